@@ -12,11 +12,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ENDS = {signal.SIGINT, signal.SIGTERM}
+STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 def parser() -> argparse.ArgumentParser:
-    """The flags that are had here; the names are `llama-server`'s."""
+    """Return the parser of the supported flags; their names are those of `llama-server`."""
     usage = "%(prog)s --model FILE.gguf --port PORT [flags]"  # short: it stands in the log of one that fails
     prog = "loadgen.engines.llamacpp_server"
     flags = argparse.ArgumentParser(prog, usage, description=__doc__, allow_abbrev=False)
@@ -42,38 +42,38 @@ def parser() -> argparse.ArgumentParser:
 
 
 def params(flags: argparse.Namespace, xllamacpp: ModuleType) -> Any:
-    """The flags as CommonParams; what was not given keeps llama.cpp's default.
+    """Return the flags as xllamacpp.CommonParams; a flag that is not given keeps llama.cpp's default.
 
     Raises:
-        SystemExit: A type of cache does not exist.
+        SystemExit: The type of the cache is unknown.
     """
-    made = xllamacpp.CommonParams()
-    made.model.path, made.hostnames, made.port = flags.model, [flags.host], flags.port
-    made.model_alias = {flags.alias or Path(flags.model).stem}
+    result = xllamacpp.CommonParams()
+    result.model.path, result.hostnames, result.port = flags.model, [flags.host], flags.port
+    result.model_alias = {flags.alias or Path(flags.model).stem}
     plain = ("n_ctx", "n_parallel", "n_batch", "n_ubatch", "n_gpu_layers", "n_threads_http")
     for name in (*plain, "cache_prompt", "warmup", "endpoint_metrics"):
         if (value := getattr(flags, name)) is not None:
-            setattr(made, name, value)
+            setattr(result, name, value)
     if flags.threads is not None:
-        made.cpuparams.n_threads = flags.threads
+        result.cpuparams.n_threads = flags.threads
     types = {name.removeprefix("GGML_TYPE_").lower(): kind for name, kind in xllamacpp.ggml_type.__members__.items()}
     for name in ("cache_type_k", "cache_type_v"):
         if (value := getattr(flags, name)) is not None:
             if value not in types:
-                sys.exit(f"error: --{name.replace('_', '-')}: there is no type {value!r}; use f16, bf16, q8_0 or q4_0")
-            setattr(made, name, types[value])
+                sys.exit(f"error: --{name.replace('_', '-')}: unknown type {value!r}; use f16, bf16, q8_0 or q4_0")
+            setattr(result, name, types[value])
     attention = xllamacpp.llama_flash_attn_type
     if flags.flash_attn is not None:
         word = {"on": "ENABLED", "off": "DISABLED", "auto": "AUTO"}[flags.flash_attn]
-        made.flash_attn_type = attention[f"LLAMA_FLASH_ATTN_TYPE_{word}"]
+        result.flash_attn_type = attention[f"LLAMA_FLASH_ATTN_TYPE_{word}"]
     if flags.reasoning_format is not None:
         word = flags.reasoning_format.replace("-", "_").upper()
-        made.reasoning_format = xllamacpp.common_reasoning_format[f"COMMON_REASONING_FORMAT_{word}"]
-    return made
+        result.reasoning_format = xllamacpp.common_reasoning_format[f"COMMON_REASONING_FORMAT_{word}"]
+    return result
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serve until told to stop; return the exit code."""
+    """Serve until SIGINT or SIGTERM; return the exit code."""
     flags = parser().parse_args(argv)
     try:
         xllamacpp = importlib.import_module("xllamacpp")  # slow, and it has no types
@@ -85,15 +85,15 @@ def main(argv: Sequence[str]) -> int:
     if not Path(flags.model).is_file():
         print(f"error: --model: {flags.model} is no file; give the path of a .gguf file", file=sys.stderr)
         return 2
-    # Before the server's threads start, which inherit it: else one of them might get the signal.
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    # Before the server starts its threads, which inherit the mask: else one of them could get the signal.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         server = xllamacpp.Server(params(flags, xllamacpp))
-    except RuntimeError as error:  # it has said why
+    except RuntimeError as error:  # the server has printed the reason
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(f"listening on {server.listening_address}", flush=True)
-    signal.sigwait(ENDS)
+    signal.sigwait(STOP_SIGNALS)
     del server
     return 0
 

@@ -1,58 +1,58 @@
-"""Answers: sequences that a client waits for, streamed or whole."""
+"""Answers: sequences whose tokens go to a client, streamed or in one piece."""
 
 import asyncio
 from typing import Protocol
 
 from loadgen.engines.sim import emit, http1
-from loadgen.engines.sim.questions import Question
+from loadgen.engines.sim.api_format import DONE, ResponseWriter, Usage
+from loadgen.engines.sim.completion_request import CompletionRequest
 from loadgen.engines.sim.scheduler import Sequence
-from loadgen.engines.sim.shapes import DONE, Usage, Writer
 
 
 class Client(Protocol):
-    """The connection that a request came by."""
+    """The connection of a request."""
 
     transport: asyncio.Transport
     keep_alive: bool
 
-    def answered(self) -> None:
-        """Note that the whole response has been written."""
+    def finish(self) -> None:
+        """Note that the response is complete."""
 
 
 class Answer(Sequence):
     """A sequence whose tokens go to a client.
 
     Attributes:
-        stream: What takes each token as it comes; None when the answer is sent whole.
-        arrival_ns: When the request was read.
-        core: Number of the engine core that it was given to.
+        stream: Writes each token as it comes; None if the answer is sent in one piece.
+        arrival_ns: When the request was read (CLOCK_MONOTONIC, ns).
+        core: Number of the engine core that computes it.
     """
 
-    __slots__ = ("arrival_ns", "client", "core", "question", "stream", "words", "writer")
+    __slots__ = ("arrival_ns", "client", "core", "request", "stream", "words", "writer")
 
-    def __init__(self, client: Client, question: Question, writer: Writer, words: emit.Words) -> None:
-        super().__init__(question.prompt_tokens, question.output_tokens, blocks=question.blocks or ())
-        self.client, self.question, self.writer, self.words = client, question, writer, words
+    def __init__(self, client: Client, request: CompletionRequest, writer: ResponseWriter, words: emit.Words) -> None:
+        super().__init__(request.prompt_tokens, request.output_tokens, blocks=request.blocks or ())
+        self.client, self.request, self.writer, self.words = client, request, writer, words
         self.stream: emit.Stream | None = None
         self.arrival_ns = self.core = 0
 
     @property
     def usage(self) -> Usage:
         """The token counts so far."""
-        reasoning = min(self.question.reasoning_tokens, self.generated)
+        reasoning = min(self.request.reasoning_tokens, self.generated)
         return Usage(
-            self.prompt_tokens, self.generated, reasoning, None if self.question.blocks is None else self.cached
+            self.prompt_tokens, self.generated, reasoning, None if self.request.blocks is None else self.cached
         )
 
     def start(self) -> None:
-        """Deliver the first token, if tokens are delivered as they come."""
+        """Send the first token, if the answer is streamed."""
 
     def finish(self) -> None:
-        """Deliver the last token, which may be the first as well, and end the response."""
+        """Send the last token, which may also be the first, and end the response."""
         raise NotImplementedError
 
     def abandon(self) -> None:
-        """Write nothing more: the client is gone."""
+        """Write nothing more: the client has disconnected."""
 
 
 class StreamedAnswer(Answer):
@@ -62,41 +62,41 @@ class StreamedAnswer(Answer):
 
     stream: emit.Stream
 
-    def __init__(self, client: Client, question: Question, writer: Writer, words: emit.Words) -> None:
-        super().__init__(client, question, writer, words)
-        self.stream = _stream(client, question, writer, words)
+    def __init__(self, client: Client, request: CompletionRequest, writer: ResponseWriter, words: emit.Words) -> None:
+        super().__init__(client, request, writer, words)
+        self.stream = _stream(client, request, writer, words)
 
     def start(self) -> None:
-        """Send what comes before the tokens, and the first."""
+        """Send the head, the role event and the first token."""
         self.stream.write(self._opening(), tokens=1)
 
     def finish(self) -> None:
         """Send the last token and the closing events.
 
-        The reason is that of the last token where the answer was cut there. Where it ends by itself it is that of an
-        event without text, as what makes an engine stop is a token that has none.
+        At the token limit, the finish reason stands in the event of the last token. An answer that ends by itself has
+        the reason in an event without text, since the token that stops an engine has no text.
         """
-        question, before, events, tail = self.question, b"", b"", None
+        request, before, events, tail = self.request, b"", b"", None
         if self.generated == 1:
             before = self._opening()
-        if question.finish_reason == "length":
-            tail = _tail(question, self.writer, question.finish_reason)
+        if request.finish_reason == "length":
+            tail = _tail(request, self.writer, request.finish_reason)
         else:
-            counts = self.usage if question.continuous_usage else None
-            events = http1.chunk(self.writer.finish(question.finish_reason, counts))
-        if question.include_usage:
+            counts = self.usage if request.continuous_usage else None
+            events = http1.chunk(self.writer.finish(request.finish_reason, counts))
+        if request.include_usage:
             events += http1.chunk(self.writer.usage(self.usage))
         self.stream.write(before, tokens=1, after=events + http1.chunk(DONE) + http1.LAST_CHUNK, tail=tail)
         self.stream.close()
-        self.client.answered()
+        self.client.finish()
 
     def abandon(self) -> None:
-        """Let the connection go."""
+        """Close the stream."""
         self.stream.close()
 
     def _opening(self) -> bytes:
         head = http1.stream_head(keep_alive=self.client.keep_alive)
-        counts = Usage(self.prompt_tokens, 0, 0) if self.question.continuous_usage else None
+        counts = Usage(self.prompt_tokens, 0, 0) if self.request.continuous_usage else None
         role = self.writer.role(counts)
         return head + http1.chunk(role) if role else head
 
@@ -107,47 +107,47 @@ class WholeAnswer(Answer):
     __slots__ = ()
 
     def finish(self) -> None:
-        """Send everything."""
-        question, usage = self.question, self.usage
-        thought = usage.reasoning_tokens
-        reasoning = self.words.text(question.seed, thought) if thought else None
-        content = self.words.text(question.seed, self.generated - thought, skip=thought)
-        body = self.writer.whole(content, reasoning, question.finish_reason, usage)
+        """Send the response."""
+        request, usage = self.request, self.usage
+        reasoning_tokens = usage.reasoning_tokens
+        reasoning = self.words.text(request.seed, reasoning_tokens) if reasoning_tokens else None
+        content = self.words.text(request.seed, self.generated - reasoning_tokens, skip=reasoning_tokens)
+        body = self.writer.whole(content, reasoning, request.finish_reason, usage)
         self.client.transport.write(http1.response(200, http1.JSON, body, keep_alive=self.client.keep_alive))
-        self.client.answered()
+        self.client.finish()
 
 
-def _tail(question: Question, writer: Writer, reason: str) -> bytes:
-    """What follows the text of the last token."""
-    if question.continuous_usage:
-        return writer.counted_tail(question.prompt_tokens, reason)[0]
+def _tail(request: CompletionRequest, writer: ResponseWriter, reason: str) -> bytes:
+    """Return what follows the text of the last token."""
+    if request.continuous_usage:
+        return writer.counted_tail(request.prompt_tokens, reason)[0]
     return writer.token_tail(reason)
 
 
-def _stream(client: Client, question: Question, writer: Writer, words: emit.Words) -> emit.Stream:
+def _stream(client: Client, request: CompletionRequest, writer: ResponseWriter, words: emit.Words) -> emit.Stream:
     tail, between, end = writer.token_tail(), b"", b""
-    if question.tokens_per_event == 1 and not question.continuous_usage:
+    if request.tokens_per_event == 1 and not request.continuous_usage:
         return emit.Stream(
             client.transport,
             words,
-            question.seed,
+            request.seed,
             writer.token_head,
             tail,
             reasoning_head=writer.reasoning_head,
-            reasoning_tokens=question.reasoning_tokens,
+            reasoning_tokens=request.reasoning_tokens,
         )
-    if question.continuous_usage:
-        tail, between, end = writer.counted_tail(question.prompt_tokens)
+    if request.continuous_usage:
+        tail, between, end = writer.counted_tail(request.prompt_tokens)
     return emit.Grouped(
         client.transport,
         words,
-        question.seed,
+        request.seed,
         writer.token_head,
         tail,
-        group=question.tokens_per_event,
-        prompt_tokens=question.prompt_tokens if question.continuous_usage else -1,
+        group=request.tokens_per_event,
+        prompt_tokens=request.prompt_tokens if request.continuous_usage else -1,
         between=between,
         end=end,
         reasoning_head=writer.reasoning_head,
-        reasoning_tokens=question.reasoning_tokens,
+        reasoning_tokens=request.reasoning_tokens,
     )

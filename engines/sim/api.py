@@ -1,4 +1,4 @@
-"""The endpoints: what each answers, and how errors look."""
+"""API: the endpoints of the simulator and their error responses."""
 
 import os
 import sys
@@ -10,29 +10,37 @@ import orjson
 
 from loadgen.engines.sim import http1, metrics
 from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
-from loadgen.engines.sim.cores import Cores
+from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat, ResponseWriter
+from loadgen.engines.sim.completion_request import (
+    ApiError,
+    check_model,
+    message_texts,
+    parse_json,
+    parse_request,
+    prompt_text,
+)
+from loadgen.engines.sim.core_pool import CorePool
 from loadgen.engines.sim.faults import HANG, UNAVAILABLE, Faults
-from loadgen.engines.sim.questions import ApiError, check_model, message_texts, parse_json, parse_question, prompt_text
 from loadgen.engines.sim.settings import SimSettings
-from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape, Writer
 from loadgen.engines.sim.tokenizer import SimTokenizer
 from loadgen.version import __version__
 
 
 class Api:
-    """Answers requests, at once or by submitting to an engine core.
+    """Answers requests, at once or through an engine core.
 
     Args:
-        settings: Of the engine.
-        faults: What goes wrong with it.
-        cores: What generates.
-        tokenizer: The engine's.
+        settings: Settings of the simulator.
+        faults: Faults to simulate.
+        cores: The engine cores.
+        tokenizer: The simulator's tokenizer.
 
     Attributes:
-        state: loading: healthy, and prompts are refused; unavailable: nor is it healthy; silent: prompts wait for ever.
+        state: loading: healthy, but prompts are refused; unavailable: not healthy, and prompts are refused; silent:
+            prompts are accepted and never answered.
     """
 
-    def __init__(self, settings: SimSettings, faults: Faults, cores: Cores, tokenizer: SimTokenizer) -> None:
+    def __init__(self, settings: SimSettings, faults: Faults, cores: CorePool, tokenizer: SimTokenizer) -> None:
         self.cores = cores
         self.state: Literal["ready", "loading", "unavailable", "silent"] = "ready"
         self._settings, self._faults, self._tokenizer = settings, faults, tokenizer
@@ -51,10 +59,10 @@ class Api:
         }
 
     def answer(self, request: http1.Request, client: Client) -> Answer | bytes:
-        """Return the whole response, or the answer that has been submitted to the core and will write its own."""
+        """Return the response, or an answer that was given to an engine core and will write its own response."""
         try:
             if request.path not in self._routes:
-                raise ApiError(404, f"{request.path} is not served here", kind="NotFoundError")
+                raise ApiError(404, f"unknown path {request.path}", kind="NotFoundError")
             method, respond = self._routes[request.path]
             if request.method != method:
                 raise ApiError(405, f"{request.path} takes {method}, not {request.method}", kind="MethodNotAllowed")
@@ -63,7 +71,7 @@ class Api:
             return http1.response(error.status, http1.JSON, error.json(), keep_alive=request.keep_alive)
 
     def fail(self) -> None:
-        """Do what the fault says; a crash ends the process."""
+        """Simulate the fault; a crash ends the process."""
         if self._faults.fault == HANG:
             self.state = "silent"
             self.cores.close()
@@ -75,18 +83,18 @@ class Api:
             sys.stderr.flush()
             os._exit(1)
 
-    def _complete(self, shape: Shape, request: http1.Request, client: Client) -> Answer:
+    def _complete(self, api: ApiFormat, request: http1.Request, client: Client) -> Answer:
         if self.state in ("loading", "unavailable"):
-            raise ApiError(503, "no prompts are taken now", kind="ServiceUnavailableError")
+            raise ApiError(503, "the server does not accept prompts now", kind="ServiceUnavailableError")
         self._requests += 1
         if self._faults.fault and self._requests > self._faults.fault_after:
             self.fail()
         body = parse_json(request.body)
-        # Different servers and different requests answer differently, the same ones the same.
-        question = parse_question(body, shape, self._settings, self._settings.seed * 1_000_003 + self._requests)
-        writer = Writer(shape, f"{self._run_id}{self._requests:08x}", int(time.time()), self._model)
-        kind = StreamedAnswer if question.stream else WholeAnswer
-        answer = kind(client, question, writer, self._tokenizer.words)
+        # The answer depends on the server and on the number of the request, and on nothing else.
+        parsed = parse_request(body, api, self._settings, self._settings.seed * 1_000_003 + self._requests)
+        writer = ResponseWriter(api, f"{self._run_id}{self._requests:08x}", int(time.time()), self._model)
+        kind = StreamedAnswer if parsed.stream else WholeAnswer
+        answer = kind(client, parsed, writer, self._tokenizer.words)
         if self.state != "silent":
             self.cores.submit(answer)
         return answer
@@ -96,7 +104,7 @@ class Api:
             "id": self._settings.served_model_name,
             "object": "model",
             "created": self._started,
-            "owned_by": "loadgen-simulator",  # by which `loadgen run` knows whom it measures
+            "owned_by": "loadgen-simulator",  # by this `loadgen run` recognises the simulator
             "root": str(self._tokenizer.path.parent),
             "parent": None,
             "max_model_len": self._settings.max_model_len,
@@ -110,7 +118,7 @@ class Api:
             texts, template = message_texts(body), self._settings.chat_template_tokens
         else:
             texts, template = [prompt_text(body)], 0
-        # The template's tokens are no text: they stand first, as unknown ones.
+        # The template's tokens have no text: they come first, as unknown tokens.
         tokens = [0] * template + [token for text in texts for token in self._tokenizer.encode(text)]
         return _json({"count": len(tokens), "max_model_len": self._settings.max_model_len, "tokens": tokens}, request)
 
@@ -123,7 +131,7 @@ class Api:
         return http1.response(status, "text/plain", b"", keep_alive=request.keep_alive)
 
     def _server_info(self, request: http1.Request, client: Client) -> bytes:
-        return _json(self._settings.told(), request)
+        return _json(self._settings.as_dict(), request)
 
     def _reset_prefix_cache(self, request: http1.Request, client: Client) -> bytes:
         self.cores.reset_prefix_cache()

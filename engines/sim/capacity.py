@@ -1,6 +1,6 @@
-"""Capacity: what a simulated server sustains, and how fast it answers below that, by the equations of its cost model.
+"""Capacity of a simulated server, and its latencies below that rate, by the equations of its cost model.
 
-All requests are alike: so many tokens of prompt, none of them cached, and of answer. docs/simulator.md derives this.
+All requests have the same lengths of prompt and answer, and nothing is cached. docs/simulator.md derives the equations.
 """
 
 import math
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 from loadgen.engines.sim.settings import SimSettings
 
-ROUNDS = 2000  # of a fixed point, which moves by less than REST in far fewer
-REST = 1e-9
+MAX_ITERATIONS = 2000  # of a fixed point, which converges to TOLERANCE in far fewer
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What to expect at a rate below capacity; means.
+    """Expected means at a rate below capacity.
 
     Attributes:
-        ttft_ms: From a request's arrival to its first token.
-        tpot_ms: Between the tokens of an answer.
-        running: Sequences of one engine core.
+        ttft_ms: Time from a request's arrival to its first token.
+        tpot_ms: Time between the tokens of an answer.
+        running: Running sequences of one engine core.
     """
 
     ttft_ms: float
@@ -29,9 +29,9 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """Lengths of steps, ns: `rest` without prompts, and `spared` more; with k prompts, `rest` and k times `prompt`.
+    """Lengths of steps, ns: `rest + spared` without prompts, `rest + k * prompt` with k prompts.
 
-    What a step without prompts takes longer is the time in which the weights are read and not enough is computed.
+    `spared` is the time that reading the weights takes beyond the computation of a step without prompts.
     """
 
     rest: float
@@ -50,8 +50,8 @@ class _Steps:
 
 
 def capacity_per_s(settings: SimSettings, prompt_tokens: int, output_tokens: int) -> float:
-    """Return the most requests/s that the server sustains: those of as many sequences as have room at once."""
-    # Each request takes part in so many steps, and has so many tokens computed in each.
+    """Return the maximum rate that the server sustains, requests/s: as many sequences run as fit at once."""
+    # Each request takes part in `steps` steps, with `batched` tokens in each.
     steps = output_tokens - 1 + math.ceil(prompt_tokens / settings.max_num_batched_tokens)
     batched = (prompt_tokens + output_tokens - 1) / steps
     running = min(
@@ -65,13 +65,13 @@ def capacity_per_s(settings: SimSettings, prompt_tokens: int, output_tokens: int
 
 
 def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, output_tokens: int) -> Forecast:
-    """Return what requests meet that arrive at random.
+    """Return the expected latencies for Poisson arrivals.
 
     Args:
-        settings: Of the server.
-        rate_per_s: Requests/s, shared evenly by its engine cores; well below `capacity_per_s`.
-        prompt_tokens: Of each; no more than fit into one step.
-        output_tokens: Of each.
+        settings: Settings of the server.
+        rate_per_s: Requests/s over all engine cores; well below `capacity_per_s`.
+        prompt_tokens: Prompt tokens of each request; at most as many as fit into one step.
+        output_tokens: Output tokens of each request.
 
     Raises:
         ValueError: The prompts do not fit, or the rate is more than can be prefilled.
@@ -80,14 +80,14 @@ def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, outpu
         raise ValueError(f"a prompt of {prompt_tokens} tokens does not fit into a step")
     rate = rate_per_s / settings.data_parallel_size / 1e9
     running = step_ns = without = 0.0
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         lengths = _Steps.of(settings, running, prompt_tokens, output_tokens)
         if rate * lengths.prompt >= 1:
             raise ValueError(f"{rate_per_s} requests/s are more than can be prefilled")
         without = _without_prompts(lengths, rate)
         before, step_ns = step_ns, (lengths.rest + lengths.spared * without) / (1 - rate * lengths.prompt)
         running = rate * step_ns * output_tokens
-        if abs(step_ns - before) <= REST * step_ns:
+        if abs(step_ns - before) <= TOLERANCE * step_ns:
             break
     busy = 1 - math.exp(-running)
     seen_ns = _square(lengths, rate, step_ns, without) / step_ns  # mean length of the step that an arrival falls into
@@ -98,16 +98,16 @@ def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, outpu
 
 
 def _without_prompts(lengths: _Steps, rate: float) -> float:
-    """Share of steps without prompts, where each step prefills what arrived in the one before.
+    """Return the share of steps without prompts, if each step prefills what arrived in the step before.
 
     The generating function G of prompts in a step has G(z) = e(z) [G(y) + G(0) h(z)], y = exp(rate prompt (z - 1)),
     e(z) = exp(rate rest (z - 1)), h(z) = exp(rate spared (z - 1)) - 1; from z = 0, y goes to 1, where G is 1.
     """
     z, product, total = 0.0, 1.0, 0.0
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         product *= math.exp(rate * lengths.rest * (z - 1))
         total += product * math.expm1(rate * lengths.spared * (z - 1))
-        if 1 - z <= REST:
+        if 1 - z <= TOLERANCE:
             break
         z = math.exp(rate * lengths.prompt * (z - 1))
         if lengths.prompt == 0:
@@ -116,7 +116,7 @@ def _without_prompts(lengths: _Steps, rate: float) -> float:
 
 
 def _square(lengths: _Steps, rate: float, step_ns: float, without: float) -> float:
-    """Mean square of the lengths of steps: the number of prompts in a step is Poisson, given the length before."""
+    """Return the mean square of the step lengths; a step's number of prompts is Poisson, given the step before."""
     rest, prompt, spared = lengths.rest, lengths.prompt, lengths.spared
     mixed = 2 * rest * (prompt * rate * step_ns + spared * without)
     known = rest**2 + prompt**2 * rate * step_ns + spared**2 * without + mixed

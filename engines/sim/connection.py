@@ -1,4 +1,4 @@
-"""One client's connection: requests in, responses out, in order."""
+"""Connection of one client to the simulator: requests in, responses out, in order."""
 
 import asyncio
 from typing import cast
@@ -6,27 +6,27 @@ from typing import cast
 from loadgen.engines.sim import http1
 from loadgen.engines.sim.answers import Answer
 from loadgen.engines.sim.api import Api
-from loadgen.engines.sim.questions import ApiError
+from loadgen.engines.sim.completion_request import ApiError
 
 
 class Connection(asyncio.Protocol):
-    """Serves one request at a time; what a client sends ahead waits until the response is written."""
+    """Serves one request at a time; a request that is sent ahead waits until the response is written."""
 
     transport: asyncio.Transport
 
     def __init__(self, api: Api) -> None:
         self.keep_alive = True
         self._api = api
-        self._reader = http1.RequestReader()
+        self._reader = http1.RequestReader(http1.Request)
         self._answer: Answer | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin; asyncio and uvloop have set TCP_NODELAY."""
+        """Keep the transport; asyncio and uvloop have set TCP_NODELAY."""
         # uvloop's transports have the methods of asyncio's, but not the type.
         self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take in bytes, and answer the request they complete."""
+        """Take in bytes, and answer the request that they complete."""
         try:
             self._reader.feed(data)
             self._serve()
@@ -34,14 +34,14 @@ class Connection(asyncio.Protocol):
             self._refuse(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Free what the client's unfinished answer holds in the engine."""
+        """Remove the client's unfinished answer from the engine."""
         if self._answer is not None:
             self._answer.abandon()
             self._api.cores.abort(self._answer)
             self._answer = None
 
-    def answered(self) -> None:
-        """Go on to the next request, if the client keeps the connection and has sent one."""
+    def finish(self) -> None:
+        """End the response: close the connection, or answer the next request if one was sent."""
         self._answer = None
         if not self.keep_alive:
             self.transport.close()

@@ -1,4 +1,4 @@
-"""Deployment: what one engine step costs, and how much KV cache there is, by the equations of docs/simulator.md."""
+"""Deployment: step costs and KV cache of a model on GPUs, by the equations of docs/simulator.md."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,13 @@ from loadgen.engines.sim.scheduler import StepCosts
 from loadgen.errors import BadInput, EngineError
 
 GIB = 2**30
-# Assumptions: what a good engine gets out of the hardware, and what it spends beside the model.
+# Assumptions: the share of the hardware's peak that a good engine reaches, and its overheads.
 COMPUTE_SHARE = 0.6  # of the peak FLOP/s, in matrix products
 BANDWIDTH_SHARE = 0.8  # of the memory's bandwidth
 LINK_SHARE = 0.7  # of one direction of the links between GPUs
 STEP_S = 1e-3  # scheduling and launching, for each batch
 SEQUENCE_S = 5e-6  # sampling and putting out one token
-ALL_REDUCE_S = 8e-6  # before the first byte of one moves
+ALL_REDUCE_S = 8e-6  # latency of one, before its first byte moves
 RUNTIME_BYTES = 1.5 * GIB  # the driver's context, graphs, buffers of collectives
 LOAD_BYTES_PER_S = 3e9  # weights, from disk to one GPU
 STARTUP_S = 20.0  # imports, compiling, capturing graphs
@@ -20,21 +20,21 @@ BF16_BYTES = 2  # also of what flows between layers
 
 
 class StartFailed(EngineError):
-    """A deployment that cannot start; the message is what vLLM would say last."""
+    """A deployment that cannot start; the message is the last line that vLLM would log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """An accelerator, by what its maker publishes.
+    """An accelerator, by its data sheet.
 
     Attributes:
         flops: Peak FLOP/s in bfloat16, dense.
-        flops_fp8: The same in 8-bit floats; 0: it has none, and computes in bfloat16.
-        bytes_per_s: Of its memory.
-        memory_bytes: Size of its memory.
-        link_bytes_per_s: To the other GPUs of the machine, one direction.
-        max_num_seqs: What vLLM's server takes on it, when not told.
-        max_num_batched_tokens: The same.
+        flops_fp8: Peak FLOP/s in 8-bit floats; 0: not supported, bfloat16 is used.
+        bytes_per_s: Memory bandwidth.
+        memory_bytes: Size of the memory.
+        link_bytes_per_s: Bandwidth to the other GPUs of the machine, one direction.
+        max_num_seqs: vLLM's default on this GPU.
+        max_num_batched_tokens: vLLM's default on this GPU.
     """
 
     flops: float
@@ -51,14 +51,14 @@ class Model:
     """A dense decoder with grouped-query attention and a gated feed-forward network, by its published configuration.
 
     Attributes:
-        layers: Of attention and feed-forward network each.
+        layers: Number of layers, each with attention and a feed-forward network.
         hidden: Width between layers.
-        heads: Of attention.
-        kv_heads: Of keys and of values.
+        heads: Number of attention heads.
+        kv_heads: Number of key-value heads.
         head_dim: Width of each head.
         intermediate: Width inside the feed-forward network.
-        vocabulary: Tokens; the embedding and the output layer are two matrices of hidden times this.
-        context: Most tokens of prompt and answer together.
+        vocabulary: Number of tokens; embedding and output layer are two matrices of hidden times vocabulary.
+        context: Maximum tokens of prompt and answer together.
     """
 
     layers: int
@@ -72,23 +72,23 @@ class Model:
 
     @property
     def layer_parameters(self) -> int:
-        """Parameters in the layers, by which every token is multiplied."""
+        """Number of parameters in the layers."""
         attention = 2 * self.hidden * (self.heads + self.kv_heads) * self.head_dim
         return self.layers * (attention + 3 * self.hidden * self.intermediate)
 
     @property
     def output_parameters(self) -> int:
-        """Parameters of the output layer; the embedding has as many."""
+        """Number of parameters of the output layer; the embedding has as many."""
         return self.hidden * self.vocabulary
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How the weights of the layers are stored.
+    """Storage format of the layers' weights.
 
     Attributes:
-        bytes: Of one parameter, its share of the scales included.
-        fp8: Whether products are computed in 8-bit floats where the GPU can.
+        bytes: Bytes of one parameter, with its share of the scales.
+        fp8: Whether products are computed in 8-bit floats if the GPU supports them.
     """
 
     bytes: float
@@ -100,16 +100,16 @@ class Deployment:
     """A model on GPUs.
 
     Attributes:
-        gpu: Each of them.
-        model: What they serve.
+        gpu: The kind of GPU.
+        model: The model.
         weights: Format of the layers' weights; embedding and output layer stay in bfloat16.
-        kv_bytes: Of one element of the KV cache.
+        kv_bytes: Bytes of one element of the KV cache.
         tensor_parallel: GPUs that share each layer.
-        pipeline_parallel: Groups of layers, each on GPUs of its own.
+        pipeline_parallel: Groups of layers, each on its own GPUs.
         utilization: Share of a GPU's memory that may be used.
 
     Raises:
-        BadInput: The model cannot be cut so.
+        BadInput: The model cannot be split into these parts.
     """
 
     gpu: Gpu
@@ -131,24 +131,24 @@ class Deployment:
 
     @property
     def weight_bytes(self) -> float:
-        """Of all weights on one GPU."""
+        """Bytes of all weights on one GPU."""
         model = self.model
         whole = model.layer_parameters * self.weights.bytes + 2 * model.output_parameters * BF16_BYTES
         return whole / (self.tensor_parallel * self.pipeline_parallel)
 
     @property
     def kv_token_bytes(self) -> float:
-        """Of one token's keys and values on one GPU; one head is the least that a GPU can hold."""
+        """Bytes of one token's keys and values on one GPU, which holds at least one head."""
         heads = max(1.0, self.model.kv_heads / self.tensor_parallel)
         return 2 * self.model.layers / self.pipeline_parallel * heads * self.model.head_dim * self.kv_bytes
 
     @property
     def startup_s(self) -> float:
-        """From the start of the process until it listens."""
+        """Time from the start of the process until it listens, s."""
         return STARTUP_S + self.weight_bytes / LOAD_BYTES_PER_S
 
     def step_costs(self) -> StepCosts:
-        """What an engine step costs: one batch, or with a pipeline one for each of its stages at once."""
+        """Return the costs of an engine step: one batch, or one batch in each stage of a pipeline."""
         gpu, model, shared, stages = self.gpu, self.model, self.tensor_parallel, self.pipeline_parallel
         compute = gpu.flops * COMPUTE_SHARE * shared
         layers = compute * (gpu.flops_fp8 / gpu.flops if self.weights.fp8 and gpu.flops_fp8 else 1.0)
@@ -168,24 +168,26 @@ class Deployment:
         )
 
     def kv_tokens(self, max_num_batched_tokens: int, max_model_len: int) -> int:
-        """How many tokens of KV cache have room.
+        """Return how many tokens of KV cache fit into the memory.
 
         Args:
-            max_num_batched_tokens: Of one step: what flows between its layers takes room too.
-            max_model_len: Of one sequence, which must fit.
+            max_num_batched_tokens: Tokens of one step, whose activations need memory too.
+            max_model_len: Tokens of one sequence, which must fit.
 
         Raises:
-            StartFailed: The weights have no room, or the cache of one sequence has none.
+            StartFailed: The weights or the cache of one sequence do not fit.
         """
         gpu, model = self.gpu, self.model
-        flows = max_num_batched_tokens * (4 * model.hidden + 2 * model.intermediate / self.tensor_parallel) * BF16_BYTES
+        activations = (
+            max_num_batched_tokens * (4 * model.hidden + 2 * model.intermediate / self.tensor_parallel) * BF16_BYTES
+        )
         if self.weight_bytes + RUNTIME_BYTES > gpu.memory_bytes:
             tried = model.hidden * model.intermediate * self.weights.bytes / self.tensor_parallel
             raise StartFailed(
                 f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {tried / 2**20:.2f} MiB. GPU 0 has a "
                 f"total capacity of {gpu.memory_bytes / GIB:.2f} GiB of which {tried / 2**21:.2f} MiB is free."
             )
-        free = gpu.memory_bytes * self.utilization - self.weight_bytes - RUNTIME_BYTES - flows
+        free = gpu.memory_bytes * self.utilization - self.weight_bytes - RUNTIME_BYTES - activations
         if free <= 0:
             raise StartFailed(
                 "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "

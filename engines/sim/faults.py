@@ -1,15 +1,15 @@
-"""Faults: how the simulator fails when it is told to, so that those who start servers meet it."""
+"""Faults: failures that the simulator produces on request, to test programs that start servers."""
 
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen.engines.sim.flags import check, knob
+from loadgen.engines.sim.flags import check, setting
 from loadgen.errors import BadInput
 
 HANG, UNAVAILABLE = "hang", "unavailable"
-# What vLLM or what it stands on says; named after the kinds of `loadgen.engines.crash`.
+# Messages of vLLM and its libraries; the keys are kinds of `loadgen.engines.launch.crash`.
 CRASHES = {
     "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
     "79.11 GiB of which 1.02 GiB is free.",
@@ -30,31 +30,31 @@ IDLE = "import signal; signal.pause()"
 
 @dataclass(frozen=True, kw_only=True)
 class Faults:
-    """What goes wrong, and when; by default nothing.
+    """The fault and when it occurs; by default there is none.
 
     Raises:
-        BadInput: There is no such fault, and no such file.
+        BadInput: The fault is neither a known name nor a file.
     """
 
-    fault: str = knob(
+    fault: str = setting(
         "",
-        f"what goes wrong: {HANG} (healthy, and no token any more), {UNAVAILABLE} (503 for ever), a crash "
-        f"({', '.join(CRASHES)}), or the path of a file with what a crash says",
+        f"the fault: {HANG} (healthy, but no more tokens), {UNAVAILABLE} (503 for ever), a crash "
+        f"({', '.join(CRASHES)}), or the path of a file with the output of a crash",
     )
-    fault_after: int = knob(0, "requests that are taken before, the one that shows that it is ready too", least=0)
-    early_health: bool = knob(False, "listen and be healthy during --startup-s already, and refuse prompts with 503")
-    orphan: bool = knob(False, "start a process in a session of its own, and leave it behind")
-    ignore_sigterm: bool = knob(False, "go on after SIGTERM")
+    fault_after: int = setting(0, "number of requests before the fault, the readiness check included", minimum=0)
+    early_health: bool = setting(False, "listen and be healthy already during --startup-s, and refuse prompts with 503")
+    orphan: bool = setting(False, "start a process in its own session, and leave it behind")
+    ignore_sigterm: bool = setting(False, "ignore SIGTERM")
 
     def __post_init__(self) -> None:
         check(self)
         if self.fault and self.crash is None and self.fault not in (HANG, UNAVAILABLE):
             known = ", ".join((HANG, UNAVAILABLE, *CRASHES))
-            raise BadInput("--fault", f"{self.fault!r} is not a usable value", f"use one of {known}, or name a file")
+            raise BadInput("--fault", f"unknown fault {self.fault!r}", f"use one of {known}, or name a file")
 
     @property
     def crash(self) -> str | None:
-        """What is said at the end; None where it does not crash."""
+        """Output of the crash; None if the fault is not a crash."""
         if self.fault in CRASHES:
             return log_of(CRASHES[self.fault])
         path = Path(self.fault)
@@ -62,14 +62,14 @@ class Faults:
 
 
 def log_of(cause: str) -> str:
-    """The end of vLLM's log after an exception in its engine core: the cause, then what wraps it."""
+    """Return the end of vLLM's log after an exception in its engine core: the cause, then its wrapper."""
     core, server = "(EngineCore_DP0 pid=2) ERROR 01-01 00:00:00 [core.py:708]", "(APIServer pid=1)"
     return (
-        f"{core} EngineCore failed to start.\n{core} Traceback (most recent call last):\n{core} {cause}\n"
+        f"{core} EngineCore failed to start.\n{core} Traceback (maximum recent call last):\n{core} {cause}\n"
         f"{server} RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{}}\n"
     )
 
 
 def leave_orphan() -> int:
-    """Start a process that does nothing for ever and that nobody will end; return its id."""
+    """Start a process that sleeps for ever and is never stopped; return its id."""
     return subprocess.Popen([sys.executable, "-S", "-c", IDLE], start_new_session=True).pid

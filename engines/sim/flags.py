@@ -1,4 +1,4 @@
-"""Flags of the simulator, declared as the fields of frozen dataclasses."""
+"""Flags of the simulator: command-line flags declared as fields of frozen dataclasses."""
 
 import argparse
 import dataclasses
@@ -9,18 +9,18 @@ from typing import Any
 from loadgen.errors import BadInput
 
 
-def knob(
+def setting(
     default: Any,
     text: str,
     *,
-    least: float | None = None,
-    most: float = math.inf,
+    minimum: float | None = None,
+    maximum: float = math.inf,
     choices: Sequence[str] = (),
     short: str = "",
 ) -> Any:
-    """Declare a field with its help line, its range or its words, and another name of its flag."""
-    about = {"help": text, "least": least, "most": most, "choices": tuple(choices), "short": short}
-    return dataclasses.field(default=default, metadata=about)
+    """Declare a field with its help line, its range or its choices, and a short name of its flag."""
+    metadata = {"help": text, "minimum": minimum, "maximum": maximum, "choices": tuple(choices), "short": short}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def flag(name: str) -> str:
@@ -28,27 +28,27 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def check(knobs: Any) -> None:
-    """Hold the fields of a dataclass to what they were declared with.
+def check(settings: Any) -> None:
+    """Check the fields of a dataclass against their declared ranges and choices.
 
     Raises:
-        BadInput: A number is out of range, or a word is not known.
+        BadInput: A number is out of range, or a word is not one of the choices.
     """
-    for field in dataclasses.fields(knobs):
-        value, about = getattr(knobs, field.name), field.metadata
-        least, most, choices = about["least"], about["most"], about["choices"]
-        if least is not None and not (least <= value <= most and value < math.inf):
-            bounds = f"{least} or more" if most == math.inf else f"{least} to {most}"
-            raise BadInput(flag(field.name), f"{value} is not a usable value", f"give {bounds}")
+    for field in dataclasses.fields(settings):
+        value, about = getattr(settings, field.name), field.metadata
+        minimum, maximum, choices = about["minimum"], about["maximum"], about["choices"]
+        if minimum is not None and not (minimum <= value <= maximum and value < math.inf):
+            bounds = f"{minimum} or more" if maximum == math.inf else f"{minimum} to {maximum}"
+            raise BadInput(flag(field.name), f"{value} is out of range", f"give {bounds}")
         if choices and value not in choices:
             words = ", ".join(filter(None, choices))
-            raise BadInput(flag(field.name), f"{value!r} is not a usable value", f"use one of {words}")
+            raise BadInput(flag(field.name), f"unknown value {value!r}", f"use one of {words}")
 
 
-def add(parser: argparse.ArgumentParser, knobs: type, title: str) -> None:
-    """Give `parser` a flag for every field of a dataclass; what is not given will not stand in what it returns."""
+def add(parser: argparse.ArgumentParser, settings: type, title: str) -> None:
+    """Add a flag for every field of a dataclass; the parsed result has only the flags that were given."""
     group = parser.add_argument_group(title)
-    for field in dataclasses.fields(knobs):
+    for field in dataclasses.fields(settings):
         names = [flag(field.name), *filter(None, [field.metadata["short"]])]
         text = field.metadata["help"].replace("%", "%%")
         if isinstance(field.default, bool):
@@ -64,6 +64,6 @@ def add(parser: argparse.ArgumentParser, knobs: type, title: str) -> None:
         )
 
 
-def given(flags: argparse.Namespace, knobs: type) -> dict[str, Any]:
+def given(flags: argparse.Namespace, settings: type) -> dict[str, Any]:
     """Return the fields of a dataclass that were given on the command line."""
-    return {field.name: getattr(flags, field.name) for field in dataclasses.fields(knobs) if field.name in flags}
+    return {field.name: getattr(flags, field.name) for field in dataclasses.fields(settings) if field.name in flags}

@@ -1,42 +1,80 @@
-"""HTTP/1.1 as bytes in and bytes out: reads requests from what a connection received, and writes responses."""
+"""HTTP/1.1 for servers, bytes in and bytes out: a reader of requests, and the bytes of responses.
+
+The simulator and the servers of `loadgen.testing` read requests with this reader. Bodies need a Content-Length.
+"""
 
 import time
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 MAX_HEAD_BYTES = 64 << 10
 MAX_BODY_BYTES = 64 << 20
 
 
 class HttpError(Exception):
-    """A request that is answered with an error status, after which the connection closes."""
+    """A request that is answered with an error status, after which the connection closes.
 
-    def __init__(self, status: int, message: str) -> None:
+    Attributes:
+        status: The HTTP status.
+        field: The part of the request at fault.
+        message: One line for the user.
+    """
+
+    def __init__(self, status: int, field: str, message: str) -> None:
         super().__init__(message)
-        self.status, self.message = status, message
+        self.status, self.field, self.message = status, field, message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Request:
-    """One whole request; `path` is without its query, `keep_alive` whether the connection may serve another."""
+    """One complete request.
+
+    Attributes:
+        method: As in the request line.
+        path: As in the request line, without the query.
+        head: Request line and headers as received, each with its line end.
+        headers: Values by lower-case name.
+        body: The body.
+        arrival_ns: When its last byte was read (CLOCK_MONOTONIC, ns); 0: unknown.
+    """
 
     method: str
     path: str
-    keep_alive: bool
+    head: bytes
+    headers: dict[str, str]
     body: bytes
+    arrival_ns: int = 0
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the connection may serve another request."""
+        return self.headers.get("connection", "").lower() != "close"
 
 
-class RequestReader:
-    """Takes requests from a stream of bytes that may be cut anywhere.
+R = TypeVar("R", bound=Request)
+
+
+class RequestReader(Generic[R]):
+    """Reads requests from a stream of bytes that may be cut anywhere.
+
+    Args:
+        kind: Class of the requests that it returns.
 
     Attributes:
-        continue_wanted: Whether the client waits for leave to send the body; the caller resets it when it has given it.
+        continue_wanted: Whether the client waits for "100 Continue"; the caller resets it after sending that.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[R]) -> None:
         self.continue_wanted = False
+        self._kind = kind
         self._buffer = bytearray()
-        self._head: Request | None = None
+        self._head: tuple[str, str, bytes, dict[str, str]] | None = None
         self._body_bytes = 0
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether bytes were fed that no returned request has used."""
+        return bool(self._buffer) or self._head is not None
 
     def feed(self, data: bytes) -> None:
         """Take in received bytes.
@@ -46,54 +84,57 @@ class RequestReader:
         """
         self._buffer += data
         if len(self._buffer) > MAX_HEAD_BYTES + MAX_BODY_BYTES:
-            raise HttpError(413, f"more than {MAX_BODY_BYTES} bytes wait; send one request at a time")
+            raise HttpError(413, "body", f"more than {MAX_BODY_BYTES} bytes wait; send one request at a time")
 
-    def next_request(self) -> Request | None:
-        """Return the next whole request, or None until more is fed.
+    def next_request(self, arrival_ns: int = 0) -> R | None:
+        """Return the next complete request; None until more bytes are fed.
 
         Raises:
-            HttpError: What was received is no request that this server takes.
+            HttpError: The bytes are not a request that this reader supports.
         """
-        if self._head is None and not self._take_head():
+        if self._head is None and not self._read_head():
             return None
         assert self._head is not None
         if len(self._buffer) < self._body_bytes:
             return None
-        head, body = self._head, bytes(self._buffer[: self._body_bytes])
+        body = bytes(self._buffer[: self._body_bytes])
         del self._buffer[: self._body_bytes]
+        method, path, head, headers = self._head
         self._head, self.continue_wanted = None, False
-        return Request(head.method, head.path, head.keep_alive, body)
+        return self._kind(method, path, head, headers, body, arrival_ns)
 
-    def _take_head(self) -> bool:
+    def _read_head(self) -> bool:
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0:
+            if self._buffer and not self._buffer[:1].isalpha():  # perhaps TLS, whose client waits for an answer
+                raise HttpError(400, "request line", "the request line is not HTTP/1.1")
             if len(self._buffer) > MAX_HEAD_BYTES:
-                raise HttpError(431, f"the request's head is longer than {MAX_HEAD_BYTES} bytes")
+                raise HttpError(431, "headers", f"the request's head is longer than {MAX_HEAD_BYTES} bytes")
             return False
-        first, *lines = self._buffer[:end].decode("latin-1").split("\r\n")
+        head = bytes(self._buffer[: end + 2])
         del self._buffer[: end + 4]
+        first, *lines = head[:-2].decode("latin-1").split("\r\n")
         words = first.split(" ")
         if len(words) != 3 or not words[0].isalpha() or not words[2].startswith("HTTP/"):
-            raise HttpError(400, "the request line is not HTTP")
+            raise HttpError(400, "request line", "the request line is not HTTP/1.1")
         if words[2] != "HTTP/1.1":
-            raise HttpError(505, f"{words[2][:16]} is not spoken here; use HTTP/1.1")
+            raise HttpError(505, "request line", f"{words[2][:16]} is not supported; use HTTP/1.1")
         headers: dict[str, str] = {}
         for line in lines:
             name, colon, value = line.partition(":")
             if not colon or not name or name != name.strip():
-                raise HttpError(400, "a header line is not of the form Name: value")
+                raise HttpError(400, "headers", "a header line is not of the form Name: value")
             headers[name.lower()] = value.strip()
         if "transfer-encoding" in headers:
-            raise HttpError(411, "a request body needs a Content-Length; chunked requests are not read")
+            raise HttpError(411, "headers", "a request body needs a Content-Length; chunked requests are not supported")
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
-            raise HttpError(400, "Content-Length is not a number")
+            raise HttpError(400, "headers", "Content-Length is not a number")
         if len(length) > 12 or int(length) > MAX_BODY_BYTES:
-            raise HttpError(413, f"the request's body is longer than {MAX_BODY_BYTES} bytes")
+            raise HttpError(413, "body", f"the request's body is longer than {MAX_BODY_BYTES} bytes")
         self._body_bytes = int(length)
         self.continue_wanted = headers.get("expect", "").lower() == "100-continue"
-        keep_alive = headers.get("connection", "").lower() != "close"
-        self._head = Request(words[0], words[1].partition("?")[0], keep_alive, b"")
+        self._head = words[0], words[1].partition("?")[0], head, headers
         return True
 
 
@@ -114,12 +155,12 @@ PHRASES = {
 
 
 def response(status: int, content_type: str, body: bytes, *, keep_alive: bool = True) -> bytes:
-    """Return a whole response."""
+    """Return a complete response."""
     return _head(status, content_type, keep_alive, f"content-length: {len(body)}") + body
 
 
 def stream_head(*, keep_alive: bool = True) -> bytes:
-    """Return the head of a response whose body comes as chunks of server-sent events."""
+    """Return the head of a response whose body is a chunked stream of server-sent events."""
     return _head(200, EVENTS, keep_alive, "transfer-encoding: chunked")
 
 
@@ -136,5 +177,5 @@ LAST_CHUNK = b"0\r\n\r\n"
 
 
 def chunk(data: bytes) -> bytes:
-    """Return `data` as one HTTP chunk."""
+    """Return `data` as one chunk of the chunked transfer coding."""
     return b"%x\r\n%b\r\n" % (len(data), data)

@@ -1,4 +1,4 @@
-"""Noise: by what factor a step takes longer than the model says; seeded, and 1 on average."""
+"""Noise: random factors of step times, seeded, with mean 1."""
 
 import math
 import random
@@ -8,9 +8,9 @@ class Noise:
     """Lognormal factors.
 
     Args:
-        step: Standard deviation of the logarithm for each step.
-        start: The same for all steps of one start.
-        seed: Of both.
+        step: Standard deviation of the logarithm, drawn for each step.
+        start: Standard deviation of the logarithm, drawn once for all steps of this start.
+        seed: Seed of both.
     """
 
     def __init__(self, step: float, start: float, seed: int) -> None:

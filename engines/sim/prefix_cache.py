@@ -1,4 +1,4 @@
-"""Prefix cache: blocks of KV cache that sequences with the same beginning share, and that stay until room is needed."""
+"""Prefix cache: blocks of KV cache that sequences with a common prefix share, kept until their memory is needed."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ BLOCK = 16  # tokens
 
 
 def block_names(pieces: Sequence[object]) -> tuple[int, ...]:
-    """Name each full block of a prompt, given as its tokens: two names are equal when all tokens up to there are."""
+    """Return a name for each full block of a prompt; two names are equal if all tokens up to the block's end are."""
     names: list[int] = []
     name = 0
     for begin in range(0, len(pieces) - BLOCK + 1, BLOCK):
@@ -17,11 +17,11 @@ def block_names(pieces: Sequence[object]) -> tuple[int, ...]:
 
 
 class PrefixCache:
-    """Which blocks there are: in use by running sequences, or idle, the one that was used longest ago first.
+    """The blocks in memory: used by running sequences, or idle, in the order of their last use.
 
     Attributes:
-        queried: Tokens of prompts that were looked up.
-        hit: Those that were found.
+        queried: Prompt tokens that were looked up.
+        hit: Prompt tokens that were found.
     """
 
     def __init__(self) -> None:
@@ -31,11 +31,11 @@ class PrefixCache:
 
     @property
     def idle_tokens(self) -> int:
-        """Tokens of blocks that nobody uses."""
+        """Tokens of blocks that no sequence uses."""
         return BLOCK * len(self._idle)
 
     def found(self, names: Iterable[int]) -> int:
-        """Return how many of the first blocks of a prompt are there."""
+        """Return how many of the first blocks of a prompt are in memory."""
         count = 0
         for name in names:
             if name not in self._users and name not in self._idle:
@@ -44,11 +44,11 @@ class PrefixCache:
         return count
 
     def unused(self, names: Iterable[int]) -> int:
-        """Return how many tokens `take` would bring into use."""
+        """Return the tokens of those blocks that no sequence uses."""
         return BLOCK * sum(name not in self._users for name in names)
 
     def take(self, names: Iterable[int]) -> int:
-        """Use blocks, new ones or old; return the tokens of those that nobody else uses."""
+        """Use blocks for a sequence; return the tokens of those that no other sequence uses."""
         fresh = 0
         for name in names:
             self._idle.pop(name, None)
@@ -58,7 +58,7 @@ class PrefixCache:
         return BLOCK * fresh
 
     def release(self, names: Sequence[int]) -> int:
-        """Use blocks no longer; return the tokens of those that nobody uses now. The end of a prompt goes first."""
+        """Release blocks, the end of the prompt first; return the tokens of those that no sequence uses now."""
         freed = 0
         for name in reversed(names):
             self._users[name] -= 1
@@ -69,10 +69,10 @@ class PrefixCache:
         return BLOCK * freed
 
     def shrink(self, tokens: int) -> None:
-        """Forget idle blocks until they have no more than `tokens`."""
+        """Remove idle blocks until they have at most `tokens` tokens."""
         while self._idle and self.idle_tokens > tokens:
             self._idle.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all idle blocks."""
+        """Remove all idle blocks."""
         self._idle.clear()

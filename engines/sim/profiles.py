@@ -1,4 +1,4 @@
-"""Profiles: GPUs and models by name, and what a simulated server of one on the other is like."""
+"""Profiles: GPUs and models by name, and the simulator's settings for a model on a GPU."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from loadgen.engines.sim.deployment import GIB, Deployment, Format, Gpu, Model
 from loadgen.errors import BadInput
 
-# Data sheets of NVIDIA's SXM modules, without sparsity; the last two numbers are vLLM's choice for such a GPU.
+# Data sheets of NVIDIA's SXM modules, without sparsity; the last two numbers are vLLM's defaults for such a GPU.
 GPUS = {
     "a100": Gpu(312e12, 0, 2.039e12, 80 * GIB, 300e9, 256, 2048),
     "h100": Gpu(989e12, 1979e12, 3.35e12, 80 * GIB, 450e9, 1024, 8192),
@@ -22,48 +22,48 @@ PROFILES = tuple(f"{gpu}-{model}" for gpu in GPUS for model in MODELS)
 # Groups of 128 four-bit weights have a scale and a zero point of two bytes each.
 FORMATS = {"": Format(2.0), "fp8": Format(1.0, fp8=True), "awq": Format(0.5 + 4 / 128), "gptq": Format(0.5 + 4 / 128)}
 KV_BYTES = {"auto": 2.0, "bfloat16": 2.0, "fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0}
-FRONTEND_MS = 3.0  # assumed: reading a request, its template and tokens
+FRONTEND_MS = 3.0  # assumed: parsing a request, applying the template, tokenizing
 
 
-def deployment(knobs: Mapping[str, Any]) -> Deployment:
-    """The deployment that the simulator's flags describe: `profile`, and what changes it.
+def deployment(settings: Mapping[str, Any]) -> Deployment:
+    """Return the deployment of a profile and the settings that modify it.
 
     Raises:
-        BadInput: There is no such profile, or the model cannot be cut so.
+        BadInput: The profile is unknown, or the model cannot be split as requested.
     """
-    name = knobs["profile"]
+    name = settings["profile"]
     if name not in PROFILES:
-        raise BadInput("--profile", f"there is no profile {name!r}", f"use one of {', '.join(PROFILES)}")
+        raise BadInput("--profile", f"unknown profile {name!r}", f"use one of {', '.join(PROFILES)}")
     gpu, _, model = name.partition("-")
     return Deployment(
         gpu=GPUS[gpu],
         model=MODELS[model],
-        weights=FORMATS[knobs["quantization"]],
-        kv_bytes=KV_BYTES[knobs["kv_cache_dtype"]],
-        tensor_parallel=knobs["tensor_parallel_size"],
-        pipeline_parallel=knobs["pipeline_parallel_size"],
-        utilization=knobs["gpu_memory_utilization"],
+        weights=FORMATS[settings["quantization"]],
+        kv_bytes=KV_BYTES[settings["kv_cache_dtype"]],
+        tensor_parallel=settings["tensor_parallel_size"],
+        pipeline_parallel=settings["pipeline_parallel_size"],
+        utilization=settings["gpu_memory_utilization"],
     )
 
 
-def decided(knobs: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a profile decides of the simulator's settings.
+def profile_settings(settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a profile determines.
 
     Args:
-        knobs: All settings, those that are not given as they are without a profile.
-        given: Those that were given, which a profile leaves as they are.
+        settings: All settings, with the defaults without a profile.
+        given: Settings that the user gave; a profile does not change them.
 
     Raises:
         BadInput: As `deployment`.
-        StartFailed: It has no room in the GPUs' memory.
+        StartFailed: The model does not fit into the GPUs' memory.
     """
-    deployed = deployment(knobs)
+    deployed = deployment(settings)
     gpu, costs = deployed.gpu, deployed.step_costs()
     length = given.get("max_model_len", deployed.model.context)
-    whole = length if given.get("enable_chunked_prefill") is False else 0
+    min_batch = length if given.get("enable_chunked_prefill") is False else 0
     seqs = given.get("max_num_seqs", gpu.max_num_seqs)
-    batch = given.get("max_num_batched_tokens", max(gpu.max_num_batched_tokens, whole, seqs))
-    told = {
+    batch = given.get("max_num_batched_tokens", max(gpu.max_num_batched_tokens, min_batch, seqs))
+    determined = {
         "max_model_len": length,
         "max_num_seqs": seqs,
         "max_num_batched_tokens": batch,
@@ -79,5 +79,5 @@ def decided(knobs: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
         "startup_s": deployed.startup_s,
     }
     if "num_kv_tokens" not in given:
-        told["num_kv_tokens"] = deployed.kv_tokens(batch, length)
-    return told
+        determined["num_kv_tokens"] = deployed.kv_tokens(batch, length)
+    return determined

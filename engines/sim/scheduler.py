@@ -1,6 +1,6 @@
-"""Continuous batching in virtual time: which sequences compute in which engine step, and how long the step takes.
+"""Scheduler: continuous batching in virtual time: the sequences of each engine step, and the length of the step.
 
-Nothing here reads a clock or knows a socket: times are int64 ns that the caller supplies.
+Nothing here reads a clock or uses a socket. Times are int64 ns that the caller supplies.
 """
 
 from collections import OrderedDict
@@ -13,13 +13,13 @@ from loadgen.engines.sim.prefix_cache import BLOCK, PrefixCache
 
 @dataclass(slots=True, eq=False)
 class Sequence:
-    """One prompt and the answer that grows behind it.
+    """One prompt and its answer.
 
     Attributes:
         prompt_tokens: Length of the prompt; at least 1.
-        output_tokens: Length the answer will have; at least 1.
+        output_tokens: Length of the complete answer; at least 1.
         ready_ns: When the scheduler may first see it.
-        blocks: Names of the prompt's full blocks, by which the prefix cache knows them; none: it has no part in that.
+        blocks: Names of the prompt's full blocks in the prefix cache; empty: the cache is not used.
         generated: Tokens of the answer so far.
         prefilled: Tokens of the context computed so far, while it is being prefilled.
         held: Tokens of KV cache it holds alone.
@@ -43,16 +43,16 @@ S = TypeVar("S", bound=Sequence)
 
 @dataclass(frozen=True, slots=True)
 class StepCosts:
-    """What one engine step costs, ns: see `duration_ns`.
+    """Coefficients of a step's length, ns; `duration_ns` has the formula.
 
     Attributes:
-        base_ns: Every step.
-        prefill_ns_per_token: Each token of a prompt.
-        decode_ns_per_seq: Each decoding sequence.
-        kv_ns_per_token: Each token of context, whose keys and values are read.
-        weights_ns: Reading the weights, the least that the matrix products take.
-        matmul_ns_per_token: The matrix products for each token, where that is longer.
-        attention_ns_per_pair: Each pair of a prompt's token and one that it attends to.
+        base_ns: For every step.
+        prefill_ns_per_token: For each prompt token.
+        decode_ns_per_seq: For each decoding sequence.
+        kv_ns_per_token: For each token of context, whose keys and values are read.
+        weights_ns: Reading the weights, the minimum time of the matrix products.
+        matmul_ns_per_token: Matrix products for each token, if that is longer.
+        attention_ns_per_pair: For each pair of a prompt token and a token that it attends to.
     """
 
     base_ns: float
@@ -64,13 +64,13 @@ class StepCosts:
     attention_ns_per_pair: float = 0.0
 
     def duration_ns(self, prefill_tokens: float, decodes: float, kv_tokens: float, pairs: float = 0.0) -> float:
-        """Return the length of a step.
+        """Return the length of a step, ns.
 
         Args:
-            prefill_tokens: Tokens of prompts that are computed.
-            decodes: Sequences that get a further token.
+            prefill_tokens: Prompt tokens that are computed.
+            decodes: Sequences that get another token.
             kv_tokens: Tokens of context of all sequences.
-            pairs: Of tokens of prompts with tokens that they attend to.
+            pairs: Pairs of a prompt token and a token that it attends to.
         """
         return (
             self.base_ns
@@ -84,13 +84,13 @@ class StepCosts:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an engine can hold at once.
+    """Limits of an engine.
 
     Attributes:
         max_num_seqs: Running sequences.
-        max_num_batched_tokens: Tokens computed in one step; at least `max_num_seqs`, so that every decode has room.
+        max_num_batched_tokens: Tokens computed in one step; at least `max_num_seqs`, so that every decode fits.
         num_kv_tokens: Tokens of KV cache over all running sequences; no single sequence may need more.
-        chunked_prefill: Whether a prompt may be computed in several steps; else none may be longer than a step.
+        chunked_prefill: Whether a prompt may be computed in several steps; otherwise each must fit into one step.
     """
 
     max_num_seqs: int
@@ -101,7 +101,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Step(Generic[S]):
-    """One pass through the model: one token for every decoding sequence, and chunks of prompts."""
+    """One engine step: one token for every decoding sequence, and chunks of prompts."""
 
     begin_ns: int
     end_ns: int
@@ -112,12 +112,12 @@ class Step(Generic[S]):
 
 @dataclass(slots=True)
 class Progress(Generic[S]):
-    """The tokens that a step brought, in batch order: one for each sequence in exactly one of the lists.
+    """The sequences that got a token in a step, in batch order, each in exactly one of the lists.
 
     Attributes:
-        started: First token, more to come.
-        continued: A further token, more to come.
-        finished: The last token, which may be the first as well.
+        started: Sequences with their first token; more will come.
+        continued: Sequences with another token; more will come.
+        finished: Sequences with their last token, which may also be the first.
     """
 
     started: list[S] = field(default_factory=list)
@@ -125,66 +125,66 @@ class Progress(Generic[S]):
     finished: list[S] = field(default_factory=list)
 
 
-def steady() -> float:
-    """No noise: every step takes what it costs."""
+def no_noise() -> float:
+    """Return the factor 1: every step takes its planned time."""
     return 1.0
 
 
 class Scheduler(Generic[S]):
     """First come, first served, with chunked prefill, shared prefixes, and preemption by recomputing.
 
-    Call `plan` and `complete` by turns; `add` and `cancel` at any time.
+    Call `plan` and `complete` in turn; `add` and `cancel` at any time.
 
     Args:
-        limits: What it can hold.
-        costs: Of its steps.
-        noise: Called for each step: the factor by which it takes longer.
+        limits: Limits of the engine.
+        costs: Costs of its steps.
+        noise: Called for each step; returns a factor of its length.
 
     Attributes:
-        kv_tokens: Tokens of KV cache in use: what running sequences hold, alone or together.
-        preemptions: How often a running sequence had to give up its cache.
-        cache: The prompts that have left their KV cache behind.
+        kv_tokens: Tokens of KV cache that running sequences hold, alone or shared.
+        preemptions: How often a running sequence lost its cache.
+        cache: The prefix cache.
     """
 
-    def __init__(self, limits: Limits, costs: StepCosts, noise: Callable[[], float] = steady) -> None:
+    def __init__(self, limits: Limits, costs: StepCosts, noise: Callable[[], float] = no_noise) -> None:
         self.limits, self.costs, self._noise = limits, costs, noise
         self.kv_tokens = self.preemptions = 0
         self.cache = PrefixCache()
-        self._twice = 0  # tokens that sequences hold together, counted for each of these but one
+        self._shared_extra = 0  # tokens of shared blocks, counted once for each user after the first
         self._waiting: OrderedDict[S, None] = OrderedDict()
-        # In order of admission; whatever decodes was admitted before whatever is still being prefilled.
+        # In order of admission; all decoding sequences were admitted before all prefilling ones.
         self._prefilling: dict[S, None] = {}
         self._decoding: dict[S, None] = {}
 
     @property
     def running(self) -> int:
-        """Sequences that hold KV cache."""
+        """Number of sequences that hold KV cache."""
         return len(self._prefilling) + len(self._decoding)
 
     @property
     def waiting(self) -> int:
-        """Sequences that hold none yet, or none any more."""
+        """Number of sequences that wait to hold KV cache."""
         return len(self._waiting)
 
     @property
     def next_ready_ns(self) -> int | None:
-        """When the first waiting sequence becomes ready; None when none waits."""
+        """When the first waiting sequence is ready, ns; None if none waits."""
         first = next(iter(self._waiting), None)
         return None if first is None else first.ready_ns
 
     def add(self, sequence: S) -> None:
-        """Queue a sequence; `ready_ns` must not be before that of the one added last."""
+        """Queue a sequence; its `ready_ns` must not be before that of the last one."""
         self._waiting[sequence] = None
 
     def cancel(self, sequence: S) -> None:
-        """Forget a sequence, wherever it is; one that has finished is forgotten already."""
+        """Remove a sequence; a finished one is removed already."""
         for place in (self._waiting, self._prefilling, self._decoding):
             if sequence in place:
                 del place[sequence]
                 self._free(sequence)
 
     def plan(self, begin_ns: int) -> Step[S] | None:
-        """Return the step that begins at `begin_ns`, or None when there is nothing to compute."""
+        """Return the step that begins at `begin_ns`; None if there is nothing to compute."""
         preempted = self._make_room_for_decodes()
         decodes = len(self._decoding)
         for sequence in self._decoding:
@@ -213,11 +213,11 @@ class Scheduler(Generic[S]):
             return None
         self.cache.shrink(self.limits.num_kv_tokens - self.kv_tokens)
         prefill_tokens = self.limits.max_num_batched_tokens - decodes - budget
-        cost_ns = self.costs.duration_ns(prefill_tokens, decodes, self.kv_tokens + self._twice, pairs)
+        cost_ns = self.costs.duration_ns(prefill_tokens, decodes, self.kv_tokens + self._shared_extra, pairs)
         return Step(begin_ns, begin_ns + round(cost_ns * self._noise()), decodes, chunks, prefill_tokens)
 
     def complete(self, step: Step[S]) -> Progress[S]:
-        """Count the tokens that the planned step brought; finished sequences leave."""
+        """Add the tokens of the planned step to its sequences, and remove the finished ones."""
         progress: Progress[S] = Progress()
         continued, finished = progress.continued.append, progress.finished.append
         for sequence in self._decoding:
@@ -225,7 +225,7 @@ class Scheduler(Generic[S]):
             (continued if sequence.generated < sequence.output_tokens else finished)(sequence)
         for sequence, tokens in step.chunks:
             if sequence not in self._prefilling:
-                continue  # cancelled meanwhile
+                continue  # cancelled during the step
             sequence.prefilled += tokens
             if sequence.prefilled == sequence.held + sequence.shared:
                 self._share(sequence, len(sequence.blocks))
@@ -244,7 +244,7 @@ class Scheduler(Generic[S]):
         return progress
 
     def _make_room_for_decodes(self) -> bool:
-        """Preempt the sequences admitted last until every other decode has room for its next token."""
+        """Preempt the sequences admitted last until all other decodes have room; return whether any was preempted."""
         before = self.preemptions
         while self.kv_tokens + len(self._decoding) > self.limits.num_kv_tokens:
             sequence, _ = (self._prefilling or self._decoding).popitem()
@@ -256,12 +256,12 @@ class Scheduler(Generic[S]):
         return self.preemptions > before
 
     def _admit(self, now_ns: int, budget: int) -> S | None:
-        """Take in the first waiting sequence if it is ready and its whole context has room."""
+        """Admit the first waiting sequence if it is ready and its whole context has room; return it."""
         sequence = next(iter(self._waiting), None)
         if sequence is None or sequence.ready_ns > now_ns or self.running >= self.limits.max_num_seqs:
             return None
         context = sequence.prompt_tokens + sequence.generated
-        # The last token is always computed: from it comes the next.
+        # The last token is always computed, since the next one comes from it.
         found = self.cache.found(sequence.blocks[: (context - 1) // BLOCK])
         alone = context - BLOCK * found
         if self.kv_tokens + alone + self.cache.unused(sequence.blocks[:found]) > self.limits.num_kv_tokens:
@@ -281,19 +281,19 @@ class Scheduler(Generic[S]):
         return sequence
 
     def _share(self, sequence: S, blocks: int) -> None:
-        """Hold the first `blocks` blocks of a sequence together with whoever else holds the same."""
+        """Share the first `blocks` blocks of a sequence with other sequences that hold the same."""
         more = sequence.blocks[sequence.shared // BLOCK : blocks]
         if more:
             tokens, fresh = BLOCK * len(more), self.cache.take(more)
             sequence.held -= tokens
             sequence.shared += tokens
             self.kv_tokens -= tokens - fresh
-            self._twice += tokens - fresh
+            self._shared_extra += tokens - fresh
 
     def _free(self, sequence: S) -> None:
         self.kv_tokens -= sequence.held
         if sequence.shared:
             freed = self.cache.release(sequence.blocks[: sequence.shared // BLOCK])
             self.kv_tokens -= freed
-            self._twice -= sequence.shared - freed
+            self._shared_extra -= sequence.shared - freed
         sequence.held = sequence.shared = 0

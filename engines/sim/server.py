@@ -1,4 +1,4 @@
-"""The simulator's process: start as slowly as it is told to, listen, serve until told to stop."""
+"""The simulator's process: wait for the simulated start-up time, listen, and serve until SIGINT or SIGTERM."""
 
 import argparse
 import asyncio
@@ -13,7 +13,7 @@ import uvloop
 
 from loadgen.engines.sim.api import Api
 from loadgen.engines.sim.connection import Connection
-from loadgen.engines.sim.cores import Cores
+from loadgen.engines.sim.core_pool import CorePool
 from loadgen.engines.sim.deployment import StartFailed
 from loadgen.engines.sim.faults import Faults, leave_orphan, log_of
 from loadgen.engines.sim.flags import add, given
@@ -24,11 +24,11 @@ from loadgen.errors import BadInput, EngineError
 BACKLOG = 16384  # a load generator may open all its connections at once
 
 
-async def serve(knobs: SimSettings, faults: Faults) -> None:
-    """Serve until SIGINT or SIGTERM; prints where it listens, then the model and the tokenizer, a line each.
+async def serve(settings: SimSettings, faults: Faults) -> None:
+    """Serve until SIGINT or SIGTERM; print the URL, the model and the tokenizer, a line each.
 
     Raises:
-        EngineError: The address cannot be had.
+        EngineError: The address cannot be used.
     """
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -36,56 +36,56 @@ async def serve(knobs: SimSettings, faults: Faults) -> None:
     loop.add_signal_handler(signal.SIGTERM, stop.set if not faults.ignore_sigterm else lambda: None)
     if faults.orphan:
         print(f"orphan {leave_orphan()}", flush=True)
-    cores, tokenizer = Cores(knobs, loop), SimTokenizer()
-    api = Api(knobs, faults, cores, tokenizer)
-    if knobs.startup_s:
-        print(f"loading for {knobs.startup_s:.1f} s", flush=True)
+    cores, tokenizer = CorePool(settings, loop), SimTokenizer()
+    api = Api(settings, faults, cores, tokenizer)
+    if settings.startup_s:
+        print(f"loading for {settings.startup_s:.1f} s", flush=True)
     if faults.early_health:
         api.state = "loading"
     else:
-        await _within(knobs.startup_s, stop)
+        await _wait(settings.startup_s, stop)
     if faults.fault and not faults.fault_after:
         api.fail()
     if not stop.is_set():
-        server = await _listen(knobs, api)
+        server = await _listen(settings, api)
         port = server.sockets[0].getsockname()[1]
-        print(f"listening on http://{knobs.host}:{port}")
-        print(f"model {knobs.served_model_name}\ntokenizer {tokenizer.path}", flush=True)
+        print(f"listening on http://{settings.host}:{port}")
+        print(f"model {settings.served_model_name}\ntokenizer {tokenizer.path}", flush=True)
         if api.state == "loading":
-            await _within(knobs.startup_s, stop)
+            await _wait(settings.startup_s, stop)
             api.state = "ready"
         await stop.wait()
-        # Open streams end here with the process, as a killed engine's do.
+        # Open streams end with the process, as those of a killed engine do.
         server.close()
     cores.close()
 
 
-async def _within(seconds: float, stop: asyncio.Event) -> None:
-    """Wait so long, or until it is told to stop."""
+async def _wait(seconds: float, stop: asyncio.Event) -> None:
+    """Wait for `seconds`, or until `stop` is set."""
     if seconds:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), seconds)
 
 
-async def _listen(knobs: SimSettings, api: Api) -> asyncio.Server:
+async def _listen(settings: SimSettings, api: Api) -> asyncio.Server:
     try:
         return await asyncio.get_running_loop().create_server(
-            lambda: Connection(api), knobs.host, knobs.port, backlog=BACKLOG
+            lambda: Connection(api), settings.host, settings.port, backlog=BACKLOG
         )
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise EngineError(
-            f"cannot listen on {knobs.host}:{knobs.port}: {reason}; give another --host or --port (0: a free one)"
+            f"cannot listen on {settings.host}:{settings.port}: {reason}; give another --host or --port (0: a free one)"
         ) from error
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the simulator's command line."""
-    prog, about = "python -m loadgen.engines.sim", "Serve a simulated engine under the name MODEL."
+    prog, about = "python -m loadgen.engines.sim", "Serve a simulated engine with the model name MODEL."
     result = argparse.ArgumentParser(prog, description=about, allow_abbrev=False)
-    result.add_argument("model", nargs="?", metavar="MODEL", help="any name; requests use it (sim)")
-    add(result, SimSettings, "how it serves; names are vLLM's where it has the flag")
-    add(result, Faults, "how it fails, for tests of those who start servers")
+    result.add_argument("model", nargs="?", metavar="MODEL", help="any name; the model name in requests (sim)")
+    add(result, SimSettings, "settings; flags that vLLM has too have its names")
+    add(result, Faults, "faults, to test programs that start servers")
     return result
 
 
@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the server from the command line; return the exit code: 0, 1 (it cannot start) or 2 (bad flag)."""
     flags = parser().parse_args(argv)
     named = {"served_model_name": flags.model} if flags.model is not None else {}
-    # Requests leave no reference cycles; a full collection would stop the engine for many steps.
+    # Requests leave no reference cycles; a full garbage collection would stop the engine for many steps.
     gc.freeze()
     gc.set_threshold(50_000)
     try:

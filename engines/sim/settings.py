@@ -1,15 +1,15 @@
-"""The simulator's knobs: one frozen object, every field of which is a flag."""
+"""Settings of the simulator: one frozen object; every field is a flag."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from loadgen.engines.sim import profiles
-from loadgen.engines.sim.flags import check, flag, knob
+from loadgen.engines.sim.flags import check, flag, setting
 from loadgen.engines.sim.scheduler import Limits, StepCosts
 from loadgen.errors import BadInput
 
-# What is said of GPUs and models that only a profile knows.
+# Settings of GPUs and models, which only a profile has.
 NEEDS_PROFILE = (
     "tensor_parallel_size",
     "pipeline_parallel_size",
@@ -21,57 +21,61 @@ NEEDS_PROFILE = (
 
 @dataclass(frozen=True, kw_only=True)
 class SimSettings:
-    """How the simulated engine serves; names are vLLM's where it has the knob.
+    """How the simulated engine serves; settings that vLLM has too have its names.
 
     The defaults describe a large, fast deployment that sustains 1,000 requests/s of 1,024-token prompts and 128-token
-    answers at half its capacity; a profile has others, see `of`.
+    answers at half its capacity. A profile has other defaults, which `of` applies.
 
     Raises:
         BadInput: A value is out of range, or two contradict each other.
     """
 
-    host: str = knob("127.0.0.1", "address to listen on")
-    port: int = knob(8000, "port to listen on; 0 takes a free one", least=0, most=65535)
-    served_model_name: str = knob("sim", "model name that requests must use")
-    seed: int = knob(0, "seed of the answers' words and lengths, and of the noise")
+    host: str = setting("127.0.0.1", "address to listen on")
+    port: int = setting(8000, "port to listen on; 0 takes a free one", minimum=0, maximum=65535)
+    served_model_name: str = setting("sim", "model name that requests must use")
+    seed: int = setting(0, "seed of the answers' words and lengths, and of the noise")
 
-    profile: str = knob("", f"GPU and model whose costs and sizes are simulated: {', '.join(profiles.PROFILES)}")
-    tensor_parallel_size: int = knob(1, "GPUs of the profile that share each layer", least=1, short="-tp")
-    pipeline_parallel_size: int = knob(1, "groups of its layers, each on GPUs of its own", least=1, short="-pp")
-    data_parallel_size: int = knob(
-        1, "engine cores behind this server, each as the other flags say", least=1, short="-dp"
+    profile: str = setting("", f"GPU and model whose costs and sizes are simulated: {', '.join(profiles.PROFILES)}")
+    tensor_parallel_size: int = setting(1, "GPUs of the profile that share each layer", minimum=1, short="-tp")
+    pipeline_parallel_size: int = setting(1, "groups of its layers, each on its own GPUs", minimum=1, short="-pp")
+    data_parallel_size: int = setting(
+        1, "engine cores of this server, each with these settings", minimum=1, short="-dp"
     )
-    quantization: str = knob("", "of its weights: fp8, awq or gptq", choices=tuple(profiles.FORMATS), short="-q")
-    kv_cache_dtype: str = knob("auto", "type of its KV cache", choices=tuple(profiles.KV_BYTES))
-    gpu_memory_utilization: float = knob(0.9, "share of its GPUs' memory that is used", least=0.01, most=1.0)
+    quantization: str = setting(
+        "", "format of its weights: fp8, awq or gptq", choices=tuple(profiles.FORMATS), short="-q"
+    )
+    kv_cache_dtype: str = setting("auto", "type of its KV cache", choices=tuple(profiles.KV_BYTES))
+    gpu_memory_utilization: float = setting(0.9, "share of its GPUs' memory that is used", minimum=0.01, maximum=1.0)
 
-    max_model_len: int = knob(65536, "most tokens of prompt and answer together", least=2)
-    max_num_seqs: int = knob(4096, "most sequences running at once", least=1)
-    max_num_batched_tokens: int = knob(32768, "most tokens computed in one step", least=1)
-    num_kv_tokens: int = knob(4194304, "tokens of KV cache", least=1)
-    enable_chunked_prefill: bool = knob(True, "compute long prompts in pieces, between decodes")
-    enable_prefix_caching: bool = knob(False, "keep the KV cache of prompts, and use common beginnings again")
+    max_model_len: int = setting(65536, "maximum tokens of prompt and answer together", minimum=2)
+    max_num_seqs: int = setting(4096, "maximum sequences running at once", minimum=1)
+    max_num_batched_tokens: int = setting(32768, "maximum tokens computed in one step", minimum=1)
+    num_kv_tokens: int = setting(4194304, "tokens of KV cache", minimum=1)
+    enable_chunked_prefill: bool = setting(True, "compute long prompts in chunks, between decodes")
+    enable_prefix_caching: bool = setting(False, "keep the KV cache of prompts, and reuse common prefixes")
 
-    step_base_ms: float = knob(8.0, "time of an engine step without work", least=0.001)
-    weights_ms: float = knob(0.0, "least time of a step's matrix products: reading the weights", least=0)
-    matmul_us_per_token: float = knob(0.0, "their time for each token, where that is longer", least=0)
-    prefill_us_per_token: float = knob(0.1, "time a step takes longer for each prompt token", least=0)
-    decode_us_per_seq: float = knob(0.5, "time a step takes longer for each decoding sequence", least=0)
-    kv_ns_per_token: float = knob(0.0, "time a step takes longer for each token of KV cache it reads", least=0)
-    attention_ns_per_pair: float = knob(0.0, "the same for each prompt token and token before it", least=0)
-    frontend_ms: float = knob(12.0, "time from a request's arrival until the scheduler sees it", least=0)
-    noise: float = knob(0.0, "relative standard deviation of a step's time", least=0, most=1)
-    start_noise: float = knob(0.0, "the same of all steps together, drawn once by --seed", least=0, most=1)
-    startup_s: float = knob(0.0, "time from the start of the process until it listens", least=0)
+    step_base_ms: float = setting(8.0, "time of an engine step without work", minimum=0.001)
+    weights_ms: float = setting(0.0, "minimum time of a step's matrix products: reading the weights", minimum=0)
+    matmul_us_per_token: float = setting(0.0, "time of matrix products for each token, if that is longer", minimum=0)
+    prefill_us_per_token: float = setting(0.1, "additional step time for each prompt token", minimum=0)
+    decode_us_per_seq: float = setting(0.5, "additional step time for each decoding sequence", minimum=0)
+    kv_ns_per_token: float = setting(0.0, "additional step time for each token of KV cache that it reads", minimum=0)
+    attention_ns_per_pair: float = setting(
+        0.0, "additional step time for each prompt token and token before it", minimum=0
+    )
+    frontend_ms: float = setting(12.0, "time from a request's arrival until the scheduler sees it", minimum=0)
+    noise: float = setting(0.0, "relative standard deviation of a step's time", minimum=0, maximum=1)
+    start_noise: float = setting(0.0, "the same for all steps together, drawn once by --seed", minimum=0, maximum=1)
+    startup_s: float = setting(0.0, "time from the start of the process until it listens", minimum=0)
 
-    mean_answer_tokens: float = knob(
+    mean_answer_tokens: float = setting(
         0.0,
-        "draw where answers end by themselves, geometric with this mean, unless ignore_eos; 0: at max_tokens",
-        least=0,
+        "mean of the geometric length at which answers end by themselves, unless ignore_eos; 0: at max_tokens",
+        minimum=0,
     )
-    reasoning_tokens: int = knob(0, "tokens of each answer that are streamed as reasoning", least=0)
-    tokens_per_event: int = knob(1, "tokens that come in one event of a stream", least=1, most=4096)
-    chat_template_tokens: int = knob(0, "tokens that a chat template adds to each prompt", least=0)
+    reasoning_tokens: int = setting(0, "tokens at the start of each answer that are reasoning", minimum=0)
+    tokens_per_event: int = setting(1, "tokens in one event of a stream", minimum=1, maximum=4096)
+    chat_template_tokens: int = setting(0, "tokens that a chat template adds to each prompt", minimum=0)
 
     def __post_init__(self) -> None:
         check(self)
@@ -96,19 +100,19 @@ class SimSettings:
 
     @classmethod
     def of(cls, **given: Any) -> "SimSettings":
-        """Return what is given, and of the rest what the profile decides.
+        """Return the given settings, with the profile's values for the others.
 
         Raises:
-            BadInput: A value is of no use, or would change nothing.
-            StartFailed: The profile's model has no room in its GPUs' memory.
+            BadInput: A value is invalid, or has no effect.
+            StartFailed: The profile's model does not fit into its GPUs' memory.
         """
         plain = cls(**{name: given[name] for name in ("profile", *NEEDS_PROFILE) if name in given})
         if plain.profile:
-            return cls(**(profiles.decided(asdict(plain), given) | given))
+            return cls(**(profiles.profile_settings(asdict(plain), given) | given))
         default = cls()
         for name in NEEDS_PROFILE:
             if getattr(plain, name) != getattr(default, name):
-                raise BadInput(flag(name), "it changes nothing without a profile", "give --profile too")
+                raise BadInput(flag(name), "it has no effect without a profile", "give --profile too")
         return cls(**given)
 
     @property
@@ -118,7 +122,7 @@ class SimSettings:
 
     @property
     def costs(self) -> StepCosts:
-        """The cost model, in ns."""
+        """The coefficients of the cost model, ns."""
         return StepCosts(
             base_ns=self.step_base_ms * 1e6,
             prefill_ns_per_token=self.prefill_us_per_token * 1e3,
@@ -129,6 +133,6 @@ class SimSettings:
             attention_ns_per_pair=self.attention_ns_per_pair,
         )
 
-    def told(self) -> Mapping[str, Any]:
-        """The settings by the names of their flags, with underscores."""
+    def as_dict(self) -> Mapping[str, Any]:
+        """Return the settings by the names of their flags, with underscores."""
         return asdict(self)

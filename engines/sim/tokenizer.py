@@ -1,4 +1,4 @@
-"""The shipped tokenizer, as far as the server needs it."""
+"""The simulator's tokenizer: token ids of a text, and the words of answers."""
 
 import re
 from pathlib import Path
@@ -18,23 +18,23 @@ def pieces(text: str) -> list[str]:
 
 
 class SimTokenizer:
-    """Words to answer with, and token ids; counting alone is `loadgen.engines.sim.emit.count_tokens`.
+    """The shipped tokenizer.json; to count tokens only, `loadgen.engines.sim.emit.count_tokens` is faster.
 
     Attributes:
-        path: Of tokenizer.json.
-        words: The table that answers are drawn from.
+        path: Path of tokenizer.json.
+        words: The words of which answers are made.
     """
 
     def __init__(self, path: Path = TOKENIZER) -> None:
         self.path = path
         model: dict[str, Any] = orjson.loads(path.read_bytes())["model"]
         self._ids: dict[str, int] = model["vocab"]
-        # A word is what may stand behind a space; single characters and numbers are not.
+        # A word is a token that may follow a space; single characters and numbers are not words.
         self.words = Words(
             token[1:] for token in self._ids if len(token) > 2 and token[1:].isalpha() and token[0] == " "
         )
 
     def encode(self, text: str) -> list[int]:
-        """Return the token ids of `text`, as `tokenizers` would."""
+        """Return the token ids of `text`, as the library tokenizers does."""
         unknown = self._ids[UNKNOWN]
         return [self._ids.get(piece, unknown) for piece in pieces(text)]

@@ -1,6 +1,6 @@
-"""The simulator's tokenizer: its words, and the file that `tokenizers` reads.
+"""Vocabulary of the simulator's tokenizer, and the file tokenizer.json that the library tokenizers reads.
 
-`python -m loadgen.engines.sim.vocabulary` writes tokenizer.json anew; a test compares it with the file that is shipped.
+`python -m loadgen.engines.sim.vocabulary` writes tokenizer.json again; a test compares it with the shipped file.
 """
 
 import itertools
@@ -21,7 +21,7 @@ SYLLABLES = (1, 2, 2, 2, 3, 3, 3, 4)
 
 
 def words() -> list[str]:
-    """Return the `WORDS` words, each 2-14 ASCII lower-case letters, always the same ones in the same order."""
+    """Return the `WORDS` words, each 2-14 ASCII lower-case letters; they are always the same."""
     state = 1
 
     def pick(choices: tuple[str, ...] | tuple[int, ...]) -> str | int:
@@ -38,7 +38,7 @@ def words() -> list[str]:
 
 
 def vocabulary() -> dict[str, int]:
-    """Return every token with its id: the unknown one, characters, then numbers and words, each also with a space."""
+    """Return every token with its id: the unknown token, characters, numbers and words, each also after a space."""
     numbers = ["".join(digits) for length in (1, 2, 3) for digits in itertools.product(string.digits, repeat=length)]
     runs = words() + numbers
     characters = [character for character in string.printable if not character.isdigit()]
@@ -47,7 +47,7 @@ def vocabulary() -> dict[str, int]:
 
 
 def tokenizer() -> dict[str, object]:
-    """Return the tokenizer in the format of Hugging Face's `tokenizers`."""
+    """Return the tokenizer in the format of Hugging Face's library tokenizers."""
     return {
         "version": "1.0",
         "truncation": None,

@@ -1,4 +1,4 @@
-"""Engines that are started for a run and stopped after it: replicas of one engine, or the simulator."""
+"""Engine session: start the engine of a run, as one or several replicas, and stop it after the run."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ SIMULATOR = "sim"
 SIMULATED_DURATION_S = 10.0
 SIMULATED_CONCURRENCY = 256
 QUIET_S = 1.0  # an engine that starts sooner reports no progress
-# The flags of settings, by what an engine calls them.
+# Settings of engines that have their own flag of `loadgen run`.
 _FLAGS = {"model": "--model", "served_name": "--served-model-name", "host": "--host", "devices": "--devices"}
 _SERVER_SETTINGS = ("base_url", "host", "port", "model", "backend", "endpoint")
 
@@ -32,7 +32,7 @@ logger = logging.getLogger("loadgen")
 
 
 def wants_engine(settings: RunSettings) -> bool:
-    """Return whether an engine is to be started: one is named, or no server at all."""
+    """Return whether a run starts an engine: the settings name one, or no server at all."""
     return settings.engine is not None or all(getattr(settings, name) is None for name in _SERVER_SETTINGS)
 
 
@@ -40,55 +40,55 @@ def wants_engine(settings: RunSettings) -> bool:
 async def open_engine_server(
     settings: RunSettings, check: Callable[[RunSettings], None], on_progress: Callable[[Progress], None]
 ) -> AsyncIterator[Server]:
-    """Start the replicas of the engine that settings name, wait until they answer, and stop them after the context.
+    """Start the replicas of a run's engine, wait until all are ready, and stop them after the block.
 
     A replica that fails for a reason that may pass is started once more.
 
     Args:
-        settings: Of the run.
-        check: Called with the settings as they are for the engine, while it starts, which may take many minutes.
+        settings: Settings of the run.
+        check: Called with the settings of the run on the engine, while the engine starts, which may take minutes.
         on_progress: Called a few times a second.
 
     Raises:
-        BadInput: There is no such engine, or it cannot be started so; or `check` raises it.
-        EngineError: It does not answer, or something of it is left after it was stopped.
+        BadInput: The engine is unknown or cannot be started like this, or `check` raises it.
+        EngineError: A replica does not become ready, or is not stopped completely.
     """
     name = settings.engine or SIMULATOR
     engine, launcher = find("engines", name), find("launchers", "local")()
-    asked = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
-    with _named_as_given(settings.engine_arg):
-        knobs, raw = launcher.given((*asked, *settings.engine_arg))
+    served_name = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
+    with _errors_name_flags(settings.engine_arg):
+        knobs, raw = launcher.given((*served_name, *settings.engine_arg))
 
     def begin(devices: Sequence[str]) -> Any:
-        with _named_as_given(settings.engine_arg):
+        with _errors_name_flags(settings.engine_arg):
             host = settings.host or "127.0.0.1"
             return launcher.begin(engine, settings.model or name, knobs, raw, host=host, devices=devices)
 
-    def checked(process: Any) -> None:
-        with _tokenizer_of_the_model(settings):
+    def check_process(process: Any) -> None:
+        with _tokenizer_errors_name_model(settings):
             check(settings_for_engine([process], settings, simulated=name == SIMULATOR))
 
     devices = settings.devices.split(",") if settings.devices else []
     begins = [partial(begin, share) for share in gpus.split_devices(devices, settings.replicas)]
     timeout_s = settings.engine_timeout
-    async with open_engines(engine, begins, timeout_s, on_progress, check=checked, tries=2) as session:
+    async with open_engines(engine, begins, timeout_s, on_progress, check=check_process, tries=2) as session:
         yield await session.server(settings)
 
 
 @dataclass(frozen=True)
 class EngineSession:
-    """Replicas of an engine that answer.
+    """Ready replicas of an engine.
 
     Attributes:
-        engine: The engine.
-        processes: The process of each replica.
+        engine: The kind of engine.
+        processes: The server process of each replica.
     """
 
     engine: Any
     processes: tuple[Any, ...]
 
     async def server(self, settings: RunSettings) -> Server:
-        """Probe the replicas as the server of a run with these settings.
+        """Return the replicas as the server of a run with these settings.
 
         Raises:
             BadInput: They do not have the model.
@@ -124,32 +124,32 @@ async def open_engines(
     check: Callable[[Any], None] = lambda process: None,
     tries: int = 1,
 ) -> AsyncIterator[EngineSession]:
-    """Start replicas of an engine, wait until each answers, and stop them after the context.
+    """Start replicas of an engine, wait until all are ready, and stop them after the block.
 
     Args:
-        engine: The engine.
-        begins: Each starts one replica, and returns its process.
-        timeout_s: How long each may take to answer.
+        engine: The kind of engine.
+        begins: Functions that start one replica each, and return its process.
+        timeout_s: Maximum start-up time of each, s.
         on_progress: Called a few times a second.
-        check: Called with each process as soon as it has started.
-        tries: How often a replica is started that fails for a reason that may pass.
+        check: Called with each process as soon as it is started.
+        tries: Maximum number of starts of a replica that fails for a reason that may pass.
 
     Raises:
-        EngineError: One does not answer, or something of one is left after it was stopped.
-        BadInput: `begins` or `check` raises it.
+        EngineError: A replica does not become ready, or is not stopped completely.
+        BadInput: A function of `begins`, or `check`, raises it.
     """
-    starting = [asyncio.ensure_future(_start(begin, check, timeout_s, on_progress, tries)) for begin in begins]
+    starting = [asyncio.ensure_future(_start_replica(begin, check, timeout_s, on_progress, tries)) for begin in begins]
     try:
         yield EngineSession(engine, tuple(await asyncio.gather(*starting)))
     finally:
-        await _stop(starting)
+        await _stop_replicas(starting)
 
 
-async def _stop(starting: "Sequence[asyncio.Future[Any]]") -> None:
-    """Stop the replicas that have started, and keep the others from starting.
+async def _stop_replicas(starting: "Sequence[asyncio.Future[Any]]") -> None:
+    """Stop the replicas that have started, and cancel the others.
 
     Raises:
-        EngineError: Something of one is left.
+        EngineError: A replica is not stopped completely.
     """
     for each in starting:
         each.cancel()
@@ -160,14 +160,14 @@ async def _stop(starting: "Sequence[asyncio.Future[Any]]") -> None:
             raise error
 
 
-async def _start(
+async def _start_replica(
     begin: Callable[[], Any],
     check: Callable[[Any], None],
     timeout_s: float,
     on_progress: Callable[[Progress], None],
     tries: int,
 ) -> Any:
-    """Start a replica, check it, and return its process once it answers."""
+    """Start a replica, check it, and return its process when it is ready."""
     loop = asyncio.get_running_loop()
 
     def report(usual_s: float | None, elapsed_s: float, last_line: str) -> None:
@@ -181,12 +181,12 @@ async def _start(
             process = await asyncio.shield(beginning)
             await asyncio.to_thread(check, process)
             await asyncio.to_thread(process.ready, timeout_s, partial(report, process.usual_s))
-        except EngineError as error:  # it has been stopped
+        except EngineError as error:  # it is stopped already
             if not (left and error.transient):
                 raise
-            logger.warning("started once more, since that may pass: %s", error)
+            logger.warning("starting the engine once more, since this may pass: %s", error)
         except BaseException:
-            with contextlib.suppress(LoadgenError):  # it did not start, and that error is raised below
+            with contextlib.suppress(LoadgenError):  # it never started, and the first error is raised
                 await asyncio.to_thread((await beginning).stop, 0.0)
             raise
         else:
@@ -195,16 +195,16 @@ async def _start(
 
 
 def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
-    """Return the settings of a run against engines.
+    """Return the settings of a run that sends its requests to servers of an engine.
 
     Args:
-        processes: The engines, or how they are started; they are alike.
-        settings: Of the run, as they were given.
-        simulated: Whether it is the simulator, for which a run without bounds is bounded.
+        processes: The servers, or their launches; all have the same model.
+        settings: The user's settings of the run.
+        simulated: Whether the engine is the simulator; its runs get a limit if they have none.
     """
     process = processes[0]
     model = settings.model or process.model
-    asked = settings.replace(
+    run_settings = settings.replace(
         engine=None,
         engine_arg=(),
         replicas=1,
@@ -216,11 +216,11 @@ def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simu
         served_model_name=None if process.model == model else process.model,
         tokenizer=settings.tokenizer or process.tokenizer,
     )
-    return _bounded(asked) if simulated else asked
+    return _with_limits(run_settings) if simulated else run_settings
 
 
-def _bounded(settings: RunSettings) -> RunSettings:
-    """Bound a run against the simulator where the settings do not."""
+def _with_limits(settings: RunSettings) -> RunSettings:
+    """Return settings with a duration and a concurrency limit, if nothing else limits the run."""
     bounded = settings.num_prompts is not None or settings.duration is not None or settings.dataset_name == TRACE
     endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not bounded
     return settings.replace(
@@ -230,22 +230,22 @@ def _bounded(settings: RunSettings) -> RunSettings:
 
 
 @contextlib.contextmanager
-def _tokenizer_of_the_model(settings: RunSettings) -> Iterator[None]:
-    """Blame --model for a tokenizer that cannot be used, where the user has named none."""
+def _tokenizer_errors_name_model(settings: RunSettings) -> Iterator[None]:
+    """Name --model in errors of the tokenizer, if the user gave no --tokenizer."""
     try:
         yield
     except BadInput as error:
         if error.field != "--tokenizer" or settings.tokenizer is not None:
             raise
         if str(settings.model).endswith(".gguf") and not Path(str(settings.model)).exists():
-            raise BadInput("--model", f"there is no file {settings.model}", "give the path of the model") from error
+            raise BadInput("--model", f"file {settings.model} not found", "give the path of the model") from error
         problem = f"its tokenizer cannot be used: {error.problem}"
         raise BadInput("--model", problem, f"{error.remedy}; --tokenizer names another") from error
 
 
 @contextlib.contextmanager
-def _named_as_given(words: Sequence[str]) -> Iterator[None]:
-    """Name settings that an engine refuses as the user wrote them."""
+def _errors_name_flags(words: Sequence[str]) -> Iterator[None]:
+    """Name the field of a BadInput by its flag on the command line."""
     try:
         yield
     except BadInput as error:

@@ -1,8 +1,8 @@
-"""A server that plays faults, for tests of whatever talks to LLM servers: `python -m loadgen.testing.faulty`.
+"""Faulty: a server that plays faults, for tests of clients of LLM servers: `python -m loadgen.testing.faulty`.
 
-It answers chat completions and completions well, unless a request names a fault in its header `X-Fault: NAME` (or
-`NAME:NUMBER`), or is of a share of them that meets one. `GET /v1/models` is always answered well, so that a client
-finds its way; `GET /counts` tells what has been asked and played.
+It answers chat completions and completions correctly, unless a request names a fault in its header `X-Fault: NAME` (or
+`NAME:NUMBER`), or belongs to a share of requests with a fault. `GET /v1/models` is always answered correctly, so that a
+client can find the model. `GET /counts` returns the numbers of requests and of played faults.
 """
 
 import asyncio
@@ -15,29 +15,28 @@ from collections.abc import AsyncIterator, Sequence
 
 import orjson
 
-from loadgen.testing import listening
-from loadgen.testing.ask import Ask
+from loadgen.testing import server_main
+from loadgen.testing.fault_connection import FaultConnection
 from loadgen.testing.faults import FAULTS, Steps, chosen
 from loadgen.testing.faults.shares import Shares
-from loadgen.testing.player import Player
 from loadgen.testing.replies import error_body, models, whole
+from loadgen.testing.request import Request
 
 HEADER = "X-Fault"
 MODEL = "faulty"
 
 
 class Faulty:
-    """The server, whoever listens for it.
+    """The state of a faulty server; `connection` is the protocol factory for a listening socket.
 
     Args:
         shares: The faults of requests that name none.
 
     Attributes:
-        url: Scheme, host and port, where `serving` has set it.
-        requests: POSTs that have come; a client's probes are no part of what is to be tested.
-        connections: Connections that have been accepted.
-        open: Those of them that have not ended.
-        played: How often each fault has been played, by name; `none` is a good answer.
+        url: Scheme, host and port; `serving` sets it.
+        requests: Number of POSTs; a client's GETs are not counted.
+        connections: Number of accepted connections.
+        played: How often each fault was played, by name; `none` is a correct answer.
     """
 
     def __init__(self, shares: Shares | None = None) -> None:
@@ -45,45 +44,45 @@ class Faulty:
         self.requests = self.connections = 0
         self.played: Counter[str] = Counter()
         self._shares = shares or Shares()
-        self._players: set[Player] = set()
-        self._waiting: list[Player] = []
+        self._connections: set[FaultConnection] = set()
+        self._waiting: list[FaultConnection] = []
         self._none_left = asyncio.Event()
         self._news = asyncio.Event()
 
     @property
     def open(self) -> int:
-        """See above."""
-        return len(self._players)
+        """Number of open connections."""
+        return len(self._connections)
 
-    def player(self) -> Player:
-        """The protocol of a new connection."""
-        return Player(self)
+    def connection(self) -> FaultConnection:
+        """Return the protocol of a new connection."""
+        return FaultConnection(self)
 
-    def answer(self, ask: Ask) -> Steps:
-        """Count a request and choose what answers it.
+    def answer(self, request: Request) -> Steps:
+        """Count a request, and return the steps that answer it.
 
         Raises:
-            BadInput: It names a fault that cannot be played.
+            BadInput: The request names an unknown fault, or gives it an invalid number.
         """
-        match ask.method, ask.path:
+        match request.method, request.path:
             case "GET", "/v1/models":
                 return iter([whole(200, models(MODEL))])
             case "GET", "/counts":
                 counts = {"requests": self.requests, "connections": self.connections, "played": dict(self.played)}
                 return iter([whole(200, orjson.dumps(counts))])
-        named = ask.headers.get(HEADER.lower())
-        if ask.method != "POST" and not named:
-            return iter([whole(404, error_body(f"there is no {ask.path}", 404))])
+        named = request.headers.get(HEADER.lower())
+        if request.method != "POST" and not named:
+            return iter([whole(404, error_body(f"unknown path {request.path}", 404))])
         number = self.requests
-        self.requests += ask.method == "POST"
+        self.requests += request.method == "POST"
         self._news.set()
         found = chosen(named, HEADER) if named else self._shares.of(number)
         fault, argument = found or (FAULTS["none"], None)
         self.played[fault.name] += 1
-        return fault.steps(ask, argument)
+        return fault.steps(request, argument)
 
     async def came(self, count: int) -> None:
-        """Wait until so many POSTs have come."""
+        """Wait until `count` POSTs have arrived."""
         while self.requests < count:
             self._news.clear()
             await self._news.wait()
@@ -91,27 +90,27 @@ class Faulty:
     async def close(self) -> None:
         """End every connection, and wait until they have ended."""
         self._none_left.clear()
-        for player in self._players:
-            player.transport.abort()
-        if self._players:
+        for connection in self._connections:
+            connection.transport.abort()
+        if self._connections:
             await self._none_left.wait()
 
-    def joined(self, player: Player) -> None:
-        """See `loadgen.testing.player.Owner`."""
+    def joined(self, connection: FaultConnection) -> None:
+        """Count a new connection."""
         self.connections += 1
-        self._players.add(player)
+        self._connections.add(connection)
 
-    def left(self, player: Player) -> None:
-        """See `loadgen.testing.player.Owner`."""
-        self._players.discard(player)
-        if player in self._waiting:
-            self._waiting.remove(player)
-        if not self._players:
+    def left(self, connection: FaultConnection) -> None:
+        """Remove a connection that has ended."""
+        self._connections.discard(connection)
+        if connection in self._waiting:
+            self._waiting.remove(connection)
+        if not self._connections:
             self._none_left.set()
 
-    def gather(self, player: Player, count: int) -> None:
-        """See `loadgen.testing.player.Owner`."""
-        self._waiting.append(player)
+    def gather(self, connection: FaultConnection, count: int) -> None:
+        """Let the waiting connections continue when there are `count` of them."""
+        self._waiting.append(connection)
         if len(self._waiting) >= count:
             for waiting in self._waiting:
                 waiting.go_on()
@@ -120,15 +119,15 @@ class Faulty:
 
 @contextlib.asynccontextmanager
 async def serving(shares: Shares | None = None, tls: ssl.SSLContext | None = None) -> AsyncIterator[Faulty]:
-    """A faulty server in the running loop, on a free port of loopback; nothing of it is left at the end.
+    """Run a faulty server in the running event loop, on a free port of loopback, for the length of the block.
 
     Args:
         shares: The faults of requests that name none.
-        tls: Serve https with this.
+        tls: Context to serve https with; None: http.
     """
     faulty = Faulty(shares)
     server = await asyncio.get_running_loop().create_server(
-        faulty.player, "127.0.0.1", 0, ssl=tls, backlog=listening.BACKLOG
+        faulty.connection, "127.0.0.1", 0, ssl=tls, backlog=server_main.BACKLOG
     )
     faulty.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
@@ -140,21 +139,21 @@ async def serving(shares: Shares | None = None, tls: ssl.SSLContext | None = Non
 
 
 def arguments(argv: Sequence[str] | None = None) -> Namespace:
-    """The command line."""
-    parser = listening.parser("loadgen.testing.faulty", "Serve faults.")
+    """Return the parsed command line."""
+    parser = server_main.parser("loadgen.testing.faulty", "Run a server that plays faults.")
     parser.formatter_class = RawDescriptionHelpFormatter
-    parser.add_argument("--plan", default="", help="shares of requests that meet a fault: reset=0.01,stall:3=0.02")
-    parser.add_argument("--seed", type=int, default=0, help="which requests these are")
+    parser.add_argument("--plan", default="", help="shares of requests with a fault: reset=0.01,stall:3=0.02")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the choice of these requests")
     parser.epilog = "faults:\n" + "\n".join(f"  {known}" for known in FAULTS.values())
     return parser.parse_args(argv)
 
 
-@listening.command
+@server_main.command
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until told to stop; returns the exit code."""
-    given = arguments(argv)
-    faulty = Faulty(Shares.parse(given.plan, given.seed))
-    return listening.run(faulty.player, given.host, given.port)
+    """Serve until SIGINT or SIGTERM; return the exit code."""
+    flags = arguments(argv)
+    faulty = Faulty(Shares.parse(flags.plan, flags.seed))
+    return server_main.run(faulty.connection, flags.host, flags.port)
 
 
 if __name__ == "__main__":

@@ -13,28 +13,28 @@ from loadgen.testing.process import Process, started
 
 @pytest.fixture(scope="session")
 def metronome() -> Iterator[Process]:
-    """A server that writes tokens on time and knows when; requests may bring their own plan."""
+    """A metronome, which writes tokens on time and records when; a request may set its own pace."""
     with started("loadgen.testing.metronome") as process:
         yield process
 
 
 @pytest.fixture(scope="session")
 def roofline() -> Iterator[Process]:
-    """A server that answers at once, in one piece."""
+    """A roofline server, which answers at once with a single write."""
     with started("loadgen.testing.roofline") as process:
         yield process
 
 
 @pytest_asyncio.fixture
 async def faulty() -> AsyncIterator[Faulty]:
-    """A faulty server in the test's own loop."""
+    """A faulty server in the test's own event loop."""
     async with serving() as server:
         yield server
 
 
 @pytest.fixture
 def replay() -> Iterator[Callable[..., Process]]:
-    """`replay(FILE, *flags)` serves a capture in a process of its own until the test ends."""
+    """A function: `replay(FILE, *flags)` serves a capture in its own process until the test ends."""
     with contextlib.ExitStack() as stack:
 
         def begin(file: Path, *flags: str) -> Process:

@@ -1,6 +1,6 @@
-"""A network in memory: requests reach a server that is a function, and its answers come back by a clock.
+"""Memory network: requests go to a server that is a function, and its answers arrive by a clock.
 
-    def server(index: int, body: bytes, arrived_ns: int) -> Reply:  # hangs up after 20 ms
+    def server(index: int, body: bytes, arrived_ns: int) -> Reply:  # closes after 20 ms
         return Reply([], closes_ns=arrived_ns + 20_000_000)
 
     async def main() -> None:
@@ -9,8 +9,8 @@
 
     virtual.run(main())
 
-Only the sockets are missing: bytes go through the same compiled `Response` as those of a network, so that Records,
-Outcomes and all that is made of them are the real ones. `loadgen.testing.memory_servers` has servers ready made.
+Only the sockets are missing: bytes go through the same compiled `Response` as those of a network, so that Records and
+Outcomes are the real ones. `loadgen.testing.memory_servers` has ready-made servers.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from loadgen.util.clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What comes back for one request. One that neither becomes whole nor closes hangs, as servers do.
+    """The answer to one request; if it is neither complete nor closed, the connection hangs.
 
     Attributes:
-        parts: The bytes and when each of them reaches the client, (ns on the clock, bytes), in order.
-        closes_ns: When the connection ends; None: it stays open.
-        error: With which error it ends; None for an orderly end.
+        parts: The bytes and the time at which they reach the client, (ns on the clock, bytes), in order.
+        closes_ns: When the connection ends, ns on the clock; None: it stays open.
+        error: The error with which the connection ends; None: an orderly end.
 
     Raises:
-        ValueError: The times are out of order.
+        ValueError: The times are not in order.
     """
 
     parts: Sequence[tuple[int, bytes]]
@@ -47,7 +47,7 @@ class Reply:
         if self.closes_ns is not None:
             times.append(self.closes_ns)
         if times != sorted(times):
-            raise ValueError(f"a reply's times are out of order: {times}")
+            raise ValueError(f"a reply's times are not in order: {times}")
 
 
 # Called as server(index, body, arrived_ns) for every request, in the order in which they are sent.
@@ -55,15 +55,15 @@ Server: TypeAlias = Callable[[int, bytes, int], Reply]
 
 
 class Memory:
-    """A transport to a server in memory: a `loadgen.client.load_loop.Sender` to which a connection is always at hand.
+    """A transport to a server in memory: a `loadgen.client.load_loop.Sender` that always has a free connection.
 
     Args:
-        server: What answers.
-        clock: By which its answers come.
+        server: The function that answers.
+        clock: The clock of its answers.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        bell: Rung between reads, for whoever has to send on time.
+        bell: Called between reads, so that requests are sent on time.
     """
 
     def __init__(self, server: Server, clock: Clock) -> None:
@@ -74,7 +74,7 @@ class Memory:
         self._streams: dict[_Stream, None] = {}  # in the order in which they were sent
 
     def send(self, record: Record, body: bytes) -> None:
-        """Send one request now; sending takes no time."""
+        """Send one request now, in no time."""
         record.sent, record.reused = self.clock.now_ns(), True
         stream = _Stream(self, record, self._server(record.index, body, record.sent))
         self._streams[stream] = None
@@ -87,14 +87,14 @@ class Memory:
             self.ended(stream)
 
     def ended(self, stream: "_Stream") -> None:
-        """A response has come to its end: hand the record on."""
+        """End a response: pass its record on."""
         stream.alarm.close()
         self._streams.pop(stream, None)
         self.on_end(stream.record)
 
 
 class _Stream(Response):
-    """A response under way: `loadgen.core.connection.Connection` without a socket."""
+    """A response in flight: `loadgen.core.connection.Connection` without a socket."""
 
     def __init__(self, owner: Memory, record: Record, reply: Reply) -> None:
         self._owner, self._reply, self._next = owner, reply, 0
@@ -102,7 +102,7 @@ class _Stream(Response):
         self.begin(record)
 
     def wait(self) -> None:
-        """Until more arrives, if it ever does."""
+        """Set the alarm for the next part or the end, if there is one."""
         if self._next < len(self._reply.parts):
             self.alarm.set(self._reply.parts[self._next][0])
         elif self._reply.closes_ns is not None:
@@ -116,7 +116,7 @@ class _Stream(Response):
         else:
             self.eof(at_ns, self._reply.error)
         if self.wants_reader:
-            raise ValueError("an encoded body is aiohttp's to read, and a network in memory has no aiohttp")
+            raise ValueError("encoded bodies are read by aiohttp, which the memory network does not have")
         if self.complete:
             self._owner.ended(self)
         else:

@@ -1,4 +1,4 @@
-"""Servers for a network in memory, of which theory or arithmetic knows every latency."""
+"""Servers for the memory network, whose latencies follow from theory or arithmetic."""
 
 import functools
 import heapq
@@ -9,26 +9,26 @@ from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, delta, usag
 
 
 def answered(tokens_ns: Sequence[int]) -> Reply:
-    """A whole answer: one event with one token at each of these times (ns on the clock, at least one, in order).
+    """Return a complete answer with one token at each of these times (ns on the clock, at least one, in order).
 
-    The head comes with the first token; the finish reason, the usage and the end of the body with the last.
+    The head comes with the first token; the finish reason, the usage and the end of the body with the last one.
     """
     return Reply(list(zip(tokens_ns, _parts(len(tokens_ns)), strict=True)))
 
 
 def planned(offsets_ns: Callable[[int], Sequence[int]]) -> Server:
-    """A server of any capacity: request `index` gets a token at each of `offsets_ns(index)`, ns after it arrives."""
+    """Return a server of any capacity: request `index` gets a token at each of `offsets_ns(index)` after arrival."""
     return lambda index, body, arrived_ns: answered([arrived_ns + offset for offset in offsets_ns(index)])
 
 
 def queued(service_ns: Callable[[int], int], servers: int = 1) -> Server:
-    """`servers` servers behind one queue, first come, first served: one token when a request has been served.
+    """Return a queue with `servers` servers, first come, first served; a request gets one token at its end of service.
 
     Args:
-        service_ns: How long serving request `index` takes, ns.
-        servers: How many requests are served at once, each by one of them.
+        service_ns: Service time of request `index`, ns.
+        servers: Number of requests that are served at once.
     """
-    free_ns = [0] * servers  # a heap: when each of them has served all that it was given
+    free_ns = [0] * servers  # a heap: when each server will be free
 
     def serve(index: int, body: bytes, arrived_ns: int) -> Reply:
         served_ns = max(arrived_ns, free_ns[0]) + service_ns(index)
@@ -39,10 +39,9 @@ def queued(service_ns: Callable[[int], int], servers: int = 1) -> Server:
 
 
 def stalled(server: Server, from_ns: int, until_ns: int) -> Server:
-    """`server`, stopped between two times (ns on the clock): nothing is accepted or written, then all of it at once.
+    """Return `server`, paused between two times (ns on the clock).
 
-    It works as one that keeps its own appointments: what it was to write meanwhile is written at `until_ns`, and what
-    arrives meanwhile it begins with then.
+    What it would have written meanwhile is written at `until_ns`, and requests that arrive meanwhile begin then.
     """
 
     def after(at_ns: int) -> int:
@@ -52,7 +51,7 @@ def stalled(server: Server, from_ns: int, until_ns: int) -> Server:
 
 
 def distant(server: Server, delay_ns: int) -> Server:
-    """`server`, whose replies take `delay_ns` on their way to the client."""
+    """Return `server`, with replies that reach the client `delay_ns` later."""
     return lambda index, body, arrived_ns: _moved(server(index, body, arrived_ns), lambda at_ns: at_ns + delay_ns)
 
 
@@ -63,7 +62,7 @@ def _moved(reply: Reply, to: Callable[[int], int]) -> Reply:
 
 @functools.cache
 def _parts(tokens: int) -> list[bytes]:
-    """The bytes of an answer of so many tokens, one part for each of them."""
+    """Return the bytes of an answer of `tokens` tokens, one part for each token."""
     parts = [chunk(delta(content=" token"))] * tokens
     parts[0] = STREAM + parts[0]
     parts[-1] += chunk(delta("stop") + usage(completion_tokens=tokens) + DONE) + LAST_CHUNK

@@ -1,9 +1,10 @@
-"""Metronome: a server of chats and completions that knows to the nanosecond when it wrote which token.
+"""Metronome: a server of chat completions and completions that records when it wrote each token.
 
-`python -m loadgen.testing.metronome`. Tokens are due on an absolute plan that starts when a request has arrived, so
-that a late one delays no other. Each event tells the planned time and the time just before it was given to the socket,
-beside the usual fields, as `plan_ns` and `write_ns` (CLOCK_MONOTONIC: a client on the same machine shares the clock);
-the same for all of them is at GET /truth until DELETE /truth. A request may bring its own pace in a field `metronome`.
+Run it with `python -m loadgen.testing.metronome`. Tokens are due on an absolute plan that starts when a request has
+arrived, so that a late token delays no other. Each event has two more fields: `plan_ns`, when it was due, and
+`write_ns`, the time just before it was given to the socket (CLOCK_MONOTONIC, which a client on the same machine
+shares). GET /truth returns these times of all answers since the last DELETE /truth. A request may set its own pace in
+the field `metronome`.
 """
 
 import argparse
@@ -17,11 +18,11 @@ import numpy as np
 import orjson
 
 from loadgen.engines.sim.planned import BLANK_TIME, Planned, Ticker
-from loadgen.testing import listening
-from loadgen.testing.ask import Ask
-from loadgen.testing.exchange import Exchange
+from loadgen.testing import server_main
 from loadgen.testing.pace import SHAPES, Pace
 from loadgen.testing.replies import BINARY, DONE, LAST_CHUNK, STREAM, chunk, error_body, event, models
+from loadgen.testing.request import Request
+from loadgen.testing.server_connection import ServerConnection
 from loadgen.testing.truth import Int64s, Ledger
 from loadgen.util.clock import Alarm
 
@@ -30,11 +31,11 @@ TEXT = " tick"
 
 
 class Metronome:
-    """What all connections share: the pace, the ticker, the queue, and the truth.
+    """The state that all connections share: the pace, the ticker, the queue and the ledger.
 
     Args:
-        pace: Of requests that bring none of their own.
-        tokens: Of answers to requests that do not say how many they want.
+        pace: The pace of requests that do not set their own.
+        tokens: Tokens of an answer if the request does not set them.
     """
 
     def __init__(self, pace: Pace, tokens: int) -> None:
@@ -42,33 +43,33 @@ class Metronome:
         self.ledger = Ledger()
         self._ticker = Ticker(self._ended)
         self._alarm = Alarm(asyncio.get_running_loop(), self._tick)
-        self._wakes_ns = 0  # when the alarm rings; 0: it is not set
-        self._free_ns = 0  # when the queue's one server will be free
-        self._answers: dict[Planned, tuple[Ask, Int64s, Int64s, Connection]] = {}  # under way
+        self._wakes_ns = 0  # when the alarm is due; 0: it is not set
+        self._free_ns = 0  # when the queue's only server will be free
+        self._answers: dict[Planned, tuple[Request, Int64s, Int64s, Connection]] = {}  # not ended yet
         self._requests = 0
         self._started = int(time.time())
 
-    def answer(self, ask: Ask, connection: "Connection") -> Planned:
-        """Begin to answer a request.
+    def answer(self, request: Request, connection: "Connection") -> Planned:
+        """Begin the answer to a request, and return its stream.
 
         Raises:
-            BadInput: It asks for what there is not.
+            BadInput: The request or its pace is invalid.
         """
-        pace = self.pace.changed(ask.json["metronome"]) if "metronome" in ask.json else self.pace
-        tokens = ask.stream_tokens(self.tokens)
-        number = self._requests if ask.index is None else ask.index
+        pace = self.pace.changed(request.json["metronome"]) if "metronome" in request.json else self.pace
+        tokens = request.stream_tokens(self.tokens)
+        number = self._requests if request.index is None else request.index
         self._requests += 1
         due = pace.offsets_ns(number, tokens)
         if pace.queue:
-            self._free_ns = max(ask.arrival_ns, self._free_ns) + int(due[0])
+            self._free_ns = max(request.arrival_ns, self._free_ns) + int(due[0])
             due = np.array([self._free_ns], dtype=np.int64)
         else:
-            due += ask.arrival_ns
-        pieces = Pieces(number, self._started, chat=ask.chat)
+            due += request.arrival_ns
+        pieces = Pieces(number, self._started, chat=request.chat)
         writes = np.zeros(len(due), dtype=np.int64)
         stream = Planned(connection.transport, pieces.token, pieces.end(len(due)), due, writes)
         stream.send(STREAM + pieces.role)
-        self._answers[stream] = ask, due, writes, connection
+        self._answers[stream] = request, due, writes, connection
         self._wake_at(self._ticker.add(stream))
         return stream
 
@@ -82,8 +83,8 @@ class Metronome:
             self._alarm.set(due_ns)
 
     def _ended(self, stream: Planned) -> None:
-        ask, due, writes, connection = self._answers.pop(stream)
-        self.ledger.add(ask.id, ask.arrival_ns, due, writes, stream.held_back)
+        request, due, writes, connection = self._answers.pop(stream)
+        self.ledger.add(request.id, request.arrival_ns, due, writes, stream.held_back)
         connection.finished(stream)
 
 
@@ -91,13 +92,13 @@ class Pieces:
     """The bytes of one answer's events, each in an HTTP chunk.
 
     Args:
-        number: Of the request.
-        created: Of the answer, in seconds since 1970.
-        chat: Whether deltas of a chat are asked for, or else pieces of a text.
+        number: Number of the request.
+        created: Unix time of the answer, s.
+        chat: Whether the answer is a chat completion; else it is a completion.
 
     Attributes:
-        role: The first event of a chat, which holds no token; empty for completions.
-        token: Each token's, with BLANK_TIME for its times.
+        role: The first event of a chat, without a token; empty for completions.
+        token: The event of each token, with BLANK_TIME for its times.
     """
 
     def __init__(self, number: int, created: int, *, chat: bool) -> None:
@@ -110,20 +111,20 @@ class Pieces:
         self.token = chunk(b'data: %b,"plan_ns":%b,"write_ns":%b}\n\n' % (start, BLANK_TIME, BLANK_TIME))
 
     def end(self, tokens: int) -> bytes:
-        """All that follows the last token: the finish reason, the usage, [DONE], and the end of the body."""
+        """Return what follows the last token: the finish reason, the usage, [DONE], and the end of the body."""
         usage = {"prompt_tokens": 1, "completion_tokens": tokens, "total_tokens": tokens + 1}
-        told = event(**self._about, choices=[], usage=usage)
-        return self._event({}, "length") + chunk(told) + chunk(DONE) + LAST_CHUNK
+        usage_event = event(**self._about, choices=[], usage=usage)
+        return self._event({}, "length") + chunk(usage_event) + chunk(DONE) + LAST_CHUNK
 
     def _event(self, delta: dict[str, str], finish_reason: str | None = None) -> bytes:
         return chunk(event(**self._about, choices=[self._choice(delta, finish_reason)]))
 
     def _choice(self, delta: dict[str, str], finish_reason: str | None) -> dict[str, object]:
-        said = {"delta": delta} if self._chat else {"text": delta.get("content", "")}
-        return {"index": 0, **said, "logprobs": None, "finish_reason": finish_reason}
+        content = {"delta": delta} if self._chat else {"text": delta.get("content", "")}
+        return {"index": 0, **content, "logprobs": None, "finish_reason": finish_reason}
 
 
-class Connection(Exchange):
+class Connection(ServerConnection):
     """One client's connection."""
 
     def __init__(self, metronome: Metronome) -> None:
@@ -131,11 +132,11 @@ class Connection(Exchange):
         self._metronome = metronome
         self._stream: Planned | None = None
 
-    def asked(self, ask: Ask) -> None:
-        """Answer a question, or say what the server knows."""
-        match ask.method, ask.path:
+    def handle(self, request: Request) -> None:
+        """Answer a request for a completion, the models or the truth."""
+        match request.method, request.path:
             case "POST", "/v1/chat/completions" | "/v1/completions":
-                self._stream = self._metronome.answer(ask, self)
+                self._stream = self._metronome.answer(request, self)
             case "GET", "/v1/models":
                 self.reply(models(MODEL))
             case "GET", "/truth":
@@ -144,38 +145,38 @@ class Connection(Exchange):
                 self._metronome.ledger.forget()
                 self.reply(b"{}")
             case _:
-                self.reply(error_body(f"there is no {ask.path}", 404), status=404)
+                self.reply(error_body(f"unknown path {request.path}", 404), status=404)
 
     def finished(self, stream: Planned) -> None:
-        """All of a stream is written, or it was closed."""
+        """End the response: the stream is complete or closed."""
         if stream is self._stream:
             self._stream = None
-            self.answered()
+            self.finish()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Write nothing more of an unfinished answer; the ticker lets go of it when its next event is due."""
+        """Close the stream of an unfinished answer; the ticker removes it when its next event is due."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
 
 
-@listening.command
+@server_main.command
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the server from the command line; returns the exit code."""
-    parser = listening.parser("loadgen.testing.metronome", "A server that writes tokens on time, and says when.")
+    """Run the server from the command line; return the exit code."""
+    parser = server_main.parser("loadgen.testing.metronome", "Write tokens on time, and record when.")
     defaults = Pace()
-    parser.add_argument("--shape", default=defaults.shape, help=f"of all times drawn: {', '.join(SHAPES)}")
+    parser.add_argument("--shape", default=defaults.shape, help=f"distribution of all times: {', '.join(SHAPES)}")
     parser.add_argument("--first-ms", type=float, default=defaults.first_ms, help="mean time to the first token")
     parser.add_argument("--gap-ms", type=float, default=defaults.gap_ms, help="mean time between tokens")
     parser.add_argument("--spread", type=float, default=defaults.spread, help="sigma of lognormal times")
     parser.add_argument("--queue", action=argparse.BooleanOptionalAction, default=False, help="serve one by one")
-    parser.add_argument("--seed", type=int, default=defaults.seed, help="of all times drawn")
-    listening.add_tokens(parser)
+    parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of all times")
+    server_main.add_tokens(parser)
     flags = vars(parser.parse_args(argv))
     host, port, tokens = flags.pop("host"), flags.pop("port"), flags.pop("tokens")
     pace = Pace(**flags).checked()
-    shared = functools.cache(lambda: Metronome(pace, tokens))  # made in the loop, by the first connection
-    return listening.run(lambda: Connection(shared()), host, port)
+    shared = functools.cache(lambda: Metronome(pace, tokens))  # created in the loop, by the first connection
+    return server_main.run(lambda: Connection(shared()), host, port)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pace: when the tokens of an answer are due, drawn by a seed and the request's number."""
+"""Pace: the times at which the tokens of an answer are due, drawn from a seed and the request's number."""
 
 import dataclasses
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from loadgen.errors import BadInput
 
 NS_PER_MS = 1_000_000
-SLOW_SHARE, SLOW_FACTOR = 0.1, 10.0  # bimodal: one gap in ten is ten times as long as the others
-LONGEST_MS = 3_600_000.0
+SLOW_SHARE, SLOW_FACTOR = 0.1, 10.0  # bimodal: one time in ten is ten times as long as the others
+MAX_MS = 3_600_000.0
 
 Draw = Callable[[np.random.Generator, float, int], NDArray[np.float64]]
 
-# Each draws so many times of mean 1, given the spread.
+# Each function draws `size` times with mean 1, given the spread.
 SHAPES: dict[str, Draw] = {
     "constant": lambda rng, spread, size: np.ones(size),
     "exponential": lambda rng, spread, size: rng.exponential(1.0, size),
@@ -29,17 +29,17 @@ SHAPES: dict[str, Draw] = {
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When the tokens of each answer are due.
+    """The distribution of the times at which tokens are due.
 
     Attributes:
-        shape: The distribution of all times drawn: constant, exponential, lognormal or bimodal.
-        first_ms: The mean time from a request's arrival to its first token.
-        gap_ms: The mean time between tokens.
-        spread: The standard deviation of a lognormal time's logarithm.
-        queue: Requests are served one after another, first come, first served: the first token's time is the service
-            time, and it is the only one. With constant times and Poisson arrivals this is M/D/1, with exponential
-            ones M/M/1.
-        seed: Of everything drawn.
+        shape: Distribution of all times: constant, exponential, lognormal or bimodal.
+        first_ms: Mean time from a request's arrival to its first token, ms.
+        gap_ms: Mean time between tokens, ms.
+        spread: Standard deviation of the logarithm of lognormal times.
+        queue: Whether requests are served one after another, first come, first served, with one token each; the time to
+            the first token is then the service time. With constant times and Poisson arrivals this is an M/D/1 queue,
+            with exponential times an M/M/1 queue.
+        seed: Seed of all times.
     """
 
     shape: str = "constant"
@@ -50,42 +50,42 @@ class Pace:
     seed: int = 0
 
     def checked(self) -> "Pace":
-        """Return this pace, if it can be carried out.
+        """Return this pace if its fields are valid.
 
         Raises:
-            BadInput: It cannot.
+            BadInput: A field is not.
         """
         if self.shape not in SHAPES:
-            raise BadInput("shape", f"{self.shape!r} is none", f"choose from {', '.join(SHAPES)}")
-        for name, most in (("first_ms", LONGEST_MS), ("gap_ms", LONGEST_MS), ("spread", 10.0)):
+            raise BadInput("shape", f"unknown shape {self.shape!r}", f"choose from {', '.join(SHAPES)}")
+        for name, most in (("first_ms", MAX_MS), ("gap_ms", MAX_MS), ("spread", 10.0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
                 raise BadInput(name, f"{value!r} is out of range", f"give a number from 0 to {most:g}")
         if not isinstance(self.queue, bool):
-            raise BadInput("queue", f"{self.queue!r} is no truth value", "give true or false")
+            raise BadInput("queue", f"{self.queue!r} is not a boolean", "give true or false")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 63:
-            raise BadInput("seed", f"{self.seed!r} is no seed", "give a whole number from 0")
+            raise BadInput("seed", f"{self.seed!r} is not a seed", "give a whole number from 0")
         return self
 
     def changed(self, fields: Any) -> "Pace":
-        """Return this pace with what a request's `metronome` field gives in place of its own.
+        """Return this pace with the values in a request's field `metronome`.
 
         Raises:
-            BadInput: A field is unknown, or has no usable value.
+            BadInput: A field is unknown or invalid.
         """
         known = [field.name for field in dataclasses.fields(self)]
         if not isinstance(fields, dict) or not fields.keys() <= set(known):
-            raise BadInput("metronome", f"{fields!r} is no pace", f"send an object of {', '.join(known)}")
+            raise BadInput("metronome", f"{fields!r} is not a pace", f"send an object of {', '.join(known)}")
         return dataclasses.replace(self, **fields).checked()
 
     def offsets_ns(self, number: int, tokens: int) -> NDArray[np.int64]:
-        """When the tokens of request `number` are due, in ns from its arrival (or, in a queue, from its turn).
+        """Return when the tokens of request `number` are due, ns from its arrival (in a queue: from its turn).
 
-        Shape (tokens,), or (1,) in a queue; the first k are the same for any larger `tokens`.
+        The shape is (tokens,), or (1,) in a queue. The first k times are the same for any larger `tokens`.
         """
         means_ns = np.full(1 if self.queue else tokens, self.gap_ms * NS_PER_MS)
         means_ns[0] = self.first_ms * NS_PER_MS
-        if self.shape != "constant":  # making a generator costs more than all else here
+        if self.shape != "constant":  # creating a generator is the most expensive step here
             rng = np.random.default_rng([self.seed, number])
             means_ns *= SHAPES[self.shape](rng, self.spread, len(means_ns))
         return np.cumsum(means_ns).astype(np.int64)

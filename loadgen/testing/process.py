@@ -1,4 +1,4 @@
-"""Process: a test server in a process of its own."""
+"""Process: a test server in its own process."""
 
 import contextlib
 import signal
@@ -15,11 +15,11 @@ GRACE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A server that runs.
+    """A running test server.
 
     Attributes:
         url: Scheme, host and port.
-        pid: Of the process, for tests that stop or starve it.
+        pid: Process id, for tests that stop or slow down the server.
     """
 
     url: str
@@ -28,10 +28,10 @@ class Process:
 
 @contextlib.contextmanager
 def started(module: str, *flags: str) -> Iterator[Process]:
-    """`python -m MODULE FLAGS...`, from when it listens until the context ends.
+    """Run `python -m MODULE FLAGS...` for the length of a `with` block, which begins when the server listens.
 
     Raises:
-        LoadgenError: It ended without listening; the message has what it said.
+        LoadgenError: The server ended without listening; the message has its first line of output.
     """
     command = [sys.executable, "-P", "-m", module, *flags]
     with subprocess.Popen(
@@ -44,7 +44,7 @@ def started(module: str, *flags: str) -> Iterator[Process]:
                 raise LoadgenError(f"{module} did not listen: {line.strip() or 'look at its error output'}")
             yield Process(line.removeprefix(LISTENING).strip(), process.pid)
         finally:
-            process.send_signal(signal.SIGCONT)  # a stopped process would not hear the next one
+            process.send_signal(signal.SIGCONT)  # a stopped process handles the next signal only after this one
             process.terminate()
             try:
                 process.wait(GRACE_S)

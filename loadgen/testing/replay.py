@@ -1,8 +1,8 @@
-"""Replay: serves captured responses again, with the times at which they came.
+"""Replay: serve captured responses again, at the times at which they were received.
 
-`python -m loadgen.testing.replay FILE` answers every POST with a response of the capture: the one whose index stands in
-the X-Request-Id that loadgen sends, else the next. Each read is written when it came, counted from the arrival of the
-request, and the connection ends as it ended.
+`python -m loadgen.testing.replay FILE` answers every POST with a response of the capture: the one with the index in the
+X-Request-Id that loadgen sends, else the next one. Each read of the capture is one write, at the same time after the
+arrival of the request, and the connection ends in the same way.
 """
 
 import argparse
@@ -14,17 +14,17 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from loadgen.client.capture_file import CapturedResponse, End, Recording, load
-from loadgen.testing import listening
-from loadgen.testing.ask import Ask
-from loadgen.testing.exchange import Exchange
+from loadgen.testing import server_main
 from loadgen.testing.replies import error_body, models
+from loadgen.testing.request import Request
+from loadgen.testing.server_connection import ServerConnection
 from loadgen.util.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns
 
 Step = tuple[int, bytes | End]
 
 
 class Timetable:
-    """Calls back at set times, CLOCK_MONOTONIC ns, on one alarm for any number of connections."""
+    """Calls functions at set times (CLOCK_MONOTONIC, ns), with one alarm for all connections."""
 
     def __init__(self) -> None:
         self._due: list[tuple[int, int, Callable[[], None]]] = []
@@ -32,7 +32,7 @@ class Timetable:
         self._alarm: TimerfdAlarm | LoopAlarm | None = None
 
     def at(self, due_ns: int, call: Callable[[], None]) -> None:
-        """Call `call()` at `due_ns`, or at the loop's next turn where that is past."""
+        """Call `call()` at `due_ns`, or at the loop's next turn if that is past."""
         if self._alarm is None:
             self._alarm = Alarm(asyncio.get_running_loop(), self._wake)
         heapq.heappush(self._due, (due_ns, next(self._order), call))
@@ -47,11 +47,11 @@ class Timetable:
 
 
 class Replay:
-    """Which response answers a request, and when its parts are due.
+    """Chooses the response to a request, and the times of its writes.
 
     Args:
-        recording: What is replayed.
-        speed: How many times faster than it came.
+        recording: The capture.
+        speed: Factor by which the replay is faster than the capture.
     """
 
     def __init__(self, recording: Recording, speed: float = 1.0) -> None:
@@ -62,25 +62,25 @@ class Replay:
 
     @property
     def model(self) -> str:
-        """The model's name in the requests."""
+        """The model's name in requests."""
         return self._recording.model
 
-    def steps(self, ask: Ask) -> Iterator[Step]:
-        """What to do for a request, each step with the time when it is due."""
-        response = self.choose(ask)
+    def steps(self, request: Request) -> Iterator[Step]:
+        """Yield the steps of the response to a request, each with the time when it is due."""
+        response = self.choose(request)
         steps: list[Step] = [*response.reads, (response.ended_ns, response.end)]
         for at_ns, what in steps:
-            yield ask.arrival_ns + round(at_ns / self._speed), what
+            yield request.arrival_ns + round(at_ns / self._speed), what
 
-    def choose(self, ask: Ask) -> CapturedResponse:
-        """The response to a request; numbers beyond the last one start over."""
-        if not ask.id.startswith(b"loadgen-") or ask.index is None:
+    def choose(self, request: Request) -> CapturedResponse:
+        """Return the response to a request; indexes after the last one start over."""
+        if not request.id.startswith(b"loadgen-") or request.index is None:
             return next(self._in_turn)
         responses = self._recording.responses
-        return self._by_index.get(ask.index, responses[ask.index % len(responses)])
+        return self._by_index.get(request.index, responses[request.index % len(responses)])
 
 
-class Connection(Exchange):
+class Connection(ServerConnection):
     """One client's connection."""
 
     def __init__(self, replay: Replay) -> None:
@@ -88,16 +88,16 @@ class Connection(Exchange):
         self._replay = replay
         self._steps: Iterator[Step] = iter(())  # of the response that is being sent
 
-    def asked(self, ask: Ask) -> None:
-        """Begin to send its response."""
-        match ask.method, ask.path:
+    def handle(self, request: Request) -> None:
+        """Begin the response to a request."""
+        match request.method, request.path:
             case "POST", _:
-                self._steps = self._replay.steps(ask)
+                self._steps = self._replay.steps(request)
                 self._await_step()
             case "GET", "/v1/models":
                 self.reply(models(self._replay.model))
             case _:
-                self.reply(error_body("a replay answers POST", 404), status=404)
+                self.reply(error_body("a replay only answers POST", 404), status=404)
 
     def _await_step(self) -> None:
         due_ns, what = next(self._steps)
@@ -110,30 +110,30 @@ class Connection(Exchange):
             self.transport.write(what)
             self._await_step()
         elif what is End.RESPONSE:
-            self.answered()
+            self.finish()
         elif what is End.EOF:
             self.transport.close()
         elif what is End.RESET:
             self.reset()
-        # After End.CLIENT nothing more came: it is the client that ends it.
+        # After End.CLIENT nothing more follows: the client ends the connection.
 
 
 def _speed(text: str) -> float:
     speed = float(text)
     if not 0 < speed < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no speed; give a number above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a speed; give a number above 0")
     return speed
 
 
-@listening.command
+@server_main.command
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve a capture until SIGINT or SIGTERM; returns the exit code."""
-    flags = listening.parser("loadgen.testing.replay", "Serve the responses of a capture again.")
-    flags.add_argument("file", metavar="FILE", help="what `loadgen run --capture` wrote")
-    flags.add_argument("--speed", type=_speed, default=1.0, help="how many times faster than they came (1)")
+    """Serve a capture until SIGINT or SIGTERM; return the exit code."""
+    flags = server_main.parser("loadgen.testing.replay", "Serve the responses of a capture again.")
+    flags.add_argument("file", metavar="FILE", help="a file written by `loadgen run --capture`")
+    flags.add_argument("--speed", type=_speed, default=1.0, help="factor by which the replay is faster (1)")
     given = flags.parse_args(argv)
     replay = Replay(load(given.file), given.speed)
-    return listening.run(lambda: Connection(replay), given.host, given.port)
+    return server_main.run(lambda: Connection(replay), given.host, given.port)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Stream: one streamed answer of a server, read plainly, so that tests need not trust what they test.
+"""Stream: one streamed answer of a server, read with the standard library only, independent of what is tested.
 
-It blocks and parses every event whole; `loadgen.core` is for measuring.
+It blocks and parses every event completely; to measure, `loadgen.core` is used.
 """
 
 import json
@@ -15,25 +15,25 @@ DONE = "[DONE]"
 
 
 class Stream:
-    """A chat completion that a server streams, with usage at its end; a context manager that closes the connection.
+    """A streamed chat completion with usage; as a context manager it closes the connection.
 
     Args:
         base_url: Scheme http, host and port.
-        model: Its name in requests.
-        max_tokens: Of the answer.
-        timeout_s: Between two reads.
+        model: The model's name in requests.
+        max_tokens: Maximum tokens of the answer.
+        timeout_s: Maximum time between two reads, s.
         more: Further fields of the request.
 
     Raises:
         OSError: There is no connection, or no answer in time.
-        ValueError: The server answers something else than a stream; the message has its status and its beginning.
+        ValueError: The status is not 200; the message has the status and the beginning of the body.
     """
 
     def __init__(
         self, base_url: str, model: str, *, max_tokens: int = 16, timeout_s: float = 180.0, **more: object
     ) -> None:
         address = urlsplit(base_url)
-        asked = {
+        fields = {
             "model": model,
             "messages": [{"role": "user", "content": "Tell me about the sea."}],
             "max_tokens": max_tokens,
@@ -42,7 +42,7 @@ class Stream:
         }
         self._connection = HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
         try:
-            body = json.dumps(asked | more)
+            body = json.dumps(fields | more)
             self._connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
             self._response = self._connection.getresponse()
             if self._response.status != 200:
@@ -60,10 +60,10 @@ class Stream:
         self.close()
 
     def __iter__(self) -> Iterator[Any]:
-        """The JSON of each event as it comes, and `DONE` for the mark at the end.
+        """Yield the JSON of each event as it comes, and `DONE` for the event [DONE].
 
         Raises:
-            OSError: The connection breaks, or is silent for too long.
+            OSError: The connection ends, or is silent for too long.
         """
         for line in self._response:
             if line.startswith(b"data:"):
@@ -71,25 +71,25 @@ class Stream:
                 yield DONE if text == DONE else json.loads(text)
 
     def first(self) -> Any:
-        """Wait for the first event; the others can still be read."""
+        """Wait for the first event, and return it; the others can still be read."""
         return next(iter(self))
 
     def close(self) -> None:
-        """Close the connection, whatever is still to come."""
+        """Close the connection, even before the end of the stream."""
         self._response.close()
         self._connection.close()
 
 
-class Habits:
-    """How a server streams, by the events of one answer.
+class StreamFormat:
+    """The format of a server's stream, found from the events of one answer.
 
     Attributes:
-        events: All of them.
-        deltas: Those of the first choice.
-        finish_reason: The last one that was given; None: there was none.
-        usage: The last one that was given; None: there was none.
+        events: All events, without [DONE].
+        deltas: The deltas of the first choice.
+        finish_reason: The last finish reason; None: there was none.
+        usage: The last usage; None: there was none.
         usage_with: `an event of its own`, `the finish` or `every event`; None: there is no usage.
-        reasoning_key: Under which reasoning comes; None: there was none.
+        reasoning_key: Key of the reasoning text; None: there was none.
         done: Whether the stream ends with `[DONE]`.
     """
 
@@ -107,7 +107,7 @@ class Habits:
 
     @property
     def token_events(self) -> int:
-        """How many events have text."""
+        """Number of events with text."""
         return sum(any(delta.get(key) for key in ("content", *REASONING)) for delta in self.deltas)
 
     def _usage_with(self, bearers: list[Any]) -> str | None:

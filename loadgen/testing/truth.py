@@ -1,6 +1,6 @@
-"""Truth: what a server that keeps time knows of the tokens it wrote.
+"""Truth: the times at which the metronome wrote each token.
 
-`Ledger` is kept by the server; `Truth` is what a test reads from its /truth. They travel as a numpy .npz.
+The server keeps a `Ledger`; a test reads it as `Truth` from the path /truth, as a numpy .npz file.
 """
 
 import io
@@ -21,16 +21,17 @@ Int64s = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Truth:
-    """What the server knows. All times are CLOCK_MONOTONIC ns of the machine it runs on.
+    """The times of all answers since the last reset, as CLOCK_MONOTONIC ns of the server's machine.
 
     Attributes:
-        id: X-Request-Id of each request, in the order in which their answers ended; bytes, shape (requests,).
+        id: X-Request-Id of each request, in the order in which the answers ended; bytes, shape (requests,).
         arrival_ns: When the last byte of each request was read, shape (requests,).
-        starts: Where the tokens of request i begin: they are starts[i] to starts[i + 1]; shape (requests + 1,).
+        starts: Index of each request's first token; request i has the tokens starts[i] to starts[i + 1]; shape
+            (requests + 1,).
         plan_ns: When each token was due, shape (tokens,).
-        write_ns: When each token was given to its socket, 0 if it never was; shape (tokens,).
-        held_back: Writes that the socket did not take at once, because the client did not read.
-        busy_share: Share of the time, since the last reset, that the server's loop had a processor.
+        write_ns: When each token was given to its socket, 0: never; shape (tokens,).
+        held_back: Number of writes that the socket did not accept at once, because the client did not read.
+        busy_share: CPU time of the server's event loop since the last reset, as a share of wall time.
     """
 
     id: NDArray[np.bytes_]
@@ -43,7 +44,7 @@ class Truth:
 
     @classmethod
     def fetch(cls, url: str) -> "Truth":
-        """Read it from the server at `url`; blocks, and keeps the server busy for a while."""
+        """Read the truth of the server at `url`; this blocks, and keeps the server busy for a while."""
         with urllib.request.urlopen(f"{url}/truth", timeout=FETCH_S) as reply:
             found = np.load(io.BytesIO(reply.read()), allow_pickle=False)
         held_back, busy_share = found["about"].tolist()
@@ -52,34 +53,34 @@ class Truth:
 
     @staticmethod
     def forget(url: str) -> None:
-        """Let the server at `url` begin anew; answers under way will still be kept when they end."""
+        """Reset the truth of the server at `url`; answers that have not ended will be added when they end."""
         urllib.request.urlopen(urllib.request.Request(f"{url}/truth", method="DELETE"), timeout=FETCH_S).close()
 
     @property
     def number(self) -> Int64s:
-        """The digits at the end of each request's id: its number within a run of loadgen; shape (requests,)."""
+        """The number at the end of each request's id: its index within a run of loadgen; shape (requests,)."""
         return np.array([int(each.rpartition(b"-")[2]) for each in self.id.tolist()], dtype=np.int64)
 
     @cached_property
     def late_ns(self) -> Int64s:
-        """How late each token that was written was written; shape (tokens written,)."""
+        """Lateness of each written token, ns; shape (tokens written,)."""
         written = self.write_ns > 0
         return (self.write_ns - self.plan_ns)[written]
 
     @property
     def overloaded(self) -> bool:
-        """Whether more than 1 % of the tokens were written over 1 ms late: what was seen is then the server's doing."""
+        """Whether more than 1 % of the tokens were over 1 ms late: measured latencies are then those of the server."""
         return bool(len(self.late_ns)) and float(np.mean(self.late_ns > LATE_NS)) > LATE_SHARE
 
 
 class Ledger:
-    """What a server notes down for `Truth`."""
+    """The server's record of its answers, from which `Truth` is read."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Remove all answers."""
         self._ids: list[bytes] = []
         self._arrivals, self._counts = array("q"), array("q")
         self._plan, self._writes = bytearray(), bytearray()
@@ -87,7 +88,7 @@ class Ledger:
         self._since = time.monotonic(), time.thread_time()
 
     def add(self, request_id: bytes, arrival_ns: int, plan_ns: Int64s, write_ns: Int64s, held_back: int) -> None:
-        """Note down an answer that has ended."""
+        """Add an answer that has ended."""
         self._ids.append(request_id)
         self._arrivals.append(arrival_ns)
         self._counts.append(len(plan_ns))
@@ -96,7 +97,7 @@ class Ledger:
         self._held_back += held_back
 
     def to_npz(self) -> bytes:
-        """What `Truth.fetch` reads."""
+        """Return the file that `Truth.fetch` reads."""
         wall_s, cpu_s = time.monotonic() - self._since[0], time.thread_time() - self._since[1]
         file = io.BytesIO()
         np.savez(

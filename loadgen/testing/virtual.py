@@ -1,4 +1,4 @@
-"""Virtual time: an event loop in which time passes only when nothing is left to do, and then at once.
+"""Virtual time: an event loop in which time passes only when nothing is left to do, and then instantly.
 
     def test_an_hour_passes():
         async def main():
@@ -8,10 +8,10 @@
 
         assert virtual.run(main()) == 3600 * 10**9
 
-Whatever asyncio makes out of callbacks and timers works: tasks, sleeps, timeouts, events, queues. What reaches outside
-(sockets, threads, processes, signals) raises NotImplementedError: nobody could say how long it takes. Time is kept in
-whole nanoseconds, callbacks that are due together run in the order in which they were asked for, so that a test gives
-the same numbers on any machine. Computing takes no time; `spend` is how a test lets it.
+All that asyncio builds on callbacks and timers works: tasks, sleeps, timeouts, events, queues. Sockets, threads,
+processes and signals raise NotImplementedError, since their duration is unknown. Time is kept in whole nanoseconds, and
+callbacks that are due at the same time run in the order in which they were scheduled, so that a test gives the same
+numbers on any machine. Computing takes no time, unless a test calls `spend`.
 """
 
 import asyncio
@@ -26,31 +26,31 @@ from typing import Any, ParamSpec, TypeVar, TypeVarTuple
 from loadgen.errors import LoadgenError
 from loadgen.util.clock import NS_PER_S, Clock
 
-EPOCH_NS = 1_000 * NS_PER_S  # where time begins: not at 0, which as a stamp means that something did not happen
+EPOCH_NS = 1_000 * NS_PER_S  # the start of time; not 0, since a timestamp of 0 means that something did not happen
 T = TypeVar("T")
 P = ParamSpec("P")
 Ts = TypeVarTuple("Ts")
 
 
 class Stuck(LoadgenError):
-    """A coroutine waits for something that nothing will bring about."""
+    """A coroutine waits for something that will never happen."""
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run `main` in virtual time from `EPOCH_NS` on; returns what it returns.
+    """Run `main` in virtual time from `EPOCH_NS` on, and return its result.
 
-    Tasks that it leaves behind are cancelled, as `asyncio.run` does.
+    Tasks that are left at the end are cancelled, as by `asyncio.run`.
 
     Raises:
-        Stuck: It waits, no callback is left to run, and no timer is set.
-        Exception: Its own; or that of a callback, which asyncio's own loops would only log.
+        Stuck: `main` waits, no callback is left to run, and no timer is set.
+        Exception: An exception of `main`, or of a callback, which asyncio's own loops would only log.
     """
     with asyncio.Runner(loop_factory=Loop) as runner:
         return runner.run(main)
 
 
 def timed(test: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Make an ordinary function of a coroutine function: each call runs in a virtual time of its own."""
+    """Turn a coroutine function into an ordinary function; each call runs in its own virtual time."""
 
     @functools.wraps(test)
     def timed_test(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -60,16 +60,16 @@ def timed(test: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 def clock() -> Clock:
-    """The clock of the running virtual loop, for what is paced by one.
+    """Return the clock of the running virtual loop.
 
     Raises:
-        RuntimeError: The running loop is no virtual one, or there is none.
+        RuntimeError: The running loop is not a virtual one, or there is none.
     """
     return Clock(_running().now_ns, Alarm)
 
 
 def now_ns() -> int:
-    """The virtual time, ns.
+    """Return the virtual time, ns.
 
     Raises:
         RuntimeError: As `clock`.
@@ -78,7 +78,7 @@ def now_ns() -> int:
 
 
 def spend(ns: int) -> None:
-    """Let time pass while nothing else runs: what computing, or a stall of the loop, would take.
+    """Let time pass while nothing else runs, as computing or a stall of the loop does.
 
     Raises:
         ValueError: `ns` is negative.
@@ -88,11 +88,11 @@ def spend(ns: int) -> None:
 
 
 class Alarm:
-    """`loadgen.util.clock.Alarm` in virtual time: it rings exactly when it is due, unless the loop is spending time.
+    """`loadgen.util.clock.Alarm` in virtual time: calls back exactly when it is due, unless `spend` delays it.
 
     Attributes:
-        at_ns: When it will ring; None while it is not set.
-        closed: Whether it has been closed.
+        at_ns: When it is due, ns; None: it is not set.
+        closed: Whether it is closed.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
@@ -103,17 +103,17 @@ class Alarm:
         self.closed = False
 
     def set(self, due_ns: int) -> None:
-        """Ring once at `due_ns` instead of any time set before; if it is past, at the loop's next turn."""
-        assert not self.closed, "the kernel's would be gone"
-        self._put_off()
+        """Call back once at `due_ns`, in place of any time set before; if that is past, at the loop's next turn."""
+        assert not self.closed, "a closed alarm cannot be set"
+        self._cancel()
         self._timer, self.at_ns = self._loop.call_at_ns(due_ns, self._ring), due_ns
 
     def close(self) -> None:
-        """Never ring again; closing twice does no harm."""
-        self._put_off()
+        """Never call back again; may be called twice."""
+        self._cancel()
         self.closed = True
 
-    def _put_off(self) -> None:
+    def _cancel(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = self.at_ns = None
@@ -124,12 +124,12 @@ class Alarm:
 
 
 class Loop(asyncio.AbstractEventLoop):
-    """The event loop behind `run`, for those who make their own runner: `asyncio.Runner(loop_factory=virtual.Loop)`."""
+    """The event loop of `run`; to use your own runner: `asyncio.Runner(loop_factory=virtual.Loop)`."""
 
     def __init__(self) -> None:
         self._now_ns = EPOCH_NS
         self._ready: deque[asyncio.Handle] = deque()
-        self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []  # a heap: when in ns, order of asking, what
+        self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []  # a heap: time in ns, order of scheduling, timer
         self._order = itertools.count()
         self._failure: BaseException | None = None
         self._running = self._stopping = self._closed = False
@@ -137,11 +137,11 @@ class Loop(asyncio.AbstractEventLoop):
     # -- time --------------------------------------------------------------------------------------------
 
     def now_ns(self) -> int:
-        """The virtual time, ns."""
+        """Return the virtual time, ns."""
         return self._now_ns
 
     def time(self) -> float:
-        """The virtual time, s."""
+        """Return the virtual time, s."""
         return self._now_ns / NS_PER_S
 
     def spend(self, ns: int) -> None:
@@ -157,7 +157,7 @@ class Loop(asyncio.AbstractEventLoop):
     def call_at_ns(
         self, at_ns: int, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """`call_at` in whole nanoseconds: call back then, or at the next turn if that is past."""
+        """Call back at `at_ns`, or at the next turn if that is past; `call_at` in whole nanoseconds."""
         timer = asyncio.TimerHandle(at_ns / NS_PER_S, callback, args, self, context)
         heapq.heappush(self._timers, (at_ns, next(self._order), timer))
         return timer
@@ -165,19 +165,19 @@ class Loop(asyncio.AbstractEventLoop):
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """See `asyncio.loop.call_at`; `when` is taken to the nearest nanosecond."""
+        """Implement `asyncio.loop.call_at`; `when` is rounded to nanoseconds."""
         return self.call_at_ns(round(when * NS_PER_S), callback, *args, context=context)
 
     def call_later(
         self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """See `asyncio.loop.call_later`; `delay` is taken to the nearest nanosecond."""
+        """Implement `asyncio.loop.call_later`; `delay` is rounded to nanoseconds."""
         return self.call_at_ns(self._now_ns + round(delay * NS_PER_S), callback, *args, context=context)
 
     # -- turns -------------------------------------------------------------------------------------------
 
     def run_forever(self) -> None:
-        """See `asyncio.loop.run_forever`; raises what callbacks raise, and `Stuck`."""
+        """Implement `asyncio.loop.run_forever`; raises what callbacks raise, and `Stuck`."""
         asyncio._set_running_loop(self)
         self._running = True
         try:
@@ -188,7 +188,7 @@ class Loop(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(None)
 
     def run_until_complete(self, future: Any) -> Any:
-        """See `asyncio.loop.run_until_complete`; raises what callbacks raise, and `Stuck`."""
+        """Implement `asyncio.loop.run_until_complete`; raises what callbacks raise, and `Stuck`."""
         future = asyncio.ensure_future(future, loop=self)
         future.add_done_callback(self._completed)
         try:
@@ -214,19 +214,19 @@ class Loop(asyncio.AbstractEventLoop):
                 raise failure
 
     def _next_ns(self) -> int:
-        """When the next timer is due."""
+        """Return when the next timer is due, ns."""
         if not self._timers:
             frames = [frame for task in asyncio.all_tasks(self) for frame in task.get_stack(limit=1)]
             places = sorted(f"{f.f_code.co_qualname} ({f.f_code.co_filename}:{f.f_lineno})" for f in frames)
             raise Stuck(f"no timer is set and nothing is left to do, but these wait: {', '.join(places)}")
         return self._timers[0][0]
 
-    # -- what asyncio asks of a loop ---------------------------------------------------------------------
+    # -- what asyncio requires of a loop ---------------------------------------------------------------------
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        """See `asyncio.loop.call_soon`."""
+        """Implement `asyncio.loop.call_soon`."""
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
@@ -234,52 +234,54 @@ class Loop(asyncio.AbstractEventLoop):
     call_soon_threadsafe = call_soon  # for a SIGINT, which `asyncio.Runner` turns into a cancellation
 
     def create_future(self) -> "asyncio.Future[Any]":
-        """See `asyncio.loop.create_future`."""
+        """Implement `asyncio.loop.create_future`."""
         return asyncio.Future(loop=self)
 
     def create_task(self, coro: Any, **options: Any) -> "asyncio.Task[Any]":
-        """See `asyncio.loop.create_task`."""
+        """Implement `asyncio.loop.create_task`."""
         return asyncio.Task(coro, loop=self, **options)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Keep the first fault: the turn raises it."""
+        """Keep the first exception; the turn raises it."""
         if self._failure is None:
             self._failure = context.get("exception") or RuntimeError(context["message"])
 
     def stop(self) -> None:
-        """See `asyncio.loop.stop`."""
+        """Implement `asyncio.loop.stop`."""
         self._stopping = True
 
     def close(self) -> None:
-        """See `asyncio.loop.close`."""
+        """Implement `asyncio.loop.close`."""
         self._closed = True
         self._ready.clear()
         self._timers.clear()
 
     def is_running(self) -> bool:
-        """See `asyncio.loop.is_running`."""
+        """Implement `asyncio.loop.is_running`."""
         return self._running
 
     def is_closed(self) -> bool:
-        """See `asyncio.loop.is_closed`."""
+        """Implement `asyncio.loop.is_closed`."""
         return self._closed
 
     def get_debug(self) -> bool:
-        """Debugging is off: it would look at the real clock."""
+        """Return False: asyncio's debug mode reads the real clock."""
         return False
 
     async def shutdown_asyncgens(self) -> None:
-        """There is nothing to do: generators that are left behind are Python's own affair."""
+        """Do nothing: Python itself closes generators that are left."""
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - asyncio's own signature
-        """There are no threads."""
+        """Do nothing: there are no threads."""
 
     def _timer_handle_cancelled(self, timer: asyncio.TimerHandle) -> None:
-        """It is passed over when its time comes."""
+        """Do nothing: a cancelled timer is skipped when it is due."""
 
 
 def _running() -> Loop:
     loop = asyncio.get_running_loop()
     if not isinstance(loop, Loop):
-        raise RuntimeError(f"time is virtual inside `virtual.run`, and the running loop is a {type(loop).__name__}")
+        raise RuntimeError(
+            f"virtual time exists only inside `virtual.run`; the running loop is a {type(loop).__name__}"
+        )
     return loop

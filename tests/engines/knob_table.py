@@ -1,22 +1,21 @@
 """The table of docs/engines.md: how each engine says each knob; `python -m tests.engines.knob_table` writes it."""
 
-from loadgen.engines import llamacpp, mindie, sglang, transformers, trtllm, vllm
-from loadgen.engines.knobs import KNOBS
-from loadgen.engines.sim import command as sim
-from loadgen.engines.table import Table
+from loadgen.engines.kinds import llamacpp, mindie, sglang, simulator, transformers_serve, trtllm, vllm
+from loadgen.engines.kinds.knob_table import KnobTable
+from loadgen.engines.kinds.knobs import KNOBS
 from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/engines.md"
 BEGIN, END = "<!-- knobs: written by python -m tests.engines.knob_table -->", "<!-- end of knobs -->"
-TABLES = [module.TABLE for module in (vllm, sglang, trtllm, mindie, llamacpp, transformers, sim)]
+TABLES = [module.TABLE for module in (vllm, sglang, trtllm, mindie, llamacpp, transformers_serve, simulator)]
 
 
-def cell(said: Table, name: str) -> str:
+def cell(said: KnobTable, name: str) -> str:
     if name in said.nearest:
         return f"no: {said.nearest[name]}"
-    ways = [way.reach + (f" ({way.note})" if way.note else "") for way in said.ways.get(name, ())]
-    return "; ".join(ways) or "-"
+    labels = [form.label_with_versions + (f" ({form.note})" if form.note else "") for form in said.forms.get(name, ())]
+    return "; ".join(labels) or "-"
 
 
 def knob_table() -> str:

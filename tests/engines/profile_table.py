@@ -14,7 +14,7 @@ HEAD = ("profile", "weights", "cache, tokens", "lone decode step", "prefill", "c
 
 def row(name: str) -> tuple[str, ...]:
     plain = SimSettings(profile=name)
-    weights = f"{deployment(plain.told()).weight_bytes / GIB:.1f} GiB"
+    weights = f"{deployment(plain.as_dict()).weight_bytes / GIB:.1f} GiB"
     try:
         settings = SimSettings.of(profile=name)
     except StartFailed:

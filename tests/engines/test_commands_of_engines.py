@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from loadgen.engines import llamacpp, mindie, sglang, transformers, trtllm, vllm
-from loadgen.engines.command import Command
-from loadgen.engines.engine import Place
+from loadgen.engines.kinds import llamacpp, mindie, sglang, transformers_serve, trtllm, vllm
+from loadgen.engines.kinds.command_engine import CommandEngine
+from loadgen.engines.kinds.engine import Place
 from loadgen.errors import BadInput
 from tests.helpers.engine_launch import FOLDER, MODEL, PLACE, launch, said
 
@@ -91,7 +91,7 @@ WORDS = [
     for engine, rows in (
         (vllm.engine, VLLM),
         (sglang.engine, SGLANG),
-        (transformers.engine, TRANSFORMERS),
+        (transformers_serve.engine, TRANSFORMERS),
     )
     for knobs, words in rows
 ]
@@ -131,7 +131,7 @@ TRTLLM = [
 
 
 @pytest.mark.parametrize(("engine", "knobs", "words"), WORDS)
-def test_a_knob_comes_to_these_words(engine: Command, knobs: dict[str, Any], words: str) -> None:
+def test_a_knob_comes_to_these_words(engine: CommandEngine, knobs: dict[str, Any], words: str) -> None:
     assert said(engine, knobs) == words.split()
 
 
@@ -157,11 +157,11 @@ def test_a_knob_comes_to_these_words_and_entries_of_trtllm(
         (sglang.engine, SGLANG),
         (trtllm.engine, TRTLLM),
         (llamacpp.engine, LLAMACPP),
-        (transformers.engine, TRANSFORMERS),
+        (transformers_serve.engine, TRANSFORMERS),
     ],
     ids=lambda item: getattr(item, "name", ""),
 )
-def test_no_knob_is_left_out_here(engine: Command, rows: list[Any]) -> None:
+def test_no_knob_is_left_out_here(engine: CommandEngine, rows: list[Any]) -> None:
     assert {name for knobs, *_ in rows for name in knobs} == set(engine.table.knobs)
 
 
@@ -181,12 +181,10 @@ HOST = "--host 127.0.0.1 --port 8001"
         ),
         (trtllm.engine, MODEL, f"trtllm-serve {MODEL} {HOST}", MODEL),
         (trtllm.engine, "./tiny", f"trtllm-serve ./tiny {HOST}", "tiny"),
-        (transformers.engine, "/m/t", f"transformers serve /m/t --continuous-batching {HOST}", "/m/t"),
+        (transformers_serve.engine, "/m/t", f"transformers serve /m/t --continuous-batching {HOST}", "/m/t"),
     ],
 )
-def test_every_server_is_told_where_it_is_and_what_requests_call_its_model(
-    engine: Command, model: str, command: str, name: str
-) -> None:
+def test_command_has_host_port_and_served_name(engine: CommandEngine, model: str, command: str, name: str) -> None:
     launched = launch(engine, model=model)
     assert " ".join(launched.argv) == command
     assert (launched.model, launched.tokenizer, launched.base_url) == (name, model, "http://127.0.0.1:8001")
@@ -198,14 +196,12 @@ def test_every_server_is_told_where_it_is_and_what_requests_call_its_model(
         (vllm.engine, {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}),
         (sglang.engine, {}),
         (trtllm.engine, {"TRTLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}),
-        (transformers.engine, {"HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}),
+        (transformers_serve.engine, {"HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}),
         (llamacpp.engine, {}),
     ],
     ids=lambda item: getattr(item, "name", ""),
 )
-def test_no_server_tells_of_its_use_or_asks_a_hub_for_a_model_that_is_a_path(
-    engine: Command, env: dict[str, str]
-) -> None:
+def test_usage_statistics_and_hub_are_off_for_local_models(engine: CommandEngine, env: dict[str, str]) -> None:
     assert launch(engine, model="/models/m.gguf").env == env | {"HF_HUB_OFFLINE": "1"}
     if engine is not llamacpp.engine:
         assert launch(engine).env == env
@@ -218,7 +214,7 @@ def test_no_server_tells_of_its_use_or_asks_a_hub_for_a_model_that_is_a_path(
         (vllm.ascend, "ASCEND_RT_VISIBLE_DEVICES"),
         (sglang.engine, "CUDA_VISIBLE_DEVICES"),
         (trtllm.engine, "CUDA_VISIBLE_DEVICES"),
-        (transformers.engine, "CUDA_VISIBLE_DEVICES"),
+        (transformers_serve.engine, "CUDA_VISIBLE_DEVICES"),
         (mindie.engine, "ASCEND_RT_VISIBLE_DEVICES"),
     ],
     ids=lambda item: getattr(item, "name", item),
@@ -235,7 +231,7 @@ def test_a_server_on_a_cpu_is_told_of_no_device() -> None:
 
 def test_what_every_server_is_told_is_not_said_twice() -> None:
     assert launch(sglang.engine, "--enable-metrics").argv.count("--enable-metrics") == 1
-    assert "--continuous-batching" not in launch(transformers.engine, "--no-continuous-batching").argv
+    assert "--continuous-batching" not in launch(transformers_serve.engine, "--no-continuous-batching").argv
 
 
 @pytest.mark.parametrize(
@@ -252,7 +248,9 @@ def test_what_every_server_is_told_is_not_said_twice() -> None:
     ],
 )
 @pytest.mark.parametrize("engine", [sglang.engine, trtllm.engine], ids=lambda engine: engine.name)
-def test_a_draft_that_the_engine_cannot_make_is_refused(engine: Command, value: dict[str, Any], field: str) -> None:
+def test_a_draft_that_the_engine_cannot_make_is_refused(
+    engine: CommandEngine, value: dict[str, Any], field: str
+) -> None:
     with pytest.raises(BadInput) as refused:
         launch(engine, speculative=value)
     assert refused.value.field == field

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import Crash, EngineFailed
-from loadgen.engines.crash import DETERMINISTIC, complaint, diagnose, stripped
-from loadgen.engines.logs import MOST_SHOWN, Log
+from loadgen.engines.launch.crash import DETERMINISTIC, complaint, diagnose, stripped
+from loadgen.engines.launch.log_file import MAX_LINE_CHARS, LogFile
 
 LOGS = Path(__file__).with_name("logs")
 
@@ -62,7 +62,7 @@ CAUSES = [
 
 @pytest.mark.parametrize(("cause", "kind"), CAUSES)
 @pytest.mark.parametrize("log", [VLLM, SGLANG, TORCH], ids=["vllm", "sglang", "torch"])
-def test_the_cause_is_the_first_exception_of_the_rank_that_failed_first(log: str, cause: str, kind: str) -> None:
+def test_cause_is_first_exception_of_first_failed_rank(log: str, cause: str, kind: str) -> None:
     crash = diagnose(log.format(cause=cause), 1)
     assert crash.kind == kind
     assert crash.cause == (f"{cause} (exit code 1)" if kind == "unknown" else cause)
@@ -101,7 +101,7 @@ def test_a_warning_is_no_cause() -> None:
         ),
         ("Error: No such option: --tp", 2, "bad_flag", "No such option"),
         ("error: invalid argument: --foo", 1, "bad_flag", "invalid argument: --foo"),
-        ("", -9, "killed", "killed by SIGKILL; the system kills so when memory runs out"),
+        ("", -9, "killed", "killed by SIGKILL; the kernel does this when memory runs out"),
         ("", -11, "killed", "killed by SIGSEGV"),
         (
             "terminate called after throwing an instance of 'std::logic_error'",
@@ -115,7 +115,7 @@ def test_a_warning_is_no_cause() -> None:
             "oom_load",
             "std::bad_alloc",
         ),
-        ("", None, "unknown", "nobody knows how"),
+        ("", None, "unknown", "its exit code is unknown"),
     ],
 )
 def test_what_python_s_exceptions_do_not_say(text: str, code: int | None, kind: str, cause: str) -> None:
@@ -176,7 +176,7 @@ def test_an_error_of_one_request_is_not_why_a_server_ended() -> None:
     assert complaint(text + chain + "ZeroDivisionError: division by zero\n") == "ZeroDivisionError: division by zero"
 
 
-def test_of_a_chain_of_exceptions_the_one_that_names_a_kind_is_the_cause() -> None:
+def test_cause_in_exception_chain_is_the_one_with_a_kind() -> None:
     link = "During handling of the above exception, another exception occurred:\n"
     crash = diagnose(f"KeyError: 'new'\n{link}ValueError: m does not recognize this architecture\n", 1)
     assert (crash.kind, crash.cause[:10]) == ("unsupported_combo", "ValueError")
@@ -184,7 +184,7 @@ def test_of_a_chain_of_exceptions_the_one_that_names_a_kind_is_the_cause() -> No
     assert diagnose(other, 1).kind == "unknown"
 
 
-def test_pydantic_s_exceptions_say_in_further_lines_what_is_wrong() -> None:
+def test_pydantic_messages_span_several_lines() -> None:
     text = "pydantic_core.ValidationError: 1 validation error for ModelConfig\ndtype\n  Input should be 'auto'\n"
     assert diagnose(text, 1).cause == (
         "pydantic_core.ValidationError: 1 validation error for ModelConfig: Input should be 'auto' (exit code 1)"
@@ -205,7 +205,7 @@ def test_pydantic_s_exceptions_say_in_further_lines_what_is_wrong() -> None:
         "0.00.005.247 E KeyError: 'weight'",
     ],
 )
-def test_prefixes_of_ranks_processes_times_and_colours_are_stripped(line: str) -> None:
+def test_log_prefixes_are_stripped(line: str) -> None:
     assert stripped(line) == "KeyError: 'weight'"
 
 
@@ -214,7 +214,7 @@ def test_what_is_no_prefix_stays(line: str) -> None:
     assert stripped(f"OSError: {line}") == f"OSError: {line}"
 
 
-def test_the_message_names_the_log_and_shows_its_end_and_crosses_between_processes() -> None:
+def test_engine_failed_names_log_and_can_be_pickled() -> None:
     failed = EngineFailed("vllm", Crash("hang", "no answer", None), Path("/logs/engine.log"), ["the end"])
     assert str(failed) == "vllm: hang: no answer; its log /logs/engine.log ends:\nthe end"
     again = pickle.loads(pickle.dumps(failed))
@@ -222,6 +222,6 @@ def test_the_message_names_the_log_and_shows_its_end_and_crosses_between_process
 
 
 def test_of_a_line_without_end_the_beginning_is_shown(tmp_path: Path) -> None:
-    log = Log(tmp_path / "engine.log")
+    log = LogFile(tmp_path / "engine.log")
     log.path.write_text("first\n" + "x" * 5000)
-    assert log.tail(2) == ["first", "x" * MOST_SHOWN]
+    assert log.tail(2) == ["first", "x" * MAX_LINE_CHARS]

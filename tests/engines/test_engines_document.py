@@ -34,7 +34,7 @@ ASK = """
 import json, sys
 from importlib.metadata import entry_points
 from pathlib import Path
-from loadgen.engines.engine import Place
+from loadgen.engines.kinds.engine import Place
 (entry,) = entry_points(group="loadgen.engines", name="lmdeploy")
 knobs = {"tensor_parallel": 2, "prefix_cache": True}
 launched = entry.load().launch("Qwen/Qwen3-8B", knobs, ["--log-level", "INFO"], Place(8001, Path("/runs/1")))
@@ -87,6 +87,7 @@ def run(*words: str, timeout_s: float = 60, **variables: str) -> str:
     return done.stdout
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(300)
 def test_the_engine_that_is_shown_can_be_installed_and_launched(package: Path) -> None:
     told = run("-c", ASK, PYTHONPATH=str(package))
@@ -96,6 +97,7 @@ def test_the_engine_that_is_shown_can_be_installed_and_launched(package: Path) -
     )
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(300)
 def test_the_engine_that_is_shown_passes_the_kit(package: Path, tmp_path: Path) -> None:
     stand_in = tmp_path / "lmdeploy"

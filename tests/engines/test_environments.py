@@ -27,7 +27,7 @@ class Steps:
             raise CannotBeMade("no such package")
 
 
-def test_the_steps_are_done_in_order_by_the_environment_s_own_python(tmp_path: Path) -> None:
+def test_steps_run_in_order_with_the_environments_python(tmp_path: Path) -> None:
     steps = Steps()
     programs = made(RECIPE, tmp_path, steps)
     _, *installs = steps.commands

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from loadgen.engines import external, llamacpp, mindie, sglang, transformers, trtllm, vllm
-from loadgen.engines.command import Command
-from loadgen.engines.engine import Engine
-from loadgen.engines.knobs import KNOBS
+from loadgen.engines.kinds import external, llamacpp, mindie, sglang, transformers_serve, trtllm, vllm
+from loadgen.engines.kinds.command_engine import CommandEngine
+from loadgen.engines.kinds.engine import Engine
+from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.errors import BadInput
 from tests.helpers.engine_launch import PLACE, launch
 
-ENGINES: list[Command] = [vllm.engine, sglang.engine, trtllm.engine, llamacpp.engine, transformers.engine]
+ENGINES: list[CommandEngine] = [vllm.engine, sglang.engine, trtllm.engine, llamacpp.engine, transformers_serve.engine]
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ ENGINES: list[Command] = [vllm.engine, sglang.engine, trtllm.engine, llamacpp.en
         ("kv_dtype", "", "'' cannot stand on a command line"),
         ("kv_dtype", "--port", "'--port' cannot stand on a command line"),
         ("kv_dtype", "fp8\n", "'fp8\\n' cannot stand on a command line"),
-        ("performance_mode", "fast", "'fast' is not known"),
+        ("performance_mode", "fast", "unknown value 'fast'"),
         ("speculative", "mtp", "'mtp' is not a mapping"),
     ],
 )
-def test_a_value_of_a_wrong_kind_or_range_is_refused_by_the_knobs_name(name: str, value: Any, problem: str) -> None:
+def test_knob_value_of_wrong_type_or_range_is_refused(name: str, value: Any, problem: str) -> None:
     with pytest.raises(BadInput) as refused:
         KNOBS[name].check(value)
     assert (refused.value.field, refused.value.problem) == (name, problem)
@@ -48,7 +48,7 @@ def test_a_whole_number_passes_for_a_fraction() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
-def test_an_unknown_knob_is_refused_with_the_list_of_those_the_engine_has(engine: Command) -> None:
+def test_unknown_knob_is_refused_with_list_of_knobs(engine: CommandEngine) -> None:
     with pytest.raises(BadInput) as refused:
         launch(engine, max_num_seqs=4, model="/models/m.gguf")
     assert refused.value.field == "max_num_seqs"
@@ -58,11 +58,11 @@ def test_an_unknown_knob_is_refused_with_the_list_of_those_the_engine_has(engine
 @pytest.mark.parametrize("engine", [*ENGINES, mindie.engine], ids=lambda engine: engine.name)
 def test_host_port_and_model_are_no_knobs(engine: Engine) -> None:
     for name in ("host", "port", "model"):
-        with pytest.raises(BadInput, match=f"{name}: it is set by whoever starts the server"):
+        with pytest.raises(BadInput, match=f"{name}: the launcher sets it"):
             engine.launch("/models/m.gguf", {name: "x"}, (), replace(PLACE, host="10.0.0.1"))
 
 
-def test_a_knob_that_the_engine_cannot_say_is_refused_with_its_own_name_for_the_nearest() -> None:
+def test_unsupported_knob_is_refused_with_nearest_setting() -> None:
     with pytest.raises(BadInput, match="memory_fraction: llamacpp has no such setting; the nearest is --n-gpu-layers"):
         launch(llamacpp.engine, memory_fraction=0.8, model="/models/m.gguf")
     with pytest.raises(BadInput, match="performance_mode: sglang has no such knob; use one of served_name, tensor"):
@@ -93,18 +93,18 @@ def test_a_knob_that_the_engine_cannot_say_is_refused_with_its_own_name_for_the_
         (llamacpp.engine, {"context_len": 2}, "-np 4", "--parallel"),
     ],
 )
-def test_a_raw_flag_that_says_what_a_knob_says_is_refused_however_it_is_spelled(
+def test_raw_flag_equal_to_a_knob_is_refused_in_any_spelling(
     engine: Engine, knobs: dict[str, Any], raw: str, flag: str
 ) -> None:
-    with pytest.raises(BadInput, match=r"it says what the knob \w+ says; say it once") as refused:
+    with pytest.raises(BadInput, match=r"it sets the same thing as the knob \w+; use one of them") as refused:
         engine.launch("/models/m.gguf", knobs, raw.split(), replace(PLACE, host="10.0.0.1"))
     assert refused.value.field == flag
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
 @pytest.mark.parametrize("raw", ["--port 1", "--port=1", "--host 0.0.0.0"])
-def test_raw_flags_do_not_move_the_server(engine: Command, raw: str) -> None:
-    with pytest.raises(BadInput, match="is set by whoever starts the server; leave the flag out"):
+def test_raw_flags_do_not_move_the_server(engine: CommandEngine, raw: str) -> None:
+    with pytest.raises(BadInput, match=r"the launcher sets the (host|port); leave the flag out"):
         launch(engine, *raw.split(), model="/models/m.gguf")
 
 

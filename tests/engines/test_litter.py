@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.engines import EngineFailed, Launcher, Server, shared_memory
-from loadgen.engines.processes import descendants
+from loadgen.engines import EngineFailed, Launcher, Server
+from loadgen.engines.launch import shared_memory
+from loadgen.engines.launch.processes import descendants
 from tests.helpers.fake_engine import Fake, litter_of
 
 
@@ -53,9 +54,7 @@ def test_each_server_has_a_folder_for_temporary_files_of_its_own() -> None:
 
 
 @pytest.mark.integration
-def test_a_launch_that_fails_leaves_no_folder_for_temporary_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_launch_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
     (tmp_path / "t").mkdir()
     with pytest.raises(EngineFailed):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import Launcher
-from loadgen.engines.ask import ask
-from loadgen.engines.engine import Launch
-from loadgen.engines.llamacpp import RUNNER, engine
+from loadgen.engines.kinds.engine import Launch
+from loadgen.engines.kinds.llamacpp import RUNNER, engine
+from loadgen.engines.launch.blocking_http import request
 from loadgen.engines.llamacpp_server import main, parser
 from loadgen.errors import BadInput
 from tests.helpers.engine_launch import launch
@@ -47,7 +47,7 @@ def test_the_binary_runs_where_path_has_it() -> None:
 
 
 @pytest.mark.usefixtures("without_binary")
-def test_the_package_serves_with_the_same_flags_where_path_has_none() -> None:
+def test_package_serves_if_binary_is_missing() -> None:
     launched = launch(engine, model=MODEL, max_seqs=2)
     assert launched.argv[: len(RUNNER)] == RUNNER
     assert " ".join(flags(launched)) == f"-m {MODEL} --parallel 2 --metrics --host 127.0.0.1 --port 8001 --alias tiny"
@@ -56,7 +56,7 @@ def test_the_package_serves_with_the_same_flags_where_path_has_none() -> None:
 
 @pytest.mark.usefixtures("without_binary")
 def test_the_package_opens_files_and_downloads_nothing() -> None:
-    with pytest.raises(BadInput, match="model: 'ggml-org/tiny-GGUF' is no file, and no llama-server is installed"):
+    with pytest.raises(BadInput, match="model: 'ggml-org/tiny-GGUF' is not a file, and llama-server is not installed"):
         launch(engine, model="ggml-org/tiny-GGUF")
 
 
@@ -77,7 +77,7 @@ def test_the_package_takes_every_flag_that_a_knob_comes_to(knobs: dict[str, obje
 
 
 def test_a_draft_without_a_model_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"speculative\.model: there is none"):
+    with pytest.raises(BadInput, match=r"speculative\.model: is missing"):
         launch(engine, model=MODEL, speculative={"method": "draft_model", "num_speculative_tokens": 2})
 
 
@@ -106,10 +106,10 @@ class TestReal:
             resolved = server.resolved()
             assert resolved["total_slots"] == 2
             assert resolved["default_generation_settings"]["n_ctx"] == 512
-            models = ask(f"{server.base_url}/v1/models").json()
+            models = request(f"{server.base_url}/v1/models").json()
             assert [item["id"] for item in models["data"]] == ["small"]
             for path in (engine.probes.health, engine.probes.metrics):
-                assert ask(f"{server.base_url}{path}").status == 200
+                assert request(f"{server.base_url}{path}").status == 200
             os.kill(server.pid, signal.SIGTERM)
             assert server.wait_ended(60)
             assert "exit code 0" in str(server.trouble())

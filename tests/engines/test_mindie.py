@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from loadgen.engines.engine import Launch, Place
-from loadgen.engines.mindie import engine
-from loadgen.engines.mindie_config import configure
-from loadgen.engines.mindie_settings import read
+from loadgen.engines.kinds.engine import Launch, Place
+from loadgen.engines.kinds.mindie import engine
+from loadgen.engines.kinds.mindie_config import configure
+from loadgen.engines.kinds.mindie_flags import parse
 from loadgen.errors import BadInput
 from tests.helpers.source import ROOT
 
@@ -98,7 +98,7 @@ def test_what_the_installation_has_and_nothing_here_sets_is_kept(tmp_path: Path)
 
 def test_what_the_installation_has_is_copied_not_changed() -> None:
     base: dict[str, Any] = {"ServerConfig": {"port": 1}}
-    configure(base, read([]), MODEL, "m", PLACE)
+    configure(base, parse([]), MODEL, "m", PLACE)
     assert base == {"ServerConfig": {"port": 1}}
 
 
@@ -109,7 +109,7 @@ def test_an_installation_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         replace(engine, install=tmp_path).launch(MODEL, {}, (), PLACE)
 
 
-def test_a_request_of_32000_tokens_is_admitted_once_the_context_is_said() -> None:
+def test_context_len_admits_a_request_of_32000_tokens() -> None:
     assert config({})["ModelDeployConfig"]["maxSeqLen"] == 8192
     made = config({"context_len": 32100})
     assert made["ModelDeployConfig"]["maxSeqLen"] == made["ModelDeployConfig"]["maxInputTokenLen"] == 32100
@@ -137,7 +137,7 @@ def test_a_small_batch_is_not_scheduled_ahead() -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])
-def test_a_loopback_address_is_refused_since_health_cannot_be_asked_there(host: str) -> None:
+def test_loopback_address_is_refused(host: str) -> None:
     with pytest.raises(BadInput, match="host: MindIE does not answer at"):
         NOWHERE.launch(MODEL, {}, (), replace(PLACE, host=host))
 
@@ -147,23 +147,23 @@ def test_a_loopback_address_is_refused_since_health_cannot_be_asked_there(host: 
     [
         ({}, "--max-model-len 4", 0, "--max-model-len: mindie has no such flag; use one of --log-level"),
         ({}, "--no-max-seq-len", 0, "--no-max-seq-len: mindie has no such flag"),
-        ({}, "--max-seq-len many", 0, "--max-seq-len: 'many' is no number"),
-        ({}, "--max-seq-len", 0, "--max-seq-len: 0 values follow it"),
+        ({}, "--max-seq-len many", 0, "--max-seq-len: 'many' is not a whole number"),
+        ({}, "--max-seq-len", 0, "--max-seq-len: it has 0 values"),
         ({}, "--max-batch-size 5001", 0, "--max-batch-size: 5001 is out of range; give 1 to 5000"),
-        ({}, "--enable-split yes", 0, "--enable-split: 'yes' follows it"),
+        ({}, "--enable-split yes", 0, "--enable-split: it takes no value, but 'yes' follows"),
         ({"context_len": 100}, "--max-prefill-tokens 200", 0, "--max-prefill-tokens: 200 is more than --max-seq-len"),
         ({}, "--max-input-token-len 300 --max-prefill-tokens 200", 0, "--max-input-token-len: 300 is more than"),
         ({"max_seqs": 8}, "--max-prefill-batch-size 9", 0, "--max-prefill-batch-size: 9 is more than"),
-        ({}, "--split-chunk-tokens 100", 0, "--split-chunk-tokens: 100 is no multiple of 16"),
-        ({}, "--policy-type 3", 0, "--policy-type: there is no policy 3"),
-        ({"tensor_parallel": 3}, "", 0, "--tensor-parallel-size: 3 is no power of 2"),
-        ({"pipeline_parallel": 2, "data_parallel": 2}, "", 0, "--pipeline-parallel-size: it excludes data"),
-        ({"data_parallel": 2}, "-cp 2", 0, "--data-parallel-size: it excludes context"),
-        ({"tensor_parallel": 4}, "", 2, "devices: 2 of them, and the parallel sizes make 4"),
+        ({}, "--split-chunk-tokens 100", 0, "--split-chunk-tokens: 100 is not a multiple of 16"),
+        ({}, "--policy-type 3", 0, "--policy-type: unknown policy 3"),
+        ({"tensor_parallel": 3}, "", 0, "--tensor-parallel-size: 3 is not a power of 2"),
+        ({"pipeline_parallel": 2, "data_parallel": 2}, "", 0, "--pipeline-parallel-size: it cannot be used with data"),
+        ({"data_parallel": 2}, "-cp 2", 0, "--data-parallel-size: it cannot be used with context"),
+        ({"tensor_parallel": 4}, "", 2, "devices: 2 devices, but the parallel sizes need 4"),
         ({"tensor_parallel": 4}, "-sp 2", 0, "--sequence-parallel-size: 2 is not the tensor parallel size; give 4"),
-        ({"tensor_parallel": 4}, "-moe-ep 2 -moe-tp 4", 0, "experts do not fill the devices"),
-        ({"chunked_prefill": True}, "--enable-multi-token-prediction", 0, "it does not go with --enable-split"),
-        ({"data_parallel": 2, "prefix_cache": True}, "", 0, "--enable-prefix-caching: it does not go with data"),
+        ({"tensor_parallel": 4}, "-moe-ep 2 -moe-tp 4", 0, "the expert sizes do not match the devices"),
+        ({"chunked_prefill": True}, "--enable-multi-token-prediction", 0, "it cannot be used with --enable-split"),
+        ({"data_parallel": 2, "prefix_cache": True}, "", 0, "--enable-prefix-caching: it cannot be used with data"),
         ({"kv_dtype": "fp8"}, "", 0, "kv_dtype: mindie has no such setting"),
     ],
 )

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from loadgen.engines import mindie
-from loadgen.engines.engine import Place
-from loadgen.engines.table import Table
+from loadgen.engines.kinds import mindie
+from loadgen.engines.kinds.engine import Place
+from loadgen.engines.kinds.knob_table import KnobTable
 from tests.helpers.published_workloads import COMMANDS, MINDIE
 
 PLACE = Place(8001, Path("/runs/1"), host="10.0.0.1")
@@ -20,14 +20,14 @@ def model_in(words: list[str]) -> str:
 @pytest.mark.parametrize(("page", "command", "engine", "knobs"), COMMANDS)
 def test_a_command_of_a_page_is_said_with_knobs(page: str, command: str, engine: Any, knobs: dict[str, Any]) -> None:
     words = command.split()
-    table: Table = engine.table if hasattr(engine, "table") else mindie.TABLE
+    table: KnobTable = engine.table if hasattr(engine, "table") else mindie.TABLE
     launched = engine.launch(model_in(words), knobs, (), PLACE)
-    assert launched.normal == table.spelling.normal(words)
+    assert launched.normal == table.flag_syntax.normalize(words)
     if engine is MINDIE:
         return
     # What is run says the same, and beside it only what every server is told.
-    bare = set(table.spelling.normal(engine.launch(model_in(words), {}, (), PLACE).argv))
-    assert set(table.spelling.normal(launched.argv)) == bare | set(table.spelling.normal(words)[1:])
+    bare = set(table.flag_syntax.normalize(engine.launch(model_in(words), {}, (), PLACE).argv))
+    assert set(table.flag_syntax.normalize(launched.argv)) == bare | set(table.flag_syntax.normalize(words)[1:])
 
 
 @pytest.mark.parametrize(("page", "command", "engine", "knobs"), COMMANDS)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from loadgen.config.settings import RunSettings, public
-from loadgen.engines.registry import Registry
+from loadgen.engines.launch.server_registry import ServerRegistry
 from loadgen.metrics.records.file import RecordFile
 from loadgen.util.redaction import MARK
 from tests.helpers.command_line import SHORT, hear, in_flight, loadgen, start
@@ -47,14 +47,14 @@ def test_a_key_for_the_engine_is_in_no_result(word: str) -> None:
 
 
 def is_simulator(process: psutil.Process) -> bool:
-    """Whether it is the one that serves, and not its keeper; none of them is one that has just ended."""
+    """Whether it is the one that serves, and not its supervisor; none of them is one that has just ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return not process.children() and "loadgen.engines.sim" in process.cmdline()
     return False
 
 
 @pytest.mark.integration
-def test_an_engine_that_dies_under_load_makes_the_run_invalid_and_says_why(tmp_path: Path) -> None:
+def test_engine_crash_under_load_makes_run_invalid(tmp_path: Path) -> None:
     flags = ["--engine", "sim", "--rate", "50", "--duration", "600", *SHORT, "--disable-tqdm", "--json"]
     with start("run", *flags, cwd=tmp_path) as process:
         hear(process, lambda line: in_flight(line) > 0)
@@ -91,10 +91,10 @@ class TestLlamaCpp:
         assert own["provenance"]["engine"]["name"] == "llamacpp"
         assert own["provenance"]["engine"]["differences"] == []
         assert [record.prompt_tokens for record in RecordFile(tmp_path / "r.jsonl")] == [40] * 6
-        assert not list(Registry().folder.glob("*.json")), "a server that was started is still there"
+        assert not list(ServerRegistry().folder.glob("*.json")), "a server that was started is still there"
 
     @pytest.mark.integration
-    def test_chats_are_counted_beforehand_by_the_template_inside_the_file(self, tmp_path: Path) -> None:
+    def test_chat_tokens_are_predicted_by_template_in_the_file(self, tmp_path: Path) -> None:
         flags = ["--engine", "llamacpp", "--model", gguf(), f"--engine-arg={' '.join(RAW)}", "--num-prompts", "2"]
         flags += ["--max-concurrency", "1", "--random-input-len", "20", "--random-output-len", "2"]
         done = loadgen("run", *flags, "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from loadgen.engines.sim.answers import Answer
-from loadgen.engines.sim.core import EngineCore
+from loadgen.engines.sim.api_format import COMPLETION, ResponseWriter
+from loadgen.engines.sim.completion_request import CompletionRequest, parse_request
 from loadgen.engines.sim.emit import Words
+from loadgen.engines.sim.engine_core import EngineCore
 from loadgen.engines.sim.metrics import Metrics
-from loadgen.engines.sim.questions import Question, parse_question
 from loadgen.engines.sim.settings import SimSettings
-from loadgen.engines.sim.shapes import COMPLETION, Writer
 
 SETTINGS = SimSettings(step_base_ms=1.0, prefill_us_per_token=0, decode_us_per_seq=0, frontend_ms=3.0)
 
@@ -30,8 +30,8 @@ class Client:
 class Timed(Answer):
     """An answer that notes when it is delivered, after doing what the test wants done then."""
 
-    def __init__(self, question: Question, deliver: Callable[[], None] = lambda: None) -> None:
-        super().__init__(Client(), question, Writer(COMPLETION, "x", 0, '"sim"'), Words(["a"]))
+    def __init__(self, question: CompletionRequest, deliver: Callable[[], None] = lambda: None) -> None:
+        super().__init__(Client(), question, ResponseWriter(COMPLETION, "x", 0, '"sim"'), Words(["a"]))
         self.deliver, self.done, self.finished_ns = deliver, asyncio.Event(), 0
 
     def start(self) -> None:
@@ -42,8 +42,8 @@ class Timed(Answer):
         self.done.set()
 
 
-def question(tokens: int) -> Question:
-    return parse_question({"prompt": "a", "max_tokens": tokens}, COMPLETION, SETTINGS, seed=1)
+def question(tokens: int) -> CompletionRequest:
+    return parse_request({"prompt": "a", "max_tokens": tokens}, COMPLETION, SETTINGS, seed=1)
 
 
 async def test_steps_do_not_drift(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ async def test_steps_do_not_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     assert core.metrics.steps == 200
 
 
-async def test_writing_longer_than_a_step_delays_the_next_one_and_is_counted() -> None:
+async def test_slow_writing_delays_the_next_step_and_is_counted() -> None:
     def dawdle() -> None:
         end = time.monotonic_ns() + 5_000_000
         while time.monotonic_ns() < end:
@@ -77,7 +77,7 @@ async def test_writing_longer_than_a_step_delays_the_next_one_and_is_counted() -
     assert answer.finished_ns - answer.ready_ns >= 6_000_000
 
 
-async def test_an_idle_core_steps_no_more_and_wakes_for_the_next_request() -> None:
+async def test_idle_core_stops_and_wakes_for_next_request() -> None:
     core = EngineCore(SETTINGS, asyncio.get_running_loop(), Metrics())
     for steps in (1, 2, 3):
         answer = Timed(question(1))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.engines.crash import diagnose
+from loadgen.engines.launch.crash import diagnose
 from loadgen.engines.sim.deployment import GIB, Deployment, StartFailed
 from loadgen.engines.sim.faults import Faults, log_of
 from loadgen.engines.sim.flags import flag
@@ -50,7 +50,7 @@ def test_a_lone_decode_reads_all_weights_once() -> None:
     )
 
 
-def test_a_long_prompt_computes_two_operations_for_each_parameter_and_token() -> None:
+def test_long_prompt_costs_two_flops_per_parameter_and_token() -> None:
     costs, tokens = deployed().step_costs(), 8192
     computed = costs.duration_ns(tokens, 0, 0) - costs.base_ns
     assert computed == pytest.approx(2 * MODELS["qwen3-8b"].layer_parameters * tokens / 989e12 / 0.6 * 1e9)
@@ -71,7 +71,7 @@ def test_two_gpus_halve_what_is_shared_and_pay_for_talking() -> None:
     assert two.prefill_ns_per_token == pytest.approx(2 * 36 * 4096 * 2 / 450e9 / 0.7 * 1e9)
 
 
-def test_a_pipeline_shares_what_is_computed_and_not_what_each_batch_reads() -> None:
+def test_pipeline_divides_computation_but_not_weight_reads() -> None:
     one, two = deployed().step_costs(), deployed(pipeline_parallel=2).step_costs()
     assert two.weights_ns == one.weights_ns
     assert two.matmul_ns_per_token == one.matmul_ns_per_token / 2
@@ -79,12 +79,12 @@ def test_a_pipeline_shares_what_is_computed_and_not_what_each_batch_reads() -> N
     assert deployed(pipeline_parallel=2).weight_bytes == deployed().weight_bytes / 2
 
 
-def test_more_gpus_than_heads_of_keys_hold_each_head_more_than_once() -> None:
+def test_more_gpus_than_kv_heads_replicate_heads() -> None:
     assert deployed(tensor_parallel=16).kv_token_bytes == deployed(tensor_parallel=8).kv_token_bytes
 
 
 @pytest.mark.parametrize(("gpu", "faster"), [("h100", 1979 / 989), ("a100", 1.0)])
-def test_8_bit_floats_are_read_in_half_the_time_and_computed_faster_where_the_gpu_can(gpu: str, faster: float) -> None:
+def test_fp8_weights_halve_reads_and_speed_up_matmul(gpu: str, faster: float) -> None:
     full, fp8 = (deployed(f"{gpu}-qwen3-8b", weights=FORMATS[name]).step_costs() for name in ("", "fp8"))
     assert full.matmul_ns_per_token / fp8.matmul_ns_per_token == pytest.approx(faster)
     assert 0.5 < fp8.weights_ns / full.weights_ns < 0.6  # the output layer stays as it is
@@ -96,7 +96,7 @@ def test_4_bits_are_read_faster_and_computed_as_before() -> None:
     assert awq.weights_ns < 0.4 * full.weights_ns
 
 
-def test_an_8_bit_cache_holds_twice_as_much_and_is_read_in_half_the_time() -> None:
+def test_fp8_cache_doubles_tokens_and_halves_reads() -> None:
     full, half = deployed(), deployed(kv_bytes=KV_BYTES["fp8"])
     assert half.kv_tokens(8192, 1) == pytest.approx(2 * full.kv_tokens(8192, 1), abs=1)
     assert half.step_costs().kv_ns_per_token == full.step_costs().kv_ns_per_token / 2
@@ -151,7 +151,7 @@ def test_the_document_says_what_the_profiles_come_to() -> None:
     assert found_between(DOCUMENT, BEGIN, END).strip() == written(), "python -m tests.engines.profile_table"
 
 
-def test_the_document_names_every_flag_that_only_the_simulator_has() -> None:
+def test_document_names_every_simulator_flag() -> None:
     text = DOCUMENT.read_text()
     plain = {"host", "port", "served_model_name"}
     for field in (*dataclasses.fields(SimSettings), *dataclasses.fields(Faults)):

@@ -69,7 +69,7 @@ def test_attention_reads_a_shared_prefix_for_each_sequence() -> None:
     assert [long - short for short, long in zip(one, two, strict=True)] == [200, 102, 103]  # tokens computed and read
 
 
-def test_the_prompt_that_was_used_longest_ago_goes_first_from_its_end() -> None:
+def test_least_recently_used_prompt_is_evicted_from_its_end() -> None:
     engine = scheduler(num_kv_tokens=150)
     old, kept = prompt("a" * 64, 1), prompt("b" * 64, 1, ready_ns=100_000)
     again = prompt("a" * 64, 1, ready_ns=400_000)

@@ -16,7 +16,7 @@ def scheduler(limits: Limits = ROOMY, costs: StepCosts = COSTS) -> Scheduler[Seq
     return Scheduler(limits, costs)
 
 
-def test_a_lone_request_takes_one_prefill_step_and_a_decode_step_for_each_further_token() -> None:
+def test_lone_request_takes_one_prefill_then_decode_steps() -> None:
     engine = scheduler()
     taken = list(steps(engine, [Sequence(prompt_tokens=10, output_tokens=3)]))
     prefill = 8 * MS + 10 * 100 + 10
@@ -47,20 +47,20 @@ def test_decodes_come_before_prefill_and_share_the_step() -> None:
     assert [(step.decodes, step.prefill_tokens) for step, _ in taken[:4]] == [(0, 10), (1, 9), (1, 5), (1, 0)]
 
 
-def test_without_chunks_a_prompt_waits_until_all_of_it_has_room_in_a_step() -> None:
+def test_unchunked_prompt_waits_for_room_in_a_step() -> None:
     engine = scheduler(Limits(max_num_seqs=4, max_num_batched_tokens=10, num_kv_tokens=1000, chunked_prefill=False))
     short, long = Sequence(4, output_tokens=3), Sequence(10, output_tokens=1)
     taken = list(steps(engine, [short, long]))
     assert [(step.decodes, step.prefill_tokens) for step, _ in taken] == [(0, 4), (1, 0), (1, 0), (0, 10)]
 
 
-def test_matrix_products_take_as_long_as_the_weights_or_the_tokens_whichever_is_longer() -> None:
+def test_matmul_time_is_maximum_of_weights_and_tokens() -> None:
     costs = StepCosts(100, 0, 0, 0, weights_ns=500, matmul_ns_per_token=10)
     assert costs.duration_ns(20, 20, 0) == 600
     assert costs.duration_ns(60, 20, 0) == 900
 
 
-def test_attention_pays_for_each_pair_of_tokens_once_however_a_prompt_is_cut() -> None:
+def test_attention_counts_each_pair_once_in_any_chunking() -> None:
     costs = StepCosts(0, 0, 0, 0, attention_ns_per_pair=2)
     for budget in (1000, 64, 7):
         engine = scheduler(Limits(max_num_seqs=1, max_num_batched_tokens=budget, num_kv_tokens=10_000), costs)
@@ -105,7 +105,7 @@ def test_a_prompt_that_does_not_fit_waits_for_cache() -> None:
     assert engine.preemptions == 0
 
 
-def test_when_decodes_run_out_of_cache_the_latest_is_recomputed_and_loses_no_token() -> None:
+def test_preempted_sequence_is_recomputed_without_lost_tokens() -> None:
     engine = scheduler(Limits(max_num_seqs=8, max_num_batched_tokens=1000, num_kv_tokens=64))
     first, second = Sequence(30, 20), Sequence(30, 20)
     taken = list(steps(engine, [first, second]))
@@ -144,7 +144,7 @@ def test_cancelling_frees_what_a_sequence_holds_wherever_it_is() -> None:
     num_kv_tokens=st.integers(100, 300),
     cancelled=st.sets(st.integers(0, 39)),
 )
-def test_whatever_arrives_limits_hold_and_every_token_is_brought_once(
+def test_limits_hold_and_each_token_comes_once_for_any_load(
     lengths: list[tuple[int, int, int]], max_num_seqs: int, spare_tokens: int, num_kv_tokens: int, cancelled: set[int]
 ) -> None:
     limits = Limits(max_num_seqs, max_num_seqs + spare_tokens, num_kv_tokens)
@@ -170,7 +170,7 @@ def test_whatever_arrives_limits_hold_and_every_token_is_brought_once(
 
 
 @pytest.mark.parametrize(("rate", "kept_up"), [(1000, True), (4000, False)])
-def test_the_default_deployment_sustains_1000_requests_per_second_and_no_4000(rate: int, kept_up: bool) -> None:
+def test_default_deployment_sustains_1000_but_not_4000_rps(rate: int, kept_up: bool) -> None:
     settings = SimSettings()
     engine: Scheduler[Sequence] = Scheduler(settings.limits, settings.costs)
     ttft_ms, itl_ms = [], []

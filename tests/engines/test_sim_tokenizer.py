@@ -21,7 +21,7 @@ def test_the_file_is_what_its_generator_makes() -> None:
     assert vocabulary.TOKENIZER.stat().st_size < 200_000
 
 
-def test_words_are_short_ascii_and_each_one_token_with_and_without_a_space() -> None:
+def test_each_word_is_short_ascii_and_one_token() -> None:
     words = vocabulary.words()
     assert len(set(words)) == vocabulary.WORDS
     assert all(word.isascii() and word.isalpha() and 2 <= len(word) <= 14 for word in words)
@@ -31,7 +31,7 @@ def test_words_are_short_ascii_and_each_one_token_with_and_without_a_space() -> 
         assert REAL.token_to_id(vocabulary.UNKNOWN) not in {each.ids[0] for each in encoded}
 
 
-def test_words_joined_by_spaces_are_as_many_tokens_and_decode_to_themselves() -> None:
+def test_joined_words_are_as_many_tokens_and_decode_back() -> None:
     text = " ".join(vocabulary.words())
     encoded = REAL.encode(text)
     assert len(encoded.ids) == vocabulary.WORDS

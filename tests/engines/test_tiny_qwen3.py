@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 
-def test_greedy_decoding_walks_reasoning_and_answer_and_begins_the_answer_again(request: pytest.FixtureRequest) -> None:
+def test_greedy_decoding_cycles_through_the_answer(request: pytest.FixtureRequest) -> None:
     tokenizer = Tokenizer.from_file(str(qwen3(kept_folder(request.config))))
     weights = _weights(tokenizer)
     words, output = weights["model.embed_tokens.weight"], weights["lm_head.weight"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from loadgen.engines.trtllm import engine
+from loadgen.engines.kinds.trtllm import engine
 from loadgen.errors import BadInput
 from tests.helpers.engine_launch import FOLDER, launch
 
@@ -30,7 +30,7 @@ def test_the_users_file_is_merged_with_the_entries_of_knobs(own: Path, flag: str
     assert launched.shorthand[2:] == ("--max_batch_size", "8", "--max_beam_width", "2", FILE, str(target))
 
 
-def test_the_users_file_is_named_as_it_is_where_no_knob_needs_one(own: Path) -> None:
+def test_users_file_is_passed_on_if_no_knob_needs_a_file(own: Path) -> None:
     launched = launch(engine, f"{FILE}={own}", max_seqs=8)
     assert launched.files == {}
     assert launched.shorthand[2:] == ("--max_batch_size", "8", f"{FILE}={own}")
@@ -39,15 +39,15 @@ def test_the_users_file_is_named_as_it_is_where_no_knob_needs_one(own: Path) -> 
 @pytest.mark.parametrize(
     ("text", "knobs", "problem"),
     [
-        ("kv_cache_config: {dtype: fp8}", {"kv_dtype": "fp8"}, "kv_cache_config.dtype, and so does the knob kv_dtype"),
-        ("max_batch_size: 4", {"max_seqs": 8}, "max_batch_size, and so does the knob max_seqs"),
-        ("tensor_parallel_size: 4", {"tensor_parallel": 4}, "tensor_parallel_size, and so does the knob tensor_par"),
-        ("kv_cache_config: 3", {"prefix_cache": True}, "kv_cache_config is no mapping in it"),
-        ("- 1", {}, "holds no mapping"),
+        ("kv_cache_config: {dtype: fp8}", {"kv_dtype": "fp8"}, "the knob kv_dtype both set kv_cache_config.dtype"),
+        ("max_batch_size: 4", {"max_seqs": 8}, "the knob max_seqs both set max_batch_size"),
+        ("tensor_parallel_size: 4", {"tensor_parallel": 4}, "the knob tensor_parallel both set tensor_parallel_size"),
+        ("kv_cache_config: 3", {"prefix_cache": True}, "kv_cache_config is not a mapping"),
+        ("- 1", {}, "is not a mapping"),
         ("a: [", {}, "cannot be read as YAML"),
     ],
 )
-def test_a_file_that_says_what_a_knob_says_or_is_no_file_is_refused(
+def test_file_that_repeats_a_knob_or_is_invalid_is_refused(
     text: str, knobs: dict[str, object], problem: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.yaml"
@@ -63,7 +63,7 @@ def test_a_flag_that_names_no_file_is_refused(raw: list[str]) -> None:
         launch(engine, *raw)
 
 
-def test_a_share_of_memory_that_the_file_would_override_is_refused() -> None:
+def test_memory_share_overridden_by_file_is_refused() -> None:
     with pytest.raises(BadInput, match="the file's kv_cache_config would override it"):
         launch(engine, "--free_gpu_memory_fraction", "0.8", prefix_cache=False)
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.engines import llamacpp, vllm
-from loadgen.engines.versions import installed, release, reported
+from loadgen.engines.kinds import llamacpp, vllm
+from loadgen.engines.kinds.versions import installed, release
+from loadgen.engines.program_version import program_version
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_a_script_stands_for_the_environment_of_its_interpreter(elsewhere: Path,
 
 def test_a_program_that_is_not_there_has_no_version() -> None:
     assert installed("no-such-program", ["vllm"]) is None
-    assert reported("no-such-program", "(.*)") is None
+    assert program_version("no-such-program", "(.*)") is None
 
 
 @pytest.mark.integration
@@ -58,16 +59,16 @@ def test_a_binary_is_asked_and_may_say_nothing(tmp_path: Path) -> None:
     program(tmp_path / "says", "#!/bin/sh\necho 'version: 6710 (abc)' >&2\n")
     program(tmp_path / "silent", "#!/bin/sh\nexit 1\n")
     program(tmp_path / "broken", "#!/no/such/interpreter\n")
-    assert reported(str(tmp_path / "says"), r"version: (\d+)") == "6710"
-    assert reported(str(tmp_path / "silent"), r"version: (\d+)") is None
-    assert reported(str(tmp_path / "broken"), r"version: (\d+)") is None
+    assert program_version(str(tmp_path / "says"), r"version: (\d+)") == "6710"
+    assert program_version(str(tmp_path / "silent"), r"version: (\d+)") is None
+    assert program_version(str(tmp_path / "broken"), r"version: (\d+)") is None
 
 
 @pytest.mark.integration
 def test_a_binary_that_does_not_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "hangs", f"#!{sys.executable}\nimport signal\nsignal.pause()\n")
-    monkeypatch.setattr("loadgen.engines.versions.MOST_S", 0.2)
-    assert reported(str(tmp_path / "hangs"), "(.*)") is None
+    monkeypatch.setattr("loadgen.engines.program_version.TIMEOUT_S", 0.2)
+    assert program_version(str(tmp_path / "hangs"), "(.*)") is None
 
 
 @pytest.mark.integration

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loadgen.engines.engine import Engine, Launch, Place
+from loadgen.engines.kinds.engine import Engine, Launch, Place
 
 FOLDER = Path("/runs/1")
 PLACE = Place(8001, FOLDER)

@@ -1,4 +1,4 @@
-"""An engine whose servers behave as their raw flags say; see fake_server.py."""
+"""An engine whose servers behave as their raw flags say; see fake_engine_server.py."""
 
 import contextlib
 import os
@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.engines import Launch, Place, Probes, Server, ports
+from loadgen.engines import Launch, Place, Probes, Server
+from loadgen.engines.launch import ports
 
-SCRIPT = Path(__file__).with_name("fake_server.py")
+SCRIPT = Path(__file__).with_name("fake_engine_server.py")
 
 
 class Fake:

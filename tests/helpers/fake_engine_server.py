@@ -1,4 +1,4 @@
-"""A server that behaves as its switches say: `python fake_server.py --port P --model NAME [switches]`."""
+"""A server that behaves as its switches say: `python fake_engine_server.py --port P --model NAME [switches]`."""
 
 import argparse
 import json

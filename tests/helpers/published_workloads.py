@@ -6,8 +6,8 @@ Every serving command that they print or name in a result's comment, as it is pr
 from dataclasses import dataclass, replace
 from typing import Any
 
-from loadgen.engines import mindie, sglang, trtllm, vllm
-from loadgen.engines.engine import Engine
+from loadgen.engines.kinds import mindie, sglang, trtllm, vllm
+from loadgen.engines.kinds.engine import Engine
 
 VLLM_11, VLLM_17 = (replace(vllm.engine, release=version) for version in ("0.11.0", "0.17.1"))
 ASCEND = replace(vllm.ascend, release="0.9.1")

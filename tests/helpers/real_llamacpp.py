@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import Launcher, Server
-from loadgen.engines.llamacpp import engine
+from loadgen.engines.kinds.llamacpp import engine
 
 MODEL = "smollm2"
 KNOBS = {"served_name": MODEL, "max_seqs": 4, "context_len": 2048}

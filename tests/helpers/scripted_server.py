@@ -9,8 +9,9 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from loadgen.testing.ask import Ask
+from loadgen.engines.sim.http1 import RequestReader
 from loadgen.testing.replies import models, whole
+from loadgen.testing.request import Request
 from tests.helpers.response_bytes import answer, streamed
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -18,17 +19,17 @@ READ_BYTES = 1 << 16
 GOOD = streamed(answer("Hello", " world"))
 
 
-async def read_request(reader: asyncio.StreamReader) -> Ask | None:
+async def read_request(reader: asyncio.StreamReader) -> Request | None:
     """One request; None at the end of the connection. Nothing is sent ahead here: what follows it would be lost."""
-    received = bytearray()
+    requests = RequestReader(Request)
     try:
-        while (ask := Ask.take(received)) is None:
+        while (request := requests.next_request()) is None:
             if not (data := await reader.read(READ_BYTES)):
                 return None
-            received += data
+            requests.feed(data)
     except ConnectionError:
         return None
-    return ask
+    return request
 
 
 def answering(*replies: bytes) -> Script:
@@ -44,7 +45,7 @@ def answering(*replies: bytes) -> Script:
     return script
 
 
-def chatting(reply: Callable[[Ask], bytes], after_s: float = 0.0) -> Script:
+def chatting(reply: Callable[[Request], bytes], after_s: float = 0.0) -> Script:
     """Lists the model `m`, and answers every request that is not a GET with `reply`, after `after_s` seconds."""
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

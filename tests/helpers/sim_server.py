@@ -1,7 +1,7 @@
 """A simulated server for tests and benchmarks, with its flags as keywords."""
 
 from loadgen.engines import Launcher, Server
-from loadgen.engines.sim import engine
+from loadgen.engines.kinds.simulator import engine
 
 
 def words(**flags: object) -> list[str]:

@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from loadgen.testing import listening
+from loadgen.testing import server_main
 
 SERVERS = {"metronome": [], "roofline": [], "faulty": [], "replay": ["no.jsonl"]}
 
@@ -23,7 +23,7 @@ def never_listens(monkeypatch):
     def run(*arguments):
         raise AssertionError("it has been accepted")
 
-    monkeypatch.setattr(listening, "run", run)
+    monkeypatch.setattr(server_main, "run", run)
 
 
 @pytest.mark.parametrize("module", SERVERS)
@@ -54,13 +54,13 @@ def test_an_unknown_flag_is_refused(capsys, module):
         (
             "faulty",
             ["--plan", "reset=0.1,stall:3=0.1,reset=0.2"],
-            "--plan: 'reset' stands in it twice; write NAME",
+            "--plan: 'reset' is given twice; write NAME",
         ),
-        ("faulty", ["--plan", "stall:3=0.1,stall:3=0.1"], "'stall:3' stands in it twice"),
-        ("faulty", ["--plan", "reset=2"], "'reset=2' is no share"),
+        ("faulty", ["--plan", "stall:3=0.1,stall:3=0.1"], "'stall:3' is given twice"),
+        ("faulty", ["--plan", "reset=2"], "'reset=2' is not a share"),
         ("metronome", ["--gap-ms", "-1"], "gap_ms: -1.0 is out of range"),
-        ("metronome", ["--shape", "square"], "shape: 'square' is none"),
-        ("replay", ["--speed", "0"], "--speed: 0 is no speed; give a number above 0"),
+        ("metronome", ["--shape", "square"], "shape: unknown shape 'square'"),
+        ("replay", ["--speed", "0"], "--speed: 0 is not a speed; give a number above 0"),
         ("replay", [], "no.jsonl: No such file or directory"),
     ],
 )
@@ -69,6 +69,6 @@ def test_what_a_server_cannot_do_is_refused(capsys, module, flags, says):
 
 
 def test_one_fault_with_two_numbers_is_two_faults(monkeypatch):
-    monkeypatch.setattr(listening, "run", lambda *arguments: 0)
+    monkeypatch.setattr(server_main, "run", lambda *arguments: 0)
     faulty = importlib.import_module("loadgen.testing.faulty")
     assert faulty.main(["--plan", "stall:3=0.1,stall:4=0.1"]) == 0

@@ -8,12 +8,13 @@ import sys
 import aiohttp
 import pytest
 
+from loadgen.engines.sim.http1 import RequestReader
 from loadgen.errors import BadInput, Unreachable
-from loadgen.testing.ask import Ask
 from loadgen.testing.faults import FAULTS, chosen
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import HEADER, MODEL, Faulty, serving
 from loadgen.testing.process import started
+from loadgen.testing.request import Request
 from loadgen.util import http_client
 
 BODY = {"model": MODEL, "messages": [{"role": "user", "content": "one two three"}], "max_completion_tokens": 5}
@@ -53,7 +54,7 @@ class TestChoosing:
         assert met == [Shares.parse("reset=0.1,stall:3=0.2", seed=5).of(number) for number in range(20_000)]
         assert met != [Shares.parse("reset=0.1,stall:3=0.2", seed=6).of(number) for number in range(20_000)]
 
-    def test_no_plan_is_no_fault_and_a_whole_one_leaves_no_request_out(self) -> None:
+    def test_empty_plan_has_no_faults_and_full_plan_only_faults(self) -> None:
         assert {Shares.parse("").of(number) for number in range(100)} == {None}
         assert {Shares.parse("close=1").of(number) for number in range(100)} == {(FAULTS["close"], None)}
 
@@ -66,7 +67,7 @@ class TestChoosing:
         assert caught.value.field == "--plan"
 
     @pytest.mark.integration
-    async def test_a_server_plays_its_plan_and_a_request_that_names_a_fault_meets_that(self) -> None:
+    async def test_named_fault_takes_precedence_over_the_plan(self) -> None:
         async with serving(Shares.parse("status:503=1")) as faulty:
             assert (await post(faulty.url))[0] == 503
             assert (await post(faulty.url, "status:404"))[0] == 404
@@ -81,7 +82,7 @@ class TestChoosing:
 
 class TestAnswering:
     @pytest.mark.integration
-    async def test_a_good_answer_has_the_tokens_asked_for_and_counts_them_when_asked(self, faulty: Faulty) -> None:
+    async def test_good_answer_has_requested_tokens_and_usage(self, faulty: Faulty) -> None:
         _, text = await post(faulty.url)
         assert text.count('"content":" word') == 5
         assert "completion_tokens" not in text
@@ -114,16 +115,20 @@ class TestAnswering:
 
     def test_a_request_is_taken_when_it_is_whole_wherever_it_is_cut(self) -> None:
         wire = b"POST /a HTTP/1.1\r\nContent-Length: 3\r\nX-Fault: reset\r\n\r\nabc"
-        received = bytearray()
+        reader = RequestReader(Request)
         for byte in wire:
-            assert Ask.take(received) is None
-            received.append(byte)
-        received += b"GET"
-        ask = Ask.take(received)
-        assert ask is not None
-        assert (ask.method, ask.path, ask.body) == ("POST", "/a", b"abc")
-        assert ask.headers == {"content-length": "3", "x-fault": "reset"}
-        assert received == b"GET"
+            assert reader.next_request() is None
+            reader.feed(bytes([byte]))
+        reader.feed(b"GET")
+        request = reader.next_request()
+        assert request is not None
+        assert (request.method, request.path, request.body) == ("POST", "/a", b"abc")
+        assert request.headers == {"content-length": "3", "x-fault": "reset"}
+        assert reader.next_request() is None
+        reader.feed(b" / HTTP/1.1\r\n\r\n")
+        following = reader.next_request()
+        assert following is not None
+        assert following.method == "GET"
 
     @pytest.mark.integration
     async def test_a_probe_of_an_answer_without_end_is_given_up(self, faulty: Faulty) -> None:

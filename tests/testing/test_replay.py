@@ -6,9 +6,10 @@ import pytest
 
 from loadgen.client.capture_file import CapturedResponse, End, Recording
 from loadgen.core.read_loop import NEVER
-from loadgen.testing import exchange, replay
-from loadgen.testing.ask import Ask
+from loadgen.engines.sim.http1 import RequestReader
+from loadgen.testing import replay, server_connection
 from loadgen.testing.replay import Connection, Replay
+from loadgen.testing.request import Request
 
 MS = 1_000_000
 
@@ -68,7 +69,7 @@ class Wire:
 @pytest.fixture
 def world(monkeypatch):
     world = World()
-    for module in (exchange, replay):
+    for module in (server_connection, replay):
         monkeypatch.setattr(module, "now_ns", lambda: world.now)
     monkeypatch.setattr(replay, "Alarm", world.alarm)
     monkeypatch.setattr(replay.asyncio, "get_running_loop", lambda: world)
@@ -92,10 +93,12 @@ def request(body=b"{}", request_id=b"", method=b"POST /v1/chat/completions"):
 
 
 def chosen_for(chooser, raw):
-    return chooser.choose(Ask.take(bytearray(raw))).index
+    reader = RequestReader(Request)
+    reader.feed(raw)
+    return chooser.choose(reader.next_request()).index
 
 
-def test_each_read_is_written_when_it_came_counted_from_the_request(world):
+def test_each_read_is_written_at_its_time_after_the_request(world):
     wire, connection = connected(world, captured())
     world.pass_ms(3)
     connection.data_received(request())
@@ -141,7 +144,7 @@ def test_many_connections_are_served_side_by_side(world):
     assert [wire.did for wire in wires] == [[(10, b"a"), (15, b"b")], [(12, b"c")]]
 
 
-def test_a_whole_response_leaves_the_connection_open_for_the_next_request(world):
+def test_complete_response_keeps_the_connection_open(world):
     wire, connection = connected(world, captured())
     connection.data_received(request() + request())
     world.pass_ms(100)
@@ -168,13 +171,13 @@ def test_a_client_that_has_gone_is_written_nothing_more(world):
     assert wire.did == [(10, b"a"), (12, "closed")]
 
 
-def test_a_request_is_answered_by_its_number_and_numbers_beyond_the_last_start_over():
+def test_index_selects_response_and_wraps_around():
     chooser = Replay(Recording("m", (captured(0), captured(3), captured(5))))
     chosen = [chosen_for(chooser, request(request_id=b"loadgen-%d" % n)) for n in (5, 0, 3, 3, 1, 7, 9)]
     assert chosen == [5, 0, 3, 3, 3, 3, 0]
 
 
-def test_requests_without_a_number_of_loadgens_get_one_after_another():
+def test_requests_without_index_get_responses_in_turn():
     chooser = Replay(Recording("m", (captured(0), captured(3))))
     asked = [request(), request(request_id=b"4f2a-5"), request()]
     assert [chosen_for(chooser, head) for head in asked] == [0, 3, 0]

@@ -1,11 +1,11 @@
-"""Stream and Habits: one streamed answer, read plainly."""
+"""Stream and StreamFormat: one streamed answer, read plainly."""
 
 from typing import Any
 
 import pytest
 
 from loadgen.testing.process import Process
-from loadgen.testing.stream import DONE, Habits, Stream
+from loadgen.testing.stream import DONE, Stream, StreamFormat
 
 
 def event(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -26,30 +26,30 @@ TEXT = [event({"role": "assistant", "content": ""}), event({"content": "a"}), ev
     ],
 )
 def test_habits_of_a_server_are_told_by_its_events(events: list[Any], usage_with: str | None, done: bool) -> None:
-    habits = Habits(events)
-    assert habits.deltas[0] == {"role": "assistant", "content": ""}
-    assert (habits.token_events, habits.finish_reason, habits.reasoning_key) == (2, "stop", None)
-    assert (habits.usage_with, habits.done) == (usage_with, done)
-    assert habits.usage == (USAGE if usage_with else None)
+    found = StreamFormat(events)
+    assert found.deltas[0] == {"role": "assistant", "content": ""}
+    assert (found.token_events, found.finish_reason, found.reasoning_key) == (2, "stop", None)
+    assert (found.usage_with, found.done) == (usage_with, done)
+    assert found.usage == (USAGE if usage_with else None)
 
 
 @pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
 def test_reasoning_has_either_of_two_names(key: str) -> None:
-    habits = Habits([event({key: "hm"}), event({"content": "a"}, "stop")])
-    assert (habits.reasoning_key, habits.token_events) == (key, 2)
+    found = StreamFormat([event({key: "hm"}), event({"content": "a"}, "stop")])
+    assert (found.reasoning_key, found.token_events) == (key, 2)
 
 
 def test_no_events_are_no_habits() -> None:
-    habits = Habits([])
-    assert (habits.deltas, habits.finish_reason, habits.usage, habits.done) == ([], None, None, False)
+    found = StreamFormat([])
+    assert (found.deltas, found.finish_reason, found.usage, found.done) == ([], None, None, False)
 
 
 @pytest.mark.integration
 def test_a_stream_is_read_to_its_end(roofline: Process) -> None:
     with Stream(roofline.url, "m", max_tokens=3) as stream:
-        habits = Habits([stream.first(), *stream])
-    assert habits.token_events == 3
-    assert habits.done
+        found = StreamFormat([stream.first(), *stream])
+    assert found.token_events == 3
+    assert found.done
 
 
 @pytest.mark.integration

@@ -103,7 +103,7 @@ def test_the_end_follows_the_last_event_and_is_told_once() -> None:
     assert written.ended == [stream]
 
 
-def test_a_closed_stream_is_written_no_more_and_let_go_when_it_is_due() -> None:
+def test_closed_stream_is_removed_when_its_next_event_is_due() -> None:
     written = Written(Nowhere())
     stream = written.add(1, 2)
     stream.close()

@@ -58,7 +58,7 @@ async def test_delays_are_kept_to_the_nanosecond(delay_ns):
 
 
 @timed
-async def test_what_is_due_together_runs_in_the_order_in_which_it_was_asked_for():
+async def test_simultaneous_callbacks_run_in_order_of_scheduling():
     loop, order = asyncio.get_running_loop(), []
     for number in range(50):
         loop.call_later(1, order.append, number)
@@ -84,7 +84,7 @@ async def test_all_that_is_ready_runs_before_time_goes_on():
 
 
 @timed
-async def test_a_time_that_is_past_comes_at_the_next_turn_and_does_not_turn_time_back():
+async def test_past_time_runs_at_next_turn_and_time_stays():
     await asyncio.sleep(1)
     loop, seen = asyncio.get_running_loop(), []
     loop.call_at(0, lambda: seen.append(since_start()))
@@ -205,7 +205,7 @@ async def test_what_reaches_outside_is_refused():
 
 async def test_outside_of_a_virtual_loop_there_is_no_virtual_time():
     for ask in (virtual.now_ns, virtual.clock, lambda: virtual.spend(1)):
-        with pytest.raises(RuntimeError, match=r"time is virtual inside `virtual\.run`"):
+        with pytest.raises(RuntimeError, match=r"virtual time exists only inside `virtual\.run`"):
             ask()
 
 
@@ -213,7 +213,7 @@ async def test_outside_of_a_virtual_loop_there_is_no_virtual_time():
 
 
 @timed
-async def test_the_clock_shows_virtual_time_where_the_kernels_shows_its_own():
+async def test_clock_shows_virtual_time_and_not_the_kernels():
     clock = virtual.clock()
     await asyncio.sleep(3600)
     assert clock.now_ns() == virtual.now_ns() == EPOCH_NS + 3600 * S

@@ -41,10 +41,10 @@ def normal(command: str, page: str) -> Normal:
     meant = {misprint.printed: misprint.meant for misprint in MISPRINTS.get(page, ())}
     spelled = {command: engine for _, command, engine, _ in COMMANDS}
     engine = spelled.get(command, MINDIE)
-    from loadgen.engines import mindie_settings
+    from loadgen.engines.kinds import mindie_flags
 
-    spelling = mindie_settings.SPELLING if engine is MINDIE else engine.table.spelling  # type: ignore[attr-defined]
-    found: Normal = spelling.normal(meant.get(command, command).split())
+    syntax = mindie_flags.FLAG_SYNTAX if engine is MINDIE else engine.table.flag_syntax  # type: ignore[attr-defined]
+    found: Normal = syntax.normalize(meant.get(command, command).split())
     return found
 
 

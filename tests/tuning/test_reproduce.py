@@ -12,7 +12,7 @@ from loadgen.cli.flags import parse
 from loadgen.config.presets import PRESETS
 from loadgen.config.serialize import flags
 from loadgen.config.settings import RunSettings
-from loadgen.engines.launcher import SHOWN_FOLDER
+from loadgen.engines.launch.launcher import SHOWN_FOLDER
 from loadgen.tuning.spec.workloads import loads
 from tests.helpers.study_files import study
 from tests.helpers.study_reports import found, truth, written

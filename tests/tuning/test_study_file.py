@@ -163,12 +163,12 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "version: 0.17.1",
             "version: 0.11.0, knobs: {performance_mode: throughput}",
-            "study.yaml:5: engines.vllm.knobs.performance_mode: vllm 0.11.0 cannot be told it;",
+            "study.yaml:5: engines.vllm.knobs.performance_mode: vllm 0.11.0 does not support it;",
         ),
         (
             "{knobs: {prefix_cache: true}}",
             "{knobs: {max_seqs: 3}, raw: [--max-num-seqs 4]}",
-            "study.yaml:12: stages.0.choice.cached: --max-num-seqs: it says what the knob max_seqs says;",
+            "study.yaml:12: stages.0.choice.cached: --max-num-seqs: it sets the same thing as the knob max_seqs;",
         ),
         (
             "model: bf16}",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from loadgen.cli.main import dispatch
-from loadgen.engines.start_times import StartTimes
+from loadgen.engines.launch.startup_history import StartupHistory
 from loadgen.tuning.plan.plan_text import as_json, as_text
 from tests.helpers.command_line import environment
 from tests.helpers.study_files import as_yaml, planned
@@ -87,7 +87,7 @@ def test_a_start_takes_what_it_has_taken_on_this_machine(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    StartTimes().add("vllm", "Qwen/Qwen3-8B", 45.0)
+    StartupHistory().add("vllm", "Qwen/Qwen3-8B", 45.0)
     assert dispatch(["tune", "plan", str(path)]) == 0
     out = capsys.readouterr().out
     assert "baseline  start 45 s, " in out

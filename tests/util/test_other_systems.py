@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from loadgen.engines import Launcher, keeper
+from loadgen.engines import Launcher
+from loadgen.engines.launch import supervisor_main
 from loadgen.errors import EngineError
 from loadgen.runner.cluster.actor import facts_by_value
 from loadgen.util import machine
@@ -38,12 +39,12 @@ def test_without_affinity_all_cores_are_usable(monkeypatch: pytest.MonkeyPatch) 
     assert machine.usable_cores() == facts_by_value()()["cores"] == os.cpu_count()
 
 
-def test_the_keeper_can_be_imported_where_there_is_no_prctl(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_supervisor_can_be_imported_where_there_is_no_prctl(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
-    assert "main" in runpy.run_path(keeper.__file__)
+    assert "main" in runpy.run_path(supervisor_main.__file__)
 
 
 def test_engines_start_on_linux_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(EngineError, match=r"on Linux alone.*name its --base-url"):
+    with pytest.raises(EngineError, match=r"only on Linux.*give its --base-url"):
         Launcher().begin(Fake(), "model")

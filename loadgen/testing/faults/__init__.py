@@ -1,4 +1,4 @@
-"""Faults: everything that the faulty server can play, by name."""
+"""Faults: all that the faulty server can play, by name."""
 
 from loadgen.testing.faults import connections, endless, events, framing, statuses  # noqa: F401 - fill the table
 from loadgen.testing.faults.fault import FAULTS, Fault, Step, Steps, Together, chosen

@@ -1,158 +1,158 @@
-"""Faults and oddities of events: what a stream says, and how it is written."""
+"""Faults of events: the content of a stream, and its form."""
 
 import orjson
 
-from loadgen.testing.answer import Answer
-from loadgen.testing.ask import Ask
 from loadgen.testing.faults.fault import Steps, fault
 from loadgen.testing.faults.framing import body
+from loadgen.testing.good_answer import GoodAnswer
 from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, delta, error_body, event, streamed, usage
+from loadgen.testing.request import Request
 
 BLOCK = 1 << 16
 
 
 def streaming(*events: bytes) -> Steps:
-    """A whole response, each event in a chunk and a write of its own."""
+    """Return the steps of a complete response, each event in its own chunk and write."""
     yield STREAM
     for data in events:
         yield chunk(data)
     yield LAST_CHUNK
 
 
-def with_odd(ask: Ask, odd: bytes) -> Steps:
-    """The good answer with one odd event after its first token."""
-    answer = Answer.to(ask)
+def with_odd(request: Request, odd: bytes) -> Steps:
+    """Return the steps of a correct answer with another event after its first token."""
+    answer = GoodAnswer.to(request)
     yield from streaming(answer.role + answer.tokens[0], odd, *answer.tokens[1:], answer.finish, answer.usage, DONE)
 
 
 @fault
-def no_finish(ask: Ask) -> Steps:
+def no_finish(request: Request) -> Steps:
     """Ends a stream with [DONE] that never gave a finish reason."""
-    answer = Answer.to(ask)
+    answer = GoodAnswer.to(request)
     yield from streaming(answer.role, *answer.tokens, answer.usage, DONE)
 
 
 @fault
-def no_done(ask: Ask) -> Steps:
+def no_done(request: Request) -> Steps:
     """Ends a stream after finish reason and usage without [DONE]."""
-    yield from streaming(*Answer.to(ask).events(with_usage=True)[:-1])
+    yield from streaming(*GoodAnswer.to(request).events(with_usage=True)[:-1])
 
 
 @fault
-def after_done(ask: Ask) -> Steps:
+def after_done(request: Request) -> Steps:
     """Sends further events, broken ones too, after [DONE]."""
-    yield from streaming(*Answer.to(ask).events(with_usage=True), b"data: {broken\n\n", delta(content="late"))
+    yield from streaming(*GoodAnswer.to(request).events(with_usage=True), b"data: {broken\n\n", delta(content="late"))
 
 
 @fault
-def stream_error(ask: Ask) -> Steps:
+def stream_error(request: Request) -> Steps:
     """Sends an error as an event after the first token, and ends the stream."""
-    answer = Answer.to(ask)
+    answer = GoodAnswer.to(request)
     yield from streaming(
         answer.role + answer.tokens[0], b"data: " + error_body("the fault stream-error", 500) + b"\n\n"
     )
 
 
 @fault
-def error_after_end(ask: Ask) -> Steps:
+def error_after_end(request: Request) -> Steps:
     """Sends an error as an event after the last token to a request with ignore_eos; else a good answer."""
-    answer = Answer.to(ask)
+    answer = GoodAnswer.to(request)
     end = [answer.finish, answer.usage, DONE]
-    if ask.fields.get("ignore_eos"):
+    if request.fields.get("ignore_eos"):
         end = [b"data: " + error_body("the fault error-after-end", 500) + b"\n\n"]
     yield from streaming(answer.role, *answer.tokens, *end)
 
 
 @fault
-def stream_error_done(ask: Ask) -> Steps:
+def stream_error_done(request: Request) -> Steps:
     """Sends an error as an event after the first token, then finish reason and [DONE] as if all were well."""
-    yield from with_odd(ask, b"data: " + error_body("the fault stream-error-done", 500) + b"\n\n")
+    yield from with_odd(request, b"data: " + error_body("the fault stream-error-done", 500) + b"\n\n")
 
 
 @fault
-def done_only(ask: Ask) -> Steps:
+def done_only(request: Request) -> Steps:
     """Sends nothing but [DONE]."""
     yield from streaming(DONE)
 
 
 @fault
-def no_choices(ask: Ask) -> Steps:
+def no_choices(request: Request) -> Steps:
     """Sends events that have no choices."""
     yield from streaming(event(id="x"), event(id="x", choices=[]), event(id="x", choices=None), DONE)
 
 
 @fault
-def role_only(ask: Ask) -> Steps:
+def role_only(request: Request) -> Steps:
     """Sends role and finish reason, and no token."""
     yield from streaming(delta(role="assistant", content=""), delta("stop"), DONE)
 
 
 @fault
-def reasoning(ask: Ask) -> Steps:
+def reasoning(request: Request) -> Steps:
     """Answers well, reasoning first: two tokens of it."""
-    answer = Answer.to(ask)
+    answer = GoodAnswer.to(request)
     thoughts = [delta(reasoning=" so"), delta(reasoning_content=" then")]
     yield from streaming(answer.role, *thoughts, *answer.tokens, answer.finish, DONE)
 
 
 @fault
-def tool_calls(ask: Ask) -> Steps:
+def tool_calls(request: Request) -> Steps:
     """Answers well, with the arguments of a tool's call instead of text."""
     name = delta(tool_calls=[{"index": 0, "id": "call", "function": {"name": "find", "arguments": ""}}])
-    parts = [delta(tool_calls=[{"index": 0, "function": {"arguments": " 1"}}])] * ask.tokens
+    parts = [delta(tool_calls=[{"index": 0, "function": {"arguments": " 1"}}])] * request.tokens
     yield from streaming(delta(role="assistant"), name, *parts, delta("tool_calls"), DONE)
 
 
 @fault
-def usage_end(ask: Ask) -> Steps:
-    """Answers well, and tells the counts of tokens at the end, asked or not."""
-    yield from streaming(*Answer.to(ask).events(with_usage=True))
+def usage_end(request: Request) -> Steps:
+    """Answers well, with token counts at the end, requested or not."""
+    yield from streaming(*GoodAnswer.to(request).events(with_usage=True))
 
 
 @fault
-def usage_each(ask: Ask) -> Steps:
+def usage_each(request: Request) -> Steps:
     """Answers well, and tells the counts of tokens so far with each of them."""
-    answer = Answer.to(ask)
+    answer = GoodAnswer.to(request)
     counted = []
-    for number in range(ask.tokens):
+    for number in range(request.tokens):
         choices = [{"index": 0, "delta": {"content": f" word{number}"}}]
         counted.append(event(choices=choices, usage={"prompt_tokens": 1, "completion_tokens": number + 1}))
     yield from streaming(answer.role, *counted, answer.finish, answer.usage, DONE)
 
 
 @fault
-def usage_absent(ask: Ask) -> Steps:
-    """Answers well, and never tells the counts of tokens, asked or not."""
-    yield from streaming(*Answer.to(ask).events(with_usage=False))
+def usage_absent(request: Request) -> Steps:
+    """Answers well, without token counts, requested or not."""
+    yield from streaming(*GoodAnswer.to(request).events(with_usage=False))
 
 
 @fault
-def many_tokens(ask: Ask, tokens: int = 3) -> Steps:
+def many_tokens(request: Request, tokens: int = 3) -> Steps:
     """Answers well, NUMBER tokens in each event."""
-    answer, size = Answer.to(ask), max(1, tokens)
-    groups = [min(size, ask.tokens - start) for start in range(0, ask.tokens, size)]
+    answer, size = GoodAnswer.to(request), max(1, tokens)
+    groups = [min(size, request.tokens - start) for start in range(0, request.tokens, size)]
     yield from streaming(
         answer.role, *(delta(content=" word" * group) for group in groups), answer.finish, answer.usage, DONE
     )
 
 
 @fault
-def one_segment(ask: Ask) -> Steps:
+def one_segment(request: Request) -> Steps:
     """Answers well, all of the response in one write."""
-    yield streamed(body(ask), BLOCK)
+    yield streamed(body(request), BLOCK)
 
 
 @fault
-def byte_by_byte(ask: Ask) -> Steps:
+def byte_by_byte(request: Request) -> Steps:
     """Answers well, each byte in a write of its own."""
-    for byte in streamed(body(ask)):
+    for byte in streamed(body(request)):
         yield bytes([byte])
 
 
 @fault
-def split_utf8(ask: Ask) -> Steps:
+def split_utf8(request: Request) -> Steps:
     """Answers well, each write ending inside a character of several bytes."""
-    data = streamed(b"".join([*(delta(content=" é€😀") for _ in range(ask.tokens)), delta("stop"), DONE]), BLOCK)
+    data = streamed(b"".join([*(delta(content=" é€😀") for _ in range(request.tokens)), delta("stop"), DONE]), BLOCK)
     while data:
         cut = next((i for i in range(1, len(data)) if data[i] & 0xC0 == 0x80), len(data))
         yield data[:cut]
@@ -160,80 +160,80 @@ def split_utf8(ask: Ask) -> Steps:
 
 
 @fault
-def cr(ask: Ask) -> Steps:
+def cr(request: Request) -> Steps:
     """Answers well, with lines that end in CR."""
-    yield streamed(body(ask).replace(b"\n", b"\r"))
+    yield streamed(body(request).replace(b"\n", b"\r"))
 
 
 @fault
-def crlf(ask: Ask) -> Steps:
+def crlf(request: Request) -> Steps:
     """Answers well, with lines that end in CRLF."""
-    yield streamed(body(ask).replace(b"\n", b"\r\n"))
+    yield streamed(body(request).replace(b"\n", b"\r\n"))
 
 
 @fault
-def bom(ask: Ask) -> Steps:
+def bom(request: Request) -> Steps:
     """Answers well, after a byte order mark."""
-    yield streamed(b"\xef\xbb\xbf" + body(ask))
+    yield streamed(b"\xef\xbb\xbf" + body(request))
 
 
 @fault
-def comments(ask: Ask) -> Steps:
+def comments(request: Request) -> Steps:
     """Answers well, with comments and other fields between events."""
-    events = Answer.to(ask).events(with_usage=True)
+    events = GoodAnswer.to(request).events(with_usage=True)
     yield from streaming(*(b": ping\n\nevent: message\nid: 7\nretry: 10\n" + data for data in events))
 
 
 @fault
-def multi_line(ask: Ask) -> Steps:
+def multi_line(request: Request) -> Steps:
     """Answers well, with events whose data is spread over several lines."""
-    yield streamed(body(ask).replace(b',"choices"', b'\ndata: ,"choices"'))
+    yield streamed(body(request).replace(b',"choices"', b'\ndata: ,"choices"'))
 
 
 @fault
-def no_space(ask: Ask) -> Steps:
+def no_space(request: Request) -> Steps:
     """Answers well, with `data:` and no space after it."""
-    yield streamed(body(ask).replace(b"data: ", b"data:"))
+    yield streamed(body(request).replace(b"data: ", b"data:"))
 
 
 @fault
-def no_blank_line(ask: Ask) -> Steps:
+def no_blank_line(request: Request) -> Steps:
     """Answers well, but no blank line ends the last event, which has the finish reason."""
-    answer = Answer.to(ask)
+    answer = GoodAnswer.to(request)
     yield from streaming(answer.role, *answer.tokens, answer.finish.removesuffix(b"\n\n"))
 
 
 @fault
-def long_line(ask: Ask, size: int = 1_000_000) -> Steps:
+def long_line(request: Request, size: int = 1_000_000) -> Steps:
     """Answers well, with one line of NUMBER bytes of text."""
     yield streamed(delta(content="x" * size) + delta("stop") + DONE, BLOCK)
 
 
 @fault
-def many_events(ask: Ask, count: int = 100_000) -> Steps:
+def many_events(request: Request, count: int = 100_000) -> Steps:
     """Answers well, with NUMBER events, many in a write."""
     token = delta(content=" a")
     at_once = BLOCK // len(token)
     yield STREAM
     for start in range(0, count, at_once):
         yield chunk(token * min(at_once, count - start))
-    yield chunk(delta("stop") + usage(prompt_tokens=ask.prompt_tokens, completion_tokens=count) + DONE) + LAST_CHUNK
+    yield chunk(delta("stop") + usage(prompt_tokens=request.prompt_tokens, completion_tokens=count) + DONE) + LAST_CHUNK
 
 
 @fault
-def bad_json(ask: Ask) -> Steps:
+def bad_json(request: Request) -> Steps:
     """Sends an event that is no JSON after the first token."""
-    yield from with_odd(ask, b'data: {"choices": [}\n\n')
+    yield from with_odd(request, b'data: {"choices": [}\n\n')
 
 
 @fault
-def null_delta(ask: Ask) -> Steps:
+def null_delta(request: Request) -> Steps:
     """Answers well, with an event whose delta is null."""
-    yield from with_odd(ask, event(choices=[{"index": 0, "delta": None, "finish_reason": None}]))
+    yield from with_odd(request, event(choices=[{"index": 0, "delta": None, "finish_reason": None}]))
 
 
 @fault
-def wrong_shape(ask: Ask, which: int = 0) -> Steps:
+def wrong_shape(request: Request, which: int = 0) -> Steps:
     """Sends, after the first token, JSON of a wrong shape: 0 choices no list, 1 a choice no object, 2 content no text,
     3 a delta no object, 4 usage no object, 5 not an object at all, 6 a count below 0."""
     shapes: list[object] = [
@@ -245,13 +245,13 @@ def wrong_shape(ask: Ask, which: int = 0) -> Steps:
         [1],
         {"choices": [], "usage": {"completion_tokens": -4}},
     ]
-    yield from with_odd(ask, b"data: " + orjson.dumps(shapes[which % len(shapes)]) + b"\n\n")
+    yield from with_odd(request, b"data: " + orjson.dumps(shapes[which % len(shapes)]) + b"\n\n")
 
 
 @fault
-def choice_index(ask: Ask) -> Steps:
+def choice_index(request: Request) -> Steps:
     """Answers with a second choice (index 1) beside the first, one event for each token of each."""
-    answer = Answer.to(ask)
+    answer = GoodAnswer.to(request)
     second = event(id="x", choices=[{"index": 1, "delta": {"content": " other"}, "finish_reason": None}])
     ends = [answer.finish, event(choices=[{"index": 1, "delta": {}, "finish_reason": "stop"}])]
     yield from streaming(answer.role, *(token + second for token in answer.tokens), *ends, DONE)

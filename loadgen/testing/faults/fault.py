@@ -1,4 +1,4 @@
-"""Fault: one way in which a server can answer, and the steps of which it consists."""
+"""Fault: one way in which a server can answer, as steps, and the table of all faults."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -7,27 +7,27 @@ from enum import Enum, auto
 from typing import Any
 
 from loadgen.errors import BadInput
-from loadgen.testing.ask import Ask
+from loadgen.testing.request import Request
 
 
 class Step(Enum):
-    """What a fault does beside writing bytes."""
+    """A step of a fault that is not a write."""
 
     CLOSE = auto()  # closes the connection once all is written
     RESET = auto()  # ends the connection with a TCP reset
-    SILENCE = auto()  # does nothing more; the client has to end it
-    NEXT_REQUEST = auto()  # waits until the connection's next request has come, and goes on
+    SILENCE = auto()  # does nothing more; the client has to end the connection
+    NEXT_REQUEST = auto()  # waits for the connection's next request, and continues
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """A step that waits until `count` answers have come to one like it."""
+    """A step that waits until `count` answers have reached such a step."""
 
     count: int
 
 
-# Bytes are written by themselves, the next step following in a later turn of the loop. What has come to its last step
-# leaves the connection to the next request.
+# Bytes are one write; the next step follows in a later turn of the event loop. After the last step, the connection
+# reads its next request.
 Steps = Iterator[bytes | Step | Together]
 
 
@@ -36,10 +36,10 @@ class Fault:
     """An entry of the table.
 
     Attributes:
-        name: As in `X-Fault: NAME` and in a plan.
-        does: One sentence.
-        default: The number it takes as NAME:NUMBER, where none is given; None: it takes none.
-        play: The steps that answer a request.
+        name: The name in `X-Fault: NAME` and in a plan.
+        does: What the fault does, in one sentence.
+        default: Default of NUMBER in NAME:NUMBER; None: the fault takes no number.
+        play: Returns the steps that answer a request.
     """
 
     name: str
@@ -51,16 +51,20 @@ class Fault:
         number = "" if self.default is None else f":{self.default}"
         return f"{self.name + number:<22}  {self.does}"
 
-    def steps(self, ask: Ask, number: int | None = None) -> Steps:
-        """Answer `ask`, with the number that was chosen."""
-        return self.play(ask) if self.default is None else self.play(ask, self.default if number is None else number)
+    def steps(self, request: Request, number: int | None = None) -> Steps:
+        """Return the steps that answer `request`, with a number or the default."""
+        return (
+            self.play(request)
+            if self.default is None
+            else self.play(request, self.default if number is None else number)
+        )
 
 
 FAULTS: dict[str, Fault] = {}
 
 
 def fault(play: Callable[..., Steps]) -> Callable[..., Steps]:
-    """Enter a function of an Ask into the table: its name, its docstring, and the default of its one other argument."""
+    """Add a function of a Request to the table, with its name, its docstring and the default of its second argument."""
     name = play.__name__.strip("_").replace("_", "-")
     defaults: list[Any] = [p.default for p in list(inspect.signature(play).parameters.values())[1:]]
     does = inspect.cleandoc(play.__doc__ or "").replace("\n", " ")
@@ -69,18 +73,18 @@ def fault(play: Callable[..., Steps]) -> Callable[..., Steps]:
 
 
 def chosen(choice: str, field: str) -> tuple[Fault, int | None]:
-    """The fault and the number that NAME or NAME:NUMBER means.
+    """Parse NAME or NAME:NUMBER; return the fault and the number.
 
     Args:
-        choice: As the user wrote it.
-        field: Where, for the error.
+        choice: The text of the user.
+        field: Name of the flag or header, for the error.
 
     Raises:
-        BadInput: There is no such fault, or it takes no such number.
+        BadInput: The fault is unknown, or does not take this number.
     """
     name, colon, number = choice.partition(":")
     if name not in FAULTS:
-        raise BadInput(field, f"there is no fault {name!r}", "see `python -m loadgen.testing.faulty --help`")
+        raise BadInput(field, f"unknown fault {name!r}", "see `python -m loadgen.testing.faulty --help`")
     found = FAULTS[name]
     if not colon:
         return found, None

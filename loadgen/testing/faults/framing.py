@@ -1,111 +1,111 @@
-"""Faults of HTTP's framing: lengths, chunks and encodings."""
+"""Faults of HTTP framing: lengths, chunks and encodings."""
 
 import gzip as gz
 import zlib
 
-from loadgen.testing.answer import Answer
-from loadgen.testing.ask import Ask
 from loadgen.testing.faults.fault import Step, Steps, fault
+from loadgen.testing.good_answer import GoodAnswer
 from loadgen.testing.replies import HEAD, LAST_CHUNK, STREAM, chunk, chunked, streamed
+from loadgen.testing.request import Request
 
 GZIP = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def body(ask: Ask) -> bytes:
-    """The body of the good answer."""
-    return b"".join(Answer.to(ask).events(with_usage=ask.wants_usage))
+def body(request: Request) -> bytes:
+    """Return the body of the correct answer."""
+    return b"".join(GoodAnswer.to(request).events(with_usage=request.wants_usage))
 
 
 @fault
-def length(ask: Ask) -> Steps:
+def length(request: Request) -> Steps:
     """Answers well, framed by Content-Length."""
-    data = body(ask)
+    data = body(request)
     yield HEAD + b"Content-Length: %d\r\n\r\n" % len(data)
     yield data
 
 
 @fault
-def until_close(ask: Ask) -> Steps:
+def until_close(request: Request) -> Steps:
     """Answers well, framed by the end of the connection."""
     yield HEAD + b"\r\n"
-    yield body(ask)
+    yield body(request)
     yield Step.CLOSE
 
 
 @fault
-def cut_chunk(ask: Ask) -> Steps:
+def cut_chunk(request: Request) -> Steps:
     """Closes the connection in the middle of a chunk."""
-    data = body(ask)
+    data = body(request)
     yield STREAM + chunk(data)[: len(data) // 2]
     yield Step.CLOSE
 
 
 @fault
-def bad_chunk(ask: Ask) -> Steps:
+def bad_chunk(request: Request) -> Steps:
     """Sends a chunk whose size is no number, after the first token."""
-    answer = Answer.to(ask)
+    answer = GoodAnswer.to(request)
     yield STREAM + chunk(answer.role + answer.tokens[0])
     yield b"wrong\r\n"
     yield Step.SILENCE
 
 
 @fault
-def long_chunk(ask: Ask) -> Steps:
+def long_chunk(request: Request) -> Steps:
     """Sends a chunk that is longer than its size says, after the first token."""
-    answer = Answer.to(ask)
+    answer = GoodAnswer.to(request)
     yield STREAM + chunk(answer.role + answer.tokens[0])
     yield b"1\r\ntwo\r\n"
     yield Step.SILENCE
 
 
 @fault
-def cut_chunking(ask: Ask, size: int = 7) -> Steps:
+def cut_chunking(request: Request, size: int = 7) -> Steps:
     """Answers well, in chunks of NUMBER bytes that fit no event."""
-    yield streamed(body(ask), max(1, size))
+    yield streamed(body(request), max(1, size))
 
 
 @fault
-def short_length(ask: Ask) -> Steps:
+def short_length(request: Request) -> Steps:
     """Sends more than its Content-Length says."""
-    data = body(ask)
+    data = body(request)
     yield HEAD + b"Content-Length: %d\r\n\r\n" % (len(data) // 2)
     yield data
 
 
 @fault
-def long_length(ask: Ask) -> Steps:
+def long_length(request: Request) -> Steps:
     """Sends less than its Content-Length says, and closes the connection."""
-    data = body(ask)
+    data = body(request)
     yield HEAD + b"Content-Length: %d\r\n\r\n" % (len(data) + 100)
     yield data
     yield Step.CLOSE
 
 
 @fault
-def gzip(ask: Ask) -> Steps:
-    """Answers well, compressed although that was not asked."""
-    yield GZIP + chunked(gz.compress(body(ask)), 20)
+def gzip(request: Request) -> Steps:
+    """Answers well, compressed although that was not requested."""
+    yield GZIP + chunked(gz.compress(body(request)), 20)
 
 
 @fault
-def bad_gzip(ask: Ask) -> Steps:
+def bad_gzip(request: Request) -> Steps:
     """Says that the body is compressed, and it is not."""
-    yield GZIP + chunked(body(ask))
+    yield GZIP + chunked(body(request))
 
 
 @fault
-def bad_gzip_later(ask: Ask) -> Steps:
+def bad_gzip_later(request: Request) -> Steps:
     """Sends a compressed body that is broken after its first tokens."""
     packer = zlib.compressobj(wbits=31)
-    answer = Answer.to(ask)
+    answer = GoodAnswer.to(request)
     yield GZIP
     yield chunk(packer.compress(answer.role + answer.tokens[0]) + packer.flush(zlib.Z_FULL_FLUSH))
     yield chunk(b"\xff" * 100) + LAST_CHUNK
 
 
 @fault
-def cut_gzip(ask: Ask) -> Steps:
+def cut_gzip(request: Request) -> Steps:
     """Closes the connection in the middle of a compressed body."""
-    data = gz.compress(body(ask))
+    data = gz.compress(body(request))
     yield GZIP + chunk(data[: len(data) // 2])
     yield Step.CLOSE

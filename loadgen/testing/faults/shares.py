@@ -1,4 +1,4 @@
-"""Shares: which request meets which fault, for clients that cannot say so themselves."""
+"""Shares: which request gets which fault, for clients that cannot name a fault."""
 
 import random
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ REMEDY = "write NAME=SHARE or NAME:NUMBER=SHARE, separated by commas, with share
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Faults by request number: the same for the same seed.
+    """Faults by request number; equal seeds give equal faults.
 
     Attributes:
-        shares: Each fault with its number, and the share of requests that meet it.
-        seed: Of the draws.
+        shares: Each fault with its number, and its share of requests.
+        seed: Seed of the choice.
     """
 
     shares: tuple[tuple[Fault, int | None, float], ...] = ()
@@ -24,10 +24,10 @@ class Shares:
 
     @classmethod
     def parse(cls, text: str, seed: int = 0) -> "Shares":
-        """Read e.g. `reset=0.01,stall:3=0.02`; an empty text is no fault at all.
+        """Parse text such as `reset=0.01,stall:3=0.02`; an empty text means no faults.
 
         Raises:
-            BadInput: It is not written so.
+            BadInput: The text is malformed.
         """
         shares = list[tuple[Fault, int | None, float]]()
         for part in text.split(",") if text else []:
@@ -37,17 +37,17 @@ class Shares:
             except ValueError:
                 share = -1.0
             if not equals or not 0 <= share <= 1:
-                raise BadInput(FIELD, f"{part!r} is no share", REMEDY)
+                raise BadInput(FIELD, f"{part!r} is not a share", REMEDY)
             met = chosen(name.strip(), FIELD)
             if met in [(fault, number) for fault, number, _ in shares]:
-                raise BadInput(FIELD, f"{name.strip()!r} stands in it twice", REMEDY)
+                raise BadInput(FIELD, f"{name.strip()!r} is given twice", REMEDY)
             shares.append((*met, share))
         if sum(share for *_, share in shares) > 1 + 1e-9:
-            raise BadInput(FIELD, f"the shares of {text!r} are more than 1 together", REMEDY)
+            raise BadInput(FIELD, f"the shares of {text!r} add up to more than 1", REMEDY)
         return cls(tuple(shares), seed)
 
     def of(self, number: int) -> tuple[Fault, int | None] | None:
-        """The fault that request `number` (from 0, in order of arrival) meets, with its number; None: it meets none."""
+        """Return the fault of request `number` (from 0, by arrival), with the fault's number; None: no fault."""
         if not self.shares:
             return None
         drawn = random.Random(f"{self.seed}/{number}").random()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from loadgen.testing.stream import Habits, Stream
+from loadgen.testing.stream import Stream, StreamFormat
 from tests.engines.real.engines import ENGINES, Real
 from tests.engines.real.loads import RATE, REQUESTS, load
 from tests.engines.real.shutdowns import TRIALS, Shutdown, shut_down
@@ -79,7 +79,7 @@ def _tried(name: str, real: Real) -> tuple[tuple[str, ...], tuple[str, ...]]:
         ready_s = time.monotonic() - began_s
         version = server.version() or real.case.engine.version() or "unknown"
         with Stream(server.base_url, server.model, max_tokens=60, temperature=0) as stream:
-            habits = Habits(list(stream))
+            found = StreamFormat(list(stream))
         result = load(real, server)
     finally:
         server.stop()
@@ -91,10 +91,10 @@ def _tried(name: str, real: Real) -> tuple[tuple[str, ...], tuple[str, ...]]:
             name,
             version,
             f"{ready_s:.1f} s",
-            f"`{json.dumps(habits.deltas[0])}`",
-            habits.reasoning_key or "-",
-            habits.usage_with or "-",
-            "yes" if habits.done else "no",
+            f"`{json.dumps(found.deltas[0])}`",
+            found.reasoning_key or "-",
+            found.usage_with or "-",
+            "yes" if found.done else "no",
         ),
         (
             name,

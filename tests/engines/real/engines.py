@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from loadgen.engines import llamacpp, transformers, vllm
-from loadgen.engines.command import Command
+from loadgen.engines.kinds import llamacpp, transformers_serve, vllm
+from loadgen.engines.kinds.command_engine import CommandEngine
 from loadgen.engines.sim.vocabulary import TOKENIZER
 from loadgen.testing.engine_conformance import Case
 from tests.engines.real import recipes, xpyd
@@ -57,11 +57,11 @@ def llama_cpp() -> Real:
     return Real(case, tokenizer=str(smollm2(CACHE)))
 
 
-def transformers_serve() -> Real:
+def transformers() -> Real:
     """`transformers serve` with the tiny Qwen3."""
     model = str(tiny_qwen3(CACHE))
     case = Case(
-        engine=_inside(transformers.engine, recipes.transformers, {"OMP_NUM_THREADS": "1"}),
+        engine=_inside(transformers_serve.engine, recipes.transformers, {"OMP_NUM_THREADS": "1"}),
         model=model,
         # Left alone it fills most of the machine's memory with cache before its first token: 20 GB of 24, in a minute.
         raw=("--device", "cpu", "--cb-block-size", "32", "--cb-num-blocks", "1024"),
@@ -86,12 +86,12 @@ def xpyd_sim() -> Real:
 ENGINES: dict[str, Callable[[], Real]] = {
     "vllm": vllm_on_cpu,
     "llamacpp": llama_cpp,
-    "transformers": transformers_serve,
+    "transformers": transformers,
     "xpyd-sim": xpyd_sim,
 }
 
 
-def _inside(engine: Command, recipe: Recipe, env: dict[str, str]) -> Command:
+def _inside(engine: CommandEngine, recipe: Recipe, env: dict[str, str]) -> CommandEngine:
     """The engine whose program is in a recipe's environment."""
     programs = made(recipe)
     return replace(engine, head=(str(programs / engine.head[0]), *engine.head[1:]), env={**engine.env, **env})

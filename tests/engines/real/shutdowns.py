@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import psutil
 
-from loadgen.engines import Leaked, Server, ports, processes
+from loadgen.engines import Leaked, Server
+from loadgen.engines.launch import ports, processes
 from loadgen.testing.stream import Stream
 from tests.engines.real.engines import Real
 

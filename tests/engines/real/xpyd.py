@@ -1,12 +1,12 @@
 """xpyd-sim, an independent simulator: a server written by others, whose streams look otherwise than ours."""
 
-from loadgen.engines.command import Command
-from loadgen.engines.engine import Probes
-from loadgen.engines.table import Table
-from loadgen.engines.ways import Flag
+from loadgen.engines.kinds.command_engine import CommandEngine
+from loadgen.engines.kinds.engine import Probes
+from loadgen.engines.kinds.knob_forms import Flag
+from loadgen.engines.kinds.knob_table import KnobTable
 
 
-class Xpyd(Command):
+class Xpyd(CommandEngine):
     """Its program takes the model as a flag."""
 
     def command(self, model: str) -> tuple[str, ...]:
@@ -14,7 +14,7 @@ class Xpyd(Command):
         return self.head
 
 
-TABLE = Table(
+TABLE = KnobTable(
     "xpyd-sim",
     {
         "host": (Flag("--host"),),

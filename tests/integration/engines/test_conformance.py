@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.engines import Engine, Launch, Place, Probes, llamacpp, mindie, sglang, transformers, trtllm, vllm
-from loadgen.engines.sim import engine as sim
+from loadgen.engines import Engine, Launch, Place, Probes
+from loadgen.engines.kinds import llamacpp, mindie, sglang, transformers_serve, trtllm, vllm
+from loadgen.engines.kinds.simulator import engine as sim
 from loadgen.errors import BadInput
 from loadgen.testing.engine_conformance import Case, EngineAlive, EngineOnPaper
-from loadgen.testing.touched import touched
+from loadgen.testing.side_effects import side_effects
 from tests.helpers.fake_engine import Fake
 from tests.helpers.real_llamacpp import KNOBS, RAW, gguf, real
 
@@ -24,7 +25,7 @@ ON_PAPER = [
     Case(engine=trtllm.engine, model=HUB, knobs={"kv_dtype": "fp8"}),
     Case(engine=mindie.engine, model=HUB, knobs={"context_len": 40000}, host="10.0.0.1"),
     Case(engine=llamacpp.engine, model="/models/m.gguf", knobs={"context_len": 2048}),
-    Case(engine=transformers.engine, model="/models/m"),
+    Case(engine=transformers_serve.engine, model="/models/m"),
     Case(engine=sim, model="m", knobs={"max_seqs": 8}),
 ]
 ALIVE = [
@@ -112,7 +113,7 @@ def test_a_fault_on_paper_is_found(engine: Engine, test: str, tmp_path: Path) ->
     [
         (("--never-listen",), "a_port_that_is_taken_is_told", "start_timeout"),
         (("--exit", "1"), "a_flag_that_it_does_not_know_is_told", "unknown"),
-        ((), "a_model_that_is_not_there_is_told", "answers"),
+        ((), "a_model_that_is_not_there_is_told", "is ready"),
     ],
 )
 def test_a_server_that_fails_otherwise_than_it_should_is_found(
@@ -132,7 +133,7 @@ def test_what_a_call_touches_is_seen(tmp_path: Path) -> None:
         os.environ["LOADGEN_TOUCHED"] = "1"
         (tmp_path / "file").unlink()
 
-    seen = touched(touch)
+    seen = side_effects(touch)
     del os.environ["LOADGEN_TOUCHED"]
     assert [what.split()[0] for what in seen] == ["os.mkdir", "opens", "os.putenv", "os.remove"]
-    assert touched(lambda: (tmp_path / "folder").exists()) == []
+    assert side_effects(lambda: (tmp_path / "folder").exists()) == []

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from loadgen.engines import EngineFailed, Launcher
-from loadgen.engines.gpu_memory import TOLERANCE_BYTES, GpuMemory
-from loadgen.engines.stopping import Leaked
+from loadgen.engines.launch.gpu_memory import TOLERANCE_BYTES, GpuMemory
+from loadgen.engines.launch.shutdown import Leaked
 from tests.helpers.fake_engine import Fake, gone
 from tests.helpers.fake_nvml import GIB, install
 from tests.helpers.fake_nvml import Fake as Nvml
@@ -26,7 +26,7 @@ def fail(saying: str) -> None:
 
 
 def kept(memory: GpuMemory) -> list[str]:
-    return memory.kept(timeout_s=0.0)
+    return memory.not_released(timeout_s=0.0)
 
 
 class TestBefore:
@@ -41,7 +41,7 @@ class TestBefore:
 
     def test_one_whose_holder_cannot_be_seen_is_in_use_all_the_same(self, nvml: Nvml) -> None:
         nvml.used[0] = 70 * GIB
-        assert GpuMemory().in_use().endswith("by none that can be seen")
+        assert GpuMemory().in_use().endswith("by processes of other users")
 
     def test_a_trifle_is_in_nobodys_way(self, nvml: Nvml) -> None:
         nvml.used[0] = GIB
@@ -50,7 +50,7 @@ class TestBefore:
     @pytest.mark.parametrize(
         ("devices", "counts"), [(("1",), False), (("0",), True), (("GPU-4c1d",), True), ((), True)]
     )
-    def test_only_the_gpus_that_it_may_use_count_where_they_go_by_number(
+    def test_only_numbered_devices_of_the_server_count(
         self, nvml: Nvml, devices: tuple[str, ...], counts: bool
     ) -> None:
         nvml.used[0] = 70 * GIB
@@ -76,8 +76,8 @@ class TestAfter:
     def test_it_is_waited_for(self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
         memory = GpuMemory()
         nvml.used[0] = 12 * GIB
-        monkeypatch.setattr("loadgen.engines.gpu_memory.time.sleep", lambda seconds: nvml.used.__setitem__(0, 0))
-        assert memory.kept(timeout_s=60.0) == []
+        monkeypatch.setattr("loadgen.engines.launch.gpu_memory.time.sleep", lambda seconds: nvml.used.__setitem__(0, 0))
+        assert memory.not_released(timeout_s=60.0) == []
 
     def test_where_somebody_new_computes_nobody_can_tell(self, nvml: Nvml) -> None:
         memory = GpuMemory()
@@ -104,7 +104,7 @@ class TestServer:
         assert "GPU" not in failed.value.crash.cause
 
     def test_one_whose_memory_is_not_given_back_has_leaked(self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("loadgen.engines.stopping.GIVEN_BACK_S", 0.0)
+        monkeypatch.setattr("loadgen.engines.launch.shutdown.MEMORY_RELEASE_S", 0.0)
         server = Launcher().start(Fake(), "some/model")
         nvml.used[0] = 12 * GIB
         with pytest.raises(Leaked, match=r"GPU 0 has 12\.0 GiB more in use than before the start"):

@@ -108,9 +108,7 @@ def test_chats_are_counted_by_the_real_engine_as_predicted(
     assert told["source"].startswith("the chat template" if local else "the server's /apply-template")
 
 
-def test_special_tokens_in_a_text_are_counted_as_the_real_engine_reads_them(
-    engine: str, tokenizer: str, tmp_path: Path
-) -> None:
+def test_special_tokens_are_counted_as_by_the_real_engine(engine: str, tokenizer: str, tmp_path: Path) -> None:
     texts = ["say <|endoftext|> twice <|endoftext|>", "<|im_end|>\n<|im_start|>user\nor so", "  four spaces and é😀\n"]
     turns = [[{"from": "human", "value": text}, {"from": "gpt", "value": "yes"}] for text in texts]
     (tmp_path / "s.json").write_text(json.dumps([{"conversations": pair} for pair in turns]))
@@ -124,7 +122,7 @@ def test_special_tokens_in_a_text_are_counted_as_the_real_engine_reads_them(
     assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
 
 
-def test_a_model_name_that_the_real_engine_does_not_list_is_refused(engine: str, tokenizer: str) -> None:
+def test_model_name_unknown_to_real_engine_is_refused(engine: str, tokenizer: str) -> None:
     done = loadgen("run", "--base-url", engine, "--model", "other", "--tokenizer", tokenizer)
     assert done.returncode == 2
     assert "smollm2" in done.stderr

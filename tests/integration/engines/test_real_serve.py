@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from loadgen.engines import ports
-from loadgen.engines.ask import ask
+from loadgen.engines.launch import ports
+from loadgen.engines.launch.blocking_http import request
 from tests.helpers.command_line import loadgen, start
 from tests.helpers.real_llamacpp import gguf, real
 
@@ -18,7 +18,7 @@ def test_it_answers_until_ctrl_c_and_is_gone_then() -> None:
     try:
         assert server.stdout is not None
         url = server.stdout.readline().removeprefix("listening on ").strip()
-        told = ask(f"{url}/props").json()
+        told = request(f"{url}/props").json()
         assert (told["total_slots"], told["default_generation_settings"]["n_ctx"]) == (2, 512)
         server.send_signal(signal.SIGINT)
         _, said = server.communicate(timeout=60)
@@ -45,7 +45,7 @@ def test_what_it_cannot_do_is_named_before_the_end_of_its_log(model: str | None,
     assert "Traceback" not in done.stderr
 
 
-def test_a_port_that_is_taken_is_refused_before_anything_is_started() -> None:
+def test_taken_port_is_refused_before_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
         done = loadgen("serve", "llamacpp", gguf(), "--port", str(port))

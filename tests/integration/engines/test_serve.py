@@ -1,4 +1,4 @@
-"""`loadgen serve`: an engine in the foreground, from the command line."""
+"""`loadgen serve`: an engine in the serve_engine, from the command line."""
 
 import contextlib
 import os
@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from loadgen.cli.main import dispatch
-from loadgen.engines import Launch, commands, vllm
-from loadgen.engines.foreground import foreground, shown
-from loadgen.engines.knobs import KNOBS
+from loadgen.engines import Launch
+from loadgen.engines.cli import commands
+from loadgen.engines.cli.serve import as_shell, serve_engine
+from loadgen.engines.kinds import vllm
+from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.errors import EngineError
 from tests.helpers.command_line import ignored
 from tests.helpers.fake_engine import Fake, wait_for_end
@@ -22,13 +24,13 @@ from tests.helpers.source import ROOT
 
 PROGRAM = """
 import signal, sys
-from loadgen.engines import foreground
+from loadgen.engines.cli import serve
 from loadgen.errors import LoadgenError
 from tests.helpers.fake_engine import Fake
 signal.signal(signal.SIGHUP, {hangup})
-foreground.GRACE_S = {grace_s}
+serve.GRACE_S = {grace_s}
 try:
-    sys.exit(foreground.foreground(Fake(), sys.argv[1:]))
+    sys.exit(serve.serve_engine(Fake(), sys.argv[1:]))
 except LoadgenError as error:
     sys.exit(str(error))
 """
@@ -59,8 +61,8 @@ def test_it_says_where_it_listens_and_puts_the_engine_away(tmp_path: Path, numbe
         assert process.stdout is not None
         assert process.stdout.readline().startswith("listening on http://127.0.0.1:")
         assert process.stdout.readline() == "model m\n"
-        (keeper,) = children(process.pid)
-        (engine,) = children(keeper)
+        (supervisor,) = children(process.pid)
+        (engine,) = children(supervisor)
         process.send_signal(number)
         more, said = process.communicate(timeout=60)
     assert process.returncode == 0
@@ -95,8 +97,8 @@ def test_progress_shows_what_the_engine_says(tmp_path: Path) -> None:
     with served(tmp_path, "--timeout", "60", "--", "--never-listen", "--say", "loading 3 of 9") as process:
         assert process.stderr is not None
         assert any(line.endswith(" s: loading 3 of 9\n") for line in process.stderr)
-        (keeper,) = children(process.pid)
-        (engine,) = children(keeper)
+        (supervisor,) = children(process.pid)
+        (engine,) = children(supervisor)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 0
@@ -107,8 +109,8 @@ def test_an_engine_that_ends_by_itself_is_an_error(tmp_path: Path) -> None:
     with served(tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        (keeper,) = children(process.pid)
-        os.kill(children(keeper)[0], signal.SIGKILL)
+        (supervisor,) = children(process.pid)
+        os.kill(children(supervisor)[0], signal.SIGKILL)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "fake: killed: killed by SIGKILL" in said
@@ -116,7 +118,7 @@ def test_an_engine_that_ends_by_itself_is_an_error(tmp_path: Path) -> None:
 
 def test_a_dry_run_prints_command_environment_and_files(capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["some/model", "--served-name", "a b", "--port", "8123", "--dry-run", "--", "--say", "a b"]
-    assert foreground(Fake(), flags) == 0
+    assert serve_engine(Fake(), flags) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith(f"served_name='a b' {sys.executable}")
     assert told[0].endswith("--port 8123 --model some/model --say 'a b'")
@@ -126,13 +128,13 @@ def test_a_dry_run_prints_command_environment_and_files(capsys: pytest.CaptureFi
 
 def test_a_shorthand_and_a_folder_stand_before_the_command() -> None:
     launch = Launch(("daemon",), "http://h:1", "m", folder=Path("/opt/a b"), shorthand=("mindie", "serve", "m"))
-    assert shown(launch).splitlines() == ["# mindie serve m", "cd '/opt/a b'", "daemon"]
+    assert as_shell(launch).splitlines() == ["# mindie serve m", "cd '/opt/a b'", "daemon"]
 
 
 def test_a_dry_run_starts_nothing_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert foreground(Fake(["/nowhere/engine"]), ["m", "--dry-run"]) == 0
+    assert serve_engine(Fake(["/nowhere/engine"]), ["m", "--dry-run"]) == 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -151,7 +153,7 @@ def test_every_knob_is_a_flag_and_becomes_the_engine_s_own(capsys: pytest.Captur
         assert own in words, knob.name
 
 
-def test_a_flag_turns_a_knob_on_or_off_or_leaves_it_to_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
+def test_boolean_knob_has_on_off_and_engine_default(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--enable-prefix-caching" in planned(capsys, "--prefix-cache")
     assert "--no-enable-prefix-caching" in planned(capsys, "--no-prefix-cache")
     assert not any("prefix-caching" in word for word in planned(capsys))
@@ -166,8 +168,8 @@ def test_a_flag_turns_a_knob_on_or_off_or_leaves_it_to_the_engine(capsys: pytest
             "--max-seqs: 'four' is not a whole number; write digits only, for example 10",
         ),
         (["vllm", "m", "--max-seqs", "0"], "--max-seqs: 0 is out of range; give 1 or more"),
-        (["vllm", "m", "--speculative", "ngram"], "--speculative: 'ngram' is no JSON object; see"),
-        (["sglang", "m", "--speculative", "{}"], "--speculative.method: None is not known here; use one of mtp,"),
+        (["vllm", "m", "--speculative", "ngram"], "--speculative: 'ngram' is not a JSON object; see"),
+        (["sglang", "m", "--speculative", "{}"], "--speculative.method: unknown method None; use one of mtp,"),
         (["sglang", "m", "--performance-mode", "balanced"], "--performance-mode: sglang has no such knob; use one of"),
         (
             ["llamacpp", "m.gguf", "--memory-fraction", "0.5"],
@@ -175,19 +177,19 @@ def test_a_flag_turns_a_knob_on_or_off_or_leaves_it_to_the_engine(capsys: pytest
         ),
         (
             ["vllm", "m", "--max-seqs", "4", "--", "--max-num-seqs=8"],
-            "--max-num-seqs: it says what the knob max_seqs says; say it once, best with max_seqs",
+            "--max-num-seqs: it sets the same thing as the knob max_seqs; use one of them, best max_seqs",
         ),
         (
             ["vllm", "m", "--", "--port", "1"],
-            "--port: the port is set by whoever starts the server; leave the flag out",
+            "--port: the launcher sets the port; leave the flag out",
         ),
         (["vllm", "m", "--port", "70000"], "--port: 70000 is not within 1 to 65535; see"),
         (["vllm"], "the following arguments are required: MODEL; see"),
         (["mindie", "m"], "--host: MindIE does not answer at 127.0.0.1; give an address of this machine's network"),
-        (["external", "m"], "engine: an external server runs already and is not started; measure it"),
+        (["external", "m"], "engine: an external server runs already and cannot be started; measure it"),
     ],
 )
-def test_what_cannot_be_used_is_one_clear_line_before_anything_is_started(
+def test_bad_command_line_is_one_line_before_the_start(
     argv: list[str], line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch(["serve", *argv]) == 2
@@ -201,13 +203,13 @@ def test_help_says_what_the_engine_calls_each_knob(capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit):
         commands.serve(["llamacpp", "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert "--max-seqs N most requests running at once [--parallel]" in told
+    assert "--max-seqs N maximum requests running at once [--parallel]" in told
     assert "[llamacpp has no such knob]" in told
 
 
 def test_an_engine_that_does_not_start_says_why(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(EngineError, match=r"fake: bad_flag: .*unrecognized arguments: --odd"):
-        foreground(Fake(), ["m", "--", "--odd"])
+        serve_engine(Fake(), ["m", "--", "--odd"])
     assert "loadgen: starting fake: " in capfd.readouterr().err
 
 
@@ -219,11 +221,11 @@ def test_serving_nothing_lists_the_engines(capsys: pytest.CaptureFixture[str]) -
 def test_serving_an_unknown_engine_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["serve", "sin"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("loadgen serve: ENGINE: there is no engine named 'sin'; use one of: ")
+    assert error.startswith("loadgen serve: ENGINE: unknown engine 'sin'; use one of: ")
     assert "sim" in error
 
 
-def test_the_simulator_needs_no_model_and_has_the_flags_of_all_engines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulator_needs_no_model_and_takes_knobs(capsys: pytest.CaptureFixture[str]) -> None:
     assert commands.serve(["sim", "--max-seqs", "8", "--dry-run", "--", "--profile", "h100-qwen3-8b"]) == 0
     words = shlex.split(capsys.readouterr().out.splitlines()[-1])
     assert words[words.index("loadgen.engines.sim") + 1 :][:5] == [

@@ -79,7 +79,7 @@ async def test_the_last_event_may_end_otherwise(pair: Pair) -> None:
 
 
 @on_both_loops
-async def test_reasoning_comes_first_and_each_part_begins_without_a_space(pair: Pair) -> None:
+async def test_reasoning_comes_first_and_parts_start_without_space(pair: Pair) -> None:
     stream(pair, reasoning_head=b'data: {"t":"!', reasoning_tokens=2).write(tokens=5)
     pair.transport.close()
     received = tokens(await pair.receive_all())
@@ -89,7 +89,7 @@ async def test_reasoning_comes_first_and_each_part_begins_without_a_space(pair: 
 
 
 @on_both_loops
-async def test_what_an_earlier_response_left_in_the_transport_goes_first(pair: Pair) -> None:
+async def test_bytes_of_earlier_response_in_transport_go_first(pair: Pair) -> None:
     pair.transport.write(b"first" * 200_000)
     stream(pair, limit=8 << 20).write(b"second")
     pair.transport.close()
@@ -175,7 +175,7 @@ def grouped(pair: Pair, group: int, **options: Any) -> Grouped:
 
 
 @on_both_loops
-async def test_a_group_is_one_event_and_what_is_left_at_the_end_another(pair: Pair) -> None:
+async def test_group_is_one_event_and_the_rest_another(pair: Pair) -> None:
     stream = grouped(pair, 4)
     for _ in range(9):
         emit([stream])
@@ -211,7 +211,7 @@ async def test_events_say_how_many_tokens_there_are_so_far(pair: Pair) -> None:
 
 
 @on_both_loops
-async def test_without_groups_and_counts_a_grouped_stream_writes_what_any_other_does(pair: Pair) -> None:
+async def test_grouped_stream_without_groups_equals_stream(pair: Pair) -> None:
     grouped(pair, 1).write(tokens=50)
     stream(pair).write(tokens=50)
     pair.transport.close()

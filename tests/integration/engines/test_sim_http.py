@@ -26,7 +26,7 @@ def texts(reply: Reply, key: str = "content") -> list[str]:
     return [delta[key] for delta in deltas if delta.get(key)]
 
 
-def test_a_streamed_chat_is_a_role_then_one_event_a_token_then_usage_and_done(client: Client) -> None:
+def test_streamed_chat_has_role_tokens_usage_and_done(client: Client) -> None:
     reply = ask(client, max_tokens=3, stream=True, stream_options={"include_usage": True})
     assert reply.status == 200
     assert reply.headers["content-type"] == "text/event-stream; charset=utf-8"
@@ -91,7 +91,7 @@ def test_a_streamed_completion_has_texts_and_no_role(client: Client) -> None:
     assert done == "[DONE]"
 
 
-def test_a_whole_chat_says_the_same_as_a_streamed_one_with_its_seed(client: Client) -> None:
+def test_whole_and_streamed_chat_with_one_seed_are_equal(client: Client) -> None:
     streamed = ask(client, max_tokens=20, seed=5, stream=True)
     whole = ask(client, max_tokens=20, seed=5).json
     assert whole["object"] == "chat.completion"
@@ -197,7 +197,7 @@ def test_a_prompt_may_fill_the_context_but_for_its_answer(client: Client) -> Non
     assert ask(client, " ".join(["word"] * 1015), max_tokens=10).status == 400
 
 
-def test_models_name_model_length_and_tokenizer_and_say_that_it_is_simulated(client: Client, server: Server) -> None:
+def test_models_list_has_length_tokenizer_and_owner(client: Client, server: Server) -> None:
     [model] = client.request("GET", "/v1/models").json["data"]
     assert model["owned_by"] == OWNER
     assert model["id"] == server.model
@@ -234,7 +234,7 @@ def test_metrics_count_what_was_done() -> None:
         client.close()
 
 
-def test_reasoning_template_and_early_ends_are_what_the_flags_say() -> None:
+def test_reasoning_template_and_answer_length_follow_flags() -> None:
     knobs = {"reasoning_tokens": 3, "chat_template_tokens": 10, "mean_answer_tokens": 20.0}
     with simulated("m", **FAST, **knobs) as server:
         client = Client(server.base_url)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from loadgen import __version__
-from loadgen.engines import EngineFailed, Launch, Launcher, Place, vllm
-from loadgen.engines.sim import engine
+from loadgen.engines import EngineFailed, Launch, Launcher, Place
+from loadgen.engines.kinds import vllm
+from loadgen.engines.kinds.simulator import engine
 from loadgen.engines.sim.flags import given
 from loadgen.engines.sim.server import parser
 from loadgen.engines.sim.settings import SimSettings
@@ -51,7 +52,7 @@ def test_what_its_chat_template_adds_is_known_beforehand(raw: tuple[str, ...], t
     assert launch(*raw).template_tokens == tokens
 
 
-def test_it_takes_the_knobs_that_change_something_by_vllm_s_words() -> None:
+def test_supported_knobs_use_vllm_flags() -> None:
     assert engine.knobs().keys() == vllm.engine.knobs().keys() - {
         "expert_parallel", "attention_backend", "speculative", "reasoning_parser", "performance_mode"
     }  # fmt: skip
@@ -120,7 +121,7 @@ def test_a_server_stops_with_streams_open() -> None:
 @pytest.mark.parametrize(
     ("raw", "cause"),
     [
-        (["--max-num-seqs", "0"], "--max-num-seqs: 0 is not a usable value"),
+        (["--max-num-seqs", "0"], "--max-num-seqs: 0 is out of range"),
         (["--max-num-seqs", "many"], "invalid int value"),
         (["--odd"], "unrecognized"),
     ],

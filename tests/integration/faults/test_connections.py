@@ -17,9 +17,9 @@ from loadgen.client.transport import REFUSED_PAUSE_S
 from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started
+from loadgen.testing.request import Request
 from loadgen.util import machine
 from loadgen.util.clock import now_ns
 from tests.helpers.fault_requests import NEIGHBOURS, S, Sender, assert_good, neighbours, until
@@ -383,7 +383,7 @@ class TestEnded:
 
 class TestSent:
     async def test_the_request_is_what_the_api_expects(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-        asks: list[Ask] = []
+        asks: list[Request] = []
         answer = faulty.answer
         monkeypatch.setattr(faulty, "answer", lambda ask: asks.append(ask) or answer(ask))
         async with Sender(faulty.url) as sender:

@@ -15,8 +15,8 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.server import request_targets
-from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import HEADER, Faulty, serving
+from loadgen.testing.request import Request
 from tests.helpers.fault_runs import carried_out, job, recorded, run
 from tests.helpers.scripted_server import GOOD, chatting
 from tests.helpers.scripted_server import serving as scripted
@@ -120,7 +120,7 @@ async def test_stopping_and_aborting_end_what_is_in_flight_to_each(both: tuple[F
 async def test_a_capture_tells_who_gave_each_response_and_hides_the_secrets_of_all(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
 
-    def repeating(ask: Ask) -> bytes:
+    def repeating(ask: Request) -> bytes:
         authorization = ask.headers["authorization"].encode()
         return GOOD.replace(b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nX-Seen: " + authorization + b"\r\n", 1)
 

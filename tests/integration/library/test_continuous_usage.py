@@ -1,8 +1,8 @@
 """--continuous-usage: usage with every event where the server gives it, and no harm where it does not."""
 
 import loadgen
-from loadgen.testing.ask import Ask
 from loadgen.testing.replies import DONE, error_body, event, streamed, usage, whole
+from loadgen.testing.request import Request
 from tests.helpers.repeated import Repeated
 from tests.helpers.scripted_server import chatting, serving
 
@@ -23,7 +23,7 @@ class Counting:
         self.knows = knows
         self.asked: list[bool] = []
 
-    def reply(self, ask: Ask) -> bytes:
+    def reply(self, ask: Request) -> bytes:
         each = "continuous_usage_stats" in ask.json["stream_options"]
         self.asked.append(each)
         if each and not self.knows:

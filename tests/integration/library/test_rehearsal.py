@@ -10,7 +10,7 @@ import pytest
 
 import loadgen
 from loadgen.errors import BadInput
-from loadgen.testing.ask import Ask
+from loadgen.testing.request import Request
 from loadgen.workload.prompt import Prompt
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
@@ -37,10 +37,10 @@ class Server:
     """Remembers what it was asked; the first of it fails, as many times as it is told."""
 
     def __init__(self, failures: int = 0) -> None:
-        self.asked: list[Ask] = []
+        self.asked: list[Request] = []
         self._failures = failures
 
-    def reply(self, ask: Ask) -> bytes:
+    def reply(self, ask: Request) -> bytes:
         self.asked.append(ask)
         if len(self.asked) <= self._failures:
             return BUSY
@@ -198,7 +198,7 @@ def test_prompts_of_a_seed_are_those_of_earlier_versions() -> None:
 async def test_a_second_run_with_the_same_seed_meets_a_warm_server() -> None:
     known: set[bytes] = set()
 
-    def reply(ask: Ask) -> bytes:
+    def reply(ask: Request) -> bytes:
         cached = 8 if ask.body in known else 0
         known.add(ask.body)
         counts = usage(prompt_tokens=9, completion_tokens=2, prompt_tokens_details={"cached_tokens": cached})

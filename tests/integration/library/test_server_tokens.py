@@ -8,8 +8,8 @@ import pytest
 import loadgen
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
-from loadgen.testing.ask import Ask
 from loadgen.testing.replies import DONE, delta, streamed, usage, whole
+from loadgen.testing.request import Request
 from tests.helpers import chat_templates
 from tests.helpers.repeated import Repeated
 from tests.helpers.scripted_server import chatting, serving
@@ -35,7 +35,7 @@ class Chat:
         self.asked: list[str] = []
         self.probes: list[dict[str, object]] = []
 
-    def reply(self, ask: Ask) -> bytes:
+    def reply(self, ask: Request) -> bytes:
         body = ask.json
         if body.get("stream"):
             counted = self.counted(body)

@@ -9,8 +9,8 @@ import orjson
 import loadgen
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.records.file import RecordFile
-from loadgen.testing.ask import Ask
 from loadgen.testing.process import Process
+from loadgen.testing.request import Request
 from loadgen.testing.truth import Truth
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
@@ -29,9 +29,9 @@ SESSIONS = loadgen.RunSettings(
 
 
 async def test_a_server_is_told_what_it_has_answered() -> None:
-    asked: list[Ask] = []
+    asked: list[Request] = []
 
-    def echo(ask: Ask) -> bytes:
+    def echo(ask: Request) -> bytes:
         asked.append(ask)
         return streamed(answer(f"I am answer {ask.index}."))
 
@@ -54,7 +54,7 @@ async def test_a_server_is_told_what_it_has_answered() -> None:
 async def test_records_remember_sessions_also_those_of_a_run_that_was_killed(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
 
-    def some_fail(ask: Ask) -> bytes:
+    def some_fail(ask: Request) -> bytes:
         return streamed(answer("yes")) if ask.index != 4 else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
 
     async with serving(chatting(some_fail)) as url:
@@ -82,9 +82,9 @@ def sharegpt(folder: Path, *, turns: int) -> str:
 
 
 async def test_recorded_histories_are_asked_as_they_stand_and_their_length_is_checked(tmp_path: Path) -> None:
-    asked: list[Ask] = []
+    asked: list[Request] = []
 
-    def count(ask: Ask) -> bytes:
+    def count(ask: Request) -> bytes:
         asked.append(ask)
         counts = usage(prompt_tokens=ask.prompt_tokens, completion_tokens=2)
         return streamed(delta(content="no") + delta("stop") + counts + DONE)
@@ -154,9 +154,9 @@ async def test_a_duration_alone_makes_as_many_sessions_as_begin_in_it() -> None:
 
 
 async def test_warm_ups_are_first_turns() -> None:
-    asked: list[Ask] = []
+    asked: list[Request] = []
 
-    def count(ask: Ask) -> bytes:
+    def count(ask: Request) -> bytes:
         asked.append(ask)
         return streamed(answer("yes"))
 

@@ -15,7 +15,7 @@ SERVERS = ["loadgen.engines.sim"] + [
     f"loadgen.testing.{path.stem}"
     for folder in loadgen.testing.__path__
     for path in sorted(Path(folder).glob("*.py"))
-    if "listening" in path.read_text() and path.stem not in ("__init__", "listening", "process")
+    if "@server_main.command" in path.read_text()
 ]
 NEEDED = {"loadgen.testing.replay": [str(next(FOLDER.glob("*.jsonl")))]}
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.testing.ask import Ask
 from loadgen.testing.replies import whole
+from loadgen.testing.request import Request
 from loadgen.tuning.execute import accuracy
 from loadgen.tuning.execute.accuracy import TOGETHER, answers
 from loadgen.tuning.execute.trial import Answers
@@ -24,12 +24,12 @@ def content(text: str | None) -> bytes:
     return whole(200, json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}).encode())
 
 
-def asked(ask: Ask) -> int:
+def asked(ask: Request) -> int:
     """The number that a question doubles."""
     return int(ask.json["messages"][0]["content"].split()[0])
 
 
-async def answered(reply: Callable[[Ask], bytes] | Script, **settings: Any) -> Answers:
+async def answered(reply: Callable[[Request], bytes] | Script, **settings: Any) -> Answers:
     script: Any = reply if asyncio.iscoroutinefunction(reply) else chatting(reply)  # type: ignore[arg-type]
     async with serving(script) as url:
         return await answers(RunSettings(base_url=url, **settings), "m", SUMS)
@@ -47,7 +47,7 @@ async def test_of_each_question_it_is_known_whether_it_was_answered_right() -> N
 async def test_all_arms_are_asked_greedily_over_the_chat_endpoint_whatever_the_workload_says() -> None:
     bodies: list[tuple[str, dict[str, Any]]] = []
 
-    def reply(ask: Ask) -> bytes:
+    def reply(ask: Request) -> bytes:
         bodies.append((ask.path, ask.json))
         return content("2")
 
@@ -70,7 +70,7 @@ async def test_all_arms_are_asked_greedily_over_the_chat_endpoint_whatever_the_w
 async def test_a_chat_endpoint_of_the_workloads_own_is_asked() -> None:
     paths: set[str] = set()
 
-    def reply(ask: Ask) -> bytes:
+    def reply(ask: Request) -> bytes:
         paths.add(ask.path)
         return content("2")
 
@@ -115,7 +115,7 @@ async def test_a_question_that_fails_counts_as_asked_and_not_right() -> None:
 async def test_where_more_than_a_few_fail_nothing_is_known_and_the_others_are_not_waited_for() -> None:
     requests = 0
 
-    def reply(ask: Ask) -> bytes:
+    def reply(ask: Request) -> bytes:
         nonlocal requests
         requests += 1
         return whole(400, b'{"error": "no chat\\n template"}')

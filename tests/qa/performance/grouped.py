@@ -3,17 +3,17 @@
 import asyncio
 import sys
 
-from loadgen.testing import listening
-from loadgen.testing.ask import Ask
-from loadgen.testing.exchange import Exchange
+from loadgen.testing import server_main
 from loadgen.testing.replies import error_body, models
+from loadgen.testing.request import Request
 from loadgen.testing.roofline import make
+from loadgen.testing.server_connection import ServerConnection
 from loadgen.util.argument_parser import integer_within, number
 
 MODEL = "grouped"
 
 
-class Connection(Exchange):
+class Connection(ServerConnection):
     """One client's connection.
 
     Args:
@@ -25,7 +25,7 @@ class Connection(Exchange):
         super().__init__()
         self._together, self._gap_s = together, gap_s
 
-    def asked(self, ask: Ask) -> None:
+    def handle(self, ask: Request) -> None:
         """Answer."""
         match ask.method, ask.path:
             case "POST", "/v1/chat/completions":
@@ -46,21 +46,21 @@ class Connection(Exchange):
         if left:
             asyncio.get_running_loop().call_later(self._gap_s, self._write, left)
         else:
-            self.answered()
+            self.finish()
 
     def _write(self, left: list[bytes]) -> None:
         self.transport.write(left.pop())
         self._write_next(left)
 
 
-@listening.command
+@server_main.command
 def main(argv: list[str] | None = None) -> int:
     """Run the server from the command line; returns the exit code."""
-    parser = listening.parser("tests.qa.performance.grouped", "A server that writes several events at once.")
+    parser = server_main.parser("tests.qa.performance.grouped", "A server that writes several events at once.")
     parser.add_argument("--together", type=integer_within(1, 1000), default=1, help="events of a write")
     parser.add_argument("--gap-ms", type=number, default=10.0, help="time between two writes of a stream")
     flags = parser.parse_args(argv)
-    return listening.run(lambda: Connection(flags.together, flags.gap_ms / 1e3), flags.host, flags.port)
+    return server_main.run(lambda: Connection(flags.together, flags.gap_ms / 1e3), flags.host, flags.port)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.engines import EngineFailed, Launcher, Probes, ports, vllm
-from loadgen.engines.keeper import FIRST_LOG_BYTES, MOST_LOG_BYTES
-from loadgen.engines.launcher import MOST_KEPT
+from loadgen.engines import EngineFailed, Launcher, Probes
+from loadgen.engines.kinds import vllm
+from loadgen.engines.launch import ports
+from loadgen.engines.launch.launcher import MAX_FAILED_LOGS
+from loadgen.engines.launch.supervisor_main import FIRST_LOG_BYTES, MAX_LOG_BYTES
 from loadgen.errors import BadInput, EngineError
 from loadgen.util import private_files
 from tests.helpers.fake_engine import Fake, a_stranger_who_is_faster, gone, is_answered, wait_until
@@ -76,9 +78,7 @@ def test_logs_stay_in_the_folder_that_was_named(tmp_path: Path) -> None:
     assert server.log.path.is_relative_to(tmp_path / "study")
 
 
-def test_where_the_state_folder_cannot_be_written_servers_start_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_servers_start_without_a_writable_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with Launcher().begin(Fake(), MODEL) as server:
@@ -86,21 +86,21 @@ def test_where_the_state_folder_cannot_be_written_servers_start_all_the_same(
     assert not folder.exists()
 
 
-def test_a_folder_that_was_named_and_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_named_folder_that_is_not_writable_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(EngineError, match=r"file/logs cannot be written \(Not a directory\); name another folder"):
         Launcher(tmp_path / "file/logs").begin(Fake(), MODEL)
 
 
 def test_only_the_last_failures_keep_their_logs(state: Path) -> None:
-    for number in range(MOST_KEPT + 5):
+    for number in range(MAX_FAILED_LOGS + 5):
         (state / f"20200101-0000{number:02}-fake-0").mkdir(parents=True)
     Launcher().start(Fake(), MODEL).stop()
-    assert len(list(state.iterdir())) == MOST_KEPT
+    assert len(list(state.iterdir())) == MAX_FAILED_LOGS
     assert not (state / "20200101-000004-fake-0").exists()
 
 
-def test_the_files_of_a_launch_and_its_log_are_for_their_owner_alone(tmp_path: Path) -> None:
+def test_files_and_log_are_readable_by_owner_only(tmp_path: Path) -> None:
     with Launcher(tmp_path).begin(Fake(), MODEL) as server:
         folder = server.log.path.parent
         for path in (folder / "private/config.json", server.log.path):
@@ -108,7 +108,7 @@ def test_the_files_of_a_launch_and_its_log_are_for_their_owner_alone(tmp_path: P
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_its_environment_has_the_launch_s_variables_the_tag_and_not_our_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_has_variables_and_tag_but_no_api_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with Launcher().begin(Fake(), MODEL, {"SOME_KNOB": 3}) as server:
         variables = Path(f"/proc/{server.pid}/environ").read_text().split("\0")
@@ -141,7 +141,7 @@ def test_it_leads_a_session_of_its_own_and_leaves_no_core() -> None:
 @pytest.mark.parametrize(
     ("raw", "said"), [(["--never-listen", "--say", "loading 3 of 9"], "loading 3 of 9"), (["--hang"], "asked")]
 )
-def test_what_the_engine_says_is_told_until_its_first_token_has_come(raw: list[str], said: str) -> None:
+def test_progress_has_log_lines_until_first_token(raw: list[str], said: str) -> None:
     told = []
     server = Launcher().begin(Fake(), MODEL, raw=raw)
     enough = threading.Event()
@@ -152,7 +152,7 @@ def test_what_the_engine_says_is_told_until_its_first_token_has_come(raw: list[s
             enough.set()
 
     def wait() -> None:
-        with pytest.raises(EngineError, match="stopped while it was waited for"):
+        with pytest.raises(EngineError, match="stopped while it was starting"):
             server.ready(on_progress=hear)
         ended.set()
 
@@ -170,14 +170,14 @@ def test_what_the_engine_says_is_told_until_its_first_token_has_come(raw: list[s
 
 
 def test_a_command_that_does_not_exist_is_named(state: Path) -> None:
-    with pytest.raises(EngineFailed, match=r"no command '/nowhere/engine'; install .* or set PATH$") as failed:
+    with pytest.raises(EngineFailed, match=r"command '/nowhere/engine' not found; install .* or set PATH$") as failed:
         Launcher().begin(Fake(command=["/nowhere/engine"]), MODEL)
     assert failed.value.crash.kind == "not_installed"
     assert not failed.value.crash.transient
     assert not list(state.glob("*"))
 
 
-def test_a_knob_that_cannot_be_used_leaves_no_folder_and_no_reservation(state: Path) -> None:
+def test_bad_knob_leaves_no_folder_and_no_reservation(state: Path) -> None:
     reserved = ports.reserve("127.0.0.1")
     reserved.release()
     with pytest.raises(BadInput, match="max_seqs"):
@@ -226,7 +226,7 @@ def test_one_that_gives_no_token_in_time_is_stopped(
     switch: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if switch == ["--no-token"]:  # it answers, however late
-        monkeypatch.setattr("loadgen.engines.server.LAST_LOOK_S", 20.0)
+        monkeypatch.setattr("loadgen.engines.launch.server.MAX_POLL_S", 20.0)
     failed = failure(*switch, timeout_s=0.5, listens=switch != ["--never-listen"])
     assert failed.crash.kind == "start_timeout"
     assert "no token after 0.5 s" in failed.crash.cause
@@ -234,7 +234,7 @@ def test_one_that_gives_no_token_in_time_is_stopped(
     assert failed.crash.transient
 
 
-def test_one_that_lives_and_gives_no_token_is_told_with_what_its_log_complains_of() -> None:
+def test_start_timeout_has_the_error_of_the_log() -> None:
     failed = failure("--no-token", "--say", "KeyError: 'weight'", timeout_s=0.5, listens=True)
     assert failed.crash.kind == "start_timeout"
     assert failed.crash.cause.endswith("; its log says KeyError: 'weight'")
@@ -243,7 +243,7 @@ def test_one_that_lives_and_gives_no_token_is_told_with_what_its_log_complains_o
 def test_one_that_serves_another_model_is_not_waited_for() -> None:
     failed = failure("--serves", "other", timeout_s=600)
     assert failed.crash.kind == "wrong_model"
-    assert "it serves 'other' and not 'some/model'" in failed.crash.cause
+    assert "the server has 'other' and not 'some/model'" in failed.crash.cause
 
 
 def test_one_that_refuses_prompts_is_not_waited_for() -> None:
@@ -257,21 +257,21 @@ def test_a_flood_of_words_is_cut_and_its_beginning_kept() -> None:
     with Launcher().begin(Fake(), MODEL, raw=["--flood"]) as server:  # listens once its log was cut
         beginning = server.log.path.with_name("engine.log.first")
         assert beginning.stat().st_size == FIRST_LOG_BYTES
-        assert server.log.path.stat().st_size < MOST_LOG_BYTES
+        assert server.log.path.stat().st_size < MAX_LOG_BYTES
         assert "the first line" in server.log.text()[:1000]
 
 
 # -- ports
 
 
-def test_a_port_with_a_stranger_is_refused_by_name_and_the_stranger_left_alone() -> None:
+def test_taken_port_is_refused_with_its_holder() -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
         with pytest.raises(BadInput, match=rf"^port: {port} is taken by process {os.getpid()} \(.*python"):
             Launcher().begin(Fake(), MODEL, port=port)
 
 
-def test_a_stranger_who_comes_after_the_reservation_is_the_engine_s_failure() -> None:
+def test_port_taken_after_reservation_is_an_engine_failure() -> None:
     with a_stranger_who_is_faster():
         server = Launcher().begin(Fake(), MODEL)
         # Its health is answered by nobody: the stranger only listens.
@@ -290,7 +290,7 @@ def test_no_two_reservations_have_the_same_port() -> None:
     second.release()
 
 
-def test_a_reserved_port_is_none_that_an_outgoing_connection_gets() -> None:
+def test_reserved_port_is_outside_outgoing_range() -> None:
     low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     reserved = ports.reserve("127.0.0.1")
     reserved.release()
@@ -298,7 +298,7 @@ def test_a_reserved_port_is_none_that_an_outgoing_connection_gets() -> None:
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"^host: 192\.0\.2\.1 cannot be listened on"):
+    with pytest.raises(BadInput, match=r"^host: cannot listen on 192\.0\.2\.1"):
         Launcher().begin(Fake(), MODEL, host="192.0.2.1")
 
 
@@ -316,7 +316,7 @@ def test_one_that_ends_after_it_was_ready_has_crashed() -> None:
     assert trouble.crash.code == 1
 
 
-def test_one_that_answers_503_for_ever_hangs_though_its_process_lives() -> None:
+def test_server_with_endless_503_is_reported_as_hang() -> None:
     with Launcher().begin(Fake(), MODEL, raw=["--sick-when-flushed"]) as server:
         server.flush()
         trouble = server.trouble()
@@ -343,8 +343,8 @@ def test_a_flush_is_tried_again_while_requests_run() -> None:
 
 
 def test_a_flush_that_is_always_refused_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loadgen.engines.server.FLUSH_TRIES", 2)
-    monkeypatch.setattr("loadgen.engines.server.FLUSH_AGAIN_S", 0.0)
+    monkeypatch.setattr("loadgen.engines.launch.server.FLUSH_TRIES", 2)
+    monkeypatch.setattr("loadgen.engines.launch.server.FLUSH_RETRY_S", 0.0)
     with (
         Launcher().begin(Fake(), MODEL, raw=["--busy", "9"]) as server,
         pytest.raises(EngineError, match="POST /flush answers 400"),
@@ -360,8 +360,8 @@ def test_what_it_tells_is_compared_with_what_was_asked() -> None:
     with Launcher().begin(Installed(), MODEL, raw=["--busy", "0"]) as server:
         told = [str(difference) for difference in server.differences()]
     assert told == [
-        "version: 1.0 was asked for, the server has 9.9",
-        "busy: 0 was asked for, the server has 7",
+        "version: 1.0 was requested, the server has 9.9",
+        "busy: 0 was requested, the server has 7",
     ]
 
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from loadgen.engines import sglang, transformers, trtllm, vllm
-from loadgen.engines.command import Command
-from loadgen.engines.spelling import is_flag
+from loadgen.engines.kinds import sglang, transformers_serve, trtllm, vllm
+from loadgen.engines.kinds.command_engine import CommandEngine
+from loadgen.engines.kinds.flag_syntax import is_flag
 from loadgen.errors import BadInput
 from tests.engines.test_commands_of_engines import SGLANG, TRANSFORMERS, TRTLLM, VLLM
 from tests.helpers.engine_launch import launch
 from tests.helpers.source import ROOT
 
-ROWS: dict[Command, list[Any]] = {
+ROWS: dict[CommandEngine, list[Any]] = {
     vllm.engine: VLLM,
     sglang.engine: SGLANG,
     trtllm.engine: [row[:2] for row in TRTLLM],
-    transformers.engine: TRANSFORMERS,
+    transformers_serve.engine: TRANSFORMERS,
 }
 
 
@@ -41,13 +41,13 @@ RELEASES = [
 NUMBERED = [item for item in RELEASES if item.values[0] is not trtllm.engine]
 
 
-def spoken_to(engine: Command, version: str) -> Command:
+def spoken_to(engine: CommandEngine, version: str) -> CommandEngine:
     return engine if engine is trtllm.engine else replace(engine, release=version)
 
 
 @pytest.mark.parametrize(("engine", "version", "flags"), RELEASES)
 def test_the_release_declares_every_flag_that_a_knob_comes_to(
-    engine: Command, version: str, flags: list[list[str]]
+    engine: CommandEngine, version: str, flags: list[list[str]]
 ) -> None:
     declared = {name for names in flags for name in names}
     told = 0
@@ -63,40 +63,42 @@ def test_the_release_declares_every_flag_that_a_knob_comes_to(
 
 
 @pytest.mark.parametrize(("engine", "version", "flags"), RELEASES)
-def test_a_name_that_is_taken_for_an_alias_is_one(engine: Command, version: str, flags: list[list[str]]) -> None:
+def test_a_name_that_is_taken_for_an_alias_is_one(engine: CommandEngine, version: str, flags: list[list[str]]) -> None:
     for names in flags:
         for name in names:
-            meant = engine.table.spelling.flag(name)
+            meant = engine.table.flag_syntax.canonical_name(name)
             assert meant == name or meant in names, f"{name} is taken for {meant}"
 
 
 @pytest.mark.parametrize(("engine", "version", "flags"), RELEASES)
 def test_every_alias_of_a_flag_that_loadgen_says_is_known_as_one(
-    engine: Command, version: str, flags: list[list[str]]
+    engine: CommandEngine, version: str, flags: list[list[str]]
 ) -> None:
-    spelling = engine.table.spelling
+    flag_syntax = engine.table.flag_syntax
     for names in flags:
-        said = [name for name in names if name in spelling.known]
+        said = [name for name in names if name in flag_syntax.known]
         for name in names if said else ():
-            assert spelling.flag(name) == said[0]
+            assert flag_syntax.canonical_name(name) == said[0]
 
 
 @pytest.mark.parametrize(("engine", "version", "flags"), NUMBERED)
-def test_since_and_until_are_what_the_releases_show(engine: Command, version: str, flags: list[list[str]]) -> None:
+def test_since_and_until_are_what_the_releases_show(
+    engine: CommandEngine, version: str, flags: list[list[str]]
+) -> None:
     declared = {name for names in flags for name in names}
-    for ways in engine.table.ways.values():
-        for way in ways:
-            for name in way.flags():
-                assert way.known(version) == (name in declared), f"{name} in {version}"
+    for forms in engine.table.forms.values():
+        for form in forms:
+            for name in form.flags():
+                assert form.supported_by(version) == (name in declared), f"{name} in {version}"
 
 
-def test_a_knob_that_the_version_does_not_know_is_refused_with_the_version_that_does() -> None:
+def test_knob_of_newer_version_is_refused_with_that_version() -> None:
     old = replace(vllm.engine, release="0.16.0")
     with pytest.raises(
-        BadInput, match=r"performance_mode: vllm 0.16.0 cannot be told it; .*performance-mode` since 0.17.0"
+        BadInput, match=r"performance_mode: vllm 0.16.0 does not support it; .*performance-mode` since 0.17.0"
     ):
         launch(old, performance_mode="throughput")
-    with pytest.raises(BadInput, match=r"--performance-mode: vllm 0.16.0 cannot be told it"):
+    with pytest.raises(BadInput, match=r"--performance-mode: vllm 0.16.0 does not support it"):
         launch(old, "--performance-mode", "throughput")
 
 
@@ -111,7 +113,7 @@ def test_a_knob_that_the_version_does_not_know_is_refused_with_the_version_that_
         (None, ["--attention-backend", "FLASHINFER"], None),
     ],
 )
-def test_an_attention_backend_was_a_variable_before_it_was_a_flag(
+def test_old_attention_backend_is_an_environment_variable(
     version: str | None, words: list[str], variable: str | None
 ) -> None:
     launched = launch(replace(vllm.engine, release=version), attention_backend="FLASHINFER")

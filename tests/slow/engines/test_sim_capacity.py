@@ -83,9 +83,7 @@ def test_under_too_much_it_does_what_the_equations_say(given: dict[str, Any], pr
 
 
 @pytest.mark.parametrize(("given", "prompt", "output"), SHORT_OF_CACHE)
-def test_where_cache_is_short_it_does_less_since_it_computes_again_what_it_had(
-    given: dict[str, Any], prompt: int, output: int
-) -> None:
+def test_short_cache_lowers_capacity_by_recomputation(given: dict[str, Any], prompt: int, output: int) -> None:
     assert 0.75 < share(given, prompt, output) < 1.02
 
 

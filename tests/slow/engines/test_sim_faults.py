@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import EngineFailed, Launcher, Server
-from loadgen.engines.ask import ask
-from loadgen.engines.crash import DETERMINISTIC
-from loadgen.engines.sim import engine
+from loadgen.engines.kinds.simulator import engine
+from loadgen.engines.launch.blocking_http import request
+from loadgen.engines.launch.crash import DETERMINISTIC
 from loadgen.engines.sim.faults import CRASHES, Faults
 from loadgen.errors import BadInput, Unreachable
 from loadgen.testing.stream import Stream
@@ -50,11 +50,11 @@ def serving(**flags: object) -> Iterator[Server]:
 def token(server: Server) -> None:
     """Ask for one; whether it comes is not said."""
     with contextlib.suppress(Unreachable):
-        ask(f"{server.base_url}/v1/completions", {"prompt": "a", "max_tokens": 1}, timeout_s=1.0)
+        request(f"{server.base_url}/v1/completions", {"prompt": "a", "max_tokens": 1}, timeout_s=1.0)
 
 
 @pytest.mark.parametrize(("fault", "kind"), AT_START.items())
-def test_each_crash_at_its_start_has_the_kind_that_it_is_named_after(fault: str, kind: str) -> None:
+def test_each_crash_at_start_has_its_kind(fault: str, kind: str) -> None:
     crash = failure(fault=fault).crash
     assert crash.kind == kind
     assert crash.cause == CRASHES[fault]
@@ -68,7 +68,7 @@ def test_a_crash_says_what_a_file_says(tmp_path: Path) -> None:
 
 
 def test_there_must_be_such_a_fault() -> None:
-    with pytest.raises(BadInput, match=r"^--fault: 'odd' is not a usable value; use one of hang, unavailable, oom, "):
+    with pytest.raises(BadInput, match=r"^--fault: unknown fault 'odd'; use one of hang, unavailable, oom, "):
         Faults(fault="odd")
     assert failure(fault="odd").crash.kind == "bad_flag"
 

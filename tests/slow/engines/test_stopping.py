@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import Launcher, Leaked, Server
-from loadgen.engines.processes import Process
+from loadgen.engines.launch.processes import Process
 from tests.helpers.fake_engine import Fake, daemon_of, gone, wait_for_end
 from tests.helpers.source import ROOT
 
@@ -26,13 +26,13 @@ def started(*raw: str) -> Server:
     return Launcher().start(Fake(), MODEL, raw=raw)
 
 
-def test_a_stopped_server_has_been_reaped_with_its_keeper() -> None:
+def test_a_stopped_server_has_been_reaped_with_its_supervisor() -> None:
     server = started()
-    keeper = server._kept.keeper_pid
-    assert not gone(keeper)
+    supervisor = server._supervised.supervisor_pid
+    assert not gone(supervisor)
     server.stop()
     assert gone(server.pid)
-    assert gone(keeper)
+    assert gone(supervisor)
 
 
 def test_one_that_ignores_sigterm_is_killed_after_its_grace() -> None:
@@ -41,13 +41,13 @@ def test_one_that_ignores_sigterm_is_killed_after_its_grace() -> None:
     assert gone(server.pid)
 
 
-def test_one_that_is_hurried_gets_no_grace_though_its_keeper_hears_of_both_at_once() -> None:
+def test_hurry_ends_the_grace_time_of_a_stop() -> None:
     server = started("--ignore-term")
-    os.kill(server._kept.keeper_pid, signal.SIGSTOP)
-    server._kept.ask_to_end(3600)
+    os.kill(server._supervised.supervisor_pid, signal.SIGSTOP)
+    server._supervised.request_stop(3600)
     server.hurry()
-    server._kept.ask_to_end(3600)
-    os.kill(server._kept.keeper_pid, signal.SIGCONT)
+    server._supervised.request_stop(3600)
+    os.kill(server._supervised.supervisor_pid, signal.SIGCONT)
     server.stop(grace_s=3600)
     assert gone(server.pid)
 
@@ -55,7 +55,7 @@ def test_one_that_is_hurried_gets_no_grace_though_its_keeper_hears_of_both_at_on
 def test_one_that_obeys_sigterm_is_not_killed() -> None:
     server = started()
     server.stop(grace_s=60)
-    assert server._kept.code == -signal.SIGTERM
+    assert server._supervised.code == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("environment", ["tagged", "bare"])
@@ -98,18 +98,18 @@ def test_a_child_that_it_never_reaped_is_reaped() -> None:
     assert gone(int(child))
 
 
-def test_what_survives_the_keeper_is_found_by_its_tag() -> None:
+def test_what_survives_the_supervisor_is_found_by_its_tag() -> None:
     server = started("--double-fork", "tagged")
     daemon = daemon_of(server)
-    os.kill(server._kept.keeper_pid, signal.SIGKILL)
-    assert wait_for_end(server.pid), "an engine dies with its keeper"
+    os.kill(server._supervised.supervisor_pid, signal.SIGKILL)
+    assert wait_for_end(server.pid), "an engine dies with its supervisor"
     assert server.wait_ended(20)
     assert not gone(daemon)
     server.stop()
     assert wait_for_end(daemon, 0)
 
 
-def test_a_port_that_is_not_free_afterwards_is_a_leak_that_names_its_holder() -> None:
+def test_port_held_after_stop_is_a_leak_with_its_holder() -> None:
     server = started("--share-port")
     with socket.socket() as held:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -126,7 +126,7 @@ def test_what_sigkill_does_not_end_is_a_leak_that_names_it(monkeypatch: pytest.M
     unkillable = Process.at(os.getpid())
     assert unkillable is not None
     with monkeypatch.context() as patch:
-        patch.setattr("loadgen.engines.stopping._kill_tagged", lambda run_id: [unkillable])
+        patch.setattr("loadgen.engines.launch.shutdown._kill_tagged", lambda run_id: [unkillable])
         with pytest.raises(Leaked, match=f"process {os.getpid()} .* survived SIGKILL; end this before") as leaked:
             server.stop()
     assert leaked.value.processes == (unkillable,)
@@ -140,45 +140,43 @@ import signal
 from loadgen.engines import Launcher
 from tests.helpers.fake_engine import Fake, daemon_of
 server = Launcher().start(Fake(), "m", raw=["--double-fork", "tagged"])
-print(server.pid, daemon_of(server), server._kept.keeper_pid, flush=True)
+print(server.pid, daemon_of(server), server._supervised.supervisor_pid, flush=True)
 signal.pause()
 """
 
 
-def killed(*, keeper_too: bool) -> tuple[int, int]:
+def killed(*, supervisor_too: bool) -> tuple[int, int]:
     """Kill a program that has started a server; returns the ids of that and of its daemon."""
     with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, cwd=ROOT) as program:
         assert program.stdout is not None
-        server, daemon, keeper = map(int, program.stdout.readline().split())
-        if keeper_too:
-            os.kill(keeper, signal.SIGSTOP)  # it can do nothing more
+        server, daemon, supervisor = map(int, program.stdout.readline().split())
+        if supervisor_too:
+            os.kill(supervisor, signal.SIGSTOP)  # it can do nothing more
         program.kill()
-        if keeper_too:
-            os.kill(keeper, signal.SIGKILL)
+        if supervisor_too:
+            os.kill(supervisor, signal.SIGKILL)
     return server, daemon
 
 
-def test_a_program_that_is_killed_leaves_no_folder_for_temporary_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_program_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "t").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "t"))
-    killed(keeper_too=False)
-    assert Launcher().orphans() == [], "its keeper has ended"
+    killed(supervisor_too=False)
+    assert Launcher().orphans() == [], "its supervisor has ended"
     assert list((tmp_path / "t").iterdir()) == []
 
 
-def test_a_program_that_is_killed_leaves_no_server_and_no_daemon_of_it() -> None:
-    for pid in killed(keeper_too=False):
+def test_killed_program_leaves_no_server_and_no_daemon() -> None:
+    for pid in killed(supervisor_too=False):
         assert wait_for_end(pid)
     assert Launcher().orphans() == []
 
 
-def test_what_outlives_program_and_keeper_is_told_by_the_next_start(
+def test_orphan_of_killed_supervisor_is_reported_by_next_start(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    server, daemon = killed(keeper_too=True)
-    assert wait_for_end(server), "an engine dies with its keeper"
+    server, daemon = killed(supervisor_too=True)
+    assert wait_for_end(server), "an engine dies with its supervisor"
     try:
         with Launcher().begin(Fake(), MODEL):
             assert f"still runs: {daemon} (" in caplog.text

@@ -18,8 +18,8 @@ from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.shards import further_shards, join_shards, shard_path
 from loadgen.runner import run
 from loadgen.runner.workers import open_workers
-from loadgen.testing.ask import Ask
 from loadgen.testing.replies import whole
+from loadgen.testing.request import Request
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.response_bytes import answer, streamed, usage
 from tests.helpers.scripted_server import chatting, serving
@@ -40,7 +40,7 @@ class Seen:
     """A server that remembers what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[Ask] = []
+        self.asked: list[Request] = []
 
     @property
     def bodies(self) -> dict[int | None, bytes]:
@@ -52,7 +52,7 @@ class Seen:
         """Who asked, by the number of the request: each worker has a prefix of its own for the ids of its requests."""
         return {ask.index: ask.id.rpartition(b"-")[0] for ask in self.asked}
 
-    def reply(self, ask: Ask) -> bytes:
+    def reply(self, ask: Request) -> bytes:
         self.asked.append(ask)
         return streamed(answer("a", "b", "c") + usage(prompt_tokens=9, completion_tokens=3))
 

@@ -1,0 +1,1 @@
+"""The commands `loadgen serve` and `loadgen engines`."""

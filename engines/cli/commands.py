@@ -1,0 +1,60 @@
+"""Entry points of the commands `loadgen serve` (runs an engine) and `loadgen engines` (lists engines)."""
+
+import json
+from importlib.metadata import EntryPoint, entry_points
+
+from loadgen.errors import BadInput
+from loadgen.util.argument_parser import OneLineParser
+
+GROUP = "loadgen.engines"
+USAGE = """\
+usage: loadgen serve ENGINE MODEL [flags] [-- the engine's own flags]
+`loadgen serve ENGINE --help` lists the flags; `loadgen serve sim` is the simulator, which needs no model."""
+
+
+def serve(argv: list[str]) -> int:
+    """Run an inference server in the foreground, with any engine.
+
+    Without the name of an engine, list the engines.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        BadInput: There is no such engine, or a flag cannot be used.
+        EngineError: The server did not start, or did not stop.
+    """
+    entries = _entries()
+    names = ", ".join(sorted(entries)) or "none"
+    if not argv or argv[0] in ("-h", "--help"):
+        print(f"{USAGE}\nengines: {names}")
+        return 0
+    name, *rest = argv
+    if name not in entries:
+        raise BadInput("ENGINE", f"unknown engine {name!r}", f"use one of: {names}")
+    from loadgen.engines.cli.serve import serve_engine
+
+    return serve_engine(entries[name].load(), rest)
+
+
+def engines(argv: list[str]) -> int:
+    """List the engines with their installed versions, and the name that each has for the engine-neutral knobs.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        BadInput: A flag cannot be used.
+    """
+    parser = OneLineParser("loadgen engines", description="List the engines that `loadgen serve` can start.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    flags = parser.parse_args(argv)
+    from loadgen.engines.cli.engine_list import EngineRow, as_json, as_text
+
+    rows = [EngineRow.from_engine(entry.load()) for _, entry in sorted(_entries().items())]
+    print(json.dumps(as_json(rows), indent=2) if flags.json else as_text(rows))
+    return 0
+
+
+def _entries() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -1,0 +1,178 @@
+"""MindIE configuration: config.json and environment variables from flags and a place, with the rules for the flags."""
+
+import copy
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from loadgen.engines.kinds.engine import Place
+from loadgen.engines.kinds.flag_syntax import compact_json
+from loadgen.engines.kinds.mindie_flags import BACKEND, MODEL, SCHEDULE, SERVER, SETTINGS, Path
+from loadgen.errors import BadInput
+
+SMALL_BATCH = 50  # up to here asynchronous scheduling is turned off
+PARALLEL = ("tensor", "pipeline", "data", "context", "sequence", "moe-expert", "moe-tensor")
+
+
+def world_size(flags: Mapping[str, Any], place: Place) -> int:
+    """Return the number of NPUs: by the flags, else all that the server may use, else one.
+
+    Raises:
+        BadInput: The parallel sizes contradict each other or the number of devices.
+    """
+    tp, pp, dp, cp, sp, moe_ep, moe_tp = (flags[f"--{name}-parallel-size"] for name in PARALLEL)
+    for name in PARALLEL:
+        size = flags[f"--{name}-parallel-size"]
+        if size is not None and size & (size - 1):
+            raise BadInput(f"--{name}-parallel-size", f"{size} is not a power of 2", "give 1, 2, 4, 8, ...")
+    if (pp or 1) > 1 and (dp or 1) > 1:
+        raise BadInput("--pipeline-parallel-size", "it cannot be used with data parallelism", "give one of the two")
+    if (dp or 1) > 1 and (cp or 1) > 1:
+        raise BadInput("--data-parallel-size", "it cannot be used with context parallelism", "give one of the two")
+    devices = len(place.devices) or None
+    others = (pp or 1) * (dp or 1) * (cp or 1)
+    world = others * tp if tp else max(devices or 1, others)
+    if devices is not None and devices != world:
+        raise BadInput("devices", f"{devices} devices, but the parallel sizes need {world}", "make them equal")
+    if sp is not None and sp != (tp or world):
+        raise BadInput("--sequence-parallel-size", f"{sp} is not the tensor parallel size", f"give {tp or world}")
+    if (moe_ep or moe_tp) and (moe_ep or world // (moe_tp or 1)) * (moe_tp or world // (moe_ep or 1)) != world:
+        remedy = f"give sizes with the product {world}"
+        raise BadInput("--moe-expert-parallel-size", "the expert sizes do not match the devices", remedy)
+    return world
+
+
+def configure(
+    base: Mapping[str, Any], flags: Mapping[str, Any], model: str, served_name: str, place: Place
+) -> dict[str, Any]:
+    """Return the server's config.json.
+
+    Args:
+        base: The installed config.json; entries that are not set here stay as they are.
+        flags: The result of `mindie_flags.parse`.
+        model: Path of the weights.
+        served_name: The model's name in requests.
+        place: Where the server runs; one port serves requests, management and metrics.
+
+    Raises:
+        BadInput: Flags contradict each other.
+    """
+    flags = _derived(flags)
+    config: dict[str, Any] = copy.deepcopy(dict(base))
+    for name, setting in SETTINGS.items():
+        if setting.path and flags[name] is not None:
+            put(config, setting.path, flags[name])
+    world = world_size(flags, place)
+    if flags["--moe-expert-parallel-size"] and not flags["--moe-tensor-parallel-size"]:
+        put(config, (*MODEL, "moe_tp"), world // flags["--moe-expert-parallel-size"])
+    for path, value in _fixed(model, served_name, place, world).items():
+        put(config, path, value)
+    config["ServerConfig"].pop("managementIpAddress", None)  # else management listens there and not at the host
+    if flags["--enable-split"]:
+        split = {"policyType": flags["--policy-type"], "splitChunkTokens": flags["--split-chunk-tokens"]}
+        split |= {"splitStartBatchSize": flags["--split-start-batch-size"]}
+        for key, value in (split | {"templateType": "Mix", "splitType": False, "splitStartType": False}).items():
+            put(config, (*SCHEDULE, key), value)
+    at = config["BackendConfig"]["ModelDeployConfig"]["ModelConfig"][0]
+    at.pop("plugin_params", None)  # the installed ones would turn on what the flags do not
+    if plugins := _plugins(flags):
+        at["plugin_params"] = compact_json(plugins)
+    return config
+
+
+def variables(flags: Mapping[str, Any]) -> dict[str, str]:
+    """Return the environment variables that the flags set."""
+    eager = flags["--enforce-eager"]
+    env = {
+        "MIES_SERVICE_MONITOR_MODE": "0" if flags["--no-metrics"] else "1",
+        "MIES_USE_MB_SWAPPER": "1" if flags["--cpu-mem-size"] else "0",
+        "TASK_QUEUE_ENABLE": "0" if eager else "1",
+    }
+    if flags["--npu-memory-fraction"] is not None:
+        env["NPU_MEMORY_FRACTION"] = str(flags["--npu-memory-fraction"])
+    if flags["--log-level"] is not None:
+        env["MINDIE_LOG_LEVEL"] = flags["--log-level"].upper()
+    if eager or flags["--max-batch-size"] <= SMALL_BATCH:
+        env["MINDIE_ASYNC_SCHEDULING_ENABLE"] = "0"
+    return env | ({"ATB_OPERATION_EXECUTE_ASYNC": "0", "ASCEND_LAUNCH_BLOCKING": "1"} if eager else {})
+
+
+def put(config: dict[str, Any], path: Path, value: Any) -> None:
+    """Set the entry at `path`; missing levels are created."""
+    at: Any = config
+    for key, following in itertools.pairwise(path):
+        empty: Any = [] if isinstance(following, int) else {}
+        if isinstance(key, int):
+            at.extend([empty] * (key + 1 - len(at)))
+            at = at[key]
+        else:
+            at = at.setdefault(key, empty)
+    at[path[-1]] = value
+
+
+def _derived(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flags with derived values, checked against each other."""
+    seq, batch = flags["--max-seq-len"], flags["--max-batch-size"]
+    implied = {
+        "--max-input-token-len": min(seq, flags["--max-prefill-tokens"] or seq),
+        "--max-prefill-tokens": seq,
+        "--max-iter-times": seq,
+        "--max-prefill-batch-size": min(50, batch),
+    }
+    derived = {**flags, **{name: value for name, value in implied.items() if flags[name] is None}}
+    for less, more in (
+        ("--max-input-token-len", "--max-prefill-tokens"),
+        ("--max-prefill-tokens", "--max-seq-len"),
+        ("--max-prefill-batch-size", "--max-batch-size"),
+    ):
+        if derived[less] > derived[more]:
+            raise BadInput(
+                less, f"{derived[less]} is more than {more} ({derived[more]})", "lower the first or raise the second"
+            )
+    if derived["--split-chunk-tokens"] % 16:
+        raise BadInput(
+            "--split-chunk-tokens",
+            f"{derived['--split-chunk-tokens']} is not a multiple of 16",
+            "give a multiple of 16",
+        )
+    if derived["--policy-type"] not in (0, 4, 5, 6, 7):
+        raise BadInput("--policy-type", f"unknown policy {derived['--policy-type']}", "use one of 0, 4, 5, 6, 7")
+    return derived
+
+
+def _fixed(model: str, served_name: str, place: Place, world: int) -> dict[Path, Any]:
+    return {
+        (*SERVER, "ipAddress"): place.host,
+        (*SERVER, "allowAllZeroIpListening"): True,
+        (*SERVER, "port"): place.port,
+        (*SERVER, "managementPort"): place.port,
+        (*SERVER, "metricsPort"): place.port,
+        (*SERVER, "httpsEnabled"): False,
+        (*SERVER, "interCommTLSEnabled"): False,
+        (*SERVER, "openAiSupport"): "vllm",
+        (*BACKEND, "interNodeTLSEnabled"): False,
+        (*BACKEND, "multiNodesInferEnabled"): False,
+        (*BACKEND, "npuDeviceIds"): [list(range(world))],  # numbered among the devices that the process sees
+        (*MODEL, "modelName"): served_name,
+        (*MODEL, "modelWeightPath"): model,
+        (*MODEL, "worldSize"): world,
+        (*MODEL, "backendType"): "atb",
+    }
+
+
+def _plugins(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plugins; one entry names them all, so setting it for each in turn would leave only the last."""
+    split, cache = flags["--enable-split"], flags["--enable-prefix-caching"]
+    predict = flags["--enable-multi-token-prediction"]
+    if split and predict:
+        raise BadInput(
+            "--enable-multi-token-prediction", "it cannot be used with --enable-split", "give one of the two"
+        )
+    if (flags["--data-parallel-size"] or 1) > 1 and (split or cache):
+        name = "--enable-split" if split else "--enable-prefix-caching"
+        raise BadInput(name, "it cannot be used with data parallelism", "give one of the two")
+    names = [name for name, wanted in (("mtp", predict), ("splitfuse", split), ("prefix_cache", cache)) if wanted]
+    if not names:
+        return {}
+    tokens = {"num_speculative_tokens": flags["--multi-token-prediction-tokens"]} if predict else {}
+    return {"plugin_type": ",".join(names), **tokens}

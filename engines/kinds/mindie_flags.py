@@ -1,0 +1,123 @@
+"""MindIE flags: the flags of the GPUStack project's back end for MindIE, and the config entry that each one sets.
+
+MindIE has no command-line flags of its own; published benchmarks of it use these.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loadgen.engines.kinds.flag_syntax import FlagSyntax
+from loadgen.engines.kinds.knobs import KINDS
+from loadgen.errors import BadInput
+
+Path = tuple[str | int, ...]
+
+BACKEND: Path = ("BackendConfig",)
+DEPLOY: Path = (*BACKEND, "ModelDeployConfig")
+MODEL: Path = (*DEPLOY, "ModelConfig", 0)
+SCHEDULE: Path = (*BACKEND, "ScheduleConfig")
+SERVER: Path = ("ServerConfig",)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One flag and what it sets.
+
+    Attributes:
+        kind: Type of the value: int, float, str or bool; a bool is a pair of flags, the second with `--no-`.
+        path: Keys of its entry in config.json; empty: it sets a variable, or several entries with other flags.
+        default: The value if the flag is not given; None: the value of config.json or of another flag.
+        minimum: Smallest number.
+        maximum: Largest number.
+        alias: Short name.
+    """
+
+    kind: type
+    path: Path = ()
+    default: Any = None
+    minimum: float = 0
+    maximum: float = 2**31 - 1
+    alias: str = ""
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "--log-level": Setting(str, ("LogConfig", "logLevel")),
+    "--max-link-num": Setting(int, (*SERVER, "maxLinkNum"), 1000, 1, 1000),
+    "--token-timeout": Setting(int, (*SERVER, "tokenTimeout"), 600, 1, 3600),
+    "--e2e-timeout": Setting(int, (*SERVER, "e2eTimeout"), 600, 1, 65535),
+    "--max-seq-len": Setting(int, (*DEPLOY, "maxSeqLen"), 8192, 1),
+    "--max-input-token-len": Setting(int, (*DEPLOY, "maxInputTokenLen"), None, 1),
+    "--truncation": Setting(bool, (*DEPLOY, "truncation"), False),
+    "--cpu-mem-size": Setting(int, (*MODEL, "cpuMemSize"), 0),
+    "--trust-remote-code": Setting(bool, (*MODEL, "trustRemoteCode"), False),
+    "--npu-memory-fraction": Setting(float, (), None, 0.01, 1),
+    "--cache-block-size": Setting(int, (*SCHEDULE, "cacheBlockSize"), 128, 1, 128),
+    "--max-prefill-batch-size": Setting(int, (*SCHEDULE, "maxPrefillBatchSize"), None, 1),
+    "--max-prefill-tokens": Setting(int, (*SCHEDULE, "maxPrefillTokens"), None, 1),
+    "--prefill-time-ms-per-req": Setting(int, (*SCHEDULE, "prefillTimeMsPerReq"), 150),
+    "--prefill-policy-type": Setting(int, (*SCHEDULE, "prefillPolicyType"), 0, 0, 3),
+    "--max-batch-size": Setting(int, (*SCHEDULE, "maxBatchSize"), 200, 1, 5000),
+    "--max-iter-times": Setting(int, (*SCHEDULE, "maxIterTimes"), None, 1),
+    "--decode-time-ms-per-req": Setting(int, (*SCHEDULE, "decodeTimeMsPerReq"), 50),
+    "--decode-policy-type": Setting(int, (*SCHEDULE, "decodePolicyType"), 0, 0, 3),
+    "--max-preempt-count": Setting(int, (*SCHEDULE, "maxPreemptCount"), 0),
+    "--support-select-batch": Setting(bool, (*SCHEDULE, "supportSelectBatch"), False),
+    "--max-queue-delay-microseconds": Setting(int, (*SCHEDULE, "maxQueueDelayMicroseconds"), 5000, 1),
+    "--enable-prefix-caching": Setting(bool, (*SCHEDULE, "enablePrefixCache"), False),
+    "--enable-split": Setting(bool, (*SCHEDULE, "enableSplit"), False),
+    "--policy-type": Setting(int, (), 0, 0, 7),
+    "--split-chunk-tokens": Setting(int, (), 512, 16, 8192),
+    "--split-start-batch-size": Setting(int, (), 16),
+    "--enable-multi-token-prediction": Setting(bool, (), False),
+    "--multi-token-prediction-tokens": Setting(int, (), 1, 1),
+    "--tensor-parallel-size": Setting(int, (*MODEL, "tp"), None, 1, alias="-tp"),
+    "--pipeline-parallel-size": Setting(int, (*MODEL, "pp"), None, 1, alias="-pp"),
+    "--data-parallel-size": Setting(int, (*MODEL, "dp"), None, 1, alias="-dp"),
+    "--context-parallel-size": Setting(int, (*MODEL, "cp"), None, 1, alias="-cp"),
+    "--sequence-parallel-size": Setting(int, (*MODEL, "sp"), None, 1, alias="-sp"),
+    "--moe-expert-parallel-size": Setting(int, (*MODEL, "moe_ep"), None, 1, alias="-moe-ep"),
+    "--moe-tensor-parallel-size": Setting(int, (*MODEL, "moe_tp"), None, 1, alias="-moe-tp"),
+    "--no-metrics": Setting(bool, (), False),
+    "--enforce-eager": Setting(bool, (), False),
+}
+FLAG_SYNTAX = FlagSyntax({setting.alias: name for name, setting in SETTINGS.items() if setting.alias})
+
+
+def parse(words: Sequence[str]) -> dict[str, Any]:
+    """Return every flag with its value, given or default.
+
+    Raises:
+        BadInput: A flag is unknown, which MindIE's own tools ignore silently, or its value cannot be used.
+    """
+    values = {name: setting.default for name, setting in SETTINGS.items()}
+    head, *flags = FLAG_SYNTAX.parse(words)
+    if len(head) > 1:
+        raise BadInput("raw", f"{head[1]!r} follows no flag", "give flags, each followed by its value")
+    for given, *texts in flags:
+        name = given.replace("--no-", "--", 1) if given not in SETTINGS else given
+        setting = SETTINGS.get(name)
+        if setting is None or (name != given and setting.kind is not bool):
+            raise BadInput(given, "mindie has no such flag", f"use one of {', '.join(SETTINGS)}")
+        values[name] = _value(given, setting, texts) if setting.kind is not bool else _switch(given, name, texts)
+    return values
+
+
+def _switch(given: str, name: str, texts: Sequence[str]) -> bool:
+    if texts:
+        raise BadInput(given, f"it takes no value, but {texts[0]!r} follows", "leave the value out")
+    return given == name
+
+
+def _value(name: str, setting: Setting, texts: Sequence[str]) -> Any:
+    if len(texts) != 1:
+        raise BadInput(name, f"it has {len(texts)} values", "give one value")
+    if setting.kind is str:
+        return texts[0]
+    try:
+        value = setting.kind(texts[0])
+    except ValueError:
+        raise BadInput(name, f"{texts[0]!r} is not {KINDS[setting.kind]}", "give a number") from None
+    if not setting.minimum <= value <= setting.maximum:
+        raise BadInput(name, f"{value} is out of range", f"give {setting.minimum:g} to {setting.maximum:g}")
+    return value

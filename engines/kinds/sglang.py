@@ -1,0 +1,91 @@
+"""SGLang: `python3 -m sglang.launch_server`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from loadgen.engines.kinds import speculation
+from loadgen.engines.kinds.command_engine import CommandEngine
+from loadgen.engines.kinds.engine import Probes
+from loadgen.engines.kinds.knob_forms import Flag, FlagGroup, Switch, tensor_parallel_size
+from loadgen.engines.kinds.knob_table import KnobTable
+
+METHODS = {"mtp": "NEXTN", "eagle": "EAGLE", "eagle3": "EAGLE3", "ngram": "NGRAM", "draft_model": "STANDALONE"}
+
+
+def _batched(tokens: int, knobs: Mapping[str, Any]) -> list[str]:
+    """Return the flags that bound a step: the size of a prompt's chunk, and the prompt tokens taken together."""
+    chunk = [] if knobs.get("chunked_prefill") is False else ["--chunked-prefill-size", str(tokens)]
+    return [*chunk, "--max-prefill-tokens", str(tokens)]
+
+
+def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str]:
+    """Return the flags of a draft chain: a step drafts one token, and the last accepted token is verified too."""
+    draft = speculation.parse(value, METHODS)
+    words = ["--speculative-algorithm", draft.method]
+    if draft.model is not None:
+        words += ["--speculative-draft-model-path", draft.model]
+    if draft.method != "NGRAM":
+        words += ["--speculative-num-steps", str(draft.tokens), "--speculative-eagle-topk", "1"]
+    return [*words, "--speculative-num-draft-tokens", str(draft.tokens + 1)]
+
+
+TABLE = KnobTable(
+    "sglang",
+    {
+        "host": (Flag("--host"),),
+        "port": (Flag("--port"),),
+        "model": (Flag("--model-path", ("--model",)),),
+        "served_name": (Flag("--served-model-name"),),
+        "tensor_parallel": (Flag("--tp-size", ("--tensor-parallel-size",)),),
+        "pipeline_parallel": (Flag("--pp-size", ("--pipeline-parallel-size",)),),
+        "data_parallel": (Flag("--dp-size", ("--data-parallel-size",)),),
+        "expert_parallel": (
+            Flag(
+                "--ep-size",
+                ("--expert-parallel-size", "--ep"),
+                convert=tensor_parallel_size,
+                note="the size of tensor_parallel",
+            ),
+        ),
+        "context_len": (Flag("--context-length"),),
+        "max_batched_tokens": (
+            FlagGroup({"--chunked-prefill-size": (), "--max-prefill-tokens": ()}, convert=_batched),
+        ),
+        "max_seqs": (Flag("--max-running-requests"),),
+        "chunked_prefill": (Switch(off=("--chunked-prefill-size", "-1")),),
+        "prefix_cache": (Switch(off=("--disable-radix-cache",)),),
+        "quantization": (Flag("--quantization"),),
+        "kv_dtype": (Flag("--kv-cache-dtype"),),
+        "attention_backend": (Flag("--attention-backend"),),
+        "speculative": (
+            FlagGroup(
+                {
+                    "--speculative-algorithm": (),
+                    "--speculative-draft-model-path": ("--speculative-draft-model",),
+                    "--speculative-num-steps": (),
+                    "--speculative-eagle-topk": (),
+                    "--speculative-num-draft-tokens": (),
+                },
+                convert=_speculative,
+            ),
+        ),
+        "memory_fraction": (Flag("--mem-fraction-static"),),
+        "reasoning_parser": (Flag("--reasoning-parser"),),
+    },
+    abbreviates=True,
+)
+
+engine = CommandEngine(
+    name="sglang",
+    head=("python3", "-m", "sglang.launch_server", "--model-path"),
+    table=TABLE,
+    probes=Probes(
+        health="/health_generate",
+        metrics="/metrics",
+        version="/server_info",
+        resolved="/server_info",
+        flush=("/flush_cache",),
+    ),
+    packages=("sglang",),
+    always=("--enable-metrics",),
+)

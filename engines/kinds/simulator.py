@@ -1,0 +1,62 @@
+"""The simulator as an engine: one command line, with vLLM's flags."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loadgen.engines.kinds import vllm
+from loadgen.engines.kinds.command_engine import CommandEngine
+from loadgen.engines.kinds.engine import Engine, Launch, Place, Probes
+from loadgen.engines.kinds.knob_table import KnobTable
+from loadgen.engines.sim.vocabulary import TOKENIZER
+
+SUPPORTED_KNOBS = {
+    *("host", "port", "served_name", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_len"),
+    *("max_batched_tokens", "max_seqs", "chunked_prefill", "prefix_cache", "quantization", "kv_dtype"),
+    "memory_fraction",
+}
+TEMPLATE_FLAG = "--chat-template-tokens"
+TABLE = KnobTable("sim", {name: forms for name, forms in vllm.TABLE.forms.items() if name in SUPPORTED_KNOBS})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Simulator(CommandEngine):
+    """The simulator; it serves any model name.
+
+    Attributes:
+        default_model: The model name if the user gives none.
+    """
+
+    default_model: str = "sim"
+
+    def version(self) -> str:
+        """Return loadgen's version."""
+        from loadgen.version import __version__
+
+        return __version__
+
+    def launch(self, model: str, knobs: Mapping[str, Any], raw: Sequence[str], place: Place) -> Launch:
+        """Return how to serve `model`, as `Engine.launch`; tokenizer and template are the simulator's own."""
+        launch = super().launch(model, knobs, raw, place)
+        template = [
+            values[0] for name, *values in self.table.flag_syntax.parse(raw) if name == TEMPLATE_FLAG and values
+        ]
+        tokens = int(template[-1]) if template and template[-1].isdecimal() else 0
+        return replace(launch, tokenizer=str(TOKENIZER), template_tokens=tokens)
+
+
+engine: Engine = Simulator(
+    name="sim",
+    # -P: the working directory's files must not shadow modules.
+    head=(sys.executable, "-P", "-m", "loadgen.engines.sim"),
+    table=TABLE,
+    probes=Probes(
+        health="/health",
+        metrics="/metrics",
+        version="/version",
+        resolved="/server_info",
+        flush=("/reset_prefix_cache",),
+    ),
+    devices="",
+)

@@ -1,0 +1,239 @@
+"""Launcher: starts engines on this machine, each at its own port, and finds servers that other programs left behind."""
+
+import contextlib
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from loadgen.engines.kinds.engine import Engine, Launch, Place
+from loadgen.engines.kinds.engine_args import split_engine_args
+from loadgen.engines.kinds.knobs import KNOBS
+from loadgen.engines.launch import ports, processes
+from loadgen.engines.launch.crash import Crash, EngineFailed
+from loadgen.engines.launch.gpu_memory import GpuMemory
+from loadgen.engines.launch.log_file import LogFile
+from loadgen.engines.launch.processes import Process
+from loadgen.engines.launch.server import READY_S, OnProgress, Server
+from loadgen.engines.launch.server_registry import Orphan, ServerEntry, ServerRegistry
+from loadgen.engines.launch.startup_history import StartupHistory
+from loadgen.engines.launch.supervisor import SupervisedProcess
+from loadgen.errors import EngineError
+from loadgen.util import private_files
+from loadgen.util.redaction import KEY_VARIABLE
+
+LOG_NAME = "engine.log"
+MAX_FAILED_LOGS = 10  # folders of failed launches that are kept
+# For commands that are shown and not started; the same on every machine.
+SHOWN_PORT, SHOWN_FOLDER = 8000, Path("/tmp/loadgen-engine")
+UNSUPPORTED_SYSTEM = (
+    "loadgen starts engines only on Linux, where it can stop them completely; "
+    "start the server yourself, and give its --base-url"
+)
+
+logger = logging.getLogger("loadgen.engines")
+
+
+class Launcher:
+    """Starts servers on this machine.
+
+    Args:
+        folder: Folder in which each launch gets a folder for its log and its files, which are kept. None: the user's
+            state folder, in which only files of failed engines are kept.
+
+    Attributes:
+        given: Splits words into knobs and raw flags, as `split_engine_args`.
+        knobs: Names of the engine-neutral knobs.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._registry = ServerRegistry()
+
+    given = staticmethod(split_engine_args)
+    knobs = tuple(KNOBS)
+
+    @staticmethod
+    def shown(
+        engine: Engine,
+        model: str,
+        knobs: Mapping[str, object],
+        raw: Sequence[str],
+        *,
+        host: str = "127.0.0.1",
+        port: int = SHOWN_PORT,
+        devices: Sequence[str] = (),
+    ) -> Launch:
+        """Return what `begin` would start, with a placeholder for the port and the folder.
+
+        Raises:
+            BadInput: A knob cannot be used.
+        """
+        return engine.launch(model, knobs, raw, Place(port, SHOWN_FOLDER, host, tuple(devices)))
+
+    @staticmethod
+    def usual_start_s(engine: str, model: str) -> float | None:
+        """Return the usual start-up time of an engine with a model, s; None if it has never started here."""
+        return StartupHistory().usual_s(engine, model)
+
+    def orphans(self) -> list[Orphan]:
+        """Return the servers that programs of this user left behind and that still run."""
+        return self._registry.orphans()
+
+    def begin(
+        self,
+        engine: Engine,
+        model: str,
+        knobs: Mapping[str, object] | None = None,
+        raw: Sequence[str] = (),
+        *,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        devices: Sequence[str] = (),
+    ) -> Server:
+        """Start a server and return at once; call its `ready()` before the first request.
+
+        Args:
+            engine: The kind of engine.
+            model: A folder, a file or a hub name.
+            knobs: Engine-neutral name to value.
+            raw: The engine's own flags.
+            host: Address to listen on.
+            port: Port to listen on; None: a free one.
+            devices: Ids of the accelerators that it may use.
+
+        Raises:
+            BadInput: A knob or the port cannot be used.
+            EngineError: This system is not Linux, the engine is not installed, or its files cannot be written.
+        """
+        if sys.platform != "linux":
+            raise EngineError(UNSUPPORTED_SYSTEM)
+        for orphan in self.orphans():
+            logger.warning("%s; end it, because it may hold memory and ports", orphan)
+        run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{engine.name}-{os.urandom(4).hex()}"
+        with contextlib.ExitStack() as undo:
+            reservation = ports.reserve(host, port)
+            undo.callback(reservation.release)
+            folder = self._new_folder(run_id)
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
+            temporary = tempfile.mkdtemp(prefix="loadgen-")
+            undo.callback(shutil.rmtree, temporary, ignore_errors=True)
+            gpu_memory = GpuMemory(devices)
+            launch = engine.launch(model, knobs or {}, raw, Place(reservation.port, folder, host, tuple(devices)))
+            since_s = time.time()
+            process = self._start_process(engine, launch, run_id, folder, temporary)
+            undo.pop_all()
+
+        def clean_up(failed: bool) -> None:
+            reservation.release()
+            self._registry.remove(run_id)
+            shutil.rmtree(temporary, ignore_errors=True)
+            if self._folder is None and not failed:
+                shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):  # the folder has entries of other servers
+                self._registry.folder.rmdir()
+
+        history = StartupHistory()
+        return Server(
+            engine,
+            launch,
+            process,
+            run_id=run_id,
+            since_s=since_s,
+            log=LogFile(folder / LOG_NAME),
+            reservation=reservation,
+            gpu_memory=gpu_memory,
+            usual_s=history.usual_s(engine.name, model),
+            on_ready=partial(history.add, engine.name, model),
+            on_stopped=clean_up,
+        )
+
+    def start(
+        self,
+        engine: Engine,
+        model: str,
+        knobs: Mapping[str, object] | None = None,
+        raw: Sequence[str] = (),
+        *,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        devices: Sequence[str] = (),
+        timeout_s: float = READY_S,
+        on_progress: OnProgress | None = None,
+    ) -> Server:
+        """Start a server and return when it is ready.
+
+        Raises:
+            BadInput: As `begin`.
+            EngineFailed: As `Server.ready`.
+        """
+        server = self.begin(engine, model, knobs, raw, host=host, port=port, devices=devices)
+        try:
+            server.ready(timeout_s, on_progress)
+        except BaseException:
+            server.stop(0.0)
+            raise
+        return server
+
+    def _start_process(
+        self, engine: Engine, launch: Launch, run_id: str, folder: Path, temporary: str
+    ) -> SupervisedProcess:
+        log, env = folder / LOG_NAME, environment(launch, run_id, temporary)
+        found = shutil.which(launch.argv[0], path=env.get("PATH"))
+        if found is None:
+            missing = f"command {launch.argv[0]!r} not found; install the engine, or set PATH"
+            raise EngineFailed(engine.name, Crash("not_installed", missing))
+        _write(launch)
+
+        def register(pid: int, supervisor_pid: int) -> None:
+            owner, *started = (Process.at(number) for number in (os.getpid(), supervisor_pid, pid))
+            with contextlib.suppress(OSError):  # only the report of orphans depends on it
+                self._registry.write(ServerEntry(run_id, engine.name, launch.base_url, str(log), owner, *started))
+
+        return SupervisedProcess([found, *launch.argv[1:]], env, launch.folder, log, temporary, register)
+
+    def _new_folder(self, run_id: str) -> Path:
+        root = self._folder or private_files.state_folder() / "engines"
+        try:
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = root / run_id
+            folder.mkdir(mode=0o700, parents=True)  # another program may have removed root with its last server
+        except OSError as error:
+            if self._folder is not None:
+                raise EngineError(f"{root} cannot be written ({error.strerror}); name another folder") from error
+            return Path(tempfile.mkdtemp(prefix="loadgen-engine-"))
+        if self._folder is None:
+            _remove_old(root)
+        return folder
+
+
+def environment(launch: Launch, run_id: str, temporary: str) -> dict[str, str]:
+    """Return the environment of a server: the caller's without the API key, the launch's, TMPDIR and the tag.
+
+    TMPDIR is removed with the server, since engines leave sockets and files in it. What PyTorch compiles is kept.
+    """
+    own = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
+    defaults = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}
+    return defaults | own | {"TMPDIR": temporary} | dict(launch.env) | {processes.TAG: run_id}
+
+
+def _write(launch: Launch) -> None:
+    for path, text in launch.files.items():
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(path, "w", opener=private_files.opener) as file:
+                file.write(text)
+        except OSError as error:
+            raise EngineError(f"{path} cannot be written ({error.strerror}); name another folder") from error
+
+
+def _remove_old(root: Path) -> None:
+    """Remove the oldest folders of failed launches; servers that run have an entry and are left alone."""
+    done = [path for path in sorted(root.iterdir()) if path.is_dir() and not path.with_suffix(".json").exists()]
+    for path in done[: -MAX_FAILED_LOGS - 1]:
+        shutil.rmtree(path, ignore_errors=True)

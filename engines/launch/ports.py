@@ -1,0 +1,124 @@
+"""Ports: reserving a port for a server, outside the range of outgoing connections, and finding who holds a port."""
+
+import errno
+import os
+import random
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadgen.engines.launch import processes
+from loadgen.errors import BadInput, EngineError
+
+MIN_PORT, MAX_PORT = 20_000, 65_535
+TRIES = 1000
+LISTEN_STATE = "0A"
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A port that no other loadgen process can reserve until it is released or this process ends.
+
+    Attributes:
+        host: The address.
+        port: The port.
+        lock: An abstract socket named after the port; the kernel frees the name when the process ends.
+    """
+
+    host: str
+    port: int
+    lock: socket.socket
+
+    def release(self) -> None:
+        """Release the port."""
+        self.lock.close()
+
+
+def reserve(host: str, port: int | None = None) -> Reservation:
+    """Reserve `port`, or a free one.
+
+    A free one lies outside the range from which the kernel takes the ports of outgoing connections. Otherwise a load of
+    thousands of connections could take it between two servers.
+
+    Raises:
+        BadInput: The requested port is taken; the message names the process that holds it, if it is visible.
+        EngineError: No port is free.
+    """
+    for candidate in _candidates() if port is None else [port]:
+        lock = _lock(candidate)
+        if lock is None:
+            continue
+        try:
+            if is_free(host, candidate):
+                reserved = Reservation(host, candidate, lock)
+                lock = None
+                return reserved
+        finally:
+            if lock is not None:
+                lock.close()
+    if port is not None:
+        raise BadInput("port", f"{port} is taken by {holder(port)}", "give another, or none to have loadgen choose one")
+    raise EngineError(f"none of {TRIES} ports between {MIN_PORT} and {MAX_PORT} is free on {host}; end some servers")
+
+
+def is_free(host: str, port: int) -> bool:
+    """Return whether a server can listen on a port now.
+
+    Raises:
+        BadInput: The host is not an address of this machine, or the port needs root.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, port))
+            tried.listen(1)  # with SO_REUSEADDR two sockets may bind, but only one may listen
+        except PermissionError:
+            raise BadInput("port", f"only root may listen on {port}", "give one above 1023") from None
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            raise BadInput("host", f"cannot listen on {host} ({error.strerror})", "give 127.0.0.1") from None
+    return True
+
+
+def holder(port: int) -> str:
+    """Return the process that listens on a port, as text."""
+    inodes = set(_listening(port))
+    for name in os.listdir("/proc"):
+        if not name.isdecimal():
+            continue
+        try:
+            if any(os.readlink(f"/proc/{name}/fd/{file}") in inodes for file in os.listdir(f"/proc/{name}/fd")):
+                return f"process {name} ({processes.command(int(name))})"
+        except OSError:
+            continue
+    return "a process of another user" if inodes else "a server that is about to start"
+
+
+def _listening(port: int) -> Iterator[str]:
+    """Yield the link targets of file descriptors of sockets that listen on a port."""
+    for table in ("tcp", "tcp6"):
+        path = Path(f"/proc/net/{table}")
+        for row in path.read_text().splitlines()[1:] if path.exists() else ():
+            fields = row.split()
+            if fields[3] == LISTEN_STATE and int(fields[1].rpartition(":")[2], 16) == port:
+                yield f"socket:[{fields[9]}]"
+
+
+def _candidates() -> Iterator[int]:
+    path = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    low, high = map(int, path.read_text().split()) if path.exists() else (32_768, 60_999)
+    outside = [*range(MIN_PORT, low), *range(max(MIN_PORT, high + 1), MAX_PORT + 1)] or range(MIN_PORT, MAX_PORT + 1)
+    return (random.choice(outside) for _ in range(TRIES))
+
+
+def _lock(port: int) -> socket.socket | None:
+    lock = socket.socket(socket.AF_UNIX)
+    try:
+        lock.bind(f"\0loadgen-port-{port}")
+    except OSError:
+        lock.close()
+        return None
+    return lock

@@ -1,0 +1,102 @@
+"""Processes: identifying a process by id and start time, and finding descendants and tagged processes in /proc."""
+
+import contextlib
+import os
+import select
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+TAG = "LOADGEN_RUN_ID"
+MAX_COMMAND_CHARS = 120
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process, identified by its id, which the system reuses, and its start time.
+
+    Attributes:
+        pid: The process id.
+        began: Start time, in clock ticks after the boot.
+        boot: Id of the boot.
+    """
+
+    pid: int
+    began: int
+    boot: str
+
+    @classmethod
+    def at(cls, pid: int) -> Self | None:
+        """Return the process with an id; None if there is none, or if it has ended and is not yet reaped."""
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+            return None if fields[0] in (b"Z", b"X") else cls(pid, int(fields[19]), BOOT.read_text().strip())
+        except OSError:
+            return None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process exists and has not ended."""
+        return type(self).at(self.pid) == self
+
+    def wait_ended(self, timeout_s: float, *, kill: bool = False) -> None:
+        """Wait until the process has ended, at most `timeout_s`; with `kill`, send SIGKILL first."""
+        with contextlib.suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(self.pid)  # names this process, even if it ends now
+            try:
+                if self.alive:
+                    if kill:
+                        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                    poll = select.poll()
+                    poll.register(descriptor, select.POLLIN)
+                    poll.poll(max(0.0, timeout_s) * 1000)
+            finally:
+                os.close(descriptor)
+
+    def __str__(self) -> str:
+        return f"{self.pid} ({command(self.pid)})"
+
+
+def command(pid: int) -> str:
+    """Return the command line of a process, at most 120 characters; its name if that is hidden; "gone" if it ended."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        return (words or Path(f"/proc/{pid}/comm").read_text().strip())[:MAX_COMMAND_CHARS]
+    except OSError:
+        return "gone"
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the ids of all descendants of a process."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with contextlib.suppress(OSError):  # it has ended
+                fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+                children.setdefault(int(fields[1]), []).append(int(name))
+    found = [pid]
+    for parent in found:
+        found += children.get(parent, [])
+    return found[1:]
+
+
+def tagged(run_id: str) -> list[Process]:
+    """Return the processes with `LOADGEN_RUN_ID=run_id` in their environment, without this one.
+
+    A program that overwrites its environment with its title is not found.
+    """
+    wanted = f"{TAG}={run_id}".encode()
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdecimal() or int(name) == os.getpid():
+            continue
+        try:
+            variables = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        process = Process.at(int(name)) if wanted in variables else None
+        if process is not None:
+            found.append(process)
+    return found

@@ -1,0 +1,88 @@
+"""Readiness: whether a server answers with one real token, as the requested model."""
+
+from collections.abc import Callable
+from typing import Any
+
+from loadgen.engines.kinds.engine import Probes
+from loadgen.engines.launch.blocking_http import HttpResponse, request
+from loadgen.errors import EngineError, Unreachable
+
+HEALTH_S = 5.0
+# A healthy server that answers with one of these statuses will not change its mind.
+REFUSALS = {400, 401, 403, 404, 405, 422}
+
+
+def health_problem(
+    base_url: str, probes: Probes, timeout_s: float = HEALTH_S, on_wait: Callable[[], object] = int
+) -> str | None:
+    """Return why the server does not accept requests now; None if its health is good."""
+    try:
+        response = request(base_url + (probes.health or "/v1/models"), timeout_s=timeout_s, on_wait=on_wait)
+    except Unreachable as error:
+        return str(error)
+    return f"{probes.health} answers {response}" if probes.health and response.status != 200 else None
+
+
+def readiness_problem(
+    base_url: str, model: str, probes: Probes, timeout_s: float, on_wait: Callable[[], object]
+) -> str | None:
+    """Return why the server is not ready yet; None once it has answered with one token.
+
+    Args:
+        base_url: Scheme, host and port.
+        model: The model's name in requests.
+        probes: URL paths of the server.
+        timeout_s: For the token, once the server is healthy, s; the first token may take a minute.
+        on_wait: Called twice a second meanwhile.
+
+    Raises:
+        EngineError: It will never be ready: it refuses the request, or serves other models.
+    """
+    problem = health_problem(base_url, probes, on_wait=on_wait)
+    if problem is not None:
+        return problem
+    try:
+        models = _models(request(f"{base_url}/v1/models", on_wait=on_wait))
+        if models and model not in models:
+            served = ", ".join(map(repr, models))
+            raise EngineError(f"the server has {served} and not {model!r}; name one of its models")
+        response = _request_token(base_url, model, timeout_s, on_wait)
+    except Unreachable as error:
+        return str(error)
+    if response.status in REFUSALS:
+        raise EngineError(f"the server refuses to complete a prompt as {model!r}: {response}")
+    if response.status != 200:
+        return f"a completion answers {response}"
+    return None if _has_token(response.json()) else f"a completion has no token: {response}"
+
+
+def _request_token(base_url: str, model: str, timeout_s: float, on_wait: Callable[[], object]) -> HttpResponse:
+    fields = {"model": model, "max_tokens": 1}
+    completion = fields | {"prompt": "Hello"}
+    response = request(f"{base_url}/v1/completions", completion, timeout_s=timeout_s, on_wait=on_wait)
+    if response.status not in REFUSALS:
+        return response
+    # Some servers have only chats, and some models have no chat template.
+    chat = fields | {"messages": [{"role": "user", "content": "Hello"}]}
+    return request(f"{base_url}/v1/chat/completions", chat, timeout_s=timeout_s, on_wait=on_wait)
+
+
+def _has_token(body: Any) -> bool:
+    """Return whether an answer has text or counts a token; a single token may have no text."""
+    if not isinstance(body, dict):
+        return False
+    usage, choices = body.get("usage"), body.get("choices")
+    if isinstance(usage, dict) and usage.get("completion_tokens"):
+        return True
+    for choice in choices if isinstance(choices, list) else ():
+        message = choice.get("message") or {} if isinstance(choice, dict) else {}
+        texts = [message.get(key) for key in ("content", "reasoning", "reasoning_content")]
+        if isinstance(choice, dict) and any([choice.get("text"), *texts]):
+            return True
+    return False
+
+
+def _models(response: HttpResponse) -> list[str]:
+    body = response.json() if response.status == 200 else None
+    rows = body.get("data") if isinstance(body, dict) else None
+    return [str(row["id"]) for row in rows or [] if isinstance(row, dict) and "id" in row]

@@ -1,0 +1,115 @@
+"""Server registry: the servers that this user's programs have started, to find those that a program left behind."""
+
+import contextlib
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadgen.engines.launch import processes
+from loadgen.engines.launch.processes import Process
+from loadgen.util import private_files
+from loadgen.util.atomic_file import atomic_file
+
+SUPERVISOR_EXIT_S = 10.0  # for a supervisor to stop its engine after its program was killed
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEntry:
+    """A server that was started and is not yet stopped.
+
+    Attributes:
+        run_id: The tag of its processes.
+        engine: The engine's name.
+        base_url: URL of the server.
+        log: Path of its log file.
+        owner: The program that started it.
+        keeper: Its supervisor; the name is part of the file format.
+        process: The engine's process; None until it runs.
+    """
+
+    run_id: str
+    engine: str
+    base_url: str
+    log: str
+    owner: Process | None
+    keeper: Process | None
+    process: Process | None = None
+
+    def survivors(self) -> list[Process]:
+        """Return its processes that still run: the recorded ones and those with its tag."""
+        recorded = [process for process in (self.keeper, self.process) if process is not None and process.alive]
+        return list({process.pid: process for process in recorded + processes.tagged(self.run_id)}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A server that still runs although its program has ended."""
+
+    entry: ServerEntry
+    processes: tuple[Process, ...]
+
+    def __str__(self) -> str:
+        running = ", ".join(map(str, self.processes))
+        return (
+            f"{self.entry.engine} at {self.entry.base_url}, started by a program that has ended, still runs: {running}"
+        )
+
+
+class ServerRegistry:
+    """A folder with one file for each server.
+
+    Args:
+        folder: The folder; by default it is in the user's state folder.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or private_files.state_folder() / "engines"
+
+    def write(self, entry: ServerEntry) -> None:
+        """Write the entry of a server.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with atomic_file(self._path(entry.run_id), private_files.opener) as file:
+            file.write(json.dumps(dataclasses.asdict(entry)).encode())
+
+    def remove(self, run_id: str) -> None:
+        """Remove the entry of a server that was stopped."""
+        with contextlib.suppress(OSError):  # then it could not be written either
+            self._path(run_id).unlink()
+
+    def orphans(self) -> list[Orphan]:
+        """Return the servers that still run without their program, and remove the entries of those that do not run.
+
+        Waits for supervisors that are stopping their engine.
+        """
+        found = []
+        for path in sorted(self.folder.glob("*.json")):
+            entry = _read(path)
+            if entry is None or (entry.owner is not None and entry.owner.alive):
+                continue
+            if entry.keeper is not None:
+                entry.keeper.wait_ended(SUPERVISOR_EXIT_S)
+            left = tuple(entry.survivors())
+            if left:
+                found.append(Orphan(entry, left))
+            else:
+                path.unlink(missing_ok=True)
+        return found
+
+    def _path(self, run_id: str) -> Path:
+        return self.folder / f"{run_id}.json"
+
+
+def _read(path: Path) -> ServerEntry | None:
+    """Return an entry; None if it has been removed, or was written by another version."""
+    try:
+        fields = json.loads(path.read_text())
+        for name in ("owner", "keeper", "process"):
+            fields[name] = fields[name] and Process(**fields[name])
+        return ServerEntry(**fields)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None

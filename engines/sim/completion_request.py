@@ -1,0 +1,241 @@
+"""Completion request: its fields, parsed from JSON and checked against the engine's limits."""
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat
+from loadgen.engines.sim.emit import count_tokens
+from loadgen.engines.sim.prefix_cache import block_names
+from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.tokenizer import pieces
+
+COMPLETION_TOKENS = 16  # the limit of a completion that names none, by the API's definition
+CHAT_TOKENS = 128  # length of a chat's answer without a limit
+
+
+class ApiError(Exception):
+    """A request that is answered with an error object of the API.
+
+    Args:
+        status: The HTTP status.
+        message: One line for the user.
+        param: The field at fault.
+        kind: The error class, with vLLM's name.
+    """
+
+    def __init__(self, status: int, message: str, *, param: str | None = None, kind: str = "BadRequestError") -> None:
+        super().__init__(message)
+        self.status, self.message, self.param, self.kind = status, message, param, kind
+
+    def json(self) -> bytes:
+        """Return the response's body."""
+        error = {"message": self.message, "type": self.kind, "param": self.param, "code": self.status}
+        return orjson.dumps({"error": error})
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """One completion request, checked.
+
+    Attributes:
+        api: The API of the request.
+        prompt_tokens: Tokens of the prompt, chat template included.
+        output_tokens: Length of the answer.
+        reasoning_tokens: Number of tokens at the start of the answer that are reasoning.
+        finish_reason: Why the answer ends: length (at the requested maximum) or stop (by itself).
+        seed: Seed of the answer's words.
+        stream: Whether tokens are sent as they come.
+        include_usage: Whether the stream ends with the token counts.
+        continuous_usage: Whether every event has the token counts.
+        tokens_per_event: Number of tokens in one event.
+        blocks: Names of the prompt's blocks for the prefix cache; None if it is off.
+    """
+
+    api: ApiFormat
+    prompt_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    finish_reason: str
+    seed: int
+    stream: bool
+    include_usage: bool
+    continuous_usage: bool = False
+    tokens_per_event: int = 1
+    blocks: tuple[int, ...] | None = None
+
+
+def parse_json(body: bytes) -> dict[str, Any]:
+    """Return the request's object.
+
+    Raises:
+        ApiError: The body is not JSON, or not an object.
+    """
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ApiError(400, f"JSON decode error: {error}", param="body", kind="Bad Request") from None
+    if not isinstance(value, dict):
+        raise ApiError(400, "the body must be a JSON object", param="body", kind="Bad Request")
+    return value
+
+
+def check_model(body: dict[str, Any], served: str) -> None:
+    """Check the model's name.
+
+    Raises:
+        ApiError: The model is not served; the status is 404.
+    """
+    model = body.get("model", served)
+    if model != served:
+        message = f"The model `{model}` does not exist. Valid aliases: {served}."
+        raise ApiError(404, message, param="model", kind="NotFoundError")
+
+
+def message_texts(body: dict[str, Any]) -> list[str]:
+    """Return the texts of a chat's messages.
+
+    Raises:
+        ApiError: There are no messages, or one is malformed.
+    """
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise ApiError(400, "messages must be a list with at least one message", param="messages")
+    texts: list[str] = []
+    for message in messages:
+        content = message.get("content") if isinstance(message, dict) else None
+        for part in content if isinstance(content, list) else [{"text": content}]:
+            text = part.get("text") if isinstance(part, dict) else None
+            if not isinstance(text, str):
+                raise ApiError(
+                    400, "each message must be an object with text, or parts of text, as content", param="messages"
+                )
+            texts.append(text)
+    return texts
+
+
+def prompt_text(body: dict[str, Any]) -> str:
+    """Return the prompt of a completion.
+
+    Raises:
+        ApiError: The prompt is not one text.
+    """
+    prompt = _only_prompt(body)
+    if not isinstance(prompt, str):
+        raise ApiError(400, "prompt must be one text or one list of token ids", param="prompt")
+    return prompt
+
+
+def _only_prompt(body: dict[str, Any]) -> object:
+    """Return the prompt; a list of one prompt is unwrapped."""
+    prompt = body.get("prompt")
+    if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
+        return prompt[0]
+    return prompt
+
+
+def _count_prompt(body: dict[str, Any], api: ApiFormat, chat_template_tokens: int) -> int:
+    if api is CHAT:
+        return chat_template_tokens + sum(map(count_tokens, message_texts(body)))
+    prompt = _only_prompt(body)
+    if isinstance(prompt, list) and all(type(token) is int for token in prompt):
+        return len(prompt)
+    return count_tokens(prompt_text(body))
+
+
+def _blocks(body: dict[str, Any], api: ApiFormat, settings: SimSettings) -> tuple[int, ...] | None:
+    """Return the names of the prompt's blocks; None if the prefix cache is off."""
+    if not settings.enable_prefix_caching:
+        return None
+    if api is CHAT:
+        template = [None] * settings.chat_template_tokens
+        return block_names([*template, *(piece for text in message_texts(body) for piece in pieces(text))])
+    prompt = _only_prompt(body)
+    return block_names(prompt if isinstance(prompt, list) else pieces(prompt_text(body)))
+
+
+def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, seed: int) -> CompletionRequest:
+    """Return the parsed request; `seed` is used if it names none.
+
+    Raises:
+        ApiError: The model is unknown, a field is invalid, or the context length is exceeded.
+    """
+    check_model(body, settings.served_model_name)
+    tokens = _count_prompt(body, api, settings.chat_template_tokens)
+    options = body.get("stream_options")
+    if options is not None and not isinstance(options, dict):
+        raise ApiError(400, "stream_options must be an object", param="stream_options")
+    request_seed = _integer(body, "seed")
+    seed = (seed if request_seed is None else request_seed) % 2**64
+    limit = _token_limit(body, api, tokens, settings.max_model_len)
+    end = _natural_end(body, api, settings.mean_answer_tokens, seed)
+    output_tokens = settings.max_model_len - tokens if limit is None else limit
+    finish_reason = "length"
+    if end is not None and end < output_tokens:
+        output_tokens, finish_reason = end, "stop"
+    return CompletionRequest(
+        api=api,
+        prompt_tokens=tokens,
+        output_tokens=output_tokens,
+        reasoning_tokens=settings.reasoning_tokens if api is CHAT else 0,
+        finish_reason=finish_reason,
+        seed=seed,
+        stream=_flag(body, "stream"),
+        include_usage=_flag(options or {}, "include_usage"),
+        continuous_usage=_flag(options or {}, "continuous_usage_stats"),
+        tokens_per_event=settings.tokens_per_event,
+        blocks=_blocks(body, api, settings),
+    )
+
+
+def _token_limit(body: dict[str, Any], api: ApiFormat, tokens: int, max_model_len: int) -> int | None:
+    """Return the requested maximum of answer tokens, which must fit with the prompt; None: no maximum."""
+    param = "max_tokens"
+    if api is CHAT and body.get("max_completion_tokens") is not None:
+        param = "max_completion_tokens"
+    limit = _integer(body, param, least=1)
+    if limit is None and api is COMPLETION:
+        limit = COMPLETION_TOKENS
+    if tokens == 0:
+        raise ApiError(400, "the prompt is empty; send at least one token", param="input_tokens")
+    window = f"This model's maximum context length is {max_model_len} tokens"
+    if tokens >= max_model_len:
+        message = f"{window}, but the prompt alone has {tokens}. Send a shorter prompt."
+        raise ApiError(400, message, param="input_tokens")
+    if limit is not None and tokens + limit > max_model_len:
+        message = f"{window}, but the prompt has {tokens} and {param}={limit} asks for more than the rest. Lower one."
+        raise ApiError(400, message, param=param)
+    return limit
+
+
+def _natural_end(body: dict[str, Any], api: ApiFormat, mean: float, seed: int) -> int | None:
+    """Return the length at which the answer ends by itself; None if it goes on to its limit."""
+    least = max(1, _integer(body, "min_tokens", least=0) or 0)
+    if _flag(body, "ignore_eos"):
+        return None
+    if mean:
+        # Geometric: after each token the answer ends with the same probability.
+        drawn = math.log(1.0 - random.Random(seed).random()) / math.log1p(-1.0 / mean) if mean > 1 else 0.0
+        return max(least, 1 + math.floor(drawn))
+    limited = api is COMPLETION or body.get("max_tokens") is not None or body.get("max_completion_tokens") is not None
+    return None if limited else max(least, CHAT_TOKENS)
+
+
+def _integer(body: dict[str, Any], param: str, least: int | None = None) -> int | None:
+    value = body.get(param)
+    if value is None:
+        return None
+    if type(value) is not int or (least is not None and value < least):
+        wanted = "an integer" if least is None else f"an integer of at least {least}"
+        raise ApiError(400, f"{param} must be {wanted}, got {value!r}", param=param)
+    return value
+
+
+def _flag(body: dict[str, Any], param: str) -> bool:
+    value = body.get(param)
+    if value is not None and not isinstance(value, bool):
+        raise ApiError(400, f"{param} must be true or false, got {value!r}", param=param)
+    return bool(value)

@@ -1,0 +1,47 @@
+"""Core pool: the engine cores of one server; each request goes to the core with the fewest requests."""
+
+import asyncio
+
+from loadgen.engines.sim.answers import Answer
+from loadgen.engines.sim.engine_core import EngineCore
+from loadgen.engines.sim.metrics import Metrics
+from loadgen.engines.sim.settings import SimSettings
+
+
+class CorePool:
+    """The engine cores, each with its own scheduler and prefix cache.
+
+    Attributes:
+        metrics: Metrics of all cores together.
+    """
+
+    def __init__(self, settings: SimSettings, loop: asyncio.AbstractEventLoop) -> None:
+        self.metrics = Metrics()
+        self._settings = settings
+        self._cores = [
+            EngineCore(settings, loop, self.metrics, number) for number in range(settings.data_parallel_size)
+        ]
+
+    def submit(self, answer: Answer) -> None:
+        """Give the answer to a new request to a core."""
+        core = min(self._cores, key=lambda core: core.requests)
+        answer.core = core.number
+        core.submit(answer)
+
+    def abort(self, answer: Answer) -> None:
+        """Drop an answer whose client has disconnected."""
+        self._cores[answer.core].abort(answer)
+
+    def exposition(self) -> str:
+        """Return the metrics in Prometheus' text format."""
+        return self.metrics.text(self._settings, [core.scheduler for core in self._cores])
+
+    def reset_prefix_cache(self) -> None:
+        """Remove the blocks that no running sequence uses."""
+        for core in self._cores:
+            core.scheduler.cache.clear()
+
+    def close(self) -> None:
+        """Run no more steps."""
+        for core in self._cores:
+            core.close()

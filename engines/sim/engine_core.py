@@ -1,0 +1,112 @@
+"""Engine core: runs the scheduler's steps by the clock and sends the tokens of each step."""
+
+import asyncio
+
+from loadgen.engines.sim.answers import Answer
+from loadgen.engines.sim.emit import emit
+from loadgen.engines.sim.metrics import Metrics
+from loadgen.engines.sim.noise import Noise
+from loadgen.engines.sim.scheduler import Progress, Scheduler, Step
+from loadgen.engines.sim.settings import SimSettings
+from loadgen.util.clock import Alarm, now_ns
+
+
+class EngineCore:
+    """Runs steps on an absolute plan: a step begins when the one before was planned to end, even if the loop woke late.
+
+    A step ends late only if writing the tokens of the step before took longer than the whole step. The metrics count
+    that time.
+
+    Args:
+        settings: Settings of each core.
+        loop: The event loop.
+        metrics: Metrics of all cores together.
+        number: Number of this core; each core has its own noise.
+    """
+
+    def __init__(
+        self, settings: SimSettings, loop: asyncio.AbstractEventLoop, metrics: Metrics, number: int = 0
+    ) -> None:
+        self.metrics, self.number = metrics, number
+        noise = Noise(settings.noise, settings.start_noise, settings.seed + number)
+        self.scheduler: Scheduler[Answer] = Scheduler(settings.limits, settings.costs, noise)
+        self._frontend_ns = round(settings.frontend_ms * 1e6)
+        self._step: Step[Answer] | None = None
+        self._alarm = Alarm(loop, self._wake)
+
+    @property
+    def requests(self) -> int:
+        """Number of requests that have not got their last token."""
+        return self.scheduler.running + self.scheduler.waiting
+
+    def submit(self, answer: Answer) -> None:
+        """Queue the answer to a new request."""
+        answer.arrival_ns = now_ns()
+        answer.ready_ns = answer.arrival_ns + self._frontend_ns
+        self.scheduler.add(answer)
+        if self._step is None:
+            self._begin(answer.arrival_ns)
+
+    def abort(self, answer: Answer) -> None:
+        """Drop an answer whose client has disconnected; a finished one stays counted as finished."""
+        if answer.generated < answer.output_tokens:
+            self.scheduler.cancel(answer)
+            self.metrics.finished["abort"] += 1
+        self._count_cut(answer)
+
+    def close(self) -> None:
+        """Run no more steps."""
+        self._alarm.close()
+
+    def _begin(self, begin_ns: int) -> None:
+        """Plan the step that begins at `begin_ns`, or wait until the next sequence is ready."""
+        self._step = self.scheduler.plan(begin_ns)
+        if self._step is not None:
+            self._alarm.set(self._step.end_ns)
+        elif self.scheduler.next_ready_ns is not None:
+            self._alarm.set(self.scheduler.next_ready_ns)
+
+    def _wake(self) -> None:
+        step = self._step
+        if step is None:
+            self._begin(self.scheduler.next_ready_ns or 0)
+            return
+        progress = self.scheduler.complete(step)
+        self._begin(step.end_ns)
+        self._count(step, progress)
+        self._deliver(progress)
+        if self._step is not None and (late_ns := now_ns() - self._step.end_ns) > 0:
+            self._step.end_ns += late_ns
+            self.metrics.step_overrun_s += late_ns / 1e9
+
+    def _deliver(self, progress: Progress[Answer]) -> None:
+        emit([answer.stream for answer in progress.continued])
+        for answer in progress.finished:
+            answer.finish()
+            self._count_cut(answer)
+        for answer in progress.started:
+            answer.start()
+
+    def _count(self, step: Step[Answer], progress: Progress[Answer]) -> None:
+        metrics = self.metrics
+        metrics.steps += 1
+        metrics.iteration_tokens.observe(step.prefill_tokens + step.decodes)
+        metrics.generation_tokens += len(progress.started) + len(progress.continued) + len(progress.finished)
+        metrics.itl_s.observe((step.end_ns - step.begin_ns) / 1e9, times=step.decodes)
+        for answer in progress.started:
+            self._count_first(answer, step.end_ns)
+        for answer in progress.finished:
+            if answer.generated == 1:
+                self._count_first(answer, step.end_ns)
+            metrics.finished[answer.request.finish_reason] += 1
+            metrics.request_generation_tokens.observe(answer.generated)
+            metrics.e2el_s.observe((step.end_ns - answer.arrival_ns) / 1e9)
+
+    def _count_cut(self, answer: Answer) -> None:
+        if answer.stream is not None and answer.stream.cut:
+            self.metrics.streams_cut += 1
+
+    def _count_first(self, answer: Answer, now_ns: int) -> None:
+        self.metrics.prompt_tokens += answer.prompt_tokens
+        self.metrics.request_prompt_tokens.observe(answer.prompt_tokens)
+        self.metrics.ttft_s.observe((now_ns - answer.arrival_ns) / 1e9)

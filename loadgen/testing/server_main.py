@@ -1,0 +1,90 @@
+"""Server main: the command line and the serve loop that all test servers share."""
+
+import argparse
+import asyncio
+import functools
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from loadgen.errors import BadInput, LoadgenError
+from loadgen.testing.request import MAX_TOKENS
+from loadgen.util import machine
+from loadgen.util.argument_parser import OneLineParser, integer_within
+from loadgen.util.terminal_text import printable
+
+BACKLOG = 16384  # a load generator may open all its connections at once
+
+
+class Main(Protocol):
+    """A main function: takes a command line (default: that of the process) and returns an exit code."""
+
+    def __call__(self, argv: Sequence[str] | None = None) -> int:
+        """Run the server."""
+
+
+def command(serve: Main) -> Main:
+    """Wrap a main function: a LoadgenError becomes one line on stderr and an exit code, 2 for bad input, else 1."""
+
+    @functools.wraps(serve)
+    def main(argv: Sequence[str] | None = None) -> int:
+        try:
+            return serve(argv)
+        except LoadgenError as error:
+            print(f"error: {printable(str(error))}", file=sys.stderr)
+            return 2 if isinstance(error, BadInput) else 1
+
+    return main
+
+
+def parser(module: str, description: str) -> argparse.ArgumentParser:
+    """Return a parser for `python -m MODULE` with --host and --port; a server adds its own flags."""
+    flags = OneLineParser(prog=f"python -m {module}", description=description)
+    flags.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 for all interfaces")
+    flags.add_argument("--port", type=integer_within(0, 65535), default=0, help="port to listen on; 0: a free one")
+    return flags
+
+
+def add_tokens(parser: argparse.ArgumentParser) -> None:
+    """Add the flag --tokens."""
+    text = "tokens of an answer if the request does not set them (16)"
+    parser.add_argument("--tokens", type=integer_within(1, MAX_TOKENS), default=16, help=text)
+
+
+async def serve(protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> None:
+    """Serve until SIGINT or SIGTERM; print the URL first.
+
+    Raises:
+        LoadgenError: The address cannot be used.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        server = await loop.create_server(protocol, host, port, backlog=BACKLOG)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise LoadgenError(f"cannot listen on {host}:{port}: {reason}; give another --host or --port") from error
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    shown = f"[{host}]" if ":" in host else host
+    print(f"listening on http://{shown}:{server.sockets[0].getsockname()[1]}", flush=True)
+    await stop.wait()
+    server.close()
+
+
+def run(protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> int:
+    """Serve in this process, on uvloop, until SIGINT or SIGTERM; return the exit code.
+
+    Raises:
+        LoadgenError: The address cannot be used.
+    """
+    import uvloop
+
+    machine.raise_open_files_limit()
+    gc.freeze()
+    gc.set_threshold(50_000)  # a full garbage collection would delay every stream
+    uvloop.run(serve(protocol, host, port))
+    return 0
