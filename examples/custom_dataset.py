@@ -42,8 +42,8 @@ def main(arguments: list[str]) -> None:
     if arguments:
         settings = settings.replace(base_url=arguments[0], backend="openai-chat")
     result = loadgen.run_sync(settings, dataset=Sums(seed=0))
-    prompts = result.data["loadgen"]["provenance"]["prompts"]
-    print(f"{result.verdict}: {result.data['completed']} {prompts['name']}, {prompts['distinct']} of them distinct")
+    prompts = result.provenance.prompts
+    print(f"{result.verdict}: {result.numbers.completed} {prompts.name}, {prompts.distinct} of them distinct")
 
 
 if __name__ == "__main__":

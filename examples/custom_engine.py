@@ -48,7 +48,7 @@ def main() -> None:
             base_url=server.base_url, model=server.model, backend="openai-chat", request_rate=50, num_prompts=100
         )
         result = loadgen.run_sync(settings, dataset=Sums(seed=0))
-    print(f"{result.verdict}: {result.data['completed']} answers, median TPOT {result.data['median_tpot_ms']:.1f} ms")
+    print(f"{result.verdict}: {result.numbers.completed} answers, median TPOT {result.tpot.p50_ms:.1f} ms")
 
 
 if __name__ == "__main__":

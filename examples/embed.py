@@ -26,7 +26,7 @@ async def main(arguments: list[str]) -> None:
     beating = asyncio.create_task(heartbeat(beats))
     result = await loadgen.run(settings, on_progress=lambda progress: print(progress.phase, progress.ended))
     beating.cancel()
-    print(f"{result.verdict}: {result.data['completed']} requests, p99 TTFT {result.data['p99_ttft_ms']:.1f} ms")
+    print(f"{result.verdict}: {result.numbers.completed} requests, p99 TTFT {result.ttft.p99_ms:.1f} ms")
     print(f"{len(beats)} beats of our own in the same loop")
 
 

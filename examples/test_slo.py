@@ -13,7 +13,7 @@ LOAD = loadgen.RunSettings(engine="sim", request_rate=200, random_input_len=64, 
 
 def test_two_hundred_requests_a_second_are_answered_in_time(loadgen_run):
     result = loadgen_run(LOAD, num_prompts=700, slo="ttft_p99<2s,tpot_p99<200ms,error_rate<1%")
-    assert result.data["total_output_tokens"] == 700 * 8
+    assert result.numbers.total_output_tokens == 700 * 8
 
 
 def test_a_limit_may_be_on_the_result_too(loadgen_run):

@@ -32,7 +32,7 @@ async def main(arguments: list[str]) -> None:
             if so_far.ok >= ENOUGH:
                 run.stop("enough was seen")
         result = await run.result()
-    print(f"{result.verdict}: {result.data['completed']} requests, partial because {result.data['loadgen']['partial']}")
+    print(f"{result.verdict}: {result.numbers.completed} requests, partial because {result.partial}")
 
 
 if __name__ == "__main__":

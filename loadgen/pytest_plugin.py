@@ -88,14 +88,14 @@ class Runs:
         from loadgen.cli import exit_codes
 
         self._test.add_report_section("call", "loadgen", str(result))
-        if lost := report.save(asked, result.data, result.snapshot).lost:
+        if lost := report.save(asked, result, result.snapshot).lost:
             pytest.fail("; ".join(lost))
-        match exit_codes.code(result.data, strict=asked.strict, max_error_rate=asked.max_error_rate, interrupted=False):
+        match exit_codes.code(result, strict=asked.strict, max_error_rate=asked.max_error_rate, interrupted=False):
             case exit_codes.INVALID | exit_codes.SUSPECT:
                 pytest.fail(_doubts(result))
             case exit_codes.ERRORS:
-                done = f"{result.data['completed']} of {result.snapshot.scheduled} requests succeeded"
-                ended = f"the run was ended: {partial}; " if (partial := result.data["loadgen"]["partial"]) else ""
+                done = f"{result.numbers.completed} of {result.scheduled} requests succeeded"
+                ended = f"the run was ended: {partial}; " if (partial := result.partial) else ""
                 pytest.fail(f"{ended}{done}; max_error_rate is {asked.max_error_rate:g}")
             case exit_codes.SLO_MISSED:
                 assert asked.slo is not None
@@ -163,10 +163,8 @@ def file_name(node_id: str) -> str:
 
 
 def _doubts(result: "Result") -> str:
-    """The verdict, and the checks that it follows from."""
-    from loadgen.report.run_summary import reasons
-
-    return f"the run is {result.verdict}: {'; '.join(reasons(result.data))}"
+    """Write the verdict, and the checks that it follows from."""
+    return f"the run is {result.verdict}: {'; '.join(result.reasons())}"
 
 
 def _bare(error: "LoadgenError") -> "LoadgenError":

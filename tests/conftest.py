@@ -6,6 +6,7 @@ Tests of a room (`tests/<room>`) are unit tests: they start no process and open 
 
 import gc
 import os
+import platform
 import signal
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,7 @@ def _stay_inside(event: str, arguments: object) -> None:
         raise AssertionError(f"{unit_test[-1]} is a unit test, and {event} is for tests marked integration")
 
 
+platform.platform()  # starts `uname` the first time; later calls return the same text from memory
 sys.addaudithook(_stay_inside)
 
 

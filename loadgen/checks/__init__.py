@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from loadgen.checks import server
 from loadgen.checks.accounting import accounting
-from loadgen.checks.check import Check, Verdict, verdict
+from loadgen.checks.check import Check, Verdict, reasons, verdict
 from loadgen.checks.distortion import BUSY, distortion
 from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import sending
 from loadgen.checks.sufficiency import STEADY, sufficiency, unfinished_p99_ns
 from loadgen.checks.workload import repeated_prompts, workload
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 
 __all__ = [
     "BUSY",
@@ -25,6 +25,7 @@ __all__ = [
     "examine",
     "impossible",
     "provenance",
+    "reasons",
     "repeated_prompts",
     "sending",
     "sufficiency",
@@ -43,7 +44,7 @@ class Group(NamedTuple):
     """
 
     about: str
-    check: Callable[[Evidence], list[Check]]
+    check: Callable[[RunData], list[Check]]
 
 
 GROUPS = {
@@ -57,14 +58,14 @@ GROUPS = {
 }
 
 
-# What the server says of itself, if it does, is a part of these groups.
-OF_THE_SERVER = {"C": server.between, "E": server.served, "F": server.told}
+# Checks of the server's metrics are a part of these groups.
+SERVER_CHECKS = {"C": server.distortion, "E": server.workload, "F": server.consistency}
 
 
-def examine(evidence: Evidence) -> list[Check]:
-    """All checks of a run, group by group."""
+def examine(run: RunData) -> list[Check]:
+    """Make all checks of a run, group by group."""
     found: list[Check] = []
     for letter, group in GROUPS.items():
-        checks = group.check(evidence) + (OF_THE_SERVER[letter](evidence) if letter in OF_THE_SERVER else [])
+        checks = group.check(run) + (SERVER_CHECKS[letter](run) if letter in SERVER_CHECKS else [])
         found += [replace(check, group=letter) for check in checks]
     return found

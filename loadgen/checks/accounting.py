@@ -7,17 +7,17 @@ import numpy as np
 from loadgen.checks.check import UNKNOWN, Check, inapplicable
 from loadgen.checks.sending import LACKED, by_our_fault
 from loadgen.checks.targets import shared
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.number_format import percent, plural
 
-MOST_UNSENT = 0.01  # so few can move no percentile below the p99
+MAX_UNSENT = 0.01  # so few can move no percentile below the p99
 _BUG = "this is a bug in loadgen: please report it with the result file"
 
 
-def accounting(evidence: Evidence) -> list[Check]:
+def accounting(run: RunData) -> list[Check]:
     """Check the books of a run."""
-    snapshot = evidence.snapshot
+    snapshot = run.snapshot
     disordered = snapshot.counters["disordered"]
     return [
         _requests(snapshot),
@@ -25,21 +25,21 @@ def accounting(evidence: Evidence) -> list[Check]:
         _answers(snapshot),
         _histograms(snapshot),
         _range(snapshot),
-        *shared(evidence),
+        *shared(run),
         Check("stamps in order", disordered == 0, f"{plural(disordered, 'record')} out of order", "0", _BUG),
-        *_workers(evidence),
-        _schedule(evidence),
-        _engine(evidence),
+        *_workers(run),
+        _schedule(run),
+        _engine(run),
     ]
 
 
-def _workers(evidence: Evidence) -> Iterator[Check]:
+def _workers(run: RunData) -> Iterator[Check]:
     """Whether every worker came to its end; nothing where there is one, whose end is that of the run."""
-    count = len(evidence.shards)
+    count = len(run.workers)
     if count == 1:
         return
-    name, lost = "every worker present", [(shard.number, shard.lost) for shard in evidence.shards if shard.lost]
-    if not lost and not all(shard.client.known for shard in evidence.shards):
+    name, lost = "every worker present", [(worker.number, worker.lost) for worker in run.workers if worker.lost]
+    if not lost and not all(worker.client.known for worker in run.workers):
         yield inapplicable(name, UNKNOWN)
         return
     value = "; ".join(f"worker {number + 1} of {count} {how}" for number, how in lost) or f"{count} of {count}"
@@ -47,15 +47,15 @@ def _workers(evidence: Evidence) -> Iterator[Check]:
     yield Check(name, not lost, value, "all of them", advice)
 
 
-def _schedule(evidence: Evidence) -> Check:
+def _schedule(run: RunData) -> Check:
     """Whether all workers that were there at the end had drawn the schedule of the report."""
-    same = {shard.schedule_sha256 for shard in evidence.shards if not shard.lost} <= {evidence.schedule.sha256}
+    same = {worker.schedule_sha256 for worker in run.workers if not worker.lost} <= {run.schedule.sha256}
     return Check("one schedule", same, "the same" if same else "another", "the schedule of the report", _BUG)
 
 
-def _engine(evidence: Evidence) -> Check:
+def _engine(run: RunData) -> Check:
     """Whether an engine that was started for the run is the same process still, and well."""
-    about, runs = evidence.heading.provenance["engine"], evidence.client.engine_runs
+    about, runs = run.header.provenance["engine"], run.client.engine_runs
     trouble, untold = about.get("trouble"), UNKNOWN if "commands" in about else "not launched here"
     return Check(
         "same engine",
@@ -81,7 +81,7 @@ def _load(snapshot: Snapshot) -> Check:
     """Whether the load was that which was asked for: requests that the client failed to send are no part of it."""
     unsent = by_our_fault(snapshot)
     value = f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
-    return Check("load as asked", unsent <= MOST_UNSENT * snapshot.scheduled, value, percent(MOST_UNSENT), LACKED)
+    return Check("load as asked", unsent <= MAX_UNSENT * snapshot.scheduled, value, percent(MAX_UNSENT), LACKED)
 
 
 def _answers(snapshot: Snapshot) -> Check:

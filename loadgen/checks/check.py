@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 
 class Verdict(StrEnum):
@@ -19,34 +21,44 @@ UNKNOWN = "what the measuring process met is not known"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One statement about a run.
+    """One statement about the run."""
 
-    Attributes:
-        group: The letter of its group in `loadgen.checks.GROUPS`, which `examine` gives it.
-        name: What is checked, in a word or two.
-        ok: True or False; None where the check does not apply to this run.
-        value: What was seen, with its unit.
-        limit: What was allowed, with its unit; or, where it does not apply, why.
-        advice: What to do when it fails, in one line.
-        counts: Whether the verdict follows from it; a check that does not count is a note.
-    """
+    group: Annotated[str, Meta(description="The letter of its group (docs/checks.md).")] = field(
+        default="", kw_only=True
+    )
+    name: Annotated[str, Meta(description="What is checked, in a word or two.")]
+    ok: Annotated[bool | None, Meta(description="Whether it holds; null: it does not apply to this run.")]
+    value: Annotated[str, Meta(description="What was seen, with its unit.")]
+    limit: Annotated[str, Meta(description="What was allowed, with its unit; or why the check does not apply.")]
+    advice: Annotated[str, Meta(description="What to do when it fails, in one line.")]
+    counts: Annotated[
+        bool, Meta(description="Whether the verdict follows from it; a check that does not count is a note.")
+    ] = True
 
-    group: str = field(default="", kw_only=True)
-    name: str
-    ok: bool | None
-    value: str
-    limit: str
-    advice: str
-    counts: bool = True
+    @property
+    def finding(self) -> str:
+        """What was seen, and what was allowed."""
+        return f"{self.value}, limit {self.limit}"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Convert to JSON."""
         return asdict(self)
 
 
 def inapplicable(name: str, why: str) -> Check:
     """A check that says nothing about this run, because of `why`."""
     return Check(name, None, "n/a", why, "none needed")
+
+
+def reasons(checks: Iterable[Check], group: str = "") -> list[str]:
+    """Say why a run is not VALID, a line for each check that failed and counts.
+
+    Args:
+        checks: Of the run.
+        group: The letter of a group of checks; empty: all of them.
+    """
+    failed = (check for check in checks if check.ok is False and check.counts)
+    return [f"{check.name}: {check.finding}" for check in failed if group in ("", check.group)]
 
 
 def verdict(checks: Iterable[Check]) -> Verdict:

@@ -5,46 +5,46 @@ from collections.abc import Iterator
 from loadgen.checks.check import UNKNOWN, Check, inapplicable
 from loadgen.checks.sending import because, lag_limit_ns, relief
 from loadgen.metrics import throughput
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.machine import MAX_STOLEN_SHARE
 from loadgen.util.number_format import ms, percent, plural
 
 BUSY = "loop busy"
-MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
+MAX_BUSY = 0.7  # beyond it events wait in line before they are stamped
 # A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events: so it
 # is held against their median. Half a millisecond is what stamps are good to; and stalls of 5 ms are not good whatever
 # the gaps are.
 STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 4e5, 4e6
-FEWEST_BEATS = 1000
+MIN_BEATS = 1000
 # What takes a hundredth of the time can move a p99.
-MOST_TIME_LOST = 0.01
-MOST_BY_READER = 0.01
+MAX_TIME_LOST = 0.01
+MAX_BY_READER = 0.01
 # Events that came together shift the median of the gaps by half of their share.
-MOST_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
+MAX_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
 _CAUSES = {"lag": "the client's own lag", "pool_wait": "the wait for a slot", "connect": "opening connections"}
 
 
-def distortion(evidence: Evidence) -> list[Check]:
+def distortion(run: RunData) -> list[Check]:
     """Check what the measuring side may have added to the numbers."""
     return [
-        _pool(evidence),
-        _stalls(evidence),
-        _busy(evidence),
-        *_time_lost(evidence),
-        _by_reader(evidence.snapshot),
-        _clocks(evidence),
-        _reads(evidence),
-        _short_gaps(evidence.snapshot),
+        _pool(run),
+        _stalls(run),
+        _busy(run),
+        *_time_lost(run),
+        _by_reader(run.snapshot),
+        _clocks(run),
+        _reads(run),
+        _short_gaps(run.snapshot),
     ]
 
 
-def _pool(evidence: Evidence) -> Check:
+def _pool(run: RunData) -> Check:
     """Waits between due and sent that are not lag; a wait for a slot under the user's own cap is none of them."""
-    name, snapshot, limit = "no wait in the pool", evidence.snapshot, lag_limit_ns(evidence.snapshot)
-    waits = ["connect"] if evidence.settings.max_concurrency else ["connect", "pool_wait"]
+    name, snapshot, limit = "no wait in the pool", run.snapshot, lag_limit_ns(run.snapshot)
+    waits = ["connect"] if run.settings.max_concurrency else ["connect", "pool_wait"]
     p99 = max(snapshot.histograms[wait].percentile(99) or 0.0 for wait in waits)
-    if evidence.client.connections_reused is False:
+    if run.client.connections_reused is False:
         return inapplicable(name, "the server closes its connections")
     late = snapshot.counters["late_connections"]
     value = f"{plural(late, 'request')} had to open a connection, p99 of all waits {ms(p99)}"
@@ -53,18 +53,16 @@ def _pool(evidence: Evidence) -> Check:
     return Check(name, p99 <= limit, value, f"p99 {ms(limit)}", advice)
 
 
-def _stalls(evidence: Evidence) -> Check:
-    name, stalls = "loop stall p99", evidence.snapshot.histograms["loop_stall"]
+def _stalls(run: RunData) -> Check:
+    name, stalls = "loop stall p99", run.snapshot.histograms["loop_stall"]
     p99 = stalls.percentile(99)
-    if not stalls.count and not evidence.client.known:
+    if not stalls.count and not run.client.known:
         return inapplicable(name, UNKNOWN)
-    if p99 is None or stalls.count < FEWEST_BEATS:
+    if p99 is None or stalls.count < MIN_BEATS:
         return inapplicable(name, "the run is too short to tell")
-    limit = most_stall_ns(evidence.snapshot.histograms["icl"].percentile(50))
+    limit = most_stall_ns(run.snapshot.histograms["icl"].percentile(50))
     value = f"{ms(p99)} (max {ms(stalls.max)})"
-    return Check(
-        name, p99 <= limit, value, ms(limit), because(f"tokens waited for the client: {relief(evidence)}", evidence)
-    )
+    return Check(name, p99 <= limit, value, ms(limit), because(f"tokens waited for the client: {relief(run)}", run))
 
 
 def most_stall_ns(gap: float | None) -> float:
@@ -72,24 +70,24 @@ def most_stall_ns(gap: float | None) -> float:
     return STALL_CEILING_NS if gap is None else max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap))
 
 
-def _busy(evidence: Evidence) -> Check:
-    name, busy = BUSY, evidence.client.busy_share
+def _busy(run: RunData) -> Check:
+    name, busy = BUSY, run.client.busy_share
     if busy is None:
         return inapplicable(name, UNKNOWN)
-    advice = because("lower the rate or the concurrency, or give the client a faster core", evidence)
-    return Check(name, busy <= MOST_BUSY, f"{percent(busy)} of the time", percent(MOST_BUSY), advice)
+    advice = because("lower the rate or the concurrency, or give the client a faster core", run)
+    return Check(name, busy <= MAX_BUSY, f"{percent(busy)} of the time", percent(MAX_BUSY), advice)
 
 
-def _time_lost(evidence: Evidence) -> Iterator[Check]:
+def _time_lost(run: RunData) -> Iterator[Check]:
     """Shares of the run's time for which the client could not have run."""
-    client, pauses = evidence.client, evidence.snapshot.histograms["gc_pause"]
+    client, pauses = run.client, run.snapshot.histograms["gc_pause"]
     names = ("CPU throttled", "CPU stolen", "GC pauses")
     if not client.wall_s or client.throttled_s is None or client.stolen_share is None:
         yield from (inapplicable(name, UNKNOWN) for name in names)
         return
-    loops_s = client.wall_s * len(evidence.shards)
+    loops_s = client.wall_s * len(run.workers)
     shares = (client.throttled_s / client.wall_s, client.stolen_share, pauses.total / 1e9 / loops_s)
-    limits = (MOST_TIME_LOST, MAX_STOLEN_SHARE, MOST_TIME_LOST)
+    limits = (MAX_TIME_LOST, MAX_STOLEN_SHARE, MAX_TIME_LOST)
     advices = (
         "raise or remove the CPU limit of the container the client runs in",
         "the host gives this virtual machine too little: measure from another, or from one with cores of its own",
@@ -104,40 +102,40 @@ def _by_reader(snapshot: Snapshot) -> Check:
     count = snapshot.counters["by_reader"]
     value = f"{count} of {snapshot.ended} responses read by the slow reader"
     advice = "the server compresses its streams: turn that off, their stamps are late"
-    limit = MOST_BY_READER * snapshot.ended
-    return Check("read directly", count <= limit, value, percent(MOST_BY_READER), advice)
+    limit = MAX_BY_READER * snapshot.ended
+    return Check("read directly", count <= limit, value, percent(MAX_BY_READER), advice)
 
 
-def _clocks(evidence: Evidence) -> Check:
+def _clocks(run: RunData) -> Check:
     """Latencies from due and from sent differ by what stands between the two: which of it was it?"""
-    name, histograms = "due and sent agree", evidence.snapshot.histograms
+    name, histograms = "due and sent agree", run.snapshot.histograms
     due, sent = (histograms[metric].percentile(99) for metric in ("ttft_due", "ttft_sent"))
     if due is None or sent is None:
         return inapplicable(name, "no request was ok")
-    if evidence.held_back:
+    if run.held_back:
         return inapplicable(name, "the cap held requests back")
-    limit = lag_limit_ns(evidence.snapshot)
+    limit = lag_limit_ns(run.snapshot)
     cause = max(_CAUSES, key=lambda wait: histograms[wait].percentile(99) or 0)
     value = f"p99 TTFT {ms(due - sent)} longer from due than from sent"
     advice = f"{_CAUSES[cause]} explains it: its p99 is {ms(histograms[cause].percentile(99))}"
     return Check(name, due - sent <= limit, value, ms(limit), advice)
 
 
-def _reads(evidence: Evidence) -> Check:
+def _reads(run: RunData) -> Check:
     """Events that one read brought came together, or came while the client did not look."""
-    name, counters = "events read one by one", evidence.snapshot.counters
+    name, counters = "events read one by one", run.snapshot.counters
     events, reads = counters["token_events"], counters["token_reads"]
     if not reads:
         return inapplicable(name, "no token came")
     together = 1 - reads / events
-    stalled = _stalls(evidence).ok is False or _busy(evidence).ok is False
+    stalled = _stalls(run).ok is False or _busy(run).ok is False
     advice = (
-        because(f"the client looked late, so gaps between tokens are not the server's: {relief(evidence)}", evidence)
+        because(f"the client looked late, so gaps between tokens are not the server's: {relief(run)}", run)
         if stalled
         else "the server or a proxy sends several events in one piece: gaps of 0 are its, not the model's; read TPOT"
     )
     value = f"{events / reads:.3f} events per read, {percent(together, 1)} came with another"
-    return Check(name, together <= MOST_TOGETHER, value, percent(MOST_TOGETHER), advice)
+    return Check(name, together <= MAX_TOGETHER, value, percent(MAX_TOGETHER), advice)
 
 
 def _short_gaps(snapshot: Snapshot) -> Check:
@@ -149,6 +147,4 @@ def _short_gaps(snapshot: Snapshot) -> Check:
         return inapplicable(name, "no answer came in two reads or more")
     share = (snapshot.histograms["icl"].count_at_or_below(SHORT_GAP_NS) - together) / gaps
     advice = "the server or a proxy holds events back and sends them in bursts: turn off its buffering, or read TPOT"
-    return Check(
-        name, share <= MOST_TOGETHER, f"{percent(share, 1)} of gaps are shorter", percent(MOST_TOGETHER), advice
-    )
+    return Check(name, share <= MAX_TOGETHER, f"{percent(share, 1)} of gaps are shorter", percent(MAX_TOGETHER), advice)

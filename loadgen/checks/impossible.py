@@ -7,7 +7,7 @@ import numpy as np
 
 from loadgen.checks.check import Check, inapplicable
 from loadgen.metrics import throughput
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import BIN_NS, Snapshot
 from loadgen.util.number_format import ms
 
@@ -15,9 +15,9 @@ LITTLE_TOLERANCE = 1e-6
 _BUG = "the numbers contradict each other: please report it with the result file"
 
 
-def impossible(evidence: Evidence) -> list[Check]:
+def impossible(run: RunData) -> list[Check]:
     """Check the results of a run against each other."""
-    snapshot = evidence.snapshot
+    snapshot = run.snapshot
     unequal, ok = snapshot.counters["unequal"], snapshot.ok
     return [
         Check("latencies add up", unequal == 0, f"TTFT + decoding is not E2EL in {unequal} of {ok}", "0", _BUG)

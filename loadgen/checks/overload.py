@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.util.arrays import Int64s
 
-FEWEST = 200  # requests, or sessions
+MIN_BEGUN = 200  # requests, or sessions
 # The first of them show how long one takes before any queue has grown: so many, or so large a share if that is more.
 FIRST, FIRST_SHARE = 20, 0.02
-LEAST_SOJOURNS = 5  # length of the window
+MIN_SOJOURNS = 5  # length of the window
 POINTS = 200
 # A rise counts when it stands out of the noise (one run in a thousand does by chance), when it is a straight one rather
 # than an excursion of a busy queue, and when it matters.
-SIGMAS, LEAST_FIT, LEAST_GROWTH = 3.1, 0.5, 0.2
+SIGMAS, MIN_FIT, MIN_GROWTH = 3.1, 0.5, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +39,22 @@ class Backlog:
     def rising(self) -> bool:
         """Whether more come than go."""
         rise, mean = self.end - self.start, (self.start + self.end) / 2
-        return rise > SIGMAS * self.noise and rise > LEAST_GROWTH * mean and self.fit > LEAST_FIT
+        return rise > SIGMAS * self.noise and rise > MIN_GROWTH * mean and self.fit > MIN_FIT
 
 
-def why_unknown(evidence: Evidence) -> str | None:
+def why_unknown(run: RunData) -> str | None:
     """Why a run's backlog says nothing of overload, if it does not."""
-    settings = evidence.settings
-    if evidence.schedule.duration_ns == 0:
+    settings = run.settings
+    if run.schedule.duration_ns == 0:
         return "all requests are due at once"
     if settings.ramp_up_strategy is not None:
         return "the rate rises by design"
-    if evidence.snapshot.partial is not None:
+    if run.snapshot.partial is not None:
         return "the run ended early"
     return None
 
 
-def backlog(evidence: Evidence) -> Backlog | None:
+def backlog(run: RunData) -> Backlog | None:
     """Fit the number of requests that are due and not ended; None where the run is too short to say.
 
     The window begins when the first requests have had time to end and ends with the last due one. That time is the
@@ -63,11 +63,11 @@ def backlog(evidence: Evidence) -> Backlog | None:
     follows the noise of the fitted rise: sqrt(12 * mean number * sojourn / window), more where arrivals are burstier.
     What arrives is a session, which has ended when the last of its turns has.
     """
-    snapshot, schedule = evidence.snapshot, evidence.schedule
+    snapshot, schedule = run.snapshot, run.schedule
     was_sent = snapshot.sent >= 0
     session = (np.cumsum(schedule.begins) - 1)[snapshot.index[was_sent]]
     begun, which = np.unique(session, return_inverse=True)
-    if len(begun) < FEWEST:
+    if len(begun) < MIN_BEGUN:
         return None
     due: Int64s = schedule.due_ns[schedule.begins][begun]
     ends = np.zeros(len(begun), dtype=np.int64)
@@ -76,14 +76,14 @@ def backlog(evidence: Evidence) -> Backlog | None:
     sojourns = (ends - due)[first]
     begin, end = float(due.min() + np.percentile(sojourns, 99)), float(due.max())
     sojourn = float(np.mean(sojourns))
-    if end - begin < LEAST_SOJOURNS * sojourn:
+    if end - begin < MIN_SOJOURNS * sojourn:
         return None
     at = np.linspace(begin, end, POINTS)
     number = np.searchsorted(np.sort(due), at, side="right") - np.searchsorted(np.sort(ends), at, side="right")
     slope, level = np.polyfit(at - begin, number, 1)
     rise, mean = float(slope) * (end - begin), float(number.mean())
     spread = float(number.var())
-    noise = math.sqrt(12 * max(mean, 1.0) * sojourn / (end - begin) * max(1.0, 1 / evidence.settings.burstiness))
+    noise = math.sqrt(12 * max(mean, 1.0) * sojourn / (end - begin) * max(1.0, 1 / run.settings.burstiness))
     # On evenly spaced points a line's own variance is its rise squared over 12.
     fit = rise**2 / 12 / spread if spread else 0.0
     return Backlog(float(level), float(level) + rise, noise, min(fit, 1.0), (end - begin) / 1e9)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from loadgen.checks.check import Check
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 
 # Parts of the provenance, and what of each must be known.
 NEEDED = {
@@ -19,15 +19,15 @@ ENGINE_VERSION = "engine_version"  # the name under which --metadata may say wha
 _ADVICE = f"say what you know of it, as --metadata {ENGINE_VERSION}=..., so that the run can be made again"
 
 
-def provenance(evidence: Evidence) -> list[Check]:
+def provenance(run: RunData) -> list[Check]:
     """Check that the provenance is complete; the simulator is of loadgen's own version."""
-    missing = list(_missing(evidence.heading.provenance))
-    said = any(pair.partition("=")[0].strip() == ENGINE_VERSION for pair in evidence.settings.metadata)
-    known = evidence.heading.simulated or said or evidence.heading.provenance["engine"].get("version")
-    if evidence.relied_on and not known:  # many servers do not tell: a remark that every run repeats is read by nobody
+    missing = list(_missing(run.header.provenance))
+    said = any(pair.partition("=")[0].strip() == ENGINE_VERSION for pair in run.settings.metadata)
+    known = run.header.simulated or said or run.header.provenance["engine"].get("version")
+    if run.relied_on and not known:  # many servers do not tell: nobody reads a remark that every run repeats
         missing.append("engine version")
     value = f"unknown: {', '.join(missing)}" if missing else "complete"
-    return [Check("provenance complete", not missing, value, "complete", _ADVICE, counts=evidence.relied_on)]
+    return [Check("provenance complete", not missing, value, "complete", _ADVICE, counts=run.relied_on)]
 
 
 def _missing(provenance: dict[str, Any]) -> Iterator[str]:

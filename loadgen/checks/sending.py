@@ -7,7 +7,7 @@ import numpy as np
 
 from loadgen.checks.check import Check, inapplicable
 from loadgen.core.outcome import Outcome
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import ms, percent, plural
@@ -16,48 +16,48 @@ from loadgen.workload.arrivals import Schedule
 LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
-FEWEST_FOR_RATE = 100
+MIN_FOR_RATE = 100
 LACKED = "the examples below say what the client lacked, and `loadgen doctor` what raises it"
 SMALL_RATE, SMALL_CAP = 10.0, 10  # requests/s, or in flight: so few keep no machine busy
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _BURST = "all are due at once, and each takes its time to send: cap them with --max-concurrency, or give a rate"
 
 
-def sending(evidence: Evidence) -> list[Check]:
+def sending(run: RunData) -> list[Check]:
     """Check the sending side of a run."""
-    advice = because(f"the client could not keep up: {relief(evidence)}", evidence)
-    burst = evidence.schedule.duration_ns == 0 and evidence.settings.max_concurrency is None
+    advice = because(f"the client could not keep up: {relief(run)}", run)
+    burst = run.schedule.duration_ns == 0 and run.settings.max_concurrency is None
     return [
-        _lag(evidence.snapshot, _BURST if burst else advice),
-        _early(evidence.snapshot),
-        _rate(evidence, advice),
-        _gaps(evidence, advice),
-        _unsent(evidence.snapshot),
-        _cut_short(evidence.snapshot),
+        _lag(run.snapshot, _BURST if burst else advice),
+        _early(run.snapshot),
+        _rate(run, advice),
+        _gaps(run, advice),
+        _unsent(run.snapshot),
+        _cut_short(run.snapshot),
     ]
 
 
-def because(advice: str, evidence: Evidence) -> str:
+def because(advice: str, run: RunData) -> str:
     """The advice, with what else was busy on the machine, if anything was."""
-    disturbance = evidence.client.disturbance
-    if disturbance and evidence.client.engine_cpu_s is None and _is_local(evidence):
+    disturbance = run.client.disturbance
+    if disturbance and run.client.engine_cpu_s is None and _is_local(run):
         disturbance += "; the server is one of them"
     return f"{advice} ({disturbance})" if disturbance else advice
 
 
-def relief(evidence: Evidence) -> str:
+def relief(run: RunData) -> str:
     """What helps a client that was late in this run: less load only where there was much of it."""
-    capped = evidence.closed_loop
-    small = evidence.settings.max_concurrency or math.inf if capped else evidence.schedule.rate
+    capped = run.closed_loop
+    small = run.settings.max_concurrency or math.inf if capped else run.schedule.rate
     if small <= (SMALL_CAP if capped else SMALL_RATE):
         return "this machine's timers are late even under a small load; free a core, or stop what else runs on it"
     lower = "--max-concurrency" if capped else "the rate"
     return f"free a core, lower {lower}, or stop what else runs on this machine"
 
 
-def _is_local(evidence: Evidence) -> bool:
+def _is_local(run: RunData) -> bool:
     """Whether a server of the run is on this machine, by its name."""
-    return any(urlsplit(url).hostname in _LOCAL for url in evidence.settings.urls)
+    return any(urlsplit(url).hostname in _LOCAL for url in run.settings.urls)
 
 
 def lag_limit_ns(snapshot: Snapshot) -> float:
@@ -66,7 +66,7 @@ def lag_limit_ns(snapshot: Snapshot) -> float:
 
 
 def most_lag_ns(ttft_p5: float | None) -> float:
-    """The same where the p5 TTFT from sent is known, or nobody knows it: a twentieth of that, within bounds; ns."""
+    """Compute the allowed lag of a p5 TTFT from sent, None: unknown: a twentieth of it, within bounds; ns."""
     return max(LAG_FLOOR_NS, min(LAG_CEILING_NS, LAG_SHARE * ttft_p5 if ttft_p5 is not None else LAG_CEILING_NS))
 
 
@@ -98,10 +98,10 @@ def _times(snapshot: Snapshot, schedule: Schedule) -> tuple[Int64s, Int64s]:
     return schedule.due_ns[index], snapshot.sent[was_sent][order]
 
 
-def _rate(evidence: Evidence, advice: str) -> Check:
+def _rate(run: RunData, advice: str) -> Check:
     name, limit = "rate as scheduled", f"within {percent(RATE_TOLERANCE, 1)}"
-    due, sent = _times(evidence.snapshot, evidence.schedule)
-    if why := _why_not(evidence, len(due)):
+    due, sent = _times(run.snapshot, run.schedule)
+    if why := _why_not(run, len(due)):
         return inapplicable(name, why)
     planned, achieved = float(due[-1] - due[0]), float(sent[-1] - sent[0])
     share = planned / achieved if achieved > 0 else math.inf
@@ -110,10 +110,10 @@ def _rate(evidence: Evidence, advice: str) -> Check:
     return Check(name, abs(share - 1) <= RATE_TOLERANCE, value, limit, advice)
 
 
-def _gaps(evidence: Evidence, advice: str) -> Check:
+def _gaps(run: RunData, advice: str) -> Check:
     name = "gaps as scheduled"
-    due, sent = _times(evidence.snapshot, evidence.schedule)
-    if why := _why_not(evidence, len(due)):
+    due, sent = _times(run.snapshot, run.schedule)
+    if why := _why_not(run, len(due)):
         return inapplicable(name, why)
     asked: Int64s = np.sort(np.diff(due))
     seen: Int64s = np.sort(np.diff(np.sort(sent)))
@@ -121,13 +121,13 @@ def _gaps(evidence: Evidence, advice: str) -> Check:
     return Check(name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice)
 
 
-def _why_not(evidence: Evidence, sent: int) -> str | None:
+def _why_not(run: RunData, sent: int) -> str | None:
     """Why the times of sending cannot be held against the schedule, if they cannot."""
-    if evidence.held_back:
+    if run.held_back:
         return "the cap held requests back"
-    if evidence.schedule.duration_ns == 0:
+    if run.schedule.duration_ns == 0:
         return "all requests are due at once"
-    return f"fewer than {FEWEST_FOR_RATE} requests" if sent < FEWEST_FOR_RATE else None
+    return f"fewer than {MIN_FOR_RATE} requests" if sent < MIN_FOR_RATE else None
 
 
 def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
@@ -147,7 +147,7 @@ def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
 
 
 def by_our_fault(snapshot: Snapshot) -> int:
-    """How many requests the client itself failed to send."""
+    """Count the requests that the client failed to send."""
     return snapshot.failures.client
 
 

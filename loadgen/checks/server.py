@@ -1,10 +1,10 @@
-"""What the server says of itself, held against what was measured; parts of groups C, E and F."""
+"""Server metrics, held against what was measured; parts of groups C, E and F."""
 
 from collections.abc import Iterator
 
 from loadgen.checks.check import Check, inapplicable
 from loadgen.metrics import throughput
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.util.number_format import ms, plural
 
 # Between our send and the moment from which a server counts lie the network and its HTTP front end, tokenizing often
@@ -22,15 +22,15 @@ ALL, ALONE, TTFT, SOONER, TOKENS, RESTARTS = (
 )
 
 
-def between(evidence: Evidence) -> list[Check]:
+def distortion(run: RunData) -> list[Check]:
     """Group C: does anything lie between the server's first tokens and ours that nothing explains?"""
-    if why := _why_not(evidence):
+    if why := _why_not(run):
         return [inapplicable(TTFT, why)]
-    theirs, ours = _ttft_ns(evidence)
+    theirs, ours = _ttft_ns(run)
     if theirs is None or ours is None:
         return [inapplicable(TTFT, _NO_TTFT)]
-    limit = max(SLACK_NS, SLACK_SHARE * theirs) + 1e6 * (evidence.telemetry.fastest_ms or 0.0)
-    stall = evidence.snapshot.histograms["loop_stall"].percentile(99) or 0
+    limit = max(SLACK_NS, SLACK_SHARE * theirs) + 1e6 * (run.telemetry.fastest_ms or 0.0)
+    stall = run.snapshot.histograms["loop_stall"].percentile(99) or 0
     doubted = (
         "doubt this client, whose loop stalls as long: see group C"
         if stall > (ours - theirs) / 2
@@ -40,55 +40,55 @@ def between(evidence: Evidence) -> list[Check]:
     return [Check(TTFT, ours - theirs <= limit, value, f"{ms(limit)} apart", doubted)]
 
 
-def served(evidence: Evidence) -> list[Check]:
-    """Group E: do all servers tell of themselves; did they serve us, and nobody else?"""
-    return [*_all(evidence), *_to_us_alone(evidence)]
+def workload(run: RunData) -> list[Check]:
+    """Group E: do all servers have metrics; did they serve this run, and nothing else?"""
+    return [*_all(run), *_to_us_alone(run)]
 
 
-def _all(evidence: Evidence) -> Iterator[Check]:
-    """Which servers tell nothing while others do; nothing where there are none."""
-    if missing := evidence.telemetry.missing:
+def _all(run: RunData) -> Iterator[Check]:
+    """Name the servers without metrics, where others have some; nothing where there are none."""
+    if missing := run.telemetry.missing:
         advice = "name the metrics of every server with --server-metrics, or start it so that it has any"
-        yield Check(ALL, False, f"none from {', '.join(missing)}", "all servers, or none", advice, evidence.relied_on)
+        yield Check(ALL, False, f"none from {', '.join(missing)}", "all servers, or none", advice, run.relied_on)
 
 
-def _to_us_alone(evidence: Evidence) -> list[Check]:
-    if why := _untold(evidence):
+def _to_us_alone(run: RunData) -> list[Check]:
+    if why := _untold(run):
         return [inapplicable(ALONE, why)]
-    ok = _alone(evidence)
-    count, sent = _served(evidence), _sent(evidence)
+    ok = _alone(run)
+    count, sent = _served(run), _sent(run)
     if ok is None:
         return [inapplicable(ALONE, "the server counts no requests")]
     if count is None:
-        peak = throughput.peak_concurrency(evidence.snapshot)
-        value, limit = f"up to {_most_at_once(evidence):.0f} requests at once by the server", f"our {peak:.0f}"
+        peak = throughput.peak_concurrency(run.snapshot)
+        value, limit = f"up to {_most_at_once(run):.0f} requests at once by the server", f"our {peak:.0f}"
     else:
-        value, limit = f"{count:.0f} requests by the server", f"our {evidence.snapshot.ok} to {sent}"
+        value, limit = f"{count:.0f} requests by the server", f"our {run.snapshot.ok} to {sent}"
     advice = (
         "name the metrics of every server behind the URL with --server-metrics"
-        if count is not None and count < evidence.snapshot.ok
+        if count is not None and count < run.snapshot.ok
         else "others used the server meanwhile, and are in its numbers and in ours: measure when it is free"
     )
-    return [Check(ALONE, ok, value, limit, advice, evidence.relied_on)]
+    return [Check(ALONE, ok, value, limit, advice, run.relied_on)]
 
 
-def told(evidence: Evidence) -> list[Check]:
+def consistency(run: RunData) -> list[Check]:
     """Group F: can both what the server says and what was measured be?"""
-    return [_restarts(evidence), _sooner(evidence), _tokens(evidence)]
+    return [_restarts(run), _sooner(run), _tokens(run)]
 
 
-def _restarts(evidence: Evidence) -> Check:
-    if not evidence.telemetry.sources:
-        return inapplicable(RESTARTS, _untold(evidence))
-    count = evidence.telemetry.restarts
+def _restarts(run: RunData) -> Check:
+    if not run.telemetry.sources:
+        return inapplicable(RESTARTS, _untold(run))
+    count = run.telemetry.restarts
     advice = "it was started again under load, or another one answers now and then behind the same URL: read its log"
     return Check(RESTARTS, count == 0, f"counters began anew {count} times", "0", advice)
 
 
-def _sooner(evidence: Evidence) -> Check:
-    if why := _why_not(evidence):
+def _sooner(run: RunData) -> Check:
+    if why := _why_not(run):
         return inapplicable(SOONER, why)
-    theirs, ours = _ttft_ns(evidence)
+    theirs, ours = _ttft_ns(run)
     if theirs is None or ours is None:
         return inapplicable(SOONER, _NO_TTFT)
     limit = max(BELOW_NS, BELOW_SHARE * theirs)
@@ -97,14 +97,14 @@ def _sooner(evidence: Evidence) -> Check:
     return Check(SOONER, theirs - ours <= limit, value, f"at most {ms(limit)} below", advice)
 
 
-def _tokens(evidence: Evidence) -> Check:
-    counters, theirs = evidence.snapshot.counters, evidence.telemetry.increase("generation_tokens")
-    if why := _why_not(evidence):
+def _tokens(run: RunData) -> Check:
+    counters, theirs = run.snapshot.counters, run.telemetry.increase("generation_tokens")
+    if why := _why_not(run):
         return inapplicable(TOKENS, why)
     if theirs is None:
         return inapplicable(TOKENS, "the server does not count what it generates")
     ours = counters["output_tokens"]
-    by_server = counters["usage_requests"] == evidence.snapshot.ok
+    by_server = counters["usage_requests"] == run.snapshot.ok
     advice = (
         "doubt the server: its usage and its metrics differ; compare both with its log"
         if by_server
@@ -117,56 +117,58 @@ def _tokens(evidence: Evidence) -> Check:
 _NO_TTFT = "the server keeps no TTFT of these requests"
 
 
-def _untold(evidence: Evidence) -> str:
+def _untold(run: RunData) -> str:
     """Why the server's counts are not known of the run, if they are not."""
-    telemetry = evidence.telemetry
+    telemetry = run.telemetry
     if telemetry.missing:
         return "some of the servers say nothing of themselves"
     if not telemetry.sources:
-        return "the server says nothing of itself"
+        return "there are no server metrics"
     if not telemetry.covers:
         return "the server did not answer before the run and after it"
     return "its counters began anew" if telemetry.restarts else ""
 
 
-def _why_not(evidence: Evidence) -> str:
+def _why_not(run: RunData) -> str:
     """Why the server's numbers are not those of our requests, if they are not."""
-    if why := _untold(evidence):
+    if why := _untold(run):
         return why
-    if any(shard.lost for shard in evidence.shards):
+    if any(worker.lost for worker in run.workers):
         return "a worker was lost, and what it had asked for is among the server's numbers"
-    if _alone(evidence) is False:
+    if _alone(run) is False:
         return "the server's numbers are not of our requests alone"
-    failed = _sent(evidence) - evidence.snapshot.ok
-    return f"{plural(failed, 'request')} did not end well, and nobody knows what was done for them" if failed else ""
+    failed = _sent(run) - run.snapshot.ok
+    return (
+        f"{plural(failed, 'request')} did not end well, and what the server did for them is unknown" if failed else ""
+    )
 
 
-def _alone(evidence: Evidence) -> bool | None:
+def _alone(run: RunData) -> bool | None:
     """Whether all that was served was ours, and all of ours; None where the server does not tell."""
-    count = _served(evidence)
+    count = _served(run)
     if count is not None:
-        return evidence.snapshot.ok <= count <= _sent(evidence)
-    most = _most_at_once(evidence)
-    return None if most is None else most <= throughput.peak_concurrency(evidence.snapshot)
+        return run.snapshot.ok <= count <= _sent(run)
+    most = _most_at_once(run)
+    return None if most is None else most <= throughput.peak_concurrency(run.snapshot)
 
 
-def _served(evidence: Evidence) -> float | None:
+def _served(run: RunData) -> float | None:
     """How many requests the server says to have served in the course of the run."""
-    return evidence.telemetry.increase("requests")
+    return run.telemetry.increase("requests")
 
 
-def _most_at_once(evidence: Evidence) -> float | None:
-    running, waiting = evidence.telemetry.levels("running"), evidence.telemetry.levels("waiting")
+def _most_at_once(run: RunData) -> float | None:
+    running, waiting = run.telemetry.levels("running"), run.telemetry.levels("waiting")
     return max(map(sum, zip(running, waiting, strict=False)), default=None)
 
 
-def _sent(evidence: Evidence) -> int:
-    return int((evidence.snapshot.sent >= 0).sum())
+def _sent(run: RunData) -> int:
+    return int((run.snapshot.sent >= 0).sum())
 
 
-def _ttft_ns(evidence: Evidence) -> tuple[float | None, float | None]:
+def _ttft_ns(run: RunData) -> tuple[float | None, float | None]:
     """The mean TTFT by the server and ours from sent, if both are of the same requests."""
-    theirs, ours = evidence.telemetry.ttft, evidence.snapshot.histograms["ttft_sent"]
+    theirs, ours = run.telemetry.ttft, run.snapshot.histograms["ttft_sent"]
     if theirs is None or theirs.mean is None or theirs.count != ours.count:
         return None, None
     return theirs.mean * 1e9, ours.mean

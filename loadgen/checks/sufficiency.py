@@ -6,7 +6,7 @@ from loadgen.checks.check import Check, inapplicable
 from loadgen.checks.overload import SIGMAS, backlog, why_unknown
 from loadgen.checks.targets import alike
 from loadgen.config import slo
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import UNFINISHED
 from loadgen.stats.percentile_interval import least_samples
 from loadgen.util.number_format import ms, percentile, plural
@@ -15,40 +15,40 @@ STEADY = "in flight steady"
 _PER_REQUEST = ("ttft_due", "tpot", "e2el_due")
 
 
-def sufficiency(evidence: Evidence) -> list[Check]:
+def sufficiency(run: RunData) -> list[Check]:
     """Check whether the run can bear the statistics that are made of it."""
-    limited = _slo_values(evidence)
+    limited = _slo_values(run)
     enough = (
         _floor("enough for the SLO", limited, counts_too=True)
         if limited
         else inapplicable("enough for the SLO", "no percentile has a limit")
     )
-    return [_printed(evidence, limited), enough, _steady(evidence), _given_up(evidence), *alike(evidence)]
+    return [_printed(run, limited), enough, _steady(run), _given_up(run), *alike(run)]
 
 
-def unfinished_p99_ns(evidence: Evidence) -> float | None:
+def unfinished_p99_ns(run: RunData) -> float | None:
     """The p99 E2EL from due with requests that were given up counted as if they had ended then; a lower bound."""
-    histograms = evidence.snapshot.histograms
+    histograms = run.snapshot.histograms
     return float(p99) if (p99 := (histograms["e2el_due"] + histograms[UNFINISHED]).percentile(99)) is not None else None
 
 
-def _printed(evidence: Evidence, limited: Iterable[float]) -> Check:
+def _printed(run: RunData, limited: Iterable[float]) -> Check:
     """The percentiles of the report that no SLO is on."""
-    name, histograms = "enough for percentiles", evidence.snapshot.histograms
+    name, histograms = "enough for percentiles", run.snapshot.histograms
     counts = [count for metric in _PER_REQUEST if (count := histograms[metric].count)]
-    printed = [p for p in evidence.percentiles if p not in limited]
+    printed = [p for p in run.percentiles if p not in limited]
     if not counts or not printed:
         return inapplicable(name, "no percentile was measured, but for those of the SLO")
-    return _floor(name, dict.fromkeys(printed, min(counts)), counts_too=evidence.settings.strict)
+    return _floor(name, dict.fromkeys(printed, min(counts)), counts_too=run.settings.strict)
 
 
-def _slo_values(evidence: Evidence) -> dict[float, int]:
+def _slo_values(run: RunData) -> dict[float, int]:
     """The percentiles that have a limit, and how many values each is taken from, at the least."""
     seen: dict[float, int] = {}
-    settings = evidence.settings
+    settings = run.settings
     for limit in slo.parse(settings.slo) if settings.slo else ():
         if (p := limit.percentile) is not None:
-            count = evidence.snapshot.requests_of(slo.distribution(limit.metric, settings.latency_from))
+            count = run.snapshot.requests_of(slo.distribution(limit.metric, settings.latency_from))
             seen[p] = min(count, seen.get(p, count))
     return seen
 
@@ -66,22 +66,22 @@ def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:
     return Check(name, not few, value, f"at least {needed}", advice, counts_too)
 
 
-def _steady(evidence: Evidence) -> Check:
-    if why := why_unknown(evidence):
+def _steady(run: RunData) -> Check:
+    if why := why_unknown(run):
         return inapplicable(STEADY, why)
-    seen = backlog(evidence)
+    seen = backlog(run)
     if seen is None:
         return inapplicable(STEADY, "the run is too short for its latencies")
-    what = "requests" if evidence.schedule.begins.all() else "sessions"
+    what = "requests" if run.schedule.begins.all() else "sessions"
     value = f"{max(seen.start, 0):.1f} to {max(seen.end, 0):.1f} {what} due and not ended over {seen.window_s:.1f} s"
     limit = f"no steady rise beyond {SIGMAS * seen.noise:.1f}"
     advice = "lower the rate until they level off: latencies under overload grow with the length of the run"
-    return Check(STEADY, not seen.rising, value, limit, advice, evidence.relied_on)
+    return Check(STEADY, not seen.rising, value, limit, advice, run.relied_on)
 
 
-def _given_up(evidence: Evidence) -> Check:
-    name, histograms = "none given up", evidence.snapshot.histograms
-    given_up, bound = histograms[UNFINISHED].count, unfinished_p99_ns(evidence)
+def _given_up(run: RunData) -> Check:
+    name, histograms = "none given up", run.snapshot.histograms
+    given_up, bound = histograms[UNFINISHED].count, unfinished_p99_ns(run)
     if bound is None:
         return inapplicable(name, "nothing ended")
     value, without = f"{given_up} given up", histograms["e2el_due"].percentile(99)
@@ -89,5 +89,5 @@ def _given_up(evidence: Evidence) -> Check:
         value += f", p99 E2EL from due at least {ms(bound)} with them"
         value += "" if without is None else f", {ms(without)} without"
     advice = "latencies are of the answers that ended"
-    advice += "" if evidence.snapshot.partial else ": raise the timeouts"
-    return Check(name, given_up == 0, value, "0", advice, evidence.relied_on)
+    advice += "" if run.snapshot.partial else ": raise the timeouts"
+    return Check(name, given_up == 0, value, "0", advice, run.relied_on)

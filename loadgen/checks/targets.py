@@ -7,7 +7,7 @@ import numpy as np
 from loadgen.checks.check import Check, inapplicable
 from loadgen.config.settings import shown_urls
 from loadgen.metrics import throughput
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.stats import fisher
 from loadgen.stats.percentile_interval import CONFIDENCE
@@ -18,40 +18,40 @@ SHARED, FEWEST, FAILING, SLOWER = "shared in turn", "fewest in flight first", "t
 # A request on its way to a connection of its own is in flight without having been sent, so that one more or less in
 # flight is no mistake, of each worker, which knows of its own requests alone; nor is what follows from a hundredth of
 # the requests.
-MOST_MISSENT, BESIDE = 0.01, 1
+MAX_MISSENT, BESIDE = 0.01, 1
 # As much as the client itself may add to a latency before it is held to distort it.
 MUCH_SLOWER = 0.05
 # By chance alone one of two is behind in all of them in 0.2 % of runs, one of ten in 1 %.
-STRETCHES, FEWEST_IN_A_STRETCH = 10, 5
+STRETCHES, MIN_IN_A_STRETCH = 10, 5
 
 
-def shared(evidence: Evidence) -> Iterator[Check]:
+def shared(run: RunData) -> Iterator[Check]:
     """Check, of a run in turn, that every request was sent to the target whose turn it was; else nothing."""
-    targets = evidence.snapshot.targets
-    if not targets or evidence.settings.balance == "least-outstanding":
+    targets = run.snapshot.targets
+    if not targets or run.settings.balance == "least-outstanding":
         return
-    session = evidence.schedule.session
+    session = run.schedule.session
     wrong = sum(int((session[part.index] % len(targets) != k).sum()) for k, part in enumerate(targets))
     value = f"{', '.join(str(part.ended) for part in targets)} requests, {wrong} of them out of turn"
     advice = "this is a bug in loadgen: please report it with the result file"
     yield Check(SHARED, wrong == 0, value, "0 out of turn", advice)
 
 
-def alike(evidence: Evidence) -> Iterator[Check]:
+def alike(run: RunData) -> Iterator[Check]:
     """Check that the targets were loaded as asked and behaved as one; nothing where there is only one."""
-    if not evidence.snapshot.targets:
+    if not run.snapshot.targets:
         return
-    if evidence.settings.balance == "least-outstanding":
-        yield _fewest(evidence)
-    yield _failing(evidence)
-    yield _slower(evidence)
+    if run.settings.balance == "least-outstanding":
+        yield _fewest(run)
+    yield _failing(run)
+    yield _slower(run)
 
 
-def _fewest(evidence: Evidence) -> Check:
+def _fewest(run: RunData) -> Check:
     """Of each request that a target was chosen for: whether another one had fewer in flight as it was sent."""
-    targets, begins = evidence.snapshot.targets, evidence.schedule.begins
+    targets, begins = run.snapshot.targets, run.schedule.begins
     chosen = [(part.sent >= 0) & begins[part.index] for part in targets]
-    beside = BESIDE * len(evidence.shards)
+    beside = BESIDE * len(run.workers)
     wrong = sum(
         int((_in_flight(part, times) - _fewest_of(targets, times) > beside).sum())
         for part, times in ((part, part.sent[these]) for part, these in zip(targets, chosen, strict=True))
@@ -60,9 +60,9 @@ def _fewest(evidence: Evidence) -> Check:
     if not count:
         return inapplicable(FEWEST, "nothing was sent")
     value = f"{wrong} of {count} requests were sent where {beside + 1} more were in flight than elsewhere"
-    peak = throughput.peak_concurrency(evidence.snapshot)
+    peak = throughput.peak_concurrency(run.snapshot)
     advice = f"connections were slow to open: open more before the clock starts, as --warm-connections {2 * peak}"
-    return Check(FEWEST, wrong <= MOST_MISSENT * count, value, percent(MOST_MISSENT), advice, evidence.relied_on)
+    return Check(FEWEST, wrong <= MAX_MISSENT * count, value, percent(MAX_MISSENT), advice, run.relied_on)
 
 
 def _fewest_of(targets: tuple[Snapshot, ...], times: Int64s) -> Int64s:
@@ -78,9 +78,9 @@ def _in_flight(part: Snapshot, times: Int64s) -> Int64s:
     return count
 
 
-def _failing(evidence: Evidence) -> Check:
+def _failing(run: RunData) -> Check:
     """How likely each target's failures, or more, are to be among its requests if all fail alike."""
-    targets, urls = evidence.snapshot.targets, shown_urls(evidence.settings)
+    targets, urls = run.snapshot.targets, shown_urls(run.settings)
     ended = [part.ended - part.outcomes.get("cancelled", 0) for part in targets]
     failed = [count - part.ok for count, part in zip(ended, targets, strict=True)]
     if not sum(ended):
@@ -95,18 +95,18 @@ def _failing(evidence: Evidence) -> Check:
     )
     advice = "its answers are not those of the others: read its log, or leave it out"
     useless = any(not targets[k].ok for k in odd)  # so many servers were never measured
-    return Check(FAILING, not odd, value, limit, advice, useless or evidence.relied_on)
+    return Check(FAILING, not odd, value, limit, advice, useless or run.relied_on)
 
 
-def _slower(evidence: Evidence) -> Check:
+def _slower(run: RunData) -> Check:
     """Each target against the others in the same stretches of the run, E2EL from sent.
 
     Answers that queue remember each other: over a whole run two queues that are alike come out as far apart as if they
     were not, but hardly with the same one behind in every stretch.
     """
-    if _failing(evidence).ok is False:
+    if _failing(run).ok is False:
         return inapplicable(SLOWER, "the targets do not fail alike")
-    targets, urls = evidence.snapshot.targets, shown_urls(evidence.settings)
+    targets, urls = run.snapshot.targets, shown_urls(run.settings)
     seen = [_slowness(targets, k) for k in range(len(targets))]
     if not all(len(ratios) for ratios in seen):
         return inapplicable(SLOWER, "the answers are too few to tell")
@@ -116,7 +116,7 @@ def _slower(evidence: Evidence) -> Check:
     limit = f"{STRETCHES} stretches and {1 + MUCH_SLOWER:.2f} times"
     advice = "the numbers of all are a mixture: read those of each target, and find out why it is slower"
     alike = behind < STRETCHES or ratio <= 1 + MUCH_SLOWER
-    return Check(SLOWER, alike, value, limit, advice, evidence.relied_on)
+    return Check(SLOWER, alike, value, limit, advice, run.relied_on)
 
 
 def _slowness(targets: tuple[Snapshot, ...], k: int) -> Floats:
@@ -131,6 +131,6 @@ def _slowness(targets: tuple[Snapshot, ...], k: int) -> Floats:
     stretches = [
         (took[here][own[here]], took[here][~own[here]]) for here in np.array_split(order[sent[order] >= 0], STRETCHES)
     ]
-    if any(min(len(mine), len(theirs)) < FEWEST_IN_A_STRETCH for mine, theirs in stretches):
+    if any(min(len(mine), len(theirs)) < MIN_IN_A_STRETCH for mine, theirs in stretches):
         return np.empty(0)
     return np.array([np.median(mine) / max(np.median(theirs), 1) for mine, theirs in stretches])

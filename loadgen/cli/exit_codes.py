@@ -2,7 +2,10 @@
 
 import textwrap
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loadgen.report import RunResult
 
 DONE = 0
 INTERNAL = FOUND = UNPLACED = 1
@@ -41,24 +44,23 @@ def most_severe(codes: Iterable[int]) -> int:
     return min(codes, key=SEVERITY.index)
 
 
-def code(result: dict[str, Any], *, strict: bool, max_error_rate: float, interrupted: bool) -> int:
+def code(result: "RunResult", *, strict: bool, max_error_rate: float, interrupted: bool) -> int:
     """Return the exit code of a finished run: the most severe one that applies.
 
     Args:
-        result: The result, as JSON.
+        result: Of the run.
         strict: Whether SUSPECT is a failure.
         max_error_rate: The highest allowed share of failed requests, 0 to 1.
         interrupted: Whether a signal ended the run.
     """
-    own = result["loadgen"]
     if interrupted:
         return INTERRUPTED
-    if own["verdict"] == "INVALID":
+    if result.verdict == "INVALID":
         return INVALID
-    if not result["completed"] or own["no_answer_since_s"] is not None:
+    if not result.numbers.completed or result.no_answer_since_s is not None:
         return ERRORS
-    if max(own["error_rate"], own["client_error_rate"]) > max_error_rate:
+    if max(result.error_rate or 0.0, result.client_error_rate or 0.0) > max_error_rate:
         return ERRORS
-    if not all(row["met"] for row in own["slo"]):
+    if not all(row.met for row in result.slo):
         return SLO_MISSED
-    return SUSPECT if strict and own["verdict"] == "SUSPECT" else DONE
+    return SUSPECT if strict and result.verdict == "SUSPECT" else DONE

@@ -1,4 +1,4 @@
-"""`loadgen tune run`, `status` and `report`: a study carried out, what it has found, and the report of that."""
+"""The work of `loadgen tune run`, `status`, `export` and `report`."""
 
 import asyncio
 import signal
@@ -20,16 +20,16 @@ from loadgen.util.plugins import find
 from loadgen.util.terminal_text import printable
 
 SUFFIX, REPORT_SUFFIX = ".store", ".report"
-RUNNING = "it runs now, in process {}"
+RUNNING = "running now in process {}"
 
 
 def run(path: Path, folder: Path | None, *, lines: bool) -> int:
-    """Carry out a study; returns the exit code.
+    """Run a study; returns the exit code.
 
     Args:
-        path: Of its file.
-        folder: Of its store; None: beside us, by its name.
-        lines: Have lines, also on a terminal.
+        path: Its file.
+        folder: Folder of its store; None: NAME.store here.
+        lines: Whether to print lines on a terminal too.
     """
     log_setup.to_stderr("warning")
     file = study_file.read(path)
@@ -48,43 +48,43 @@ def run(path: Path, folder: Path | None, *, lines: bool) -> int:
 
 
 def status(path: Path, *, as_json: bool) -> int:
-    """Print what a study has found so far.
+    """Print the findings of a study so far; returns the exit code.
 
     Args:
-        path: Of its store, or of its file.
-        as_json: With every trial, as one JSON object.
+        path: Its store, or its file.
+        as_json: Whether to print one JSON object with every trial.
     """
     folder = store_of(path)
     with Store.open(folder) as store:
-        findings, facts = conductor.recall(store)
+        findings, facts = conductor.load_findings(store)
     if as_json:
         print(to_json(findings_text.as_json(findings, facts)))
         return exit_codes.DONE
     sys.stdout.write("".join(f"{printable(line)}\n" for line in findings_text.as_text(findings)))
     running = holder(folder)
-    print(findings_text.duration_of(findings) + (f"; {RUNNING.format(running)}" if running else ""))
+    print(findings_text.time_spent(findings) + (f"; {RUNNING.format(running)}" if running else ""))
     return exit_codes.DONE
 
 
 def report(path: Path, into: Path | None) -> int:
-    """Write the report of a study, and say where it lies.
+    """Write the report of a study and print its files; returns the exit code.
 
     Args:
-        path: Of its store, or of its file.
-        into: Folder of the report; None: beside us, by the study's name.
+        path: Its store, or its file.
+        into: Folder of the report; None: NAME.report here.
     """
     from loadgen.tuning import report as reports
 
     folder = store_of(path)
     with Store.open(folder) as store:
-        findings, facts = conductor.recall(store)
+        findings, facts = conductor.load_findings(store)
     written = reports.write(findings, facts, folder, into or Path(findings.study.name + REPORT_SUFFIX))
     print("".join(f"Wrote: {file}\n" for file in written), end="")
     return exit_codes.DONE
 
 
 def store_of(path: Path) -> Path:
-    """The store that a path means: itself, or that of the study whose file it is."""
+    """Return the store of a path: the path itself, or the store of the study in that file."""
     return Path(study_file.read(path).study.name + SUFFIX) if path.is_file() else path
 
 
@@ -93,13 +93,13 @@ async def _conduct(file: StudyFile, folder: Path, view: Lines | Screen) -> Findi
     task = asyncio.ensure_future(conductor.conduct(file, folder, usual_s, view))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup has it outlive the terminal
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it
             loop.add_signal_handler(number, task.cancel)
     return await task
 
 
 def code(findings: Findings) -> int:
-    """The exit code that findings deserve."""
+    """Return the exit code of findings."""
     if findings.nothing_feasible:
         return exit_codes.NOTHING_FEASIBLE
     return exit_codes.INTERNAL if findings.open and findings.open != BUDGET else exit_codes.DONE

@@ -227,7 +227,7 @@ cdef class Record:
         return 0
 
     def restore(self, stamps, tokens=None, stream=None, answer=""):
-        """Take the events of a record from a file.
+        """Add the events of a record from a file.
 
         Args:
             stamps: Stamps of the token-bearing events, ns.
@@ -235,21 +235,21 @@ cdef class Record:
             stream: As the property `stream`; None: unknown.
             answer: The text of the answer.
         """
-        cdef Py_ssize_t i
-        self._reserve(max(len(stamps), 1))
-        self.events = self.counted = len(stamps)
-        for i, at_ns in enumerate(stamps):
-            self.stamps_ns[i] = at_ns
-        if tokens is not None and any(k != 1 for k in tokens):
+        counts = [1] * len(stamps) if tokens is None else tokens
+        self._reserve(self.events + max(len(stamps), 1))
+        if self.tokens == NULL and any(k != 1 for k in counts):
             self._store_counts()
-            for i, k in enumerate(tokens):
-                self.tokens[i] = k
-            self.counted = sum(tokens)
-        self.n_runs = len(stream or ())
-        self.runs_capacity = max(self.n_runs, 1)
-        self.runs = <EventRun *>resized(NULL, self.runs_capacity * sizeof(EventRun))
-        for i, (flags, value) in enumerate(stream or ()):
-            self.runs[i] = EventRun(flags, value, 0) if flags & TOKENS else EventRun(flags, 1, value)
+        for at_ns, k in zip(stamps, counts, strict=True):
+            self.stamps_ns[self.events] = at_ns
+            if self.tokens != NULL:
+                self.tokens[self.events] = k
+            self.counted += k
+            self.events += 1
+        self.runs_capacity = self.n_runs + len(stream or ()) + 1
+        self.runs = <EventRun *>resized(self.runs, self.runs_capacity * sizeof(EventRun))
+        for flags, value in stream or ():
+            self.runs[self.n_runs] = EventRun(flags, value, 0) if flags & TOKENS else EventRun(flags, 1, value)
+            self.n_runs += 1
         escaped = json.dumps(answer).encode()
         append_bytes(&self.answer_json, PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)
 

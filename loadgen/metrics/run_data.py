@@ -77,18 +77,3 @@ class RunData:
     def relied_on(self) -> bool:
         """Whether the user lets the run decide something, so that remarks on its worth count as failures."""
         return self.settings.strict or self.settings.slo is not None
-
-    # The names under which checks and report know these.
-
-    @property
-    def heading(self) -> RunHeader:
-        """The same as `header`."""
-        return self.header
-
-    @property
-    def shards(self) -> tuple[WorkerReport, ...]:
-        """The same as `workers`."""
-        return self.workers
-
-
-Evidence = RunData  # the name under which checks and report know it

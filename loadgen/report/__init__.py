@@ -2,13 +2,23 @@
 
 from loadgen.report import series
 from loadgen.report.console import render
-from loadgen.report.files import check_writable, load, opener_of, overwritten, save, save_page, series_path, to_json
-from loadgen.report.result import build
+from loadgen.report.files import (
+    check_writable,
+    load,
+    opener_of,
+    overwritten,
+    save,
+    save_page,
+    series_path,
+    to_json,
+    typed,
+)
+from loadgen.report.result import RunResult
 from loadgen.report.series import is_series
 from loadgen.report.slo_misses import misses
 
 __all__ = [
-    "build",
+    "RunResult",
     "check_writable",
     "is_series",
     "load",
@@ -21,4 +31,5 @@ __all__ = [
     "series",
     "series_path",
     "to_json",
+    "typed",
 ]

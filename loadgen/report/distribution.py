@@ -1,32 +1,113 @@
-"""Summary: a distribution in a few numbers, as JSON has them."""
+"""Distribution: a latency in a few numbers, and the statistics that an SLO names."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Self
 
 from loadgen.core.histogram import Histogram
 from loadgen.util.number_format import percentile, to_ms
 
 
-def summary(histogram: Histogram, percentiles: Iterable[float]) -> dict[str, float | int | None]:
-    """Count, and in ms mean, std, min, max and the percentiles, by names such as p99; null where nothing was seen."""
-    found: dict[str, float | int | None] = {
-        "count": histogram.count,
-        "mean": to_ms(histogram.mean),
-        "std": to_ms(histogram.std),
-        "min": to_ms(histogram.min),
-        "max": to_ms(histogram.max),
-    }
-    return found | {percentile(p): to_ms(histogram.percentile(p)) for p in percentiles}
+class Distribution:
+    """A distribution in a few numbers, ms; None where nothing was measured.
+
+    Args:
+        count: How many values there are.
+        mean_ms: Their mean.
+        std_ms: Their standard deviation.
+        min_ms: The least, exactly.
+        max_ms: The most, exactly.
+        percentiles_ms: By names such as p99 and p99.9, ascending. p50, p90 and p99 are always among them.
+    """
+
+    __slots__ = ("count", "max_ms", "mean_ms", "min_ms", "percentiles_ms", "std_ms")
+
+    def __init__(
+        self,
+        count: int,
+        mean_ms: float | None,
+        std_ms: float | None,
+        min_ms: float | None,
+        max_ms: float | None,
+        percentiles_ms: Mapping[str, float | None],
+    ) -> None:
+        self.count, self.mean_ms, self.std_ms, self.min_ms, self.max_ms = count, mean_ms, std_ms, min_ms, max_ms
+        self.percentiles_ms = percentiles_ms
+
+    @classmethod
+    def of(cls, histogram: Histogram, percentiles: Iterable[float]) -> Self:
+        """Summarize a histogram of ns.
+
+        Args:
+            histogram: The values.
+            percentiles: Those that are wanted, ascending, 0 to 100.
+        """
+        return cls(
+            histogram.count,
+            to_ms(histogram.mean),
+            to_ms(histogram.std),
+            to_ms(histogram.min),
+            to_ms(histogram.max),
+            {percentile(p): to_ms(histogram.percentile(p)) for p in percentiles},
+        )
+
+    @property
+    def p50_ms(self) -> float | None:
+        """The median, ms."""
+        return self.percentiles_ms["p50"]
+
+    @property
+    def p90_ms(self) -> float | None:
+        """The 90th percentile, ms."""
+        return self.percentiles_ms["p90"]
+
+    @property
+    def p99_ms(self) -> float | None:
+        """The 99th percentile, ms."""
+        return self.percentiles_ms["p99"]
+
+    def statistic_ms(self, name: str) -> float | None:
+        """Look up a statistic by its column name: mean, std, min, max, or a percentile such as p99.
+
+        Raises:
+            KeyError: The run did not ask for this percentile.
+        """
+        scalars = {"mean": self.mean_ms, "std": self.std_ms, "min": self.min_ms, "max": self.max_ms}
+        return scalars[name] if name in scalars else self.percentiles_ms[name]
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """Convert to JSON."""
+        scalars = {"mean": self.mean_ms, "std": self.std_ms, "min": self.min_ms, "max": self.max_ms}
+        return {"count": self.count, **scalars, **self.percentiles_ms}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, float | int | None]) -> Self:
+        """Read the JSON that `to_dict` returns.
+
+        Raises:
+            KeyError, TypeError: The JSON is something else.
+        """
+        found = {name: value for name, value in data.items() if name.startswith("p")}
+        count = int(data["count"] or 0)
+        return cls(count, data["mean"], data["std"], data["min"], data["max"], found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Distribution) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment] # it holds a dict
+
+    def __repr__(self) -> str:
+        return f"Distribution({self.to_dict()})"
 
 
 def number(histogram: Histogram, name: str, failed: int = 0) -> float | None:
-    """A number of it as an SLO names it (mean, median, max, p99), in ms; None where nothing was seen.
+    """Compute a statistic as an SLO names it (mean, median, max, p99), in ms; None where nothing was measured.
 
     Args:
         histogram: Of the requests that have a value.
-        name: Which number.
-        failed: Requests beside them that are above every value. A percentile, and the maximum, is inf where it lies
-            among them; a mean is without them.
+        name: Which statistic.
+        failed: How many further requests failed. They are above every value: a percentile, and the maximum, is inf
+            where it lies among them; a mean leaves them out.
     """
     if name == "mean":
         return to_ms(histogram.mean)
@@ -37,7 +118,7 @@ def number(histogram: Histogram, name: str, failed: int = 0) -> float | None:
 
 
 def _percentile(histogram: Histogram, p: float, failed: int) -> float | None:
-    """As `Histogram.percentile` with so many values more that are infinite; inf where fewer than `p` % are finite."""
+    """Compute a percentile with `failed` infinite values more; inf where fewer than `p` % are finite."""
     count, of = histogram.count, histogram.count + failed
     if count < p / 100 * of * (1 - 1e-12) or not count:  # 0.99 * 300 is a little more than 297
         return math.inf

@@ -20,7 +20,9 @@ from loadgen.errors import BadInput
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report import pytorch_format
 from loadgen.report.hdr_log import write_hlog
-from loadgen.report.result import SCHEMA
+from loadgen.report.result import SCHEMA, RunResult
+from loadgen.report.result.numbers import RunNumbers
+from loadgen.report.result.series import Series
 from loadgen.report.series import is_series
 from loadgen.util import private_files
 from loadgen.util.atomic_file import write_atomic
@@ -59,17 +61,17 @@ class Saved:
             self.paths.append(str(path))
 
 
-def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> Saved:
+def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> Saved:
     """Write the files that the settings ask for; records and captures have been written while the run went on.
 
     Args:
         settings: As asked.
-        data: The result.
+        result: The result.
         snapshot: The numbers it was made from.
     """
-    saved, wall_s = Saved(), data["duration"]
+    saved, data, wall_s = Saved(), result.data, result.numbers.duration
     if settings.save_result or settings.append_result or settings.save_detailed:
-        path, name = result_path(settings, data), "append_result" if settings.append_result else "save_result"
+        path, name = result_path(settings, result.numbers), "append_result" if settings.append_result else "save_result"
         put = _append if settings.append_result else write_atomic
         opener = opener_of(settings)
         saved.add(name, path, lambda: put(path, to_json(data) + "\n", opener))
@@ -79,8 +81,8 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> Sav
     if hlog := settings.hlog:
         histograms = {name: h for name, h in snapshot.histograms.items() if h.count}
         saved.add("hlog", hlog, lambda: write_hlog(hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s))
-    client = data["loadgen"]["client"]
-    errors = {"records": client["records_error"], "capture": client["capture"] and client["capture"]["error"]}
+    client = result.client
+    errors = {"records": client.records_error, "capture": client.capture and client.capture.error}
     for name, error in errors.items():
         if written := getattr(settings, name):
             if error:
@@ -88,11 +90,11 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> Sav
             else:
                 saved.paths.append(written)
     if page := settings.html:  # the last: of all that is written, the others can make it again
-        saved.add("html", page, lambda: save_page(page, [data]))
+        saved.add("html", page, lambda: save_page(page, [result]))
     return saved
 
 
-def save_page(path: str, results: Sequence[dict[str, Any]]) -> None:
+def save_page(path: str, results: Sequence[RunResult | Series]) -> None:
     """Write the page of results, or of series; the same whether they come from a run or from a file.
 
     Raises:
@@ -100,7 +102,7 @@ def save_page(path: str, results: Sequence[dict[str, Any]]) -> None:
     """
     from loadgen.report import run_page as page
 
-    write_atomic(Path(path), page.html([orjson.loads(to_json(one)) for one in results]))
+    write_atomic(Path(path), page.html([typed(orjson.loads(to_json(one.to_dict()))) for one in results]))
 
 
 def opener_of(settings: RunSettings) -> Callable[[str, int], int] | None:
@@ -109,7 +111,7 @@ def opener_of(settings: RunSettings) -> Callable[[str, int], int] | None:
 
 
 def _append(path: Path, line: str, opener: Callable[[str, int], int] | None) -> None:
-    """Add a line, or leave the file as it was; one that somebody left unfinished is ended first."""
+    """Add a line, or leave the file as it was; an unfinished line is ended first."""
     with open(
         path, "ab+", buffering=0, opener=opener
     ) as file:  # a buffer would be written once more as the file is closed
@@ -154,6 +156,15 @@ def load(path: str) -> list[dict[str, Any]]:
     return [result for _, result in results]
 
 
+def typed(data: dict[str, Any]) -> RunResult | Series:
+    """Type what `load` returns.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is not whole.
+    """
+    return Series.from_dict(data) if is_series(data) else RunResult.from_dict(data)
+
+
 def _objects(path: str, text: bytes) -> list[tuple[str, Any]]:
     """Where one JSON object stands, however it is laid out, or one in each line, and it; None for what is no JSON."""
     whole = _json(text)
@@ -180,7 +191,7 @@ def _escaped(match: re.Match[str]) -> str:
     return c if c.isprintable() else "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16-le")).cast("H"))
 
 
-def result_path(settings: RunSettings, data: dict[str, Any]) -> Path:
+def result_path(settings: RunSettings, numbers: RunNumbers) -> Path:
     """Where the result goes: as asked, else named as `vllm bench serve` names it."""
     if settings.ramp_up_strategy is None:
         rate = f"{float(settings.request_rate)}qps"
@@ -188,13 +199,13 @@ def result_path(settings: RunSettings, data: dict[str, Any]) -> Path:
         start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps
         rate = f"ramp-up-{settings.ramp_up_strategy}-{start}qps-{end}qps"
     cap = f"-concurrency{settings.max_concurrency}" if settings.max_concurrency is not None else ""
-    model = NOT_IN_NAMES.sub("_", data["model_id"].split("/")[-1])  # the server may have named it
-    label = NOT_IN_NAMES.sub("_", settings.label or data["backend"])
-    name = settings.result_filename or f"{label}-{rate}{cap}-{model}-{data['date']}.json"
+    model = NOT_IN_NAMES.sub("_", numbers.model_id.split("/")[-1])  # the server may have named it
+    label = NOT_IN_NAMES.sub("_", settings.label or numbers.backend)
+    name = settings.result_filename or f"{label}-{rate}{cap}-{model}-{numbers.date}.json"
     return Path(settings.result_dir or ".") / name
 
 
-def series_path(settings: RunSettings, together: dict[str, Any]) -> Path | None:
+def series_path(settings: RunSettings, series: Series) -> Path | None:
     """Where several runs together go: as asked, else named beside their own files; None where no result is saved.
 
     With --append-result, the file that is named holds the runs.
@@ -204,10 +215,10 @@ def series_path(settings: RunSettings, together: dict[str, Any]) -> Path | None:
     folder = Path(settings.result_dir or ".")
     if settings.result_filename and not settings.append_result:
         return folder / settings.result_filename
-    first = together["points"][0]["result"]
-    model = NOT_IN_NAMES.sub("_", first["model_id"].split("/")[-1])
-    label = NOT_IN_NAMES.sub("_", settings.label or first["backend"])
-    return folder / f"{label}-{together['kind']}-{together['over']}-{model}-{first['date']}.json"
+    first = series.points[0].result.numbers
+    model = NOT_IN_NAMES.sub("_", first.model_id.split("/")[-1])
+    label = NOT_IN_NAMES.sub("_", settings.label or first.backend)
+    return folder / f"{label}-{series.kind}-{series.over}-{model}-{first.date}.json"
 
 
 def check_writable(settings: RunSettings) -> None:

@@ -35,7 +35,7 @@ def path_beside(result: Path) -> Path:
 def records(settings: RunSettings, result: dict[str, Any]) -> list[dict[str, Any]]:
     """One record per metric that was measured, as vLLM makes them of a result: with the arguments, the model, and all
     that the result says but LEFT_OUT. Lists that have a number for each request stay in, as they do there."""
-    told = [name for name in (*METRICS, *PERCENTILES) if result.get(name) is not None]
+    measured = [name for name in (*METRICS, *PERCENTILES) if result.get(name) is not None]
     extra = {
         name: value for name, value in result.items() if name not in (*METRICS, *PERCENTILES) and name not in LEFT_OUT
     }
@@ -54,5 +54,5 @@ def records(settings: RunSettings, result: dict[str, Any]) -> list[dict[str, Any
             "model": {"name": result["model_id"]},
             "metric": {"name": name, "benchmark_values": [result[name]], "extra_info": extra},
         }
-        for name in told
+        for name in measured
     ]

@@ -1,13 +1,14 @@
 """Run rows: results as rows of a table, one for each run, with columns that do not depend on what was asked."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from loadgen.config.output import METRICS
 from loadgen.metrics.snapshot import DISTRIBUTIONS
 from loadgen.report.csv_file import Value
-from loadgen.report.run_summary import brief
-from loadgen.report.series import is_series
+from loadgen.report.result import RunResult
+from loadgen.report.result.brief import RunBrief
+from loadgen.report.result.series import Series
 
 STATISTICS = ("p50", "p90", "p99", "max")
 # vLLM's keys, as they stand in a result.
@@ -18,57 +19,68 @@ PLAIN = (
     *("max_output_tokens_per_s", "max_concurrent_requests"),
     *(f"{statistic}_{metric}_ms" for metric in METRICS for statistic in ("mean", "median", "std", "p99")),
 )
-# Ours, and where in its part of a result each stands.
-OWN: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in ("verdict", "partial", "overloaded", "simulated", "closed_loop", "latency_from")},
-    **{name: (name,) for name in ("scheduled", "error_rate", "client_error_rate", "repeated_prompts")},
-    **{name: ("rates", name) for name in ("steady_output_tokens_per_s", "uncached_input_tokens_per_s")},
-    **{name: ("rates", name) for name in ("goodput_requests_per_s", "good_share")},
-    "output_counted_by": ("tokens", "output_counted_by"),
-    "client_busy_share": ("client", "busy_share"),
-    **{f"{name}_{which}_ms": ("latency_ms", name, which) for name in DISTRIBUTIONS for which in STATISTICS},
-}
+FINDINGS = (
+    *("verdict", "partial", "overloaded", "simulated", "closed_loop", "latency_from"),
+    *("scheduled", "error_rate", "client_error_rate", "repeated_prompts"),
+)
+RATES = (
+    *("steady_output_tokens_per_s", "uncached_input_tokens_per_s"),
+    *("goodput_requests_per_s", "good_share"),
+)
+LATENCIES = tuple(f"{name}_{statistic}_ms" for name in DISTRIBUTIONS for statistic in STATISTICS)
+OWN = (*FINDINGS, *RATES, "output_counted_by", "client_busy_share", *LATENCIES)
 COLUMNS = ("file", *PLAIN, *OWN, "reasons", "slo_met", "prompts_sha256")
 
 
-def rows(path: str, results: Iterable[Mapping[str, Any]]) -> list[dict[str, Value]]:
-    """A row for each run; a series has one for each of its runs, with what it tells of them.
+def rows(path: str, results: Iterable[RunResult | Series]) -> list[dict[str, Value]]:
+    """Make a row for each run; a series has one for each of its runs, with what it tells of them.
 
     Args:
         path: The file that holds them.
         results: All that it holds.
     """
-    return [_row(path, run) for result in results for run in _runs(result)]
+    return [{"file": path, **row} for result in results for row in _runs(result)]
 
 
 def columns(rows: Iterable[Mapping[str, Value]]) -> list[str]:
-    """Of rows: COLUMNS, then further percentiles that some run was asked for, and the keys of --metadata, as
-    `metadata.KEY`.
+    """List the columns of rows: COLUMNS, then further percentiles that some run was asked for, and the keys of
+    --metadata, as `metadata.KEY`.
     """
     return [*COLUMNS, *dict.fromkeys(name for row in rows for name in row if name not in COLUMNS)]
 
 
-def _runs(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [point["result"] for point in result["points"]] if is_series(result) else [result]
+def _runs(result: RunResult | Series) -> Iterator[dict[str, Value]]:
+    if isinstance(result, Series):
+        yield from (_brief(point.result) | _judged(point.result) for point in result.points)
+    else:
+        brief = RunBrief.of(result)
+        yield _brief(brief) | _whole(result) | _judged(brief)
 
 
-def _row(path: str, run: Mapping[str, Any]) -> dict[str, Value]:
-    own = run["loadgen"]
-    short = run if "reasons" in own else brief(run)  # a series has its runs in brief
-    row: dict[str, Value] = {"file": path}
-    # A series saved before does not say what was --metadata: a text that nothing else of a run is.
-    texts = [name for name, value in short.items() if isinstance(value, str)]
-    given = set(short["loadgen"].get("metadata", texts)) - set(PLAIN)
-    for name, value in short.items():
-        if name != "loadgen":
-            row[f"metadata.{name}" if name in given else name] = value
-    row |= {name: _at(own, where) for name, where in OWN.items()}
-    judged, met = short["loadgen"], [limit["met"] for limit in own["slo"]]
-    row |= {"reasons": "; ".join(judged["reasons"]), "prompts_sha256": judged["prompts_sha256"]}
-    return row | {"slo_met": all(met) if met and None not in met else None}
+def _brief(run: RunBrief) -> dict[str, Value]:
+    """Make the columns that a series has of its runs too; the others are empty."""
+    metadata = {*run.findings.metadata} - {*PLAIN}
+    flat = run.numbers.to_dict()
+    row: dict[str, Value] = {f"metadata.{name}" if name in metadata else name: value for name, value in flat.items()}
+    return row | {name: getattr(run.findings, name, None) for name in OWN}
 
 
-def _at(data: Any, where: tuple[str, ...]) -> Any:
-    for name in where:
-        data = data.get(name, {})
-    return None if data == {} else data
+def _whole(result: RunResult) -> dict[str, Value]:
+    """Make the columns that a whole result alone has."""
+    row: dict[str, Any] = {name: getattr(result, name) for name in FINDINGS}
+    row |= {name: getattr(result.rates, name) for name in RATES}
+    row |= {"output_counted_by": result.tokens.output_counted_by, "client_busy_share": result.client.busy_share}
+    for name in DISTRIBUTIONS:
+        distribution = result.latency_ms.named(name)
+        row |= {f"{name}_{statistic}_ms": distribution.statistic_ms(statistic) for statistic in STATISTICS}
+    return row
+
+
+def _judged(run: RunBrief) -> dict[str, Value]:
+    findings = run.findings
+    met = [limit.met for limit in findings.slo]
+    return {
+        "reasons": "; ".join(findings.reasons),
+        "prompts_sha256": findings.prompts_sha256,
+        "slo_met": all(met) if met and None not in met else None,
+    }

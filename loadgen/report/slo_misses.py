@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from loadgen.config import slo
 from loadgen.config.slo import Limit
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report.result import judged
+from loadgen.report.result.limit import judged
 from loadgen.stats.percentile_interval import interval, least_samples
 from loadgen.util.number_format import UNKNOWN, ms, percent, percentile, plural
 
@@ -22,10 +22,9 @@ def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
         BadInput: A limit is not understood.
     """
     for limit, row in zip(slo.required_limits(limits), judged(limits, snapshot, clock), strict=True):
-        if not row["met"]:
-            value = row["value"]
-            assert isinstance(value, float | None)
-            if row["beyond"]:
+        if not row.met:
+            value = row.value
+            if row.beyond:
                 yield f"{limit.text} is missed: {_failed(snapshot)}"
                 continue
             shown = _rate(value, snapshot) if limit.metric == "error" else _latency(limit, value, snapshot, clock)

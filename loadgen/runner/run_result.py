@@ -1,13 +1,11 @@
-"""Results: what a run found, made from what was measured, from the records that it has left, or read from a file."""
+"""Results: the result of a run, made from what was measured, from its records, or read from a file."""
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from loadgen import checks, report
-from loadgen.checks import Verdict
 from loadgen.config.settings import seed_of
 from loadgen.errors import BadInput
 from loadgen.metrics import streamed_tokens
@@ -16,29 +14,28 @@ from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
+from loadgen.report.result import RunResult
 from loadgen.runner import recovery
 from loadgen.workload.arrivals import Schedule
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a run found.
+class Result(RunResult, frozen=True, kw_only=True):
+    """The result of a run, and the snapshot that it was made from.
 
     Attributes:
-        data: The result as saved: `vllm bench serve`'s keys, and loadgen's own under "loadgen".
-        snapshot: The numbers it was made from.
+        snapshot: The histograms, counts and times of the run.
     """
 
-    data: dict[str, Any]
     snapshot: Snapshot
 
-    @property
-    def verdict(self) -> Verdict:
-        """Whether to believe it."""
-        return Verdict(self.data["loadgen"]["verdict"])
+    @classmethod
+    def with_snapshot(cls, result: RunResult, snapshot: Snapshot) -> Self:
+        """Add the snapshot to a result."""
+        fields = {name: getattr(result, name) for name in RunResult.__struct_fields__}
+        return cls(**fields, snapshot=snapshot)
 
     def assert_slo(self, limits: str) -> None:
-        """Do nothing where it meets all of these limits, whatever `slo` the run was asked to meet.
+        """Raise unless the run meets all of these limits, whatever `slo` the run was asked to meet.
 
         Args:
             limits: As `slo` has them: "ttft_p99<500ms,error_rate<1%".
@@ -47,30 +44,30 @@ class Result:
             AssertionError: It misses some: each of them, with its value and the 99 % interval of a percentile.
             BadInput: A limit is not understood.
         """
-        __tracebackhide__ = True  # where pytest shows who called
-        missed = list(report.misses(limits, self.snapshot, self.data["loadgen"]["latency_from"]))
+        __tracebackhide__ = True  # pytest shows the caller
+        missed = list(report.misses(limits, self.snapshot, self.latency_from))
         if missed:
             raise AssertionError("\n".join(missed))
 
     def __str__(self) -> str:
-        return report.render(self.data)
+        return report.render(self)
 
 
 def conclude(header: RunHeader, schedule: Schedule, measured: Measurement) -> Result:
     """Check what was measured, and make the result."""
     snapshot = streamed_tokens.paced(measured.snapshot)
     data = RunData(header=header, schedule=schedule, snapshot=snapshot, trailer=measured.trailer)
-    return Result(report.build(data, checks.examine(data)), snapshot)
+    return Result.with_snapshot(RunResult.of(data, checks.examine(data)), snapshot)
 
 
 def from_records(path: str | Path) -> Result:
-    """The result of a run from the records it has left, complete or not; what only the processes knew is n/a.
+    """Make the result of a run from its records, complete or not; what only the processes knew is n/a.
 
     Args:
         path: A file that --records or a run that ended early has written.
 
     Raises:
-        BadInput: It is no such file.
+        BadInput: It is not such a file.
     """
     file = RecordFile(path)
     settings = file.header.settings
@@ -79,7 +76,10 @@ def from_records(path: str | Path) -> Result:
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:
-    """The results in a file: a saved one, the several of --append-result, or that of a file of records.
+    """Read the results in a file: a saved one, the several of --append-result, or that of a file of records.
+
+    Returns:
+        The JSON as it was saved; `report.typed` types it.
 
     Raises:
         BadInput: It cannot be read, or holds none.
@@ -89,13 +89,13 @@ def read(path: str | Path) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def whole(where: str) -> Iterator[None]:
-    """Refuse, in the block, a result in which something is missing that it would have had as it was saved.
+    """Refuse, in the block, a result in which something is missing that it had when it was saved.
 
     Args:
         where: It was read.
 
     Raises:
-        BadInput: It is such a one.
+        BadInput: Something is missing.
     """
     try:
         yield

@@ -1,1 +1,1 @@
-"""Studies: files that ask which way of serving is best, and what would be started to find out."""
+"""Studies: which way of serving a model is best."""

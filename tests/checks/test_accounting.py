@@ -9,7 +9,7 @@ from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.snapshot import LATENCIES
 from loadgen.metrics.worker_report import WorkerReport
-from tests.helpers.run_facts import answered, at, due_at, evidence, failed, measured, shard, steady, unsent
+from tests.helpers.run_facts import answered, at, due_at, failed, measured, run_data, shard, steady, unsent
 
 RUN = [
     steady(0),
@@ -23,7 +23,7 @@ RUN = [
 
 def of(snapshot, **facts):
     """The checks by name."""
-    checks = accounting(evidence(snapshot, **facts))
+    checks = accounting(run_data(snapshot, **facts))
     return {check.name: check for check in checks}
 
 

@@ -15,10 +15,10 @@ from tests.helpers.run_facts import (
     answered,
     at,
     chunk,
-    evidence,
     failed,
     measured,
     planned,
+    run_data,
     steady,
 )
 
@@ -28,7 +28,7 @@ OPEN = RunSettings(request_rate=100.0)
 
 def of(records, settings=OPEN, **client):
     """The checks by name."""
-    checks = distortion(evidence(records, settings, client=client))
+    checks = distortion(run_data(records, settings, client=client))
     assert all(check.counts for check in checks)
     return {check.name: check for check in checks}
 

@@ -8,7 +8,7 @@ from loadgen.checks import impossible
 from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.snapshot import BIN_NS
-from tests.helpers.run_facts import MS, answered, at, evidence, failed, measured, steady, unsent
+from tests.helpers.run_facts import MS, answered, at, failed, measured, run_data, steady, unsent
 
 RUN = [
     *(steady(i, due=i * 7, ttft=20 + i, gap=10 + i % 3, n=1 + i % 5) for i in range(40)),
@@ -21,7 +21,7 @@ RUN = [
 
 def of(snapshot):
     """The checks by name."""
-    checks = impossible(evidence(snapshot))
+    checks = impossible(run_data(snapshot))
     assert all(check.counts for check in checks)
     return {check.name: check for check in checks}
 

@@ -6,24 +6,24 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.checks.overload import FEWEST, Backlog, backlog, why_unknown
+from loadgen.checks.overload import MIN_BEGUN, Backlog, backlog, why_unknown
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.recorder import Recorder
 from loadgen.workload.arrivals import Flat, LinearRamp, Schedule
-from tests.helpers.run_facts import MS, START, evidence, measured, steady, unsent
+from tests.helpers.run_facts import MS, START, measured, run_data, steady, unsent
 
 RATE = RunSettings(request_rate=20.0)
 
 
 def served(schedule, service_ms, servers):
-    """The evidence of a schedule whose requests wait for one of so many servers, in virtual time."""
+    """The data of a run on a schedule whose requests wait for one of so many servers, in virtual time."""
     free = [0.0] * servers
     recorder = Recorder(START, schedule.count)
     for index, due in enumerate((schedule.due_ns / MS).tolist()):
         ends = max(due, heapq.heappop(free)) + service_ms[index]
         heapq.heappush(free, ends)
         recorder.add(steady(index, due=due, ttft=ends - due, n=1))
-    return evidence(recorder.snapshot(), RATE, schedule)
+    return run_data(recorder.snapshot(), RATE, schedule)
 
 
 def lognormal(count, mean_ms, seed):
@@ -82,7 +82,7 @@ def test_a_rise_counts_when_it_is_certain_straight_and_large(start, end, noise, 
 def test_bursty_arrivals_make_more_noise():
     settings = RATE.replace(burstiness=0.25)
     made = served(Schedule.constant(20, 600), np.full(600, 1000.0), servers=600)
-    burstier = evidence(made.snapshot, settings, made.schedule)
+    burstier = run_data(made.snapshot, settings, made.schedule)
     assert backlog(burstier).noise == pytest.approx(2 * backlog(made).noise)
 
 
@@ -107,7 +107,7 @@ def test_a_run_not_much_longer_than_its_latencies_says_nothing():
 
 
 def test_few_requests_say_nothing():
-    for count, expected in ((FEWEST - 1, False), (FEWEST, True)):
+    for count, expected in ((MIN_BEGUN - 1, False), (MIN_BEGUN, True)):
         made = served(Schedule.constant(20, count), np.full(count, 100.0), servers=count)
         assert (backlog(made) is not None) is expected
 
@@ -115,7 +115,7 @@ def test_few_requests_say_nothing():
 def test_requests_that_were_never_sent_are_left_out():
     schedule = Schedule.constant(20, 400)
     records = [steady(i, due=i * 50, n=1) if i % 2 else unsent(i, due=i * 50) for i in range(400)]
-    found = backlog(evidence(measured(records), RATE, schedule))
+    found = backlog(run_data(measured(records), RATE, schedule))
     assert not found.rising
 
 
@@ -135,5 +135,5 @@ def test_requests_that_were_never_sent_are_left_out():
     ],
 )
 def test_a_burst_a_ramp_and_a_run_cut_short_are_no_overload(settings, schedule, partial, why):
-    said = why_unknown(evidence(measured([steady(0)], partial=partial), settings, schedule))
+    said = why_unknown(run_data(measured([steady(0)], partial=partial), settings, schedule))
     assert said is None if why is None else why in said

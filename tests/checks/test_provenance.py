@@ -6,7 +6,7 @@ import pytest
 
 from loadgen.checks import examine, provenance
 from loadgen.config.settings import RunSettings
-from tests.helpers.run_facts import evidence, steady
+from tests.helpers.run_facts import run_data, steady
 
 
 def of(made):
@@ -20,7 +20,7 @@ STRICT = RunSettings(strict=True)
 
 def without(part, name=None, **options):
     """The check of a run of which a part of the provenance is not known."""
-    made = evidence([steady()], **options)
+    made = run_data([steady()], **options)
     known = dict(made.header.provenance)
     if name is None:
         del known[part]
@@ -30,7 +30,7 @@ def without(part, name=None, **options):
 
 
 def test_a_run_that_says_everything_is_green():
-    check = of(evidence([steady()]))
+    check = of(run_data([steady()]))
     assert (check.ok, check.value) == (True, "complete")
 
 
@@ -54,12 +54,12 @@ def test_what_is_missing_is_named(part, name, said):
 
 def test_the_user_may_say_the_engines_version():
     said, other = (STRICT.replace(metadata=(pair,)) for pair in ("engine_version=b1234", "arm=a"))
-    assert of(evidence([steady()], said, engine={"name": "other"})).ok
-    assert of(evidence([steady()], other, engine={"name": "other"})).ok is False
+    assert of(run_data([steady()], said, engine={"name": "other"})).ok
+    assert of(run_data([steady()], other, engine={"name": "other"})).ok is False
 
 
 def test_where_nothing_rests_on_the_run_an_engine_that_tells_no_version_is_not_remarked_on():
-    assert of(evidence([steady()], engine={"name": "other"})).ok
+    assert of(run_data([steady()], engine={"name": "other"})).ok
 
 
 def test_the_simulator_is_of_loadgens_own_version():
@@ -71,11 +71,11 @@ def test_the_simulator_is_of_loadgens_own_version():
     [(RunSettings(), False), (RunSettings(strict=True), True), (RunSettings(slo="ttft_p50<1s"), True)],
 )
 def test_it_is_a_note_unless_something_rests_on_it(settings, counts):
-    assert of(evidence([steady()], settings)).counts is counts
+    assert of(run_data([steady()], settings)).counts is counts
 
 
 def test_all_groups_are_examined_in_their_order_each_check_under_a_name_of_its_own():
-    checks = examine(evidence([steady()]))
+    checks = examine(run_data([steady()]))
     assert sorted({check.group for check in checks}) == list("ABCDEFG")
     assert [check.group for check in checks] == sorted(check.group for check in checks)
     assert len({check.name for check in checks}) == len(checks)

@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.recorder import Recorder
 from loadgen.workload.arrivals import Flat, Schedule
-from tests.helpers.run_facts import MS, START, answered, due_at, evidence, failed, measured, steady, unsent
+from tests.helpers.run_facts import MS, START, answered, due_at, failed, measured, run_data, steady, unsent
 
 TTFT_MS = 40.0
 
@@ -29,7 +29,7 @@ OPEN, CLOSED = RunSettings(request_rate=100.0), RunSettings(max_concurrency=4)
 
 def of(snapshot, schedule, settings=OPEN, *, disturbance=""):
     """The checks by name."""
-    checks = sending(evidence(snapshot, settings, schedule, client={"disturbance": disturbance}))
+    checks = sending(run_data(snapshot, settings, schedule, client={"disturbance": disturbance}))
     return {check.name: check for check in checks}
 
 

@@ -11,7 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.telemetry import Telemetry
-from tests.helpers.run_facts import MS, answered, evidence, failed, measured, unsent
+from tests.helpers.run_facts import MS, answered, failed, measured, run_data, unsent
 from tests.helpers.server_scrapes import scrape, scraped, telemetry
 
 NAMES = (TTFT, ALONE, RESTARTS, SOONER, TOKENS)
@@ -39,7 +39,7 @@ def said(*, requests: int = 10, mean_ms: float = 19.0, tokens: int = 50, took_ms
 
 def of(telemetry, records=RUN, **facts):
     """The checks by name."""
-    return {check.name: check for check in examine(evidence(records, telemetry=telemetry, **facts))}
+    return {check.name: check for check in examine(run_data(records, telemetry=telemetry, **facts))}
 
 
 def states(checks):
@@ -61,7 +61,7 @@ def test_each_stands_in_its_group_and_only_being_alone_is_a_note():
 def test_where_the_server_says_nothing_none_of_it_applies():
     checks = of(Telemetry())
     assert states(checks) == dict.fromkeys(NAMES)
-    assert {checks[name].limit for name in NAMES} == {"the server says nothing of itself"}
+    assert {checks[name].limit for name in NAMES} == {"there are no server metrics"}
 
 
 def test_a_first_token_is_here_later_than_the_server_had_it_by_what_lies_between():
@@ -141,7 +141,7 @@ def test_requests_that_failed_may_have_been_served_or_not_and_their_tokens_nobod
     for requests in (10, 11):
         checks = of(said(requests=requests), records)
         assert checks[ALONE].ok is True
-        assert checks[TOKENS].limit == "1 request did not end well, and nobody knows what was done for them"
+        assert checks[TOKENS].limit == "1 request did not end well, and what the server did for them is unknown"
     assert of(said(requests=12), records)[ALONE].ok is False
 
 

@@ -6,14 +6,14 @@ from loadgen.checks import STEADY, sufficiency, verdict
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.workload.arrivals import Schedule
-from tests.helpers.run_facts import evidence, failed, measured, result, steady, unsent
+from tests.helpers.run_facts import failed, measured, result, run_data, steady, unsent
 
 OPEN = RunSettings(request_rate=20.0)
 
 
 def of(records, settings=OPEN, schedule=None):
     """The checks by name."""
-    checks = sufficiency(evidence(records, settings, schedule))
+    checks = sufficiency(run_data(records, settings, schedule))
     return {check.name: check for check in checks}
 
 

@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics import per_target
 from loadgen.workload.arrivals import FOLLOWS, Schedule
-from tests.helpers.run_facts import START, due_at, evidence, failed, steady
+from tests.helpers.run_facts import START, due_at, failed, run_data, steady
 
 URLS = ("http://a:1", "http://b:1")
 IN_TURN = RunSettings(base_url=URLS, balance="round-robin")
@@ -27,7 +27,7 @@ def judged(records, name, settings=IN_TURN, follows=()):
         due.append((record.due - START) / 1e6)
     schedule = due_at(*due)
     told = np.array([FOLLOWS if index in follows else at for index, at in enumerate(schedule.due_ns)], dtype=np.int64)
-    seen = evidence(recorder.snapshot(), settings, Schedule(told, schedule.duration_ns))
+    seen = run_data(recorder.snapshot(), settings, Schedule(told, schedule.duration_ns))
     found = [check for check in [*accounting(seen), *sufficiency(seen)] if check.name == name]
     return found[0] if found else None
 

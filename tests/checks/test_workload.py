@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.streamed_tokens import sampled
 from loadgen.workload.prompt import UNPLANNED
-from tests.helpers.run_facts import answered, evidence, failed, measured, result
+from tests.helpers.run_facts import answered, failed, measured, result, run_data
 
 
 def reply(index=0, *, prompt=10, tokens=3, events=3, cached=None):
@@ -24,7 +24,7 @@ def reply(index=0, *, prompt=10, tokens=3, events=3, cached=None):
 
 def of(records, settings=None, **options):
     """The checks by name."""
-    checks = workload(evidence(records, settings, **options))
+    checks = workload(run_data(records, settings, **options))
     return {check.name: check for check in checks}
 
 

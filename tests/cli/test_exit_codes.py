@@ -12,8 +12,9 @@ from loadgen.cli import exit_codes, main
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, GivenUp, LoadgenError, Unreachable
-from loadgen.report import render, save
+from tests.helpers import saved_json
 from tests.helpers.run_facts import measured, result, steady
+from tests.helpers.saved_json import render, save
 
 DEFAULT = RunSettings().max_error_rate
 
@@ -21,11 +22,14 @@ DEFAULT = RunSettings().max_error_rate
 def ended(verdict="VALID", *, completed=10, error_rate=0.0, client=0.0, no_answer_since_s=None, slo_met=()):
     slo = [{"limit": "x", "value": 1.0, "met": met} for met in slo_met]
     rates = {"error_rate": error_rate, "client_error_rate": client, "no_answer_since_s": no_answer_since_s}
-    return {"completed": completed, "loadgen": {"verdict": verdict, "slo": slo, **rates}}
+    run = result([steady()])
+    return run | {"completed": completed, "loadgen": run["loadgen"] | {"verdict": verdict, "slo": slo, **rates}}
 
 
 def code(made, *, strict=False, max_error_rate=DEFAULT, interrupted=False):
-    return exit_codes.code(made, strict=strict, max_error_rate=max_error_rate, interrupted=interrupted)
+    return exit_codes.code(
+        saved_json.result(made), strict=strict, max_error_rate=max_error_rate, interrupted=interrupted
+    )
 
 
 # -- the table

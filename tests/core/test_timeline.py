@@ -12,7 +12,7 @@ from loadgen.core.histogram import DAY_NS, Histogram, coarse_lowest, coarse_row
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import MAX_ERROR
 from loadgen.core.timeline import ROWS
-from loadgen.report.timeline import over_time
+from loadgen.report.result.timeline import Timeline
 from tests.helpers.run_facts import MS, S, answered, failed, measured, steady, unsent
 
 # -- rows
@@ -131,9 +131,9 @@ def test_timeline_pickles_without_loss():
 
 def test_column_percentiles_are_within_max_error():
     ttfts = np.random.default_rng(5).lognormal(2.5, 0.6, 200)
-    found = over_time(measured([steady(index, ttft=ttft, gap=3) for index, ttft in enumerate(ttfts.tolist())]))
+    found = Timeline.of(measured([steady(index, ttft=ttft, gap=3) for index, ttft in enumerate(ttfts.tolist())]))
     for p in (50, 99):
-        assert found["ttft_ms"][f"p{p}"][0] == pytest.approx(np.percentile(ttfts, p), rel=MAX_ERROR)
+        assert found.ttft_ms.percentile(f"p{p}")[0] == pytest.approx(np.percentile(ttfts, p), rel=MAX_ERROR)
 
 
 # -- in the result
@@ -141,33 +141,33 @@ def test_column_percentiles_are_within_max_error():
 
 def test_result_holds_every_request_and_gap_over_time():
     records = [answered(0), answered(1, due=240, tokens=[260, 270]), failed(2, due=20), unsent(3, due=700)]
-    found = over_time(measured(records))
-    assert found["width_s"] == 0.25
-    assert found["sent"] == [3, 0, 0]
-    assert found["ended"] == [2, 1, 1]
-    assert found["failed"] == [1, 0, 1]
-    assert found["in_flight"] == [1, 1, 0]
-    assert found["output_tokens"] == [3, 2, 0]
+    found = Timeline.of(measured(records))
+    assert found.width_s == 0.25
+    assert found.sent == [3, 0, 0]
+    assert found.ended == [2, 1, 1]
+    assert found.failed == [1, 0, 1]
+    assert found.in_flight == [1, 1, 0]
+    assert found.output_tokens == [3, 2, 0]
 
 
 def test_result_percentiles_and_heat_map_agree():
-    found = over_time(measured([answered(tokens=[20, 30, 40]), answered(1, due=500, tokens=[520, 620])]))
-    icl = found["icl_ms"]
-    assert icl["p50"] == [pytest.approx(10, rel=MAX_ERROR), None, pytest.approx(100, rel=MAX_ERROR)]
-    assert [sum(column) for column in icl["counts"]] == [2, 0, 1]
-    assert len(icl["edges"]) == len(icl["counts"][0]) + 1
-    assert icl["edges"][0] <= 10 < icl["edges"][1]
-    assert icl["edges"][-2] <= 100 < icl["edges"][-1]
+    found = Timeline.of(measured([answered(tokens=[20, 30, 40]), answered(1, due=500, tokens=[520, 620])]))
+    icl = found.icl_ms
+    assert icl.p50 == [pytest.approx(10, rel=MAX_ERROR), None, pytest.approx(100, rel=MAX_ERROR)]
+    assert [sum(column) for column in icl.counts] == [2, 0, 1]
+    assert len(icl.edges) == len(icl.counts[0]) + 1
+    assert icl.edges[0] <= 10 < icl.edges[1]
+    assert icl.edges[-2] <= 100 < icl.edges[-1]
 
 
 def test_result_reaches_to_a_last_request_that_hangs():
     hung = failed(1, Outcome.TIMEOUT, due=100, sent=100)
     hung.closed += 100 * S
-    found = over_time(measured([steady(0), hung]))
-    assert found["width_s"] == 0.5
-    assert found["in_flight"][:2] == [1, 1]
-    assert (sum(found["failed"]), found["failed"][-1]) == (1, 1)
+    found = Timeline.of(measured([steady(0), hung]))
+    assert found.width_s == 0.5
+    assert found.in_flight[:2] == [1, 1]
+    assert (sum(found.failed), found.failed[-1]) == (1, 1)
 
 
 def test_result_has_no_timeline_without_ended_requests():
-    assert over_time(measured([])) is None
+    assert Timeline.of(measured([])) is None

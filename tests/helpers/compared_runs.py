@@ -86,3 +86,20 @@ def _schedule(settings: RunSettings) -> Schedule:
 def _requests(schedule: Schedule, ttfts: Any) -> Iterator[Record]:
     for index, (due_ns, ttft) in enumerate(zip(schedule.due_ns, ttfts, strict=True)):
         yield run_facts.steady(index, due=int(due_ns) / MS, ttft=float(ttft), gap=float(ttft) / 2, n=4)
+
+
+def server(preemptions: float) -> dict[str, Any]:
+    """The server's part of a result, with little in it."""
+    return {
+        "sources": [],
+        "gpus": [],
+        "gpu_levels": [],
+        "covers_run": True,
+        "restarts": 0,
+        "levels": {level: {"mean": None, "max": None} for level in ("running", "waiting", "kv_usage")},
+        "counts": {"requests": None, "prompt_tokens": None, "generation_tokens": None, "preemptions": preemptions},
+        "prefix_hit_rate": 0.5,
+        "spec_acceptance": None,
+        "ttft_ms": None,
+        "output_tokens": {"server": None, "ours": 0},
+    }

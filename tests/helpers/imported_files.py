@@ -5,12 +5,12 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from loadgen.tuning.execute import published, trial_score
-from loadgen.tuning.execute.findings import ArmFound, Findings
+from loadgen.tuning.execute import publications, score
+from loadgen.tuning.execute.findings import ArmResult, Findings
 from loadgen.tuning.execute.trial import Trial
 from loadgen.tuning.importer.arms import Arms
 from loadgen.tuning.importer.entries import Source
-from loadgen.tuning.importer.importer import Importer, Told, store
+from loadgen.tuning.importer.importer import Importer, ImportSummary, store
 from loadgen.tuning.plan.planner import plan
 from loadgen.tuning.spec import study_file
 from loadgen.tuning.spec.study_file import StudyFile
@@ -31,7 +31,7 @@ class Taken:
         folder: Where it is.
     """
 
-    told: list[Told]
+    told: list[ImportSummary]
     trials: list[Trial]
     findings: Findings
     folder: Path
@@ -49,7 +49,7 @@ def take(study: StudyFile, folder: Path, *names: str, as_: str | None = None) ->
         importer = Importer(kept, arms, study.study, arms.named(as_) if as_ else None)
         told = [importer.add(Source.read(name)) for name in names]
         trials = list(kept.trials().values())
-    return Taken(told, trials, published.found(study.study, trials), folder)
+    return Taken(told, trials, publications.published_findings(study.study, trials), folder)
 
 
 @cache
@@ -60,7 +60,7 @@ def page(name: str) -> Taken:
         return take(study, Path(folder), str(PAGES / f"{name}.md"))
 
 
-def arm(findings: Findings, step: str, name: str) -> ArmFound:
+def arm(findings: Findings, step: str, name: str) -> ArmResult:
     """An arm of a step."""
     return next(each for each in findings.steps if each.step.name == step).arm(name)
 
@@ -69,7 +69,7 @@ def achieved(findings: Findings, step: str, name: str, workload: str) -> float:
     """What an arm achieved at the objective on a workload, of which it has one run."""
     found = arm(findings, step, name)
     (ran,) = (trial.runs[workload] for trial in found.trials if workload in trial.runs)
-    value = trial_score.value(ran.summary, found.planned.arm, findings.study)
+    value = score.objective_value(ran.summary, found.planned.spec, findings.study)
     assert value is not None
     return value
 

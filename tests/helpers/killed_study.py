@@ -19,8 +19,8 @@ from typing import Any
 from loadgen.report import to_json
 from loadgen.tuning.execute import conductor
 from loadgen.tuning.execute.store import Store
-from loadgen.tuning.execute.trial import Trial, Wanted
-from loadgen.tuning.plan.plan import Planned
+from loadgen.tuning.execute.trial import Trial, TrialRequest
+from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.report import findings_text as told
 from loadgen.tuning.spec.study_file import StudyFile, read
 from loadgen.util.atomic_file import write_atomic
@@ -43,10 +43,12 @@ class Fake:
     def __init__(self, study: Any, planner: Any, root: Path) -> None:
         self._root = root
 
-    async def carry_out(self, wanted: Wanted, arm: Planned, folder: Path, on_progress: Any, *, asks: bool) -> Trial:
-        spread = int(hashlib.sha256(repr(wanted).encode()).hexdigest()[:4], 16) / 65536
-        total = (1200.0 if "fp8" in wanted.arm else 1000.0) * (1 + 0.004 * spread)
-        made = trial(wanted, total, arm.workloads, config=arm.identity)
+    async def run_trial(
+        self, request: TrialRequest, arm: PlannedArm, folder: Path, on_progress: Any, *, asks: bool
+    ) -> Trial:
+        spread = int(hashlib.sha256(repr(request).encode()).hexdigest()[:4], 16) / 65536
+        total = (1200.0 if "fp8" in request.arm else 1000.0) * (1 + 0.004 * spread)
+        made = trial(request, total, arm.workloads, config=arm.identity)
         for name, ran in made.runs.items():
             write_atomic(folder / f"{name}.json", to_json(ran.summary))
         return made
@@ -96,7 +98,7 @@ def child(file: StudyFile, folder: Path, last: int) -> bool:
         Counted.point = staticmethod(point)
         sqlite3.connect = lambda *given, **named: connect(*given, factory=Counted, **named)  # type: ignore[assignment]
         sys.addaudithook(lambda event, given: point() if event in ("os.mkdir", "os.rename") else None)
-        conductor.Bench = Fake  # type: ignore[misc, assignment]
+        conductor.TrialRunner = Fake  # type: ignore[misc, assignment]
         conductor.now = lambda: "2026-01-02T03:04:05Z"
         asyncio.run(conductor.conduct(file, folder, lambda engine, model: None, Silent()))
         os._exit(0)
@@ -106,7 +108,7 @@ def child(file: StudyFile, folder: Path, last: int) -> bool:
 def findings(folder: Path) -> str:
     """All that a store tells, but the numbers of its starts: those that were lost have some too."""
     with Store.open(folder) as store:
-        found, facts = conductor.recall(store)
+        found, facts = conductor.load_findings(store)
     text = json.dumps([told.as_json(found, facts), list(told.as_text(found))], default=str)
     return re.sub(r"starts/\d{5}", "starts/N", text)
 

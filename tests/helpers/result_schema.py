@@ -1,14 +1,13 @@
-"""Validating: what the packaged schema says of a result."""
+"""Validates results against the generated JSON Schema."""
 
 import json
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from tests.helpers.source import ROOT
+from loadgen.report.result.schema import text
 
-FILE = ROOT / "loadgen/report/result.schema.json"
-SCHEMA: dict[str, Any] = json.loads(FILE.read_text())
+SCHEMA: dict[str, Any] = json.loads(text())
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 

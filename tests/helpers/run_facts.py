@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from loadgen import report
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.http1 import Response
@@ -24,6 +23,7 @@ from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.worker_report import WorkerReport
+from loadgen.report.result import RunResult
 from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
 from loadgen.testing.replies import STREAM as CHUNKED
 from loadgen.workload.arrivals import Schedule
@@ -191,7 +191,7 @@ def shard(schedule: Schedule, number: int = 0, **client: Any) -> WorkerReport:
     return WorkerReport(number=number, client=dataclasses.replace(CLIENT, **client), schedule_sha256=schedule.sha256)
 
 
-def evidence(
+def run_data(
     records: Iterable[Record] | Snapshot,
     settings: RunSettings | None = None,
     schedule: Schedule | None = None,
@@ -229,5 +229,5 @@ def result(
     checks: Iterable[Check] = (),
     **options: Any,
 ) -> dict[str, Any]:
-    """The result of a run that had these records; see `evidence` for the options."""
-    return report.build(evidence(records, settings, **options), list(checks))
+    """The JSON of the result of a run that had these records; see `run_data` for the options."""
+    return RunResult.of(run_data(records, settings, **options), list(checks)).to_dict()

@@ -12,8 +12,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report import series, to_json
-from tests.helpers import run_facts
+from loadgen.report import to_json
+from tests.helpers import run_facts, saved_json
 from tests.helpers.server_scrapes import telemetry
 
 CHECKS = (
@@ -101,14 +101,14 @@ def big(requests: int = 100_000) -> dict[str, Any]:
 
 def sweep(*levels: tuple[float, float, bool | None], **changes: Any) -> dict[str, Any]:
     """A series of runs, each of a level, a TTFT in ms, and whether the SLO is met, as it is saved."""
-    data = series.begun("sweep", "rate", "ttft_p99<500ms", "due")
+    data = saved_json.begun("sweep", "rate", "ttft_p99<500ms", "due")
     for number, (level, ttft, met) in enumerate(levels, 1):
         snapshot = run_facts.measured([run_facts.steady(n, due=n * 1000 / level, ttft=ttft) for n in range(20)])
         result = run_facts.result(snapshot, RunSettings(request_rate=level), checks=CHECKS)
         result["loadgen"]["provenance"]["prompts"] = {"sha256": str(number)}
         files = [f"pages/r-{number:02}.json", f"pages/r-{number:02}.html"]
-        data["points"].append(series.point(level, result, snapshot, limits=data["slo"], saved=files) | {"met": met})
-    series.conclude(data)
+        data["points"].append(saved_json.point(level, result, snapshot, limits=data["slo"], saved=files) | {"met": met})
+    saved_json.conclude(data)
     return saved(data | changes)
 
 

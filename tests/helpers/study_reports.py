@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.core.histogram import Histogram
 from loadgen.tuning.execute.findings import Findings
-from loadgen.tuning.execute.trial import Ran, Wanted
+from loadgen.tuning.execute.trial import TrialRequest, WorkloadRun
 from loadgen.tuning.report import write
 from tests.helpers.study_files import study
 from tests.helpers.study_walks import Came, walked
@@ -20,17 +20,17 @@ STAGES: list[dict[str, Any]] = [
 GAINS = {"fp8": 1.25, "quantization/fp8": 1.25, "max_seqs=64": 1.25 * 0.9, "max_seqs=128": 1.25 * 1.001}
 
 
-def truth(gains: Mapping[str, float] = GAINS, base: float = 10000.0) -> Callable[[Wanted], Came]:
+def truth(gains: Mapping[str, float] = GAINS, base: float = 10000.0) -> Callable[[TrialRequest], Came]:
     """Starts that achieve so much more than the baseline, a little more in some blocks and less in others."""
 
-    def came(wanted: Wanted) -> Came:
-        place = (wanted.block + sum(map(ord, wanted.arm))) % len(WOBBLE)
-        return base * gains.get(wanted.arm, 1.0) * (1 + WOBBLE[place])
+    def came(request: TrialRequest) -> Came:
+        place = (request.block + sum(map(ord, request.arm))) % len(WOBBLE)
+        return base * gains.get(request.arm, 1.0) * (1 + WOBBLE[place])
 
     return came
 
 
-def found(came: Callable[[Wanted], Came] | None = None, starts: int = 10_000, **parts: Any) -> Findings:
+def found(came: Callable[[TrialRequest], Came] | None = None, starts: int = 10_000, **parts: Any) -> Findings:
     """What the small study finds."""
     stages = parts.pop("stages", STAGES)
     return walked(study(*stages, **parts), came or truth(), starts)
@@ -39,7 +39,7 @@ def found(came: Callable[[Wanted], Came] | None = None, starts: int = 10_000, **
 def written(findings: Findings, into: Path, facts: Mapping[str, Any] | None = None) -> dict[str, str]:
     """The texts of a report by the names of their files."""
     paths = write(findings, facts or {"source": "run", "loadgen": "0.1.0"}, into, into / "report")
-    return {path.name: path.read_text() for path in paths if path.suffix != ".png"}
+    return {path.name: path.read_text() for path in paths if path.suffix != ".svg"}
 
 
 def keep(findings: Findings, folder: Path) -> None:
@@ -51,7 +51,7 @@ def keep(findings: Findings, folder: Path) -> None:
             path.write_text(json.dumps(_whole(ran)))
 
 
-def _whole(ran: Ran) -> dict[str, Any]:
+def _whole(ran: WorkloadRun) -> dict[str, Any]:
     histograms = {}
     for name, scale in (("ttft_due", 250e6), ("tpot", 30e6), ("e2el_due", 5e9)):
         histogram = Histogram()

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from loadgen.tuning.execute.findings import Findings
-from loadgen.tuning.execute.trial import Failure, Ran, Trial, Wanted
+from loadgen.tuning.execute.trial import Failure, Trial, TrialRequest, WorkloadRun
 from loadgen.tuning.execute.walk import Walk
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.study import Study
 
 Came = float | Failure | Mapping[str, Any]  # total tokens/s, why it failed, or parts of a trial's summary
-Truth = Callable[[Wanted], Came]
+Truth = Callable[[TrialRequest], Came]
 
 
 def summary(total: float = 1000.0, **parts: Any) -> dict[str, Any]:
@@ -36,15 +36,18 @@ def summary(total: float = 1000.0, **parts: Any) -> dict[str, Any]:
     }
 
 
-def trial(wanted: Wanted, came: Came, workloads: tuple[str, ...] = ("short",), **parts: Any) -> Trial:
+def trial(request: TrialRequest, came: Came, workloads: tuple[str, ...] = ("short",), **parts: Any) -> Trial:
     """A start that took a minute, of which this came."""
-    runs: dict[str, Ran] = {}
+    runs: dict[str, WorkloadRun] = {}
     if not isinstance(came, Failure):
         found = summary(came) if isinstance(came, int | float) else summary(**came)
-        runs = {name: Ran(found, f"starts/{wanted.step}-{wanted.block}-{wanted.arm}/{name}.json") for name in workloads}
+        runs = {
+            name: WorkloadRun(found, f"starts/{request.step}-{request.block}-{request.arm}/{name}.json")
+            for name in workloads
+        }
     failure = came if isinstance(came, Failure) else None
     basis: dict[str, Any] = {"config": "", "build": "1.0", "began": "2026-01-02T03:04:05Z", "seconds": 60.0}
-    return Trial(wanted, failure=failure, runs=runs, **basis | parts)
+    return Trial(request, failure=failure, runs=runs, **basis | parts)
 
 
 def walked(study: Study, truth: Truth, starts: int = 10_000) -> Findings:
@@ -56,7 +59,7 @@ def walked(study: Study, truth: Truth, starts: int = 10_000) -> Findings:
         starts: The most there may be, as if it were interrupted then.
     """
     walk = Walk(study, Planner(study))
-    while walk.wanted is not None and starts:
-        walk.add(trial(walk.wanted, truth(walk.wanted), walk.planned.workloads, config=walk.planned.identity))
+    while walk.request is not None and starts:
+        walk.add(trial(walk.request, truth(walk.request), walk.planned.workloads, config=walk.planned.identity))
         starts -= 1
     return walk.found("not run yet")

@@ -14,6 +14,7 @@ from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import write_trailer
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
+from loadgen.report.result import RunResult
 from loadgen.runner.run_result import Result
 from loadgen.testing.memory import Server
 from loadgen.workload.arrivals import Schedule
@@ -67,4 +68,4 @@ class Bench:
         write(Path(settings.records), run.records, settings, schedule)
         data = run.result
         self._distort(data)
-        return Result(data, run.snapshot)
+        return Result.with_snapshot(RunResult.from_dict(data), run.snapshot)

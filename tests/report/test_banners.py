@@ -3,8 +3,8 @@
 from loadgen.checks import STEADY, Check
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.recorder import Recorder
-from loadgen.report import render
 from tests.helpers.run_facts import START, failed, measured, result, steady
+from tests.helpers.saved_json import render
 from tests.report.test_console import below, split, value
 
 

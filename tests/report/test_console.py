@@ -7,8 +7,8 @@ import pytest
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.report import render
 from tests.helpers.run_facts import answered, failed, measured, per_event, result, steady
+from tests.helpers.saved_json import render
 
 # As `vllm bench serve --request-rate inf --max-concurrency 4 --percentile-metrics ttft,tpot,itl,e2el
 # --metric-percentiles 50,90,99` printed it, with its numbers; but for the blanks that fill each row up to 51.

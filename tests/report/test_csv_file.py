@@ -14,11 +14,11 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import shard_path
-from loadgen.report import csv_file, request_rows, run_rows, series, to_json
+from loadgen.report import csv_file, request_rows, run_rows, to_json, typed
 from loadgen.runner.run_result import from_records
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
-from tests.helpers import run_facts
+from tests.helpers import run_facts, saved_json
 from tests.helpers.run_facts import START, answered, failed, result, steady, unsent
 from tests.helpers.source import ROOT
 
@@ -33,7 +33,7 @@ def read(text: str) -> Rows:
 
 
 def run_table(*results: dict[str, Any]) -> Rows:
-    rows = run_rows.rows("r.json", results)
+    rows = run_rows.rows("r.json", map(typed, results))
     return read("".join(csv_file.lines(run_rows.columns(rows), rows)))
 
 
@@ -101,11 +101,11 @@ def test_what_no_metadata_has_named_is_no_metadata() -> None:
 
 
 def test_a_series_has_a_row_for_each_of_its_runs_with_what_it_tells_of_them() -> None:
-    data = series.begun("sweep", "rate", None, "due")
+    data = saved_json.begun("sweep", "rate", None, "due")
     for rate in (2.0, 4.0):
         run = run_facts.measured(RUN)
         made = run_facts.result(run, RunSettings(request_rate=rate, metadata=("gpu=H100",)))
-        data["points"].append(series.point(rate, made, run, limits=None, saved=[]))
+        data["points"].append(saved_json.point(rate, made, run, limits=None, saved=[]))
     rows = run_table(data)
     assert [row["request_rate"] for row in rows] == ["2.0", "4.0"]
     assert {row["metadata.gpu"] for row in rows} == {"H100"}
@@ -216,16 +216,19 @@ def test_what_cannot_be_written_is_one_line(
     for words, said in (
         ([saved, records, "--csv", "-"], f"{records} has a row for each request, {saved} one for each run;"),
         ([saved, "--csv", saved], f"--csv: {saved} is the file that is to be read; name another"),
-        ([saved, "--csv", tmp_path], f"--csv: {tmp_path} cannot be written (Is a directory); name another file"),
+        ([saved, "--csv", tmp_path], f"--csv: {tmp_path} cannot be written (Is a directory); choose another path"),
         ([saved, "--csv", "-", "--json"], "--json: not allowed with argument --csv;"),
-        ([records, "--csv", "-", "--html", "x.html"], "--html: given beside --csv;"),
-        ([records, "--csv", "-", "--as", "aiperf"], "--csv: given beside --as, which explains what it prints;"),
-        ([broken, "--csv", "-"], f"{broken} is not a whole loadgen result (KeyError: 'provenance');"),
+        ([records, "--csv", "-", "--html", "x.html"], "--html: cannot be combined with --csv;"),
+        ([records, "--csv", "-", "--as", "aiperf"], "--csv: cannot be combined with --as, which only prints;"),
+        (
+            [broken, "--csv", "-"],
+            f"{broken} is not a whole loadgen result (ValueError: Object missing required field `verdict`);",
+        ),
         (
             [saved, broken, saved, "--csv", "-"],
-            f"{broken} is not a whole loadgen result (KeyError: 'provenance');",
+            f"{broken} is not a whole loadgen result (ValueError: Object missing required field `verdict`);",
         ),
-        ([saved, broken, saved, "--html", "x.html"], f"{broken} is not a whole loadgen result (KeyError: "),
+        ([saved, broken, saved, "--html", "x.html"], f"{broken} is not a whole loadgen result (ValueError: "),
         ([tmp_path / "none", "--csv", "-"], f"{tmp_path / 'none'}: No such file or directory;"),
     ):
         assert dispatch(["report", *map(str, words)]) == 2
@@ -240,5 +243,5 @@ def test_the_documents_name_every_column() -> None:
     runs, _, of_requests = text.partition("### Requests")
     named = set(re.findall(r"`([\w.]+)`", of_requests))
     assert set(request_rows.COLUMNS) <= named
-    own = {name for name, where in run_rows.OWN.items() if where[0] != "latency_ms"}
+    own = {*run_rows.OWN} - {*run_rows.LATENCIES}
     assert own | {"file", "reasons", "slo_met", "prompts_sha256"} <= set(re.findall(r"`([\w.]+)`", runs))

@@ -11,9 +11,11 @@ from hdrh.histogram import HdrHistogram
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.report import check_writable, load, overwritten, render, save, to_json
+from loadgen.report import check_writable, load, overwritten, to_json
 from loadgen.report.files import result_path
+from tests.helpers import saved_json
 from tests.helpers.run_facts import MS, failed, measured, result, steady
+from tests.helpers.saved_json import render, save
 
 SECRET = "hunter2"
 
@@ -109,7 +111,7 @@ def test_a_file_that_has_no_room_is_named_and_the_others_are_saved(settings, tmp
 def test_what_was_not_written_to_its_end_while_the_run_went_on_is_not_called_saved(tmp_path, name):
     asked = RunSettings(**{name: str(tmp_path / "x")})
     data, snapshot = a_run(asked)
-    data["loadgen"]["client"] |= {"records_error": "full", "capture": {"error": "full"}}
+    data["loadgen"]["client"] |= {"records_error": "full", "capture": {"responses": 1, "left_out": 0, "error": "full"}}
     saved = save(asked, data, snapshot)
     assert (saved.paths, saved.lost) == ([], [f"--{name} {tmp_path / 'x'} is not complete: full"])
 
@@ -161,7 +163,7 @@ def test_nothing_is_written_unless_it_was_asked(tmp_path, monkeypatch):
 )
 def test_a_result_is_named_as_vllm_names_it_unless_a_name_is_given(tmp_path, options, name):
     asked = RunSettings(result_dir=str(tmp_path), **options)
-    assert result_path(asked, result([steady()], asked)) == tmp_path / name
+    assert result_path(asked, saved_json.result(result([steady()], asked)).numbers) == tmp_path / name
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.report.html.charts.scale import Linear, Log, Nines, Scale, fitting, short
+from loadgen.report.html.charts.scale import Linear, Log, Names, Nines, Scale, fitting, short
 
 
 def words(scale: Scale) -> list[str]:
@@ -81,3 +81,19 @@ def test_a_value_is_written_in_four_digits_with_its_unit() -> None:
 )
 def test_ticks_are_short(value: float, said: str) -> None:
     assert short(value) == said
+
+
+def test_names_stand_below_each_other_in_the_middle_of_their_rows() -> None:
+    scale = Names(("a", "b"))
+    assert [(scale.share(value), name) for value, name in scale.ticks()] == [(0.75, "a"), (0.25, "b")]
+    assert scale.written(1.2) == "b"
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"), [([-0.4, 0.4], -0.6, 0.6), ([33.3], 20, 50), ([5000, 6250], 4500, 6500)]
+)
+def test_an_axis_around_values_has_room_at_both_ends(values: list[float], low: float, high: float) -> None:
+    scale = Linear.around("", values)
+    assert scale.low < min(values) <= max(values) < scale.high
+    assert low <= scale.low + 1e-9
+    assert scale.high <= high + 1e-9

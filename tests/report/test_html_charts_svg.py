@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from loadgen.report import html
-from loadgen.report.html import Chart, Curve, Dots, Heat, Limit, Linear, Log, Mark, Panel
+from loadgen.report.html import Bars, Chart, Curve, Dots, Heat, Limit, Linear, Log, Mark, Names, Panel
 from loadgen.report.html.charts.svg import LEFT, RIGHT, WIDTH, readout, svg
 
 NASTY = '</title><script>alert("1")</script> & \x1b[31m'
@@ -164,3 +164,26 @@ def test_a_chart_is_a_file_of_its_own_too() -> None:
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "--c1:" in text
     assert html.drawn(chart()) == html.drawn(chart())
+
+
+def test_bars_run_from_low_to_high_with_labels_at_their_ends() -> None:
+    bars = Bars("gains", [0, 1], [0.0, 5.0], [10.0, 7.5], "gain", ["ten", NASTY])
+    what = Chart("Title", "About", "s", X, (Panel("Panel", Names(("first", "second")), (bars,), 100),))
+    first, second = found(what, "bar")[-2:]
+    left = float(first.get("x") or 0)
+    assert float(first.get("width") or 0) == WIDTH - RIGHT - left
+    assert float(second.get("x") or 0) == (left + WIDTH - RIGHT) / 2
+    assert float(second.get("width") or 0) == (WIDTH - RIGHT - left) / 4
+    assert {float(bar.get("height") or 0) for bar in (first, second)} == {30.0}  # 0.6 of 50 pixels
+    assert "ten" in texts(what)
+    assert "script" not in {each.tag for each in drawn(what).iter()}
+
+
+def test_names_on_an_axis_have_room_and_are_cut() -> None:
+    def left(name: str) -> float:
+        panel = Panel("Panel", Names((name,)), (Dots("", [0.0], [0.0], "met"),), 50)
+        (dot,) = found(Chart("Title", "About", "s", X, (panel,)), "dot")
+        return float(dot.get("cx") or 0)
+
+    assert left("a") == LEFT
+    assert LEFT < left("a" * 20) < left("a" * 30) == left("a" * 99)

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -17,8 +18,8 @@ from loadgen.report.html import (
     Drawing,
     Fact,
     Facts,
-    Figure,
     Heading,
+    Heat,
     Items,
     Linear,
     Note,
@@ -36,6 +37,9 @@ VOID = {"meta", "img", "br"}
 SCALE = Linear("s", 0.0, 1.0)
 DRAWING = Drawing(
     "rates", Chart("Rates", "Rates [1]", "time", SCALE, (Panel("r", SCALE, (Curve("r", [0], [1]),)),), [0])
+)
+HEAT_MAP = Drawing(
+    "gaps", Chart("Gaps", "Gaps", "time", SCALE, (Panel("g", SCALE, (Heat("g", 0, 1, [0, 1], [[1]]),)),))
 )
 NASTY = "a|b `c` <script>alert(1)</script> *d* [e](f) _g_ #h &amp; \x1b[31m\nnext"
 
@@ -159,11 +163,10 @@ def test_a_link_leads_to_a_file_beside_the_page_and_nowhere_else() -> None:
 
 def test_a_drawing_is_in_the_page_or_beside_its_markdown() -> None:
     assert markdown(DRAWING) == "![Rates \\[1\\]](charts/rates.svg)\n"
-    document = Document("Title", (Figure("noise", "about", b"png"), Note("tip", "In", (DRAWING,))))
+    document = Document("Title", (Note("tip", "In", (DRAWING,)),))
     files = html.pictures(document)
-    assert list(files) == ["noise.png", "rates.svg"]
-    assert files["noise.png"] == b"png"
-    assert files["rates.svg"].startswith(b"<svg xmlns=")
+    assert list(files) == ["rates.svg"]
+    assert files["rates.svg"].startswith("<svg xmlns=")
     assert ("desc", "Rates [1]") in Page(html.html(document)).texts
 
 
@@ -185,10 +188,6 @@ def test_a_script_is_in_a_page_only_where_it_does_something_and_no_other_may_run
         if (tag, name) == ("meta", "content") and value and "src" in value
     )
     assert policy == f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-
-
-def test_a_picture_lies_beside_the_page() -> None:
-    assert markdown(Figure("noise", "Noise [1]", b"png")) == "![Noise \\[1\\]](charts/noise.png)\n"
 
 
 def test_nothing_in_a_text_is_taken_for_markdown() -> None:
@@ -255,24 +254,29 @@ def test_html_has_the_same_contents() -> None:
 def test_nothing_in_a_text_is_taken_for_html() -> None:
     parts = (Heading(2, NASTY), Paragraph(line(NASTY, Span(NASTY, Tone.CODE))), Code(NASTY), Note("tip", NASTY, ()))
     table = Table((NASTY,), ((cell(Span(NASTY, Tone.BAD)),),))
-    text = html.html(Document(NASTY, (*parts, table, Figure("x", NASTY, b"png"))))
+    chart = Drawing("x", replace(DRAWING.chart, about=NASTY))
+    text = html.html(Document(NASTY, (*parts, table)))
     page = Page(text)
     assert "script" not in {tag for tag, _ in page.texts}
     assert "\x1b" not in text
     shown = [found for _, found in page.texts if "<script>" in found]
     assert len(shown) == 10  # title twice, contents, heading, paragraph, code in it, code, note, the table's two
-    assert ("img", "alt") in {(tag, name) for tag, name, value in page.attributes if value and "<script>" in value}
+    drawn = Page(html.html(Document("Title", (chart,))))
+    assert [tag for tag, found in drawn.texts if "<script>" in found] == ["desc"]
 
 
 def test_html_loads_nothing() -> None:
-    page = Page(text := html.html(Document("Title", (Heading(2, "One"), Figure("x", "about", b"png")))))
-    loads = [(tag, value) for tag, name, value in page.attributes if name in ("src", "href", "srcset", "data")]
-    assert loads == [
-        ("a", "#one"),
-        ("img", "data:image/png;base64," + base64.b64encode(b"png").decode()),
-    ]
-    for loading in ("@import", "url(", "<script", "<link", "http:", "https:"):
-        assert loading not in text
+    plain, charted = (html.html(Document("Title", (Heading(2, "One"), *blocks))) for blocks in ((), (HEAT_MAP,)))
+    for text, loaded in ((plain, ["a"]), (charted, ["a", "image"])):
+        attributes = Page(text).attributes
+        loads = [(tag, value) for tag, name, value in attributes if name in ("src", "href", "srcset", "data")]
+        assert [tag for tag, _ in loads] == loaded
+        assert loads[0] == ("a", "#one")
+        assert all((value or "").startswith("data:image/png;base64,") for _, value in loads[1:])
+        for loading in ("@import", "<link", "http:", "https:"):
+            assert loading not in text.replace("http://www.w3.org/2000/svg", "")  # a namespace
+    for loading in ("url(", "<script"):
+        assert loading not in plain
 
 
 def test_headings_that_are_alike_have_anchors_of_their_own() -> None:

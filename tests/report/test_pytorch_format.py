@@ -5,8 +5,8 @@ import json
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.report import save
 from tests.helpers.run_facts import measured, result, steady, unsent
+from tests.helpers.saved_json import save
 
 # What `vllm bench serve` 0.33.0 writes for each metric: the keys of its three parts, what it leaves out of a result as
 # too big, and the keys of what it says of the run.

@@ -5,22 +5,27 @@ from typing import Any
 import pytest
 
 from loadgen.report.html import Chart, Curve, Dots, Limit
-from loadgen.report.run_page.load_curve import curve
+from tests.helpers import saved_json
+from tests.helpers.run_facts import measured, result, steady
+from tests.helpers.saved_json import curve
 
 
 def series(*points: tuple[float | str, float | None, bool | None], **changes: Any) -> dict[str, Any]:
     """Points of a level, a latency and whether the SLO is met."""
+    snapshot = measured([steady()])
+    one = saved_json.point(1.0, result(snapshot), snapshot, limits=None, saved=[])
     rows = [
-        {
+        one
+        | {
             "level": level,
             "met": met,
-            "latency_ms": {f"{metric}_{name}": latency for metric in ("ttft", "tpot") for name in ("p50", "p99")},
-            "result": {"output_throughput": None if latency is None else 100.0 * number},
+            "latency_ms": dict.fromkeys(one["latency_ms"], latency),
+            "result": one["result"] | {"output_throughput": None if latency is None else 100.0 * number},
         }
         for number, (level, latency, met) in enumerate(points, 1)
     ]
-    whole = {"points": rows, "over": "rate", "slo": "ttft_p99<500ms,tpot_median<40ms", "found": None, "knee": None}
-    return whole | changes
+    limits = "ttft_p99<500ms,tpot_median<40ms"
+    return saved_json.begun("sweep", "rate", limits, "due") | {"points": rows} | changes
 
 
 POINTS = ((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False), ("inf", 9000.0, None))
@@ -63,7 +68,7 @@ def test_runs_that_met_the_slo_missed_it_or_were_not_judged_have_shapes_of_their
     assert found["missed"].texts == ["4: TTFT 900 ms"]
 
 
-@pytest.mark.parametrize("mark", [{"knee": 2.0}, {"found": {"level": 2.0}}])
+@pytest.mark.parametrize("mark", [{"knee": 2.0}, {"found": {"level": 2.0, "fails": None, "end": "floor", "last": 2.0}}])
 def test_the_knee_or_what_was_found_has_a_ring(mark: dict[str, Any]) -> None:
     assert "ring" not in dots(drawn(*POINTS))
     ring = dots(drawn(*POINTS, **mark))["ring"]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.report import series
-from tests.helpers import run_facts
+from loadgen.report.series import REPEATED
+from tests.helpers import run_facts, saved_json
 
 
 def result(rate: float, *ttft_ms: float, **changes: Any) -> dict[str, Any]:
@@ -13,7 +13,7 @@ def result(rate: float, *ttft_ms: float, **changes: Any) -> dict[str, Any]:
     ran = run_facts.measured([run_facts.steady(index, due=10 * index, ttft=each) for index, each in enumerate(ttft_ms)])
     data = run_facts.result(ran)
     data["loadgen"]["provenance"]["prompts"] = {"sha256": str(rate)}
-    return series.point(rate, data, ran, limits="ttft_p99<100ms,e2el_p95<1s", saved=[]) | changes
+    return saved_json.point(rate, data, ran, limits="ttft_p99<100ms,e2el_p95<1s", saved=[]) | changes
 
 
 def swept(level: float, e2el_ms: float) -> dict[str, Any]:
@@ -23,11 +23,11 @@ def swept(level: float, e2el_ms: float) -> dict[str, Any]:
 
 
 def together(*points: dict[str, Any], kind: str = "search", **found: Any) -> dict[str, Any]:
-    data = series.begun(kind, "rate", "ttft_p99<100ms,e2el_p95<1s", "due")
+    data = saved_json.begun(kind, "rate", "ttft_p99<100ms,e2el_p95<1s", "due")
     data["points"] = list(points)
     if found:
         data["found"] = {"level": None, "fails": None, "last": None} | found
-    series.conclude(data)
+    saved_json.conclude(data)
     return data
 
 
@@ -41,7 +41,7 @@ def test_a_point_is_held_against_the_slo() -> None:
 
 def test_a_point_with_failures_misses_the_slo_and_keeps_the_latencies_of_the_rest() -> None:
     ran = run_facts.measured([run_facts.steady(0), run_facts.failed(1)])
-    point = series.point(1.0, run_facts.result(ran), ran, limits="ttft_p99<1s,ttft_p50<1s", saved=[])
+    point = saved_json.point(1.0, run_facts.result(ran), ran, limits="ttft_p99<1s,ttft_p50<1s", saved=[])
     assert [(row["beyond"], row["met"]) for row in point["slo"]] == [(True, False), (False, True)]
     assert point["met"] is False
     assert point["latency_ms"]["ttft_p99"] == pytest.approx(20, rel=1e-3)
@@ -51,11 +51,11 @@ def test_a_run_that_is_not_to_be_believed_neither_meets_nor_misses_anything() ->
     ran = run_facts.measured([run_facts.steady()])
     data = run_facts.result(ran)
     data["loadgen"]["verdict"] = "INVALID"
-    assert series.point(1.0, data, ran, limits="ttft_p99<1s", saved=[])["met"] is None
+    assert saved_json.point(1.0, data, ran, limits="ttft_p99<1s", saved=[])["met"] is None
 
 
 def test_a_row_for_each_run_in_the_order_of_the_levels() -> None:
-    lines = series.render(
+    lines = saved_json.render(
         together(result(8.0, 300), result(2.0, 20), result(4.0, 30, met=None, why="too few"))
     ).splitlines()
     head = next(number for number, line in enumerate(lines) if "TTFT p50" in line)
@@ -70,14 +70,14 @@ def test_a_row_for_each_run_in_the_order_of_the_levels() -> None:
 
 
 def test_a_percentile_of_enough_values_has_no_mark() -> None:
-    lines = series.render(together(result(2.0, *[20.0] * 130))).splitlines()
+    lines = saved_json.render(together(result(2.0, *[20.0] * 130))).splitlines()
     (row,) = (line.split() for line in lines if line.startswith(" ") and line.split()[0] == "2")
     assert row[4:6] == ["20.00", "20.00*"]
     assert row[8] == "40.00"  # e2el_p95 needs 130
 
 
 def test_all_at_once_is_the_highest_rate() -> None:
-    lines = series.render(together(result(float("inf"), 20), result(2.0, 20))).splitlines()
+    lines = saved_json.render(together(result(float("inf"), 20), result(2.0, 20))).splitlines()
     assert [line.split()[0] for line in lines if line.strip().startswith(("2 ", "inf "))] == ["2", "inf"]
 
 
@@ -114,39 +114,41 @@ def test_all_at_once_is_the_highest_rate() -> None:
 )
 def test_what_a_search_came_to_is_one_line(found: dict[str, Any], said: str) -> None:
     points = [result(4.0, 20), result(4.125, 200, met=False)]
-    assert said in series.render(together(*points, **found)).splitlines()
+    assert said in saved_json.render(together(*points, **found)).splitlines()
 
 
 def test_a_level_of_which_too_few_requests_told_is_not_said_to_miss() -> None:
     points = [result(4.0, 20), result(4.125, 200, met=None, why="too few")]
-    said = series.render(together(*points, end="edge", level=4.0, fails=4.125))
+    said = saved_json.render(together(*points, end="edge", level=4.0, fails=4.125))
     assert "4 requests/s; 4.125 were not shown to" in said
 
 
 class TestKnee:
     def test_it_is_where_throughput_by_latency_is_highest(self) -> None:
         """Twice the tokens/s for half as much latency again are worth it; a quarter more for twice the latency not."""
+        one = result(1.0, 20.0)
         points = [
-            {
+            one
+            | {
                 "level": level,
                 "verdict": "VALID",
-                "latency_ms": {"e2el_mean": e2el},
-                "result": {"output_throughput": tps},
+                "latency_ms": one["latency_ms"] | {"e2el_mean": e2el},
+                "result": one["result"] | {"output_throughput": tps},
             }
             for level, tps, e2el in ((1, 100.0, 100.0), (2, 200.0, 150.0), (4, 250.0, 300.0))
         ]
-        found = series.strongest(points)
+        found = saved_json.strongest(points)
         assert found is not None
         assert found["level"] == 2
-        assert series.strongest(points[:2]) is None
-        assert series.strongest([*points[:2], points[2] | {"verdict": "INVALID"}]) is None
+        assert saved_json.strongest(points[:2]) is None
+        assert saved_json.strongest([*points[:2], points[2] | {"verdict": "INVALID"}]) is None
 
     def test_a_sweep_says_it_and_a_search_has_another_answer(self) -> None:
         points = [swept(level, e2el) for level, e2el in ((1.0, 200.0), (2.0, 100.0), (4.0, 900.0))]
         data = together(*points, kind="sweep")
         assert data["knee"] == 2.0
-        assert "Knee, most tokens/s for the mean E2EL: 2 requests/s" in series.render(data)
-        assert "Knee" not in series.render(together(*points, end="floor", level=4.0))
+        assert "Knee, most tokens/s for the mean E2EL: 2 requests/s" in saved_json.render(data)
+        assert "Knee" not in saved_json.render(together(*points, end="floor", level=4.0))
 
     @pytest.mark.parametrize("beyond", [[], [("INVALID", 8.0)]])
     def test_the_last_level_is_none(self, beyond: list[tuple[str, float]]) -> None:
@@ -155,7 +157,7 @@ class TestKnee:
         points += [swept(level, 10.0) | {"verdict": verdict} for verdict, level in beyond]
         data = together(*points, kind="sweep")
         assert data["knee"] is None
-        assert "No knee up to 4 requests/s" in series.render(data)
+        assert "No knee up to 4 requests/s" in saved_json.render(data)
 
 
 def test_runs_of_the_same_prompts_are_noted() -> None:
@@ -164,7 +166,7 @@ def test_runs_of_the_same_prompts_are_noted() -> None:
         point["result"]["loadgen"]["prompts_sha256"] = sha
     assert together(one, other)["notes"] == []
     other["result"]["loadgen"]["prompts_sha256"] = "a"
-    assert together(one, other)["notes"] == [series.REPEATED]
+    assert together(one, other)["notes"] == [REPEATED]
 
 
 @pytest.mark.parametrize(
@@ -177,5 +179,5 @@ def test_runs_of_the_same_prompts_are_noted() -> None:
 )
 def test_a_sweep_says_which_levels_met_the_slo(met: tuple[bool | None, ...], said: str | None) -> None:
     points = [result(rate, 20, met=each) for rate, each in zip((1.0, 2.0, 4.0), met, strict=True)]
-    lines = [line for line in series.render(together(*points, kind="sweep")).splitlines() if "e2el_p95<1s" in line]
+    lines = [line for line in saved_json.render(together(*points, kind="sweep")).splitlines() if "e2el_p95<1s" in line]
     assert lines == ([said] if said else [])

@@ -5,11 +5,11 @@ import math
 
 import orjson
 
-from loadgen import report
 from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.series import FIRST, LAST
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.util.gpus import QUANTITIES
+from tests.helpers import saved_json
 from tests.helpers.run_facts import answered, result
 from tests.helpers.server_scrapes import scrape, scraped, telemetry
 
@@ -27,7 +27,7 @@ SAID = telemetry(
 
 def below(telemetry):
     """The lines of the console after the client's."""
-    lines = report.render(result(RUN, telemetry=telemetry)).splitlines()
+    lines = saved_json.render(result(RUN, telemetry=telemetry)).splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("Client: "))
     return lines[start + 1 :]
 
@@ -52,7 +52,7 @@ def test_what_was_said_is_kept_with_its_names_and_beside_what_was_measured():
 
 def test_the_console_has_it_in_four_lines():
     assert below(SAID) == [
-        "The server of itself (http://127.0.0.1:8000/metrics; 4 scrapes):",
+        "Server metrics (http://127.0.0.1:8000/metrics; 4 scrapes):",
         "  running 2.5 (max 4.0), waiting 0.5 (max 1.0), KV cache 37.5% (max 50.0%), 2 preemptions",
         "  25.0% of prompt tokens from the prefix cache",
         "  TTFT (ms) mean 18.000, p50 10 to 20, p99 10 to 40; ours from sent 20.000, 20.000, 20.000",
@@ -67,7 +67,7 @@ def test_where_nothing_was_said_there_is_nothing():
 
 def test_what_a_server_does_not_tell_is_not_printed():
     assert below(telemetry({"running": 0}, {"running": 0}, {"running": 2})) == [
-        "The server of itself (http://127.0.0.1:8000/metrics; 3 scrapes):",
+        "Server metrics (http://127.0.0.1:8000/metrics; 3 scrapes):",
         "  running 2.0 (max 2.0)",
     ]
 
@@ -79,7 +79,7 @@ def test_scrapes_that_failed_and_sources_are_counted():
         )
 
     lines = below(Telemetry((source("http://a/metrics"), source("http://b/metrics"))))
-    assert lines[0] == "The server of itself (2 sources; 6 scrapes, 2 failed):"
+    assert lines[0] == "Server metrics (2 sources; 6 scrapes, 2 failed):"
 
 
 def test_a_percentile_in_the_last_bucket_lies_above_its_bound():

@@ -6,7 +6,8 @@ import pytest
 
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
-from loadgen.report import slo_misses
+from loadgen.report import misses as slo_misses
+from loadgen.report.result import RunResult
 from loadgen.runner.run_result import Result
 from tests.helpers.run_facts import measured, planned, result, steady
 
@@ -73,7 +74,7 @@ def test_latencies_are_those_of_the_clock_that_was_asked():
 
 
 def made(records):
-    return Result(result(records), measured(records))
+    return Result.with_snapshot(RunResult.from_dict(result(records)), measured(records))
 
 
 def test_a_result_that_meets_all_limits_says_nothing():

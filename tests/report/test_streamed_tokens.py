@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from loadgen import report
 from loadgen.checks import examine
 from loadgen.metrics.streamed_tokens import paced, sampled
-from loadgen.report import render
-from tests.helpers.run_facts import answered, evidence, measured
+from loadgen.report import RunResult, render
+from tests.helpers.run_facts import answered, measured, run_data
 
 
 def said(records, **options):
     """The console of a run, with the checks that it would be put to."""
-    told = evidence(records, **options)
-    return render(report.build(told, examine(told)))
+    told = run_data(records, **options)
+    return render(RunResult.of(told, examine(told)))
 
 
 def test_hidden_reasoning_tokens_are_named_beside_what_divides_by_them():

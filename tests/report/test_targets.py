@@ -5,8 +5,8 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics import per_target
-from loadgen.report import render
 from tests.helpers.run_facts import START, failed, result, steady
+from tests.helpers.saved_json import render
 
 URLS = ("http://a:1", "http://me:hunter2@b:1")
 SETTINGS = RunSettings(base_url=URLS, balance="round-robin")

@@ -37,18 +37,18 @@ def test_a_start_takes_what_it_has_taken_here_before() -> None:
     found = start(
         "vllm", "Qwen/Qwen3-8B", lambda engine, model: 42.0 if (engine, model) == ("vllm", "Qwen/Qwen3-8B") else None
     )
-    assert found == Span(42.0, 42.0, "as it has started on this machine")
+    assert found == Span(42.0, 42.0, "measured on this machine")
 
 
 def test_a_start_that_was_never_seen_takes_what_is_usual_for_engine_and_size() -> None:
     small, large = (start("vllm", model, never) for model in ("Qwen3-8B", "Qwen3-235B-A22B"))
-    assert (small.least_s, small.most_s) == (60, 300)
-    assert (large.least_s, large.most_s) == (180, 600)
+    assert (small.min_s, small.max_s) == (60, 300)
+    assert (large.min_s, large.max_s) == (180, 600)
     assert small.basis == "usual for 8 billion parameters"
-    assert start("vllm-ascend", "Qwen3-8B", never).most_s == 300
-    assert start("unheard-of", "Qwen3-8B", never).most_s == 300
+    assert start("vllm-ascend", "Qwen3-8B", never).max_s == 300
+    assert start("unheard-of", "Qwen3-8B", never).max_s == 300
     unknown = start("vllm", "mine", never)
-    assert (unknown.least_s, unknown.most_s, unknown.basis) == (60, 1800, "usual, of whatever size")
+    assert (unknown.min_s, unknown.max_s, unknown.basis) == (60, 1800, "usual for any size")
 
 
 def test_every_table_ends_with_whatever_size() -> None:
@@ -63,15 +63,15 @@ def test_a_load_takes_its_tokens_over_the_rate_of_that_size_on_so_many_devices()
     four = load(settings, "Qwen3-10B", 4)
     assert one is not None
     assert four is not None
-    assert (one.least_s, one.most_s) == (500 * 4200 / 30_000, 500 * 4200 / 5_000)
-    assert four.most_s == one.most_s / 4
+    assert (one.min_s, one.max_s) == (500 * 4200 / 30_000, 500 * 4200 / 5_000)
+    assert four.max_s == one.max_s / 4
     assert one.basis == "500 requests of 4,200 tokens at 5,000 to 30,000 tok/s, usual for 10B"
 
 
 def test_a_load_takes_no_less_than_its_requests_take_to_become_due() -> None:
     found = load(RunSettings(**resolve("gpustack-generation-heavy")), "Qwen3-1B", 8)
     assert found is not None
-    assert (found.least_s, found.most_s) == (200, 200)
+    assert (found.min_s, found.max_s) == (200, 200)
     assert found.basis.startswith("200 requests at 1 a second")
 
 
@@ -79,7 +79,7 @@ def test_a_few_at_a_time_take_as_long_as_their_answers() -> None:
     found = load(RunSettings(**resolve("sharegpt-bs4")), "Qwen3-30B-A3B", 2)
     assert found is not None
     # published: 1,292 and 6,272 s
-    assert (found.least_s, found.most_s) == (pytest.approx(1010), pytest.approx(6060))
+    assert (found.min_s, found.max_s) == (pytest.approx(1010), pytest.approx(6060))
     assert found.basis == "1000 answers of 202 tokens, 4 at a time, 20 to 120 ms a token"
 
 
@@ -96,7 +96,7 @@ def test_what_nothing_tells_is_not_known(settings: dict[str, Any], model: str, d
     assert load(RunSettings(**settings), model, devices) is None
     at_a_rate = load(RunSettings(**settings, request_rate=10.0, num_prompts=50), model, devices)
     assert at_a_rate is not None
-    assert (at_a_rate.least_s, at_a_rate.most_s) == (5, 5)
+    assert (at_a_rate.min_s, at_a_rate.max_s) == (5, 5)
 
 
 def test_a_duration_is_what_it_says() -> None:
@@ -107,9 +107,9 @@ def test_a_duration_is_what_it_says() -> None:
 @pytest.mark.parametrize(
     ("given", "ends", "has", "has_not"),
     [
-        (stages.Log2(log2=[4, 16]), [4, 16], [4, 8, 16], [2, 6, 32, 8.0, True]),
-        (stages.Whole(int=[1, 8], step=3), [1, 7], [1, 4, 7], [0, 2, 8, 10, 4.0]),
-        (stages.Words(choice=["a", None]), ["a", None], ["a", None], ["b"]),
+        (stages.Log2Range(log2=[4, 16]), [4, 16], [4, 8, 16], [2, 6, 32, 8.0, True]),
+        (stages.IntRange(int=[1, 8], step=3), [1, 7], [1, 4, 7], [0, 2, 8, 10, 4.0]),
+        (stages.Categorical(choice=["a", None]), ["a", None], ["a", None], ["b"]),
     ],
 )
 def test_a_range_knows_its_ends_and_what_may_be_drawn(given: Any, ends: Any, has: Any, has_not: Any) -> None:

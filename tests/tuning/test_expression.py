@@ -62,7 +62,7 @@ def test_conditions_mean_what_they_mean_in_python(text: str, holds: bool) -> Non
     ],
 )
 def test_every_other_form_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"not understood|no expression|longer"):
+    with pytest.raises(ValueError, match=r"not supported|not an expression|longer"):
         Expression(text)
 
 
@@ -71,12 +71,12 @@ def test_every_other_form_is_refused(text: str) -> None:
     [
         ("unset * a > 1", "unset is not set"),
         ("unset < 1", "unset is not set"),
-        ("word * a == 'fp8fp8'", "'fp8' is no number"),
-        ("word < a", "'fp8' and 2 cannot be compared like that"),
+        ("word * a == 'fp8fp8'", "'fp8' is not a number"),
+        ("word < a", "'fp8' and 2 cannot be compared"),
         ("a / 0 == 1", "it divides by 0"),
         ("a % 0 == 1", "it divides by 0"),
         ("a / 0 == 1 and unset", "it divides by 0"),
-        ("a in 3", "2 and 3 cannot be compared like that"),
+        ("a in 3", "2 and 3 cannot be compared"),
     ],
 )
 def test_values_of_no_use_where_they_stand_are_named(text: str, says: str) -> None:
@@ -85,7 +85,7 @@ def test_values_of_no_use_where_they_stand_are_named(text: str, says: str) -> No
 
 
 def test_words_are_not_multiplied() -> None:
-    with pytest.raises(BadInput, match="no number"):
+    with pytest.raises(BadInput, match="not a number"):
         Expression("'x' * 10000000000 == a").holds(VALUES)
 
 

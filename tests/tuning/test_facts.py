@@ -18,13 +18,13 @@ NOBODY = {"host": {"gpus": []}, "builds": {"vllm": None, "sglang": None, "trtllm
 def refusal(known: dict[str, Any] = NOBODY, **parts: Any) -> str:
     made = study(SEQS, **parts)
     with pytest.raises(BadInput) as refused:
-        facts.refuse_unready(made, Planner(made), known)
+        facts.check_available(made, Planner(made), known)
     return str(refused.value)
 
 
 def test_what_is_here_is_not_refused() -> None:
     made = study(SEQS)
-    facts.refuse_unready(made, Planner(made), NOBODY)
+    facts.check_available(made, Planner(made), NOBODY)
 
 
 @pytest.mark.parametrize("path", ["/nowhere/model", "./model.gguf", "../model", "~/no such model"])
@@ -41,12 +41,15 @@ def test_a_data_set_that_is_not_there(tmp_path: Path) -> None:
 
 def test_another_version_than_is_expected() -> None:
     said = refusal(NOBODY | {"builds": NOBODY["builds"] | {"vllm": "0.32.0"}})
-    assert said.startswith("engines.vllm.version: 0.17.1 is expected, and 0.32.0 is installed")
+    assert said.startswith("engines.vllm.version: 0.17.1 is expected, but 0.32.0 is installed")
 
 
 def test_more_accelerators_than_there_are() -> None:
     said = refusal(NOBODY | {"host": {"gpus": ["NVIDIA H200", "NVIDIA H200"]}})
-    assert said == "hardware.devices: 4 are claimed, and this machine has 2; run it where they are, or claim fewer"
+    assert (
+        said
+        == "hardware.devices: the study has 4, but this machine has 2; run it on another machine, or reduce devices"
+    )
 
 
 def test_questions_that_cannot_be_read(tmp_path: Path) -> None:
@@ -61,8 +64,8 @@ def test_other_questions_are_another_study(tmp_path: Path) -> None:
     made = study(SEQS, objective={"workload": "short", "accuracy": {"file": str(path)}})
     first = facts.gather(made, Planner(made), "")
     path.write_text('{"question": "2 + 4?", "answer": 6}\n')
-    with pytest.raises(BadInput, match=r"questions is '\w+' now, and was '\w+' when it was begun"):
-        facts.refuse_changes(first, facts.gather(made, Planner(made), ""), tmp_path)
+    with pytest.raises(BadInput, match=r"questions is '\w+' now, but was '\w+' when the store was begun"):
+        facts.check_unchanged(first, facts.gather(made, Planner(made), ""), tmp_path)
 
 
 def test_a_data_set_is_known_by_its_contents(tmp_path: Path) -> None:
@@ -73,10 +76,10 @@ def test_a_data_set_is_known_by_its_contents(tmp_path: Path) -> None:
     first = facts.gather(made, Planner(made), "")
     path.touch()
     again = facts.gather(made, Planner(made), "")
-    facts.refuse_changes(first, again, tmp_path)
+    facts.check_unchanged(first, again, tmp_path)
     path.write_text("[ ]")
-    with pytest.raises(BadInput, match=r"data\.short\.bytes is 3 now, and was 2"):
-        facts.refuse_changes(first, facts.gather(made, Planner(made), ""), tmp_path)
+    with pytest.raises(BadInput, match=r"data\.short\.bytes is 3 now, but was 2"):
+        facts.check_unchanged(first, facts.gather(made, Planner(made), ""), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ def test_what_draws_arms_is_looked_for_before_anything_starts(
         monkeypatch.setitem(sys.modules, name, None if name in missing else sys)
     made = study({"name": "joint", "joint": {"max_seqs": {"log2": [16, 1024]}}, "sampler": sampler})
     with pytest.raises(BadInput) as refused:
-        facts.refuse_unready(made, Planner(made), NOBODY)
+        facts.check_available(made, Planner(made), NOBODY)
     assert (refused.value.field, refused.value.remedy) == (f"sampler {sampler}", said)
 
 
@@ -103,8 +106,8 @@ def test_an_arm_that_is_called_as_a_free_part_is_compared_as_any_other(tmp_path:
         facts.gather(made, Planner(made), "")
         for made in (study({"name": "s", "choice": {"expect": {"knobs": {"max_seqs": most}}}}) for most in (64, 128))
     )
-    with pytest.raises(BadInput, match=r"stages\.0\.choice\.expect\.knobs\.max_seqs: is 128, and was 64"):
-        facts.refuse_changes(first, now, tmp_path)
+    with pytest.raises(BadInput, match=r"stages\.0\.choice\.expect\.knobs\.max_seqs: is 128, but was 64"):
+        facts.check_unchanged(first, now, tmp_path)
 
 
 def test_a_workload_that_is_called_as_a_free_part_is_compared_as_any_other(tmp_path: Path) -> None:
@@ -114,5 +117,5 @@ def test_a_workload_that_is_called_as_a_free_part_is_compared_as_any_other(tmp_p
     made = study(SEQS, workloads={"budget": load}, objective={"workload": "budget"})
     first = facts.gather(made, Planner(made), "")
     path.write_text("[ ]")
-    with pytest.raises(BadInput, match=r"data\.budget\.bytes is 3 now, and was 2"):
-        facts.refuse_changes(first, facts.gather(made, Planner(made), ""), tmp_path)
+    with pytest.raises(BadInput, match=r"data\.budget\.bytes is 3 now, but was 2"):
+        facts.check_unchanged(first, facts.gather(made, Planner(made), ""), tmp_path)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from loadgen.tuning.execute.findings import ArmFound, Findings, Verdict
-from loadgen.tuning.execute.trial import Failure, Wanted
+from loadgen.tuning.execute.findings import ArmResult, Findings, Verdict
+from loadgen.tuning.execute.trial import Failure, TrialRequest
 from loadgen.tuning.plan.plan import CONFIRMATION
 from loadgen.tuning.report import findings_text
-from loadgen.tuning.report.story import Story
+from loadgen.tuning.report.report_model import ReportModel
 from tests.helpers.study_files import planned, study
 from tests.helpers.study_walks import Came, walked
 
@@ -19,30 +19,30 @@ ALONE: dict[str, Any] = {"name": "alone", "from": "baseline", "choice": {"fp8": 
 SHORT = {"decision": {"repeats": {"least": 2, "most": 2}}}
 
 
-def gained(wanted: Wanted) -> Came:
-    return (1250.0 if "fp8" in wanted.arm else 1000.0) * (1 + 0.001 * wanted.block)
+def gained(request: TrialRequest) -> Came:
+    return (1250.0 if "fp8" in request.arm else 1000.0) * (1 + 0.001 * request.block)
 
 
-def found(truth: Callable[[Wanted], Came] = gained, *stages: dict[str, Any], starts: int = 1000) -> Findings:
+def found(truth: Callable[[TrialRequest], Came] = gained, *stages: dict[str, Any], starts: int = 1000) -> Findings:
     return walked(study(*(stages or (FASTER,)), **SHORT), truth, starts)
 
 
 def concluded(findings: Findings) -> tuple[bool | None, str | None, str]:
     """Whether the winner is confirmed, whom a report calls the winner, and the last line of the text."""
-    winner = Story(findings, {}).winner
+    winner = ReportModel(findings, {}).winner
     return findings.confirmed, winner and winner.name, list(findings_text.as_text(findings))[-1]
 
 
 def test_a_finalist_that_fresh_starts_show_to_be_better_is_the_winner() -> None:
     confirmed, winner, line = concluded(found())
     assert (confirmed, winner) == (True, "seqs/fp8 64")
-    assert line.startswith("Winner seqs/fp8 64: its gain holds")
+    assert line.startswith("Winner seqs/fp8 64: its gain is confirmed")
 
 
 def test_without_a_finalist_nothing_is_confirmed_and_nothing_refuted() -> None:
-    findings = found(lambda wanted: 1000.0)
+    findings = found(lambda request: 1000.0)
     assert findings.finalist is None
-    assert concluded(findings) == (None, None, "Nothing was better than the baseline")
+    assert concluded(findings) == (None, None, "No arm was better than the baseline")
 
 
 def test_a_finalist_is_the_best_so_far_until_its_confirmation_is_over() -> None:
@@ -52,8 +52,8 @@ def test_a_finalist_is_the_best_so_far_until_its_confirmation_is_over() -> None:
 
 
 def test_one_that_is_left_out_since_part_of_it_has_failed_is_no_winner() -> None:
-    def truth(wanted: Wanted) -> Came:
-        return CRASH if wanted.step == "alone" and wanted.arm == "fp8" else gained(wanted)
+    def truth(request: TrialRequest) -> Came:
+        return CRASH if request.step == "alone" and request.arm == "fp8" else gained(request)
 
     findings = found(truth, FASTER, ALONE)
     assert findings.finalist is not None
@@ -64,8 +64,8 @@ def test_one_that_is_left_out_since_part_of_it_has_failed_is_no_winner() -> None
 
 
 def test_where_the_baseline_fails_at_last_nothing_is_confirmed_and_nothing_refuted() -> None:
-    def truth(wanted: Wanted) -> Came:
-        return CRASH if wanted.step == CONFIRMATION and wanted.arm == "baseline" else gained(wanted)
+    def truth(request: TrialRequest) -> Came:
+        return CRASH if request.step == CONFIRMATION and request.arm == "baseline" else gained(request)
 
     confirmed, winner, line = concluded(found(truth))
     assert (confirmed, winner) == (None, "seqs/fp8 64")
@@ -84,15 +84,15 @@ def test_where_the_baseline_fails_at_last_nothing_is_confirmed_and_nothing_refut
 )
 def test_an_arm_is_feasible_that_runs_and_holds_what_is_demanded(verdict: Verdict, misses: int, feasible: bool) -> None:
     arm = planned().steps[0].arms[0]
-    assert ArmFound(arm, verdict, values=(1.0, 2.0, 3.0, 4.0), misses=misses).feasible is feasible
+    assert ArmResult(arm, verdict, values=(1.0, 2.0, 3.0, 4.0), misses=misses).feasible is feasible
 
 
 def test_an_arm_that_held_and_then_failed_is_none_that_holds() -> None:
     missed = {"loadgen": {"slo": [{"limit": "ttft_p99<500ms", "value": 600.0, "met": False}]}}
 
-    def truth(wanted: Wanted) -> Came:
-        if "fp8" in wanted.arm:
-            return 1000.0 if wanted.block == 0 else CRASH
+    def truth(request: TrialRequest) -> Came:
+        if "fp8" in request.arm:
+            return 1000.0 if request.block == 0 else CRASH
         return missed
 
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}

@@ -29,15 +29,15 @@ def test_an_engine_that_cannot_empty_its_caches_is_started_for_each_workload() -
         SEQS, engines={"llamacpp": {}}, models={"m": "model.gguf"}, baseline={"engine": "llamacpp", "model": "m"}
     )
     alone, both = made.steps[0].arms[0], made.steps[-1].arms[0]
-    assert (alone.together, both.together) == ((("short",),), (("short",), ("long",)))
-    assert both.least_s - sum(span.least_s for span in both.loads.values() if span) == 2 * both.until_ready.least_s
+    assert (alone.batches, both.batches) == ((("short",),), (("short",), ("long",)))
+    assert both.min_s - sum(span.min_s for span in both.loads.values() if span) == 2 * both.until_ready.min_s
 
 
 def test_the_baseline_is_held_against_itself_first_and_against_the_winner_last() -> None:
     made = planned(QUANTIZED | {"expect": "fp8"})
     assert [step.name for step in made.steps] == ["noise", "quantization", "confirmation"]
     noise, _, confirmation = made.steps
-    assert (noise.least, noise.most, commands(noise)) == (3, 3, {"baseline": VLLM})
+    assert (noise.min_starts, noise.max_starts, commands(noise)) == (3, 3, {"baseline": VLLM})
     assert commands(confirmation) == {"baseline": VLLM, "quantization/fp8": f"{VLLM}-FP8"}
 
 
@@ -55,7 +55,7 @@ def test_a_stage_of_which_nothing_is_left_starts_nothing_and_says_so() -> None:
     for stage in (SEQS | {"where": "max_seqs > 1000"}, {"name": "seqs", "choice": {"as it is": {}}}):
         found = step(stage)
         assert (found.starts, found.seconds) == ((0, 0), (0.0, 0.0))
-        assert found.notes == ("it tries nothing but the arm it starts from: nothing is started",)
+        assert found.notes == ("it tries only the arm that it starts from: nothing is started",)
 
 
 def test_without_a_winner_the_baseline_alone_is_confirmed() -> None:
@@ -135,12 +135,12 @@ def test_null_in_a_grid_is_the_engines_own_default() -> None:
 def test_models_may_be_values_of_a_grid() -> None:
     found = step({"name": "s", "grid": {"model": ["bf16", "fp8"]}})
     assert commands(found) == {"model=bf16": VLLM, "model=fp8": f"{VLLM}-FP8"}
-    assert "stages.0.grid.model: 'awq' is not there" in refusal({"name": "s", "grid": {"model": ["awq"]}})
+    assert "stages.0.grid.model: unknown model 'awq'" in refusal({"name": "s", "grid": {"model": ["awq"]}})
 
 
 @pytest.mark.parametrize("replicas", [0, 1.5, "two", None])
 def test_replicas_in_a_grid_are_numbers_of_servers(replicas: object) -> None:
-    message = f"stages.0.grid.replicas: {replicas!r} is no number of servers; give 1 or more"
+    message = f"stages.0.grid.replicas: {replicas!r} is not a number of servers; give 1 or more"
     assert refusal({"name": "s", "grid": {"replicas": [replicas]}}) == message
 
 
@@ -154,7 +154,9 @@ def test_a_grid_has_its_bounds() -> None:
 
 def test_arms_of_a_stage_that_are_served_alike_are_refused_with_both_names() -> None:
     raw = {"x": {"knobs": {"tensor_parallel": 2}}, "y": {"raw": ["-tp=2"]}}
-    assert refusal({"name": "s", "choice": raw}).startswith("stages.0.choice.y: y is served as x is; leave one")
+    assert refusal({"name": "s", "choice": raw}).startswith(
+        "stages.0.choice.y: y is served in the same way as x; leave one"
+    )
 
 
 def test_an_arm_that_an_earlier_stage_had_is_named() -> None:
@@ -193,7 +195,7 @@ def test_of_three_each_is_left_out_too() -> None:
 def test_stages_without_a_winner_have_no_part_in_it() -> None:
     found = step(QUANTIZED | {"expect": "fp8"}, CACHED, {"name": "both", "interactions": ["quantization", "cache"]})
     assert list(commands(found)) == ["baseline"]
-    assert found.notes == ("of these stages fewer than two have a winner",)
+    assert found.notes == ("fewer than two of these stages have a winner",)
 
 
 def test_a_combination_that_an_engine_refuses_is_left_out_with_its_reason() -> None:
@@ -206,7 +208,9 @@ def test_a_combination_that_an_engine_refuses_is_left_out_with_its_reason() -> N
 
 
 def test_a_stage_stands_once_in_a_combination() -> None:
-    assert "stages.1.interactions: seqs stands twice" in refusal(SEQS, {"name": "x", "interactions": ["seqs", "seqs"]})
+    assert "stages.1.interactions: seqs is named twice" in refusal(
+        SEQS, {"name": "x", "interactions": ["seqs", "seqs"]}
+    )
 
 
 # -- drawn as it goes
@@ -242,11 +246,11 @@ def test_what_is_expected_of_it_goes_on() -> None:
     [("max_seqs", 33), ("max_seqs", 128), ("max_batched_tokens", 4000), ("prefix_cache", 3), ("kv_dtype", "fp8")],
 )
 def test_what_cannot_be_drawn_cannot_win(name: str, value: object) -> None:
-    assert f"stages.0.expect.{name}: {value!r} cannot be drawn" in refusal(JOINT | {"expect": {name: value}})
+    assert f"stages.0.expect.{name}: {value!r} is never drawn" in refusal(JOINT | {"expect": {name: value}})
 
 
 def test_the_ends_of_its_ranges_are_knobs_and_values_of_the_engine() -> None:
-    assert "stages.0.joint.max_seq: is no knob; did you mean max_seqs?" in refusal(
+    assert "stages.0.joint.max_seq: unknown knob; did you mean max_seqs?" in refusal(
         JOINT | {"joint": {"max_seq": {"log2": [16, 64]}}}
     )
     wide = {"tensor_parallel": {"log2": [1, 8]}}
@@ -301,10 +305,10 @@ def test_the_time_is_that_of_all_starts_and_their_workloads() -> None:
     assert [step.seconds for step in made.steps] == [(360, 360), (720, 1080), (240, 360)]
     assert made.seconds == (1320, 1800)
     assert made.gpu_hours == (1320 / 3600 * 2, 1800 / 3600 * 2)
-    assert made.untold == []
+    assert made.without_estimate == []
 
 
 def test_a_workload_of_which_nothing_is_known_is_named_and_not_guessed() -> None:
     made = planned(SEQS, workloads={"short": {"workload": "short", "dataset_name": "prose"}})
-    assert made.untold == ["short"]
+    assert made.without_estimate == ["short"]
     assert made.steps[0].seconds == (180, 900)

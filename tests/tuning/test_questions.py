@@ -83,7 +83,7 @@ def test_a_file_has_a_question_a_line(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("", ": has no question;"),
-        ("2 + 3?", ":1: is no JSON ("),
+        ("2 + 3?", ":1: is not JSON ("),
         ("[]", ":1: has no question;"),
         ('{"question": " ", "answer": 5}', ":1: has no question;"),
         ('\n{"question": "2 + 3?"}', ":2: needs one of answer and answers;"),
@@ -107,7 +107,7 @@ def test_what_is_no_question_is_refused_in_one_line(tmp_path: Path, text: str, p
 def test_a_file_that_is_not_there_or_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadInput, match="No such file"):
         read(tmp_path / "none.jsonl")
-    monkeypatch.setattr(questions, "MOST", 3)
+    monkeypatch.setattr(questions, "MAX_LINES", 3)
     with pytest.raises(BadInput, match="more than 3 lines"):
         read(OWN)
 

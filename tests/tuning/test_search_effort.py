@@ -12,7 +12,7 @@ from loadgen.tuning.spec.search_effort import Effort
 def test_resolution_follows_the_least_effect(least_effect: float, resolution: float, runs: tuple[int, int]) -> None:
     effort = Effort.for_effect(least_effect)
     assert effort.resolution == resolution
-    assert (effort.least_runs, effort.most_runs) == runs
+    assert (effort.min_runs, effort.max_runs) == runs
     gap = 2.0
     for _ in range(effort.halvings):
         gap **= 0.5

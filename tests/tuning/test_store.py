@@ -1,12 +1,8 @@
 """A store keeps every start that has ended, whoever is killed meanwhile, and is added to by one program at a time."""
 
 import asyncio
-import json
 import os
 import sqlite3
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +10,16 @@ import pytest
 
 from loadgen.errors import BadInput
 from loadgen.tuning.execute import conductor
-from loadgen.tuning.execute.store import DATABASE, FOLDERS, NotKept, Store, held, holder
-from loadgen.tuning.execute.trial import Failure, Wanted
+from loadgen.tuning.execute.store import DATABASE, FOLDERS, NotKept, Store, holder, locked
+from loadgen.tuning.execute.trial import Failure, TrialRequest
 from tests.helpers.killed_study import STUDY, Fake, Silent
-from tests.helpers.source import ROOT
 from tests.helpers.study_files import as_yaml, read
 from tests.helpers.study_walks import trial
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Any:
-    with held(tmp_path / "a.store"), Store.create(tmp_path / "a.store", {"source": "run", "study": {}}) as made:
+    with locked(tmp_path / "a.store"), Store.create(tmp_path / "a.store", {"source": "run", "study": {}}) as made:
         yield made
 
 
@@ -32,32 +27,38 @@ def store(tmp_path: Path) -> Any:
 
 
 def test_what_was_kept_is_what_was_found(store: Store) -> None:
-    wanted = Wanted("seqs", 1, "max_seqs=64", 1)
-    number, folder = store.begin(wanted, "hash", "2026-01-02T03:04:05Z")
+    request = TrialRequest("seqs", 1, "max_seqs=64", 1)
+    number, folder = store.begin(request, "hash", "2026-01-02T03:04:05Z")
     assert folder.is_dir()
     kept = trial(
-        wanted, 1234.5, ("short", "long"), config="hash", told={"max_num_seqs": 64}, ready_s=1.5, folder="starts/00001"
+        request,
+        1234.5,
+        ("short", "long"),
+        config="hash",
+        server_config={"max_num_seqs": 64},
+        ready_s=1.5,
+        folder="starts/00001",
     )
     store.end(number, kept)
-    assert store.trials() == {wanted: kept}
-    assert list(store.trials()[wanted].runs) == ["short", "long"]
+    assert store.trials() == {request: kept}
+    assert list(store.trials()[request].runs) == ["short", "long"]
 
 
 def test_a_failure_is_kept_with_its_line(store: Store) -> None:
-    wanted = Wanted("seqs", 0, "max_seqs=64")
-    failed = trial(wanted, Failure("oom_kv", "no room; 'quoted'", transient=False))
-    store.end(store.begin(wanted, "", failed.began)[0], failed)
-    assert store.trials()[wanted].failure == Failure("oom_kv", "no room; 'quoted'", transient=False)
+    request = TrialRequest("seqs", 0, "max_seqs=64")
+    failed = trial(request, Failure("oom_kv", "no room; 'quoted'", transient=False))
+    store.end(store.begin(request, "", failed.began)[0], failed)
+    assert store.trials()[request].failure == Failure("oom_kv", "no room; 'quoted'", transient=False)
 
 
 def test_a_start_that_has_not_ended_is_no_trial_and_its_files_stay(store: Store) -> None:
-    wanted = Wanted("seqs", 0, "max_seqs=64")
-    _, folder = store.begin(wanted, "", "2026-01-02T03:04:05Z")
+    request = TrialRequest("seqs", 0, "max_seqs=64")
+    _, folder = store.begin(request, "", "2026-01-02T03:04:05Z")
     (folder / "records.jsonl").write_text("measured")
-    number, other = store.begin(wanted, "", "2026-01-02T03:05:05Z")
+    number, other = store.begin(request, "", "2026-01-02T03:05:05Z")
     assert store.trials() == {}
     assert other != folder
-    store.end(number, trial(wanted, 1.0, began="2026-01-02T03:05:05Z"))
+    store.end(number, trial(request, 1.0, began="2026-01-02T03:05:05Z"))
     assert len(store.trials()) == 1
     assert (folder / "records.jsonl").read_text() == "measured"
 
@@ -66,9 +67,9 @@ def test_a_start_that_has_not_ended_is_no_trial_and_its_files_stay(store: Store)
 
 
 def test_a_start_that_a_full_disk_does_not_take_has_not_ended_and_can_be_made_again(store: Store) -> None:
-    wanted = Wanted("seqs", 0, "max_seqs=64")
-    number, _ = store.begin(wanted, "", "2026-01-02T03:04:05Z")
-    large = trial(wanted, 1.0, told={"note": "x" * 1_000_000}, folder="starts/00001")
+    request = TrialRequest("seqs", 0, "max_seqs=64")
+    number, _ = store.begin(request, "", "2026-01-02T03:04:05Z")
+    large = trial(request, 1.0, server_config={"note": "x" * 1_000_000}, folder="starts/00001")
     store._database.execute("PRAGMA max_page_count = 1")  # as many as there are: the disk is full
     with pytest.raises(NotKept) as refused:
         store.end(number, large)
@@ -79,13 +80,13 @@ def test_a_start_that_a_full_disk_does_not_take_has_not_ended_and_can_be_made_ag
     assert store.trials() == {}
     store._database.execute("PRAGMA max_page_count = 100000")
     store.end(number, large)
-    assert store.trials() == {wanted: large}
+    assert store.trials() == {request: large}
 
 
 def test_a_folder_that_cannot_be_made_is_named(store: Store) -> None:
     (store.folder / FOLDERS).write_text("no folder")
     with pytest.raises(NotKept, match=r"a.store/starts/00001 cannot be written \(Not a directory\); make room"):
-        store.begin(Wanted("seqs", 0, "max_seqs=64"), "", "2026-01-02T03:04:05Z")
+        store.begin(TrialRequest("seqs", 0, "max_seqs=64"), "", "2026-01-02T03:04:05Z")
 
 
 def test_what_cannot_be_read_is_said_wherever_it_is_met(store: Store) -> None:
@@ -97,46 +98,24 @@ def test_what_cannot_be_read_is_said_wherever_it_is_met(store: Store) -> None:
 # -- killed at every write
 
 
-@pytest.mark.integration
-@pytest.mark.timeout(300)
-def test_a_study_that_is_killed_at_any_write_ends_as_one_that_was_not(tmp_path: Path) -> None:
-    memory = Path("/dev/shm")  # no disk to wait for, and what was written stays where only a program dies
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.helpers.killed_study", folder],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=True,
-        )
-    rows = json.loads(done.stdout)
-    *killed, whole = rows
-    assert len(killed) > 100  # statements and files of eight starts
-    assert not whole["killed"]
-    assert all(row["killed"] and not row["again"] for row in killed)
-    assert {row["findings"] for row in rows} == {whole["findings"]}
-    assert {row["starts"] for row in rows} == {whole["starts"]}
-
-
 # -- one at a time
 
 
 def test_a_second_runner_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
-    with held(tmp_path):
+    with locked(tmp_path):
         assert holder(tmp_path) == os.getpid()
-        with pytest.raises(BadInput, match=f"process {os.getpid()} is running this study"), held(tmp_path):
+        with pytest.raises(BadInput, match=f"process {os.getpid()} is running this study"), locked(tmp_path):
             pass
     assert holder(tmp_path) is None
-    with held(tmp_path):
+    with locked(tmp_path):
         pass
 
 
 def test_a_store_can_be_read_while_it_is_added_to(store: Store) -> None:
-    wanted = Wanted("seqs", 0, "max_seqs=64")
-    store.end(store.begin(wanted, "", "2026-01-02T03:04:05Z")[0], trial(wanted, 1.0))
+    request = TrialRequest("seqs", 0, "max_seqs=64")
+    store.end(store.begin(request, "", "2026-01-02T03:04:05Z")[0], trial(request, 1.0))
     with Store.open(store.folder) as reader:
-        assert list(reader.trials()) == [wanted]
+        assert list(reader.trials()) == [request]
 
 
 # -- what is refused
@@ -150,7 +129,7 @@ def run(folder: Path, **parts: Any) -> None:
 @pytest.fixture
 def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A study that was carried out, with what its starts achieve said beforehand."""
-    monkeypatch.setattr(conductor, "Bench", Fake)
+    monkeypatch.setattr(conductor, "TrialRunner", Fake)
     run(tmp_path)
     return tmp_path
 
@@ -160,13 +139,13 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (
             {"decision": {"min_effect": 0.05, "repeats": {"least": 2, "most": 2}}},
-            "decision.min_effect: is 0.05, and was 0.01 when {store} was begun; put it back, or begin another store",
+            "decision.min_effect: is 0.05, but was 0.01 when {store} was begun; undo the change, or begin another",
         ),
         (
             {"models": STUDY.get("models", {}) | {"bf16": "Qwen/Qwen3-14B", "fp8": "x"}},
             "models.bf16: is 'Qwen/Qwen3-14B'",
         ),
-        ({"baseline": {"engine": "vllm", "model": "fp8"}}, "baseline.model: is 'fp8', and was 'bf16'"),
+        ({"baseline": {"engine": "vllm", "model": "fp8"}}, "baseline.model: is 'fp8', but was 'bf16'"),
     ],
 )
 def test_an_edited_study_is_refused_where_it_was_edited(begun: Path, parts: dict[str, Any], message: str) -> None:
@@ -210,14 +189,14 @@ def test_a_store_of_another_version_is_refused_and_left_as_it_is(begun: Path) ->
 def test_an_arm_that_would_be_served_otherwise_is_refused(begun: Path) -> None:
     with sqlite3.connect(begun / "a.store" / DATABASE) as database:
         database.execute("UPDATE starts SET config = 'another' WHERE step = 'quantization'")
-    with pytest.raises(BadInput, match=r"quantization/(fp8|baseline) would be served otherwise now"):
+    with pytest.raises(BadInput, match=r"quantization/(fp8|baseline) would be served differently"):
         run(begun)
     with Store.open(begun / "a.store") as store:  # what was found can be told all the same
-        assert conductor.recall(store)[0].open == ""
+        assert conductor.load_findings(store)[0].open == ""
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="is no store of a study"), Store.open(tmp_path):
+    with pytest.raises(BadInput, match="is not a store of a study"), Store.open(tmp_path):
         pass
     (tmp_path / DATABASE).write_bytes(b"no database at all" * 100)
     with pytest.raises(BadInput, match="cannot be read"), Store.open(tmp_path):
@@ -230,12 +209,12 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
 def test_a_study_stops_where_its_budget_is_spent_and_goes_on_with_a_larger_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conductor, "Bench", Fake)
+    monkeypatch.setattr(conductor, "TrialRunner", Fake)
     run(tmp_path, budget={"hours": 0.05})  # three minutes, a minute for each start
     with Store.open(tmp_path / "a.store") as store:
-        found, _ = conductor.recall(store)
+        found, _ = conductor.load_findings(store)
         assert (len(found.trials), found.open) == (3, "the budget is spent")
     run(tmp_path, budget={"hours": 1})
     with Store.open(tmp_path / "a.store") as store:
-        found, _ = conductor.recall(store)
+        found, _ = conductor.load_findings(store)
         assert (len(found.trials), found.open) == (3 + 4 + 4, "")

@@ -23,12 +23,12 @@ STAGES: list[dict[str, Any]] = [
 ]
 PLAN = """\
 Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
-  on         a box, 4 devices, as the file claims; it is looked at when the study runs
+  on         a box, 4 devices, as the file claims; checked when the study runs
   objective  total_tps_per_box on short, more is better: input and output tokens/s, of as many servers as the box holds
   as long as 99.0% of requests succeed
   better is  1.0% or more with 95.0% confidence, in 2 to 7 starts of each arm, in blocks whose order seed 0 draws
 
-0. noise: the baseline against itself; 3 starts, 3.2 to 16 min
+0. noise: the baseline alone; 3 starts, 3.2 to 16 min
    baseline  start 60 s to 5 min, short 3.5 to 21 s
        ENV vllm serve Qwen/Qwen3-8B --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
@@ -54,7 +54,7 @@ Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
 
 In all 17 to 52 starts, 17 min to 4.8 h, 1.1 to 19.1 GPU-hours
 Assumed: sglang wins engine
-Times rest on:
+Basis of these times:
   start of vllm: usual for 8 billion parameters
   start of sglang: usual for 8 billion parameters
   short: 1000 requests of 132 tokens at 6,250 to 37,500 tok/s, usual for 8B
@@ -91,7 +91,7 @@ def test_a_start_takes_what_it_has_taken_on_this_machine(
     assert dispatch(["tune", "plan", str(path)]) == 0
     out = capsys.readouterr().out
     assert "baseline  start 45 s, " in out
-    assert "  start of vllm: as it has started on this machine\n" in out
+    assert "  start of vllm: measured on this machine\n" in out
 
 
 def test_the_command_that_pages_print_stands_above_the_real_one_where_they_differ() -> None:
@@ -130,21 +130,21 @@ def test_what_a_file_says_does_not_move_a_terminal() -> None:
 
 
 def test_a_budget_that_does_not_suffice_is_said() -> None:
-    assert "The most is beyond the budget of 1 hours: the study stops where that is spent" in as_text(
+    assert "The maximum exceeds the budget of 1 hours: the study stops when it is spent" in as_text(
         planned(budget={"hours": 1})
     )
-    assert "Even the least is beyond the budget of 0.1 gpu_hours" in as_text(planned(budget={"gpu_hours": 0.1}))
+    assert "Even the minimum exceeds the budget of 0.1 gpu_hours" in as_text(planned(budget={"gpu_hours": 0.1}))
     assert "budget" not in as_text(planned(budget={"hours": 100}))
 
 
 def test_every_time_says_what_it_rests_on() -> None:
     lines = as_text(planned(workloads={"short": {"dataset_name": "prose", "num_prompts": 3}})).splitlines()
-    rest = lines[lines.index("Times rest on:") + 1 :]
+    rest = lines[lines.index("Basis of these times:") + 1 :]
     assert rest[:2] == [
         "  start of vllm: usual for 8 billion parameters",
-        "  short: nothing",
+        "  short: unknown",
     ]
-    assert any("and what short take, of which nothing tells" in line for line in lines)
+    assert any("plus the unknown time of short" in line for line in lines)
 
 
 def test_a_plan_as_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,7 +171,7 @@ def test_a_plan_as_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["plna"], "loadgen tune: plna: unknown; say plan, run, status, report, export or schema\n"),
+        (["plna"], "loadgen tune: plna: unknown command; use plan, run, status, report, export or schema\n"),
         (["plan"], "loadgen tune: "),
         (["plan", "/nowhere.yaml"], "loadgen tune: /nowhere.yaml: cannot be read (No such file or directory); name a"),
         (["plan", "--jsn", "x"], "loadgen tune: --jsn: unknown; did you mean --json?"),

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.tuning.execute.findings import ArmFound, Findings, Verdict
-from loadgen.tuning.execute.trial import INVALID, Failure, Wanted
+from loadgen.tuning.execute.findings import ArmResult, Findings, Verdict
+from loadgen.tuning.execute.trial import INVALID, Failure, TrialRequest
 from loadgen.tuning.execute.walk import Walk
 from loadgen.tuning.plan.planner import Planner
 from tests.helpers.study_files import study
@@ -20,22 +20,22 @@ DETERMINISTIC = Failure("oom_kv", "No available memory for the cache blocks", tr
 PASSING = Failure("killed", "a worker died", transient=True)
 
 
-def noise(wanted: Wanted) -> float:
+def noise(request: TrialRequest) -> float:
     """A factor near 1, another one for each start; their standard deviation is 0.3 %."""
-    return random.Random(f"{wanted.step} {wanted.arm} {wanted.block}").lognormvariate(0, 0.003)
+    return random.Random(f"{request.step} {request.arm} {request.block}").lognormvariate(0, 0.003)
 
 
 def levels(**each: float) -> Any:
     """A truth: every arm's level, by what its name holds; 1,000 where nothing is said of it."""
 
-    def truth(wanted: Wanted) -> Came:
-        level = next((level for name, level in each.items() if name in wanted.arm), 1000.0)
-        return level * noise(wanted)
+    def truth(request: TrialRequest) -> Came:
+        level = next((level for name, level in each.items() if name in request.arm), 1000.0)
+        return level * noise(request)
 
     return truth
 
 
-def arm(findings: Findings, step: str, name: str) -> ArmFound:
+def arm(findings: Findings, step: str, name: str) -> ArmResult:
     return next(found for found in findings.steps if found.step.name == step).arm(name)
 
 
@@ -92,8 +92,8 @@ def test_keep_lets_several_go_on() -> None:
 
 
 def test_where_less_is_better_the_shorter_time_wins() -> None:
-    def truth(wanted: Wanted) -> Came:
-        return {"median_e2el_ms": (4000.0 if "fp8" in wanted.arm else 5000.0) * noise(wanted)}
+    def truth(request: TrialRequest) -> Came:
+        return {"median_e2el_ms": (4000.0 if "fp8" in request.arm else 5000.0) * noise(request)}
 
     found = walked(study(QUANTIZED, objective={"metric": "e2e_p50", "workload": "short"}, **REPEATS), truth)
     adopted = arm(found, "quantization", "fp8")
@@ -115,8 +115,8 @@ def test_interactions_try_the_winners_together() -> None:
 
 
 def test_an_arm_that_fails_for_good_is_started_once_and_its_line_is_kept() -> None:
-    def truth(wanted: Wanted) -> Came:
-        return DETERMINISTIC if "fp8" in wanted.arm else 1000.0 * noise(wanted)
+    def truth(request: TrialRequest) -> Came:
+        return DETERMINISTIC if "fp8" in request.arm else 1000.0 * noise(request)
 
     failed = arm(walked(study(QUANTIZED, **REPEATS), truth), "quantization", "fp8")
     assert (failed.verdict, failed.why, len(failed.trials)) == (
@@ -130,28 +130,28 @@ def test_an_arm_that_fails_for_good_is_started_once_and_its_line_is_kept() -> No
 def test_a_failure_that_may_pass_is_tried_once_more(kind: str) -> None:
     passing = Failure(kind, "it may pass", transient=True)
 
-    def truth(wanted: Wanted) -> Came:
-        if "fp8" in wanted.arm and wanted.attempt == 0:
+    def truth(request: TrialRequest) -> Came:
+        if "fp8" in request.arm and request.attempt == 0:
             return passing
-        return (1200.0 if "fp8" in wanted.arm else 1000.0) * noise(wanted)
+        return (1200.0 if "fp8" in request.arm else 1000.0) * noise(request)
 
     found = walked(study(QUANTIZED, **REPEATS), truth)
     adopted = arm(found, "quantization", "fp8")
     assert adopted.verdict is Verdict.ADOPTED
-    assert [each.wanted.attempt for each in adopted.trials] == [0, 1, 0, 1]
+    assert [each.request.attempt for each in adopted.trials] == [0, 1, 0, 1]
 
 
 def test_one_that_fails_again_is_out_and_has_no_value() -> None:
-    def truth(wanted: Wanted) -> Came:
-        return PASSING if "fp8" in wanted.arm else 1000.0 * noise(wanted)
+    def truth(request: TrialRequest) -> Came:
+        return PASSING if "fp8" in request.arm else 1000.0 * noise(request)
 
     failed = arm(walked(study(QUANTIZED, **REPEATS), truth), "quantization", "fp8")
     assert (failed.verdict, failed.values, len(failed.trials)) == (Verdict.FAILED, (), 2)
 
 
 def test_what_contains_an_arm_that_failed_for_good_is_not_started() -> None:
-    def truth(wanted: Wanted) -> Came:
-        return DETERMINISTIC if wanted.arm == "fp8" else 1000.0 * noise(wanted)
+    def truth(request: TrialRequest) -> Came:
+        return DETERMINISTIC if request.arm == "fp8" else 1000.0 * noise(request)
 
     more = {"name": "more", "choice": {"fp8 without cache": {"model": "fp8", "knobs": {"prefix_cache": False}}}}
     found = walked(study(QUANTIZED, more, **REPEATS), truth)
@@ -161,8 +161,8 @@ def test_what_contains_an_arm_that_failed_for_good_is_not_started() -> None:
 
 
 def test_after_a_failure_that_may_pass_nothing_is_pruned() -> None:
-    def truth(wanted: Wanted) -> Came:
-        return PASSING if wanted.arm == "fp8" else 1000.0 * noise(wanted)
+    def truth(request: TrialRequest) -> Came:
+        return PASSING if request.arm == "fp8" else 1000.0 * noise(request)
 
     more = {"name": "more", "choice": {"fp8 without cache": {"model": "fp8", "knobs": {"prefix_cache": False}}}}
     found = walked(study(QUANTIZED, more, **REPEATS), truth)
@@ -170,13 +170,13 @@ def test_after_a_failure_that_may_pass_nothing_is_pruned() -> None:
 
 
 def test_too_few_successes_are_infeasible_however_fast() -> None:
-    def truth(wanted: Wanted) -> Came:
-        if "fp8" in wanted.arm:
+    def truth(request: TrialRequest) -> Came:
+        if "fp8" in request.arm:
             return {"total": 2000.0, "completed": 514}
-        return 1000.0 * noise(wanted)
+        return 1000.0 * noise(request)
 
     out = arm(walked(study(QUANTIZED, **REPEATS), truth), "quantization", "fp8")
-    assert (out.verdict, out.why) == (Verdict.INFEASIBLE, "success rate 51.4%, at least 99.0% is wanted")
+    assert (out.verdict, out.why) == (Verdict.INFEASIBLE, "success rate 51.4%, at least 99.0% is required")
 
 
 def missing(limit: str, value: float) -> dict[str, Any]:
@@ -184,10 +184,10 @@ def missing(limit: str, value: float) -> dict[str, Any]:
 
 
 def test_an_arm_beyond_its_limits_is_infeasible() -> None:
-    def truth(wanted: Wanted) -> Came:
-        if "fp8" in wanted.arm:
+    def truth(request: TrialRequest) -> Came:
+        if "fp8" in request.arm:
             return {"total": 2000.0, "loadgen": missing("ttft_p99<500ms", 612.34)}
-        return 1000.0 * noise(wanted)
+        return 1000.0 * noise(request)
 
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}
     out = arm(walked(study(QUANTIZED, objective=objective, **REPEATS), truth), "quantization", "fp8")
@@ -195,15 +195,15 @@ def test_an_arm_beyond_its_limits_is_infeasible() -> None:
 
 
 def test_where_the_baseline_is_beyond_the_limits_an_arm_within_them_wins_though_it_is_slower() -> None:
-    def truth(wanted: Wanted) -> Came:
-        if "fp8" in wanted.arm:
-            return 900.0 * noise(wanted)
-        return {"total": 1000.0 * noise(wanted), "loadgen": missing("ttft_p99<500ms", 612.0)}
+    def truth(request: TrialRequest) -> Came:
+        if "fp8" in request.arm:
+            return 900.0 * noise(request)
+        return {"total": 1000.0 * noise(request), "loadgen": missing("ttft_p99<500ms", 612.0)}
 
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}
     found = walked(study(QUANTIZED, objective=objective, **REPEATS), truth)
     won = arm(found, "quantization", "fp8")
-    assert (won.verdict, won.why) == (Verdict.ADOPTED, "it holds what baseline does not")
+    assert (won.verdict, won.why) == (Verdict.ADOPTED, "it meets limits that baseline misses")
     assert not found.nothing_feasible
 
 
@@ -211,7 +211,7 @@ def test_where_no_arm_is_within_the_limits_the_findings_say_so() -> None:
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}
     found = walked(
         study(QUANTIZED, objective=objective, **REPEATS),
-        lambda wanted: {"total": 1000.0, "loadgen": missing("ttft_p99<500ms", 612.0)},
+        lambda request: {"total": 1000.0, "loadgen": missing("ttft_p99<500ms", 612.0)},
     )
     assert found.nothing_feasible
 
@@ -222,9 +222,11 @@ def test_where_no_arm_is_within_the_limits_the_findings_say_so() -> None:
 def resolved(study_: Any, told: dict[str, dict[str, Any]], truth: Any) -> Findings:
     """What a study finds whose servers tell these configurations, by what the arm's name holds."""
     walk = Walk(study_, Planner(study_))
-    while (wanted := walk.wanted) is not None:
-        says = next((says for name, says in told.items() if name in wanted.arm), told[""])
-        walk.add(trial(wanted, truth(wanted), walk.planned.workloads, told=says, config=walk.planned.identity))
+    while (request := walk.request) is not None:
+        says = next((says for name, says in told.items() if name in request.arm), told[""])
+        walk.add(
+            trial(request, truth(request), walk.planned.workloads, server_config=says, config=walk.planned.identity)
+        )
     return walk.found()
 
 
@@ -274,14 +276,14 @@ def test_an_arm_that_has_run_and_is_not_decided_is_open() -> None:
 
 
 def test_a_baseline_that_fails_ends_the_study_with_its_line() -> None:
-    found = walked(study(QUANTIZED, **REPEATS), lambda wanted: DETERMINISTIC)
+    found = walked(study(QUANTIZED, **REPEATS), lambda request: DETERMINISTIC)
     assert found.open == "noise: baseline fails, oom_kv: No available memory for the cache blocks"
     assert len(found.trials) == 1
 
 
 def test_the_baseline_against_itself_gives_the_noise_before_the_first_stage() -> None:
     values = [1000.0, 1010.0, 1020.0]
-    found = walked(study(QUANTIZED, **REPEATS), lambda wanted: values[wanted.block], 3)
+    found = walked(study(QUANTIZED, **REPEATS), lambda request: values[request.block], 3)
     assert found.steps[0].noise is not None
     assert found.steps[0].noise.df == 2
     assert found.steps[0].noise.sd == pytest.approx(0.0099, abs=1e-4)  # of ln 1000, ln 1010, ln 1020
@@ -292,10 +294,10 @@ def test_the_baseline_against_itself_gives_the_noise_before_the_first_stage() ->
 def test_every_block_has_an_order_of_its_own() -> None:
     seen: dict[int, list[str]] = {}
 
-    def truth(wanted: Wanted) -> Came:
-        if wanted.step == "seqs":
-            seen.setdefault(wanted.block, []).append(wanted.arm)
-        return 1000.0 * noise(wanted)
+    def truth(request: TrialRequest) -> Came:
+        if request.step == "seqs":
+            seen.setdefault(request.block, []).append(request.arm)
+        return 1000.0 * noise(request)
 
     walked(study(SEQS | {"grid": {"max_seqs": [64, 128, 256, 512]}}, decision={"repeats": {"most": 7}}), truth)
     assert len({tuple(order) for order in seen.values()}) > 1
@@ -308,13 +310,13 @@ def test_every_block_has_an_order_of_its_own() -> None:
 JOINT = {"name": "joint", "joint": {"max_seqs": {"log2": [16, 1024]}, "max_batched_tokens": {"log2": [2048, 16384]}}}
 
 
-def peak(wanted: Wanted) -> Came:
+def peak(request: TrialRequest) -> Came:
     """Best at 256 sequences and 8,192 tokens."""
-    if "max_seqs=" not in wanted.arm:
-        return 500.0 * noise(wanted)
-    said = dict(part.split("=") for part in wanted.arm.split("/")[-1].split())
+    if "max_seqs=" not in request.arm:
+        return 500.0 * noise(request)
+    said = dict(part.split("=") for part in request.arm.split("/")[-1].split())
     off = abs(int(said["max_seqs"]).bit_length() - 9) + abs(int(said["max_batched_tokens"]).bit_length() - 14)
-    return 1000.0 * 0.8**off * noise(wanted)
+    return 1000.0 * 0.8**off * noise(request)
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random"])
@@ -329,12 +331,12 @@ def test_a_joint_stage_tries_what_a_sampler_draws_and_then_the_best_in_blocks(sa
 
 def test_a_joint_stage_draws_the_same_when_it_is_walked_again() -> None:
     first, second = (walked(study(JOINT | {"trials": 8}, **REPEATS), peak) for _ in range(2))
-    assert [each.wanted for each in first.trials] == [each.wanted for each in second.trials]
+    assert [each.request for each in first.trials] == [each.request for each in second.trials]
 
 
 def test_a_joint_stage_that_drew_nothing_usable_keeps_the_baseline() -> None:
-    def truth(wanted: Wanted) -> Came:
-        return DETERMINISTIC if "max_seqs=" in wanted.arm else 1000.0 * noise(wanted)
+    def truth(request: TrialRequest) -> Came:
+        return DETERMINISTIC if "max_seqs=" in request.arm else 1000.0 * noise(request)
 
     found = walked(study(JOINT | {"trials": 4}, **REPEATS), truth)
     assert {str(arm.verdict) for step in found.steps if step.step.kind == "drawn" for arm in step.arms} == {"failed"}

@@ -37,7 +37,7 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
         for each in candidate.differences:
             yield from _wrapped(f"{each.name}: {each.one} | {each.other}", "  ")
         yield ""
-    clock = comparison.baseline.starts[0].result["loadgen"]["latency_from"]
+    clock = comparison.baseline.starts[0].result.latency_from
     names = comparison.baseline.name, candidate.candidate.name
     head = (f"latencies from {clock}", "", *names, "change", f"{AT} interval", "")
     rows = [(head, False), *((_cells(row), row.metric.from_server) for row in candidate.rows)]

@@ -5,7 +5,6 @@ from typing import Any
 from loadgen.analysis.compare.comparison import Comparison
 from loadgen.analysis.compare.row import Row
 from loadgen.analysis.compare.side import Side
-from loadgen.report.run_summary import reasons
 
 SCHEMA = 1
 
@@ -40,7 +39,7 @@ def _side(side: Side) -> dict[str, Any]:
                 "file": run.where,
                 "date": run.date,
                 "verdict": run.verdict,
-                "reasons": reasons(run.result),
+                "reasons": run.reasons,
                 "partial": run.partial,
                 "simulated": run.simulated,
                 "records": run.records is not None,

@@ -4,13 +4,13 @@ import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from loadgen.config import slo
 from loadgen.core.histogram import Histogram
 from loadgen.report.distribution import number
+from loadgen.report.result import RunResult as Result
+from loadgen.report.result.server import ServerMetrics
 
-Result = Mapping[str, Any]
 LATENCIES = ("ttft", "ttfo", "tpot", "icl", "itl", "e2el")
 STATISTICS = ("mean", "p50", "p90", "p99")
 # Metrics that are a fixed multiple of another in every run, if all answers are as long or have one event per token.
@@ -65,12 +65,12 @@ class Metric:
         """Return the value in a result; None if it has none.
 
         Args:
-            result: As it was saved.
+            result: Of the run.
             histograms: The distributions of the result, by name.
         """
         if self.latency is not None:
             latency, name = self.latency
-            return number(histograms[slo.distribution(latency, result["loadgen"]["latency_from"])], name)
+            return number(histograms[slo.distribution(latency, result.latency_from)], name)
         return _READERS[self.name](result)
 
     @property
@@ -92,38 +92,35 @@ class Metric:
         return 0.0 if counted is None else 1 / max(1, counted(result))
 
 
-def _server(*path: str) -> Callable[[Result], float | None]:
-    """Return a reader of a metric that the server reported, at this path in its part of a result."""
+def _server(number: Callable[[ServerMetrics], float | None]) -> Callable[[Result], float | None]:
+    """Return a reader of a number in the server's part of a result; it returns None if the result has no such part."""
 
     def read(result: Result) -> float | None:
-        at = result["loadgen"].get("server")  # missing in results of older versions
-        for key in path:
-            at = at and at[key]
-        return None if at is None else float(at)
+        return None if result.server is None else number(result.server)
 
     return read
 
 
 _READERS: dict[str, Callable[[Result], float | None]] = {
-    "request_throughput": lambda result: result["request_throughput"],
-    "output_throughput": lambda result: result["output_throughput"],
-    "total_throughput": lambda result: result["total_token_throughput"],
-    "goodput": lambda result: result["loadgen"]["rates"]["goodput_requests_per_s"],
-    ERROR_RATE: lambda result: result["loadgen"]["error_rate"],
-    "server_ttft_mean": _server("ttft_ms", "server", "mean"),
-    "server_prefix_hit_rate": _server("prefix_hit_rate"),
-    "server_spec_acceptance": _server("spec_acceptance"),
-    "server_preemptions": _server("counts", "preemptions"),
-    "server_running": _server("levels", "running", "mean"),
-    "server_waiting": _server("levels", "waiting", "mean"),
-    "server_kv_usage": _server("levels", "kv_usage", "mean"),
+    "request_throughput": lambda result: result.numbers.request_throughput,
+    "output_throughput": lambda result: result.numbers.output_throughput,
+    "total_throughput": lambda result: result.numbers.total_token_throughput,
+    "goodput": lambda result: result.rates.goodput_requests_per_s,
+    ERROR_RATE: lambda result: result.error_rate,
+    "server_ttft_mean": _server(lambda server: None if server.ttft_ms is None else server.ttft_ms.server.mean),
+    "server_prefix_hit_rate": _server(lambda server: server.prefix_hit_rate),
+    "server_spec_acceptance": _server(lambda server: server.spec_acceptance),
+    "server_preemptions": _server(lambda server: server.counts.preemptions),
+    "server_running": _server(lambda server: server.levels.running.mean),
+    "server_waiting": _server(lambda server: server.levels.waiting.mean),
+    "server_kv_usage": _server(lambda server: server.levels.kv_usage.mean),
 }
 # Number of requests that a throughput counts.
 _COUNTED: dict[str, Callable[[Result], float]] = {
     **dict.fromkeys(
-        ("request_throughput", "output_throughput", "total_throughput"), lambda result: float(result["completed"])
+        ("request_throughput", "output_throughput", "total_throughput"), lambda result: float(result.numbers.completed)
     ),
-    "goodput": lambda result: float(result["loadgen"]["rates"]["goodput_requests_per_s"] * result["duration"]),
+    "goodput": lambda result: (result.rates.goodput_requests_per_s or 0.0) * result.numbers.duration,
 }
 TOTALS = (
     Metric("request_throughput", "req/s", True),

@@ -35,7 +35,7 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
 
 def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[Block]:
     names = (comparison.baseline.name, candidate.candidate.name)
-    clock = comparison.baseline.starts[0].result["loadgen"]["latency_from"]
+    clock = comparison.baseline.starts[0].result.latency_from
     yield _table(f"Latencies from {clock}", names, [row for row in candidate.rows if not row.metric.from_server])
     if from_server := [row for row in candidate.rows if row.metric.from_server]:
         yield _table("Server metrics", names, from_server)

@@ -9,7 +9,8 @@ from loadgen.analysis.compare.workload import environment, workload
 from loadgen.checks import prefix_cache
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import LATENCIES
-from loadgen.report.run_summary import reasons
+from loadgen.report.result import RunResult
+from loadgen.report.result.fields import to_json_values
 from loadgen.runner import run_result
 
 
@@ -26,17 +27,17 @@ class SavedRun:
     """
 
     def __init__(self, where: str, result: dict[str, Any], records: str | None = None) -> None:
-        self.where, self.result, self.records = where, result, records
+        self.where, self.records = where, records
         with run_result.whole(where):
-            own = result["loadgen"]
-            self.date, self.verdict, self.partial = str(result["date"]), str(own["verdict"]), own["partial"]
-            self.simulated, self.reasons = bool(own["simulated"]), reasons(result)
-            self.error_rate: float | None = own["error_rate"]
-            self.records_setting: str | None = own["provenance"]["settings"]["records"]
-            self.workload, self.environment = workload(result), environment(result)
+            self.result = own = RunResult.from_dict(result)
+            self.date, self.verdict, self.partial = own.numbers.date, str(own.verdict), own.partial
+            self.simulated, self.reasons = own.simulated, own.reasons()
+            self.error_rate = own.error_rate
+            self.records_setting = own.provenance.settings.records
+            self.workload, self.environment = workload(own), environment(own)
             self.cached_share = self._cached_share(own)
-            self._histograms = {name: Histogram.from_dict(own["histograms"][name]) for name in LATENCIES}
-            self.key = (self.date, result["duration"], result["completed"], result["total_output_tokens"])
+            self._histograms: dict[str, Histogram] = {name: own.histograms.named(name) for name in LATENCIES}
+            self.key = (self.date, own.numbers.duration, own.numbers.completed, own.numbers.total_output_tokens)
 
     @property
     def unusable(self) -> str | None:
@@ -46,11 +47,12 @@ class SavedRun:
         return f"INVALID: {'; '.join(self.reasons)}" if self.verdict == "INVALID" else None
 
     @staticmethod
-    def _cached_share(own: dict[str, Any]) -> float:
+    def _cached_share(own: RunResult) -> float:
         """Return the share of the input that the server had cached before the run; 0 if unknown."""
-        if own["repeated_prompts"] or own["provenance"]["prompts"].get("sent_before"):
+        prompts = own.provenance.saved_prompts
+        if own.repeated_prompts or prompts.get("sent_before"):
             return 0.0
-        return prefix_cache.unexplained(own["tokens"], own["provenance"]["prompts"])
+        return prefix_cache.unexplained(to_json_values(own.tokens), prompts)
 
     def sample(self, metrics: Iterable[Metric]) -> RequestSample | None:
         """Read the requests for resampling these metrics; return None without records.

@@ -10,7 +10,6 @@ from loadgen.analysis.compare.metrics import metric_by_name
 from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
-from loadgen.report.run_summary import failed
 from loadgen.util.number_format import percent, signed
 
 AT = f"{100 * CONFIDENCE:g} %"
@@ -56,7 +55,7 @@ def runs(side: Side) -> str:
     parts += [
         f"{name} ({count})" if len(verdicts) > 1 else name for name, count in sorted(verdicts.items(), reverse=True)
     ]
-    if why := dict.fromkeys(check["name"] for run in side.starts for check in failed(run.result)):
+    if why := dict.fromkeys(check.name for run in side.starts for check in run.result.failed_checks):
         parts[-1] += f" for {' and '.join(why)}"
     dates = dict.fromkeys((side.starts[0].date, side.starts[-1].date))
     return ", ".join((*parts, " to ".join(dates)))

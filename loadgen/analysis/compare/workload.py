@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.config import serialize
 from loadgen.config.option import DATA, LOAD, OUTPUT, SAMPLING, flag
 from loadgen.config.settings import RunSettings, public
+from loadgen.report.result import RunResult
+from loadgen.report.result.fields import to_json_values
 from loadgen.workload import target
 
 GROUPS = {field.name: field.metadata["group"] for field in dataclasses.fields(RunSettings)}
@@ -47,24 +48,22 @@ class Difference:
         return f"{self.name} {self.one} and {self.other}"
 
 
-def workload(result: Mapping[str, Any]) -> dict[str, Any]:
+def workload(result: RunResult) -> dict[str, Any]:
     """Return the workload of a run, by name: JSON values.
 
     Raises:
         KeyError, TypeError, ValueError, BadInput: It is not a result.
     """
-    origin = result["loadgen"]["provenance"]
-    settings = serialize.restored(origin["settings"])
-    by_time = (
-        result["loadgen"]["closed_loop"] and settings.duration is not None
-    )  # its number of requests depends on the server
+    origin = result.provenance
+    settings = origin.settings
+    by_time = result.closed_loop and settings.duration is not None  # its number of requests depends on the server
     named = {name: value for name, value in public(settings).items() if GROUPS[name] in (SAMPLING, LOAD, DATA)}
     return named | {
-        "model": result["model_id"],
+        "model": result.numbers.model_id,
         "endpoint": target.endpoint(settings),
-        "requests": settings.num_prompts if by_time else result["num_prompts"],
-        "prompts": origin["prompts"].get("sha256"),
-        "due times": origin["schedule"]["sha256"],
+        "requests": settings.num_prompts if by_time else result.numbers.num_prompts,
+        "prompts": origin.saved_prompts.get("sha256"),
+        "due times": origin.schedule.sha256,
         **{name: public(settings)[name] for name in ALWAYS_COMPARED},
     }
 
@@ -88,10 +87,10 @@ def workload_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> li
     return list(dict.fromkeys(found))
 
 
-def environment(result: Mapping[str, Any]) -> dict[str, Any]:
+def environment(result: RunResult) -> dict[str, Any]:
     """Return the other facts about a run, by name: settings, engine, versions, machine."""
-    origin = result["loadgen"]["provenance"]
-    engine = dict(origin["engine"])
+    origin = result.provenance
+    engine = dict(origin.saved_engine)
     own = "commands" in engine
     place = engine.pop("base_url", None)
     if own:  # its port was any free one
@@ -99,14 +98,10 @@ def environment(result: Mapping[str, Any]) -> dict[str, Any]:
         engine["commands"] = [
             " ".join("PORT" if word == port else word for word in each.split()) for each in engine["commands"]
         ]
-    names = (
-        {name for name, group in GROUPS.items() if group not in (SAMPLING, LOAD, DATA, OUTPUT)}
-        - IGNORED
-        - {*ALWAYS_COMPARED}
-    )
-    names -= ADDRESS_SETTINGS if own else set()
-    settings = {flag(name): value for name, value in origin["settings"].items() if name in names}
-    named = {"engine": engine, "versions": origin["versions"], "machine": origin["machine"]}
+    names = {name for name, group in GROUPS.items() if group not in (SAMPLING, LOAD, DATA, OUTPUT)}
+    names -= IGNORED | {*ALWAYS_COMPARED} | (ADDRESS_SETTINGS if own else set())
+    settings = {flag(name): value for name, value in origin.saved_settings.items() if name in names}
+    named = {"engine": engine, "versions": to_json_values(origin.versions), "machine": to_json_values(origin.machine)}
     return settings | {f"{part}.{name}": value for part, each in named.items() for name, value in each.items()}
 
 

@@ -120,14 +120,14 @@ def loadgen_value(result: Result, name: str) -> float | None:
 
     Args:
         result: Of the run.
-        name: A key of its JSON, or a latency and its statistic: "ttft mean", "itl p99", "e2el max"; these are in ms, on
-            the clock of --latency-from.
+        name: A number of `RunNumbers`, or a latency and its statistic: "ttft mean", "itl p99", "e2el max"; these are in
+            ms, on the clock of --latency-from.
     """
     metric, _, statistic = name.partition(" ")
     if not statistic:
-        value: float | None = result.data[name]
+        value: float | None = getattr(result.numbers, name)
         return value
-    histogram = result.snapshot.histograms[slo.distribution(metric, result.data["loadgen"]["latency_from"])]
+    histogram = result.snapshot.histograms[slo.distribution(metric, result.latency_from)]
     if statistic == "mean":
         return to_ms(histogram.mean)
     if statistic == "max":

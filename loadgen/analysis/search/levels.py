@@ -21,7 +21,6 @@ from loadgen.config.validate import MAX_RATE
 from loadgen.core.record import Record
 from loadgen.errors import LoadgenError
 from loadgen.metrics.records.file import RecordFile
-from loadgen.report.run_summary import failed
 from loadgen.runner.run_result import Result
 from loadgen.stats import block_bootstrap
 from loadgen.util.number_format import percent
@@ -211,7 +210,7 @@ class Levels:
             result = await self._measure(self._settings_at(math.inf, records), name, lambda progress: None)
             self._require_conclusive(math.inf, result, _inconclusive(result, stopped=False))
         self._add_inconclusive(math.inf, result, "all at once, to see where to begin")
-        return float(result.data["request_throughput"])
+        return float(result.numbers.request_throughput or 0.0)
 
     def _require_conclusive(self, level: float, result: Result, why: str | None) -> None:
         """Keep a run and raise InconclusiveRun if there is a reason why it is inconclusive."""
@@ -241,22 +240,22 @@ class Levels:
         assert settings.records is not None
         records = sorted(RecordFile(settings.records), key=lambda record: (record.due, record.index))
         sent = [record for record in records if record.sent]
-        wrong = failed(result.data)
-        behind = [f"loop busy {check['value']}" for check in wrong if check["name"] == BUSY]
+        wrong = result.failed_checks
+        behind = [f"loop busy {check.value}" for check in wrong if check.name == BUSY]
         if (share := _share_of_rate(sent)) < MIN_SHARE_OF_RATE:
             behind.append(f"it sent at {percent(share)} of the rate")
         if behind:
             return Run((), 0.0, inconclusive=f"the client could not keep up: {', '.join(behind)}"), 0.0
         if stopped is not None:
             return Run((), 0.0, failed=True), 0.0
-        if late := [check["name"] for check in wrong if check["group"] in CLIENT_GROUPS]:
+        if late := [check.name for check in wrong if check.group in CLIENT_GROUPS]:
             self._note(level, f"the client itself was disturbed ({', '.join(late)})")
-        if len(records) < (count := result.data["num_prompts"]):
+        if len(records) < (count := result.numbers.num_prompts):
             self._require_conclusive(level, result, f"only {len(records)} of {count} requests have a record")
         busy_ns = sum(record.closed - record.sent for record in sent)
         span_ns = max(record.closed for record in records) - min(record.due for record in records)
         samples = [criterion.sample(records, settings) for criterion in self._criteria]
-        run = Run(samples, busy_ns / max(1, span_ns), failed=result.data["loadgen"]["overloaded"] is True)
+        run = Run(samples, busy_ns / max(1, span_ns), failed=result.overloaded is True)
         return run, busy_ns / 1e9 / max(1, len(sent))
 
     def _note(self, level: float, remark: str) -> None:
@@ -307,10 +306,9 @@ def _inconclusive(result: Result, *, stopped: bool) -> str | None:
         result: Of the run.
         stopped: Whether a stop rule ended it early.
     """
-    own = result.data["loadgen"]
-    if own["verdict"] == "INVALID" or (own["partial"] is not None and not stopped):
-        wrong = [check["name"] for check in failed(result.data) if check["group"] == "A"]
-        return str(own["partial"] or ", ".join(wrong))
-    if not result.data["completed"]:
-        return "no request succeeded: " + ", ".join(f"{name} {count}" for name, count in own["outcomes"].items())
+    if result.verdict == "INVALID" or (result.partial is not None and not stopped):
+        wrong = [check.name for check in result.failed_checks if check.group == "A"]
+        return result.partial or ", ".join(wrong)
+    if not result.numbers.completed:
+        return "no request succeeded: " + ", ".join(f"{name} {count}" for name, count in result.outcomes.items())
     return None

@@ -109,6 +109,6 @@ def _save(step: "Step", result: "Result") -> str:
     from loadgen.util.atomic_file import write_atomic
 
     assert step.settings.records is not None
-    summary: dict[str, Any] = summarize(RecordFile(step.settings.records), step.strategy, result.data)
+    summary: dict[str, Any] = summarize(RecordFile(step.settings.records), step.strategy, result)
     write_atomic(step.summary, to_json(summary) + "\n")
     return str(step.summary)

@@ -47,12 +47,12 @@ def main(argv: list[str]) -> int:
     sources = [Source.read(name) for name in arguments.files]
     with file.named():
         arms = Arms(plan(file.study))
-    spot = arms.named(arguments.as_) if arguments.as_ is not None else None
+    arm = arms.named(arguments.as_) if arguments.as_ is not None else None
     folder = arguments.store or Path(file.study.name + SUFFIX)
     with store(folder, file) as kept:
-        importer = Importer(kept, arms, file.study, spot)
-        reports = [importer.add(source) for source in sources]
-    sys.stdout.write("".join(f"{printable(line)}\n" for each in reports for line in each.lines))
-    imported, left = sum(each.imported for each in reports), sum(each.left for each in reports)
-    print(f"{imported} imported into {folder}" + (f"; {left} match no arm" if left else ""))
-    return exit_codes.UNPLACED if left else exit_codes.DONE
+        importer = Importer(kept, arms, file.study, arm)
+        summaries = [importer.add(source) for source in sources]
+    sys.stdout.write("".join(f"{printable(line)}\n" for each in summaries for line in each.lines))
+    imported, unplaced = sum(each.imported for each in summaries), sum(each.unplaced for each in summaries)
+    print(f"{imported} imported into {folder}" + (f"; {unplaced} match no arm" if unplaced else ""))
+    return exit_codes.UNPLACED if unplaced else exit_codes.DONE

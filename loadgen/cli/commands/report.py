@@ -86,39 +86,42 @@ def _check_apart(name: str, to: str | None, paths: Sequence[str]) -> None:
 
 
 def _print_schema(paths: Sequence[str]) -> int:
-    from importlib import resources
+    from loadgen.report.result import schema
 
     if paths:
         raise BadInput("--schema", f"takes no file, and {paths[0]} is given", "leave one of the two out")
-    sys.stdout.write(resources.files("loadgen.report").joinpath("result.schema.json").read_text())
+    sys.stdout.write(schema.text())
     return exit_codes.DONE
 
 
 def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
-    from loadgen.report import is_series, render, series, to_json
+    from loadgen.report import RunResult, render, series, to_json, typed
     from loadgen.runner import run_result
 
-    for result in found:
+    for saved in found:
         with run_result.whole(path):
-            shown = series.render if is_series(result) else render
-            text = to_json(result) + "\n" if as_json else shown(result)
+            if as_json:
+                text = to_json(saved) + "\n"
+            else:
+                result = typed(saved)
+                text = render(result) if isinstance(result, RunResult) else series.render(result)
         sys.stdout.write(text)
 
 
 def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
-    from loadgen.report import save_page
+    from loadgen.report import save_page, typed
     from loadgen.report.run_page import html
     from loadgen.runner import run_result
 
     try:
         with run_result.whole(", ".join(found)):
-            save_page(page, [result for of_file in found.values() for result in of_file])
+            save_page(page, [typed(result) for of_file in found.values() for result in of_file])
     except OSError as error:
         raise BadInput("--html", f"{page} cannot be written ({error.strerror})", "choose another path") from error
     except BadInput:
         for path, of_file in found.items():  # find the file at fault
             with run_result.whole(path):
-                html(of_file)
+                html([typed(result) for result in of_file])
         raise
 
 
@@ -147,7 +150,7 @@ def _write_csv(paths: Sequence[str], to: str) -> None:
 
 def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
     from loadgen.metrics.records.file import RecordFile
-    from loadgen.report import csv_file, request_rows, run_rows
+    from loadgen.report import csv_file, request_rows, run_rows, typed
     from loadgen.runner import run_result
 
     records = [path for path in paths if RecordFile.is_one(path)]
@@ -156,7 +159,7 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
         for path in paths:
             found = run_result.read(path)
             with run_result.whole(path):
-                runs += run_rows.rows(path, found)
+                runs += run_rows.rows(path, map(typed, found))
         return csv_file.lines(run_rows.columns(runs), runs)
     if results := [path for path in paths if path not in records]:
         problem = f"{records[0]} has a row for each request, {results[0]} one for each run"

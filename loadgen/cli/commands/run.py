@@ -13,12 +13,13 @@ from loadgen.util import log_setup
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
+    from loadgen.report.result.series import Axis
     from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
 MAX_QUIET_BURST = 100  # requests; the user is warned of a larger burst
-OVER = {"request_rate": "rate", "max_concurrency": "concurrency"}
+OVER: "dict[str, Axis]" = {"request_rate": "rate", "max_concurrency": "concurrency"}
 UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 
 
@@ -114,7 +115,7 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
             own = dataclasses.replace(server, settings=resolved)
             await series.run(own, numbered(requested, number), level, title=title)
             if series.interrupts.count:
-                series.data["partial"] = "interrupted"
+                series.data.partial = "interrupted"
                 break
 
     return series.execute(measure, numbered(runs[0], 1))

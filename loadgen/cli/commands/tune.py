@@ -1,4 +1,4 @@
-"""`loadgen tune`: studies; each command reads its flags here, and imports what it needs then."""
+"""`loadgen tune`: reads the flags of its commands, which import what they need only then."""
 
 import sys
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 
 USAGE = """\
-usage: loadgen tune plan FILE [--json]      what a study would start, and how long that may take; nothing is started
-       loadgen tune run FILE [--store DIR]  carry it out, from where it stands
-       loadgen tune status STORE [--json]   what it has found so far
+usage: loadgen tune plan FILE [--json]      what a study would start, and how long it may take; nothing is started
+       loadgen tune run FILE [--store DIR]  run it, from where it stopped
+       loadgen tune status STORE [--json]   its findings so far
        loadgen tune report STORE [-o DIR]   write its report
        loadgen tune export STORE            every start and every number, as JSON
        loadgen tune schema                  the JSON schema of study files, for editors
@@ -21,13 +21,13 @@ STORE_HELP = "the folder that `loadgen tune run` made, or the study's file where
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command; returns its exit code."""
+    """Run the command; returns its exit code."""
     name, rest = (argv[0], argv[1:]) if argv else ("--help", [])
     if name in ("-h", "--help"):
         print(USAGE)
         return exit_codes.DONE
     if name not in COMMANDS:
-        raise BadInput(name, "unknown", f"say {', '.join(list(COMMANDS)[:-1])} or {list(COMMANDS)[-1]}")
+        raise BadInput(name, "unknown command", f"use {', '.join(list(COMMANDS)[:-1])} or {list(COMMANDS)[-1]}")
     return COMMANDS[name](rest)
 
 
@@ -35,8 +35,8 @@ def plan(argv: list[str]) -> int:
     """Print what a study would start."""
     parser = OneLineParser(
         "loadgen tune plan",
-        description="Print what a study would start, in which order, and how long that may take. Nothing is started, "
-        "written or asked. Later stages rest on the arms that the file expects to win earlier ones.",
+        description="Print what a study would start, in which order, and how long it may take. Nothing is started, "
+        "written or requested. Later stages assume that the expected arms win the earlier ones.",
     )
     parser.add_argument("file", metavar="FILE", help="a study")
     parser.add_argument("--json", action="store_true", help="as one JSON object")
@@ -49,22 +49,24 @@ def plan(argv: list[str]) -> int:
 
     file = study_file.read(Path(arguments.file))
     with file.named():
-        made = planned(file.study, find("launchers", "local").usual_start_s)
-    text = to_json(plan_text.as_json(made)) + "\n" if arguments.json else plan_text.as_text(made)
+        its_plan = planned(file.study, find("launchers", "local").usual_start_s)
+    text = to_json(plan_text.as_json(its_plan)) + "\n" if arguments.json else plan_text.as_text(its_plan)
     sys.stdout.write(text)
     return exit_codes.DONE
 
 
 def run(argv: list[str]) -> int:
-    """Carry out a study."""
+    """Run a study."""
     parser = OneLineParser(
         "loadgen tune run",
-        description="Carry out a study: start each arm, run its workloads, decide, go on. What was measured is kept in "
-        "a store; where there is one of this study, it goes on from there.",
+        description="Run a study: start each arm, run its workloads, decide, go on. A store keeps the results; if "
+        "there is one of this study, the study goes on from it.",
     )
     parser.add_argument("file", metavar="FILE", help="a study")
-    parser.add_argument("--store", metavar="DIR", type=Path, help="where all is kept (NAME.store, of the study's name)")
-    parser.add_argument("--no-live", action="store_true", help="lines instead of a table, on a terminal too")
+    parser.add_argument(
+        "--store", metavar="DIR", type=Path, help="folder of the results (NAME.store, with the study's name)"
+    )
+    parser.add_argument("--no-live", action="store_true", help="print lines instead of a table on a terminal")
     arguments = parser.parse_args(argv)
     with undisturbed():
         from loadgen.cli import study_runs
@@ -73,8 +75,8 @@ def run(argv: list[str]) -> int:
 
 
 def status(argv: list[str]) -> int:
-    """Print what a study has found so far."""
-    parser = OneLineParser("loadgen tune status", description="Print what a study has found so far.")
+    """Print the findings of a study so far."""
+    parser = OneLineParser("loadgen tune status", description="Print the findings of a study so far.")
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     arguments = parser.parse_args(argv)
@@ -89,10 +91,12 @@ def report(argv: list[str]) -> int:
     parser = OneLineParser(
         "loadgen tune report",
         description="Write the report of a study, from its store alone: a page in Markdown with its charts, one in "
-        "HTML, and a script that makes the measurement again.",
+        "HTML, and a script that repeats the measurement.",
     )
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
-    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="where to (NAME.report, of the study's name)")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, help="folder of the report (NAME.report, with the study's name)"
+    )
     arguments = parser.parse_args(argv)
     with undisturbed():
         from loadgen.cli import study_runs
@@ -101,8 +105,8 @@ def report(argv: list[str]) -> int:
 
 
 def export(argv: list[str]) -> int:
-    """Print everything that a study knows as JSON."""
-    parser = OneLineParser("loadgen tune export", description="Print every start of a study and every number as JSON.")
+    """Print all trials of a study as JSON."""
+    parser = OneLineParser("loadgen tune export", description="Print all trials of a study with all numbers as JSON.")
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
     with undisturbed():
         from loadgen.cli import study_runs

@@ -177,18 +177,18 @@ def drive(
         server_metrics=("off",),
     )
     before, before_s = CpuTimes.now(), machine.process_cpu_s(server.pid)
-    data = runner.run_sync(requested, dataset=_Short(tokens)).data
+    result = runner.run_sync(requested, dataset=_Short(tokens))
     disturbance = machine.disturbance(before, CpuTimes.now(), machine.process_cpu_s(server.pid) - before_s)
-    own = data["loadgen"]
+    numbers = result.numbers
     return Drive(
         rate=rate,
-        requests_per_s=data["request_throughput"] or 0.0,
-        events_per_s=data["max_output_tokens_per_s"],
-        streams=data["max_concurrent_requests"],
-        busy_share=own["client"]["busy_share"],
-        lag_p99_ms=own["latency_ms"]["lag"]["p99"] or 0.0,
-        verdict=own["verdict"],
-        failed=tuple(check["name"] for check in own["checks"] if check["ok"] is False and check["counts"]),
+        requests_per_s=numbers.request_throughput or 0.0,
+        events_per_s=numbers.max_output_tokens_per_s,
+        streams=numbers.max_concurrent_requests,
+        busy_share=result.client.busy_share or 0.0,
+        lag_p99_ms=result.latency_ms.lag.p99_ms or 0.0,
+        verdict=result.verdict,
+        failed=tuple(check.name for check in result.failed_checks),
         disturbance=disturbance,
     )
 

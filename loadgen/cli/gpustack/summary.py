@@ -14,6 +14,8 @@ from loadgen.cli.gpustack.distribution import concurrency, distribution, rates
 from loadgen.cli.gpustack.request_stats import STATUSES, Requests, by_status, sample
 from loadgen.config.target import CHAT_ENDPOINT
 from loadgen.metrics.records.file import RecordFile
+from loadgen.report.result import RunResult
+from loadgen.report.result.fields import to_json_values
 
 REPORT_VERSION = 1  # of guidellm's report format
 Distribution = dict[str, Any]
@@ -34,13 +36,13 @@ class Strategy:
     max_concurrency: int | None
 
 
-def summarize(records: RecordFile, strategy: Strategy, result: dict[str, Any]) -> dict[str, Any]:
+def summarize(records: RecordFile, strategy: Strategy, result: RunResult) -> dict[str, Any]:
     """Return the summary of one run: metadata, benchmarks, and loadgen's verdict.
 
     Args:
         records: The records of its requests.
         strategy: Its load.
-        result: The result of the same run, as loadgen saves it.
+        result: Of the same run.
     """
     wall_ns = time.time_ns() - time.monotonic_ns()
     found = by_status(records)
@@ -74,12 +76,22 @@ def summarize(records: RecordFile, strategy: Strategy, result: dict[str, Any]) -
         benchmark["requests_truncated"] = {
             status: [sample(record, wall_ns, path) for record in samples] for status, samples in failed.items()
         }
-    own = result["loadgen"]
+    own = {
+        "verdict": result.verdict,
+        "checks": result.checks,
+        "partial": result.partial,
+        "outcomes": result.outcomes,
+        "tokens": result.tokens,
+        "records": str(records.path),
+    }
     return {
-        "metadata": {"version": REPORT_VERSION, "generator": "loadgen", **own["provenance"]["versions"]},
+        "metadata": {
+            "version": REPORT_VERSION,
+            "generator": "loadgen",
+            **to_json_values(result.provenance.versions),
+        },
         "benchmarks": [benchmark],
-        "loadgen": {name: own[name] for name in ("verdict", "checks", "partial", "outcomes", "tokens")}
-        | {"records": str(records.path)},
+        "loadgen": to_json_values(own),
     }
 
 

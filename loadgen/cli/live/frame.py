@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.checks.distortion import FEWEST_BEATS, MOST_BUSY, most_stall_ns
+from loadgen.checks.distortion import MAX_BUSY, MIN_BEATS, most_stall_ns
 from loadgen.checks.sending import most_lag_ns
 from loadgen.cli.live.pace import History
 from loadgen.cli.live.progress_line import describe, left_s, longest_silence
@@ -190,10 +190,10 @@ def _client_problems(progress: Progress) -> Iterator[str]:
     if (progress.lag.p99_ms or 0.0) > lag_ms:
         yield f"lag > {lag_ms:.1f} ms"
     stall_ms = most_stall_ns(None if gap_ms is None else gap_ms * 1e6) / 1e6
-    if progress.loop_stall.count >= FEWEST_BEATS and (progress.loop_stall.p99_ms or 0.0) > stall_ms:
+    if progress.loop_stall.count >= MIN_BEATS and (progress.loop_stall.p99_ms or 0.0) > stall_ms:
         yield f"stall > {stall_ms:.1f} ms"
-    if progress.busy_share > MOST_BUSY:
-        yield f"busy > {percent(MOST_BUSY)}"
+    if progress.busy_share > MAX_BUSY:
+        yield f"busy > {percent(MAX_BUSY)}"
 
 
 def _row(

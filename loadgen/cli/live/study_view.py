@@ -1,4 +1,4 @@
-"""Study view: how a study goes, as a table that is drawn again and again on a terminal, and as lines elsewhere."""
+"""The display of a running study: a live table on a terminal, lines elsewhere."""
 
 import contextlib
 import sys
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.cli.live.progress_line import REDRAWS_PER_S, Cadence, describe
 from loadgen.tuning.report import findings_text
-from loadgen.util.number_format import duration_range, value_range
+from loadgen.util.number_format import brief, duration_range, value_range
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.tuning.execute.trial import Trial, Wanted
+    from loadgen.tuning.execute.trial import Trial, TrialRequest
     from loadgen.tuning.execute.walk import Walk
     from loadgen.tuning.plan.plan import Plan
 
@@ -24,10 +24,10 @@ TAIL_BYTES = 4096
 
 
 class Lines:
-    """A line for each start and each decision, for logs.
+    """Prints a line for each start and each decision.
 
     Args:
-        plan: What is expected to be started.
+        plan: The plan with the expected winners.
     """
 
     def __init__(self, plan: "Plan") -> None:
@@ -35,47 +35,48 @@ class Lines:
         self._cadence, self._phase = Cadence(LINE_EVERY_S, LINE_EVERY_S), ""
         self._step = ""
 
-    def begin(self, walk: "Walk", wanted: "Wanted", folder: Path) -> None:
-        """Say which start it is."""
+    def begin(self, walk: "Walk", request: "TrialRequest", folder: Path) -> None:
+        """Print the start that begins."""
         findings = walk.found()
-        if wanted.step != self._step:
-            self._step = wanted.step
-            self.say(f"{wanted.step}: {', '.join(arm.name for arm in findings.steps[-1].arms) or 'drawn as it goes'}")
+        if request.step != self._step:
+            self._step = request.step
+            names = ", ".join(arm.name for arm in findings.steps[-1].arms) or "arms are drawn while it runs"
+            self.say(f"{request.step}: {names}")
             for line in findings_text.noise_lines(findings.steps[-1]):
                 self.say(f"  {line}")
-        again = " once more" if wanted.attempt else ""
-        self.say(f"  block {wanted.block + 1}: {wanted.arm} is started{again}, {left(walk, self.plan)}")
+        again = " again" if request.attempt else ""
+        self.say(f"  block {request.block + 1}: {request.arm} is started{again}, {time_left(walk, self.plan)}")
 
     def progress(self, workload: str, progress: "Progress") -> None:
-        """A line as a workload begins, and if the last one is old."""
+        """Print a line when a workload begins, and every LINE_EVERY_S."""
         before, self._phase = self._phase, f"{workload} {progress.phase}"
         if self._cadence.due(begins=progress.phase == "running" and before != self._phase):
             self.say(f"    {workload or 'engine'}: {describe(progress)}")
 
     def end(self, walk: "Walk", trial: "Trial") -> None:
-        """Say what came of it, and what is decided with it."""
+        """Print the outcome of a start, and of its step if that has ended."""
         if trial.failure is not None:
-            self.say(f"    {trial.wanted.arm} failed, {trial.failure.kind}: {trial.failure.cause}")
+            self.say(f"    {trial.request.arm} failed, {trial.failure}")
         for workload, ran in trial.runs.items():
             self.say(f"    {workload}: {achieved(ran.summary)} ({ran.summary['loadgen']['verdict']})")
         findings = walk.found()
-        going = walk.wanted is not None and walk.wanted.step == trial.wanted.step
+        going = walk.request is not None and walk.request.step == trial.request.step
         if not going:
-            step = next(found for found in findings.steps if found.step.name == trial.wanted.step)
+            step = next(found for found in findings.steps if found.step.name == trial.request.step)
             for line in findings_text.step_lines(step, findings.study):
                 self.say(line)
 
     def say(self, text: str) -> None:
-        """A line on stderr."""
+        """Print a line on stderr."""
         print(f"loadgen: {printable(text)}", file=sys.stderr, flush=True)
 
 
 class Screen:
-    """A table of the stages, what runs now, and the end of its log.
+    """Draws a table of the stages, the current start, and the end of its log.
 
     Args:
-        live: What rich draws.
-        plan: What is expected to be started.
+        live: Live display of rich.
+        plan: The plan with the expected winners.
     """
 
     def __init__(self, live: Any, plan: "Plan") -> None:
@@ -83,20 +84,20 @@ class Screen:
         self._walk: Walk | None = None
         self._now, self._folder = "", Path()
 
-    def begin(self, walk: "Walk", wanted: "Wanted", folder: Path) -> None:
-        """Show which start it is."""
+    def begin(self, walk: "Walk", request: "TrialRequest", folder: Path) -> None:
+        """Show the start that begins."""
         self._walk, self._folder = walk, folder
-        self._now = f"{wanted.step}, block {wanted.block + 1}: {wanted.arm}{' once more' if wanted.attempt else ''}"
+        self._now = f"{request.step}, block {request.block + 1}: {request.arm}{' again' if request.attempt else ''}"
         self._draw("")
 
     def progress(self, workload: str, progress: "Progress") -> None:
-        """Show how far it is."""
+        """Show the progress of a workload."""
         self._draw(f"{workload}: {describe(progress)}" if workload else describe(progress))
 
     def end(self, walk: "Walk", trial: "Trial") -> None:
-        """Show what is decided with it."""
+        """Show the outcome of a start."""
         if trial.failure is not None:
-            line = f"{trial.wanted.arm} failed, {trial.failure.kind}: {trial.failure.cause}"
+            line = f"{trial.request.arm} failed, {trial.failure}"
             self._live.console.print(printable(line), style="red", markup=False, highlight=False)
         self._draw("")
 
@@ -120,20 +121,18 @@ class Screen:
                 starts_text = value_range(*step.starts)
                 table.add_row(printable(step.name), str(len(step.arms)), starts_text, "", style="dim")
         tail = [Text(f"  {line}", style="dim") for line in log_tail(self._folder)]
-        below = Text(
-            f"{findings_text.duration_of(findings)}, {left(self._walk, self.plan)}; Ctrl-C stops, and it goes on later"
-        )
+        below = Text(f"{findings_text.time_spent(findings)}, {time_left(self._walk, self.plan)}; Ctrl-C stops")
         now = Text(printable(f"{self._now}: {doing}" if doing else self._now), style="bold")
         self._live.update(Group(table, now, *tail, below))
 
 
 @contextlib.contextmanager
 def study_view(plan: "Plan", *, lines: bool) -> Iterator[Lines | Screen]:
-    """The view that suits where stderr goes.
+    """Return the display for stderr.
 
     Args:
-        plan: What is expected to be started.
-        lines: Have lines, also on a terminal.
+        plan: The plan with the expected winners.
+        lines: Whether to print lines on a terminal too.
     """
     if lines or not sys.stderr.isatty():
         yield Lines(plan)
@@ -145,38 +144,37 @@ def study_view(plan: "Plan", *, lines: bool) -> Iterator[Lines | Screen]:
         yield Screen(live, plan)
 
 
-def left(walk: "Walk", plan: "Plan") -> str:
-    """About how long the study will go on: starts that are left, as long as those so far have been."""
+def time_left(walk: "Walk", plan: "Plan") -> str:
+    """Estimate the time that is left from the number of starts that are left and the mean time of those so far."""
     findings = walk.found()
     trials = findings.trials
     done = {found.step.name: sum(len(arm.trials) for arm in found.arms) for found in findings.steps}
     open_ = findings.steps[-1].step.name if findings.steps else ""
-    least = most = 0
+    low = high = 0
     begun = [found.step for found in findings.steps if found.step.name == open_]
     for step in [*begun, *(step for step in plan.steps if step.name not in done)]:
-        fewest, many = step.starts
-        least += max(0, fewest - done.get(step.name, 0))
-        most += max(0, many - done.get(step.name, 0))
-    if walk.wanted is None:
-        return "nothing to come"
+        starts = [max(0, number - done.get(step.name, 0)) for number in step.starts]
+        low, high = low + starts[0], high + starts[1]
+    if walk.request is None:
+        return "nothing left"
     if not trials:
-        return f"{value_range(least, most)} starts to come"
+        return f"{value_range(low, high)} starts left"
     each_s = findings.seconds / len(trials)
-    return f"about {duration_range(least * each_s, most * each_s)} to go"
+    return f"about {duration_range(low * each_s, high * each_s)} left"
 
 
 def achieved(summary: Any) -> str:
-    """The numbers of a run that one looks at first."""
+    """Return the main numbers of a run in one line."""
     total, ttft, tpot = (summary.get(key) for key in ("total_token_throughput", "median_ttft_ms", "median_tpot_ms"))
     parts = [f"{summary['completed']} of {summary['num_prompts']} requests"]
-    parts += [f"{total:,.1f} tok/s in all"] if total is not None else []
-    parts += [f"TTFT {ttft:,.1f} ms"] if ttft is not None else []
-    parts += [f"TPOT {tpot:,.2f} ms"] if tpot is not None else []
+    parts += [f"{brief(total)} tok/s in all"] if total is not None else []
+    parts += [f"TTFT {brief(ttft)} ms"] if ttft is not None else []
+    parts += [f"TPOT {brief(tpot)} ms"] if tpot is not None else []
     return ", ".join(parts)
 
 
 def log_tail(folder: Path) -> list[str]:
-    """The last lines that the engine of a start has said."""
+    """Return the last lines of the engine's log of a start."""
     for path in sorted(folder.glob("*/engine.log")):
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - TAIL_BYTES))

@@ -18,10 +18,12 @@ from loadgen.cli.runs.journal import journal
 from loadgen.cli.runs.run_series import Series, differences, numbered
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.report.result.series import Found
 from loadgen.util import scratch_dir
 from loadgen.util.number_format import duration
 
 if TYPE_CHECKING:
+    from loadgen.report.result.series import Axis
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
@@ -40,7 +42,7 @@ class LoadSearch:
         plot: The path of the chart, or None.
     """
 
-    def __init__(self, requested: RunSettings, over: str, chosen: dict[str, Any], plot: str | None) -> None:
+    def __init__(self, requested: RunSettings, over: "Axis", chosen: dict[str, Any], plot: str | None) -> None:
         assert requested.slo is not None
         self._criteria = separate_criteria(requested.slo)
         self._min_requests = max(criterion.min_requests for criterion in self._criteria)
@@ -147,14 +149,12 @@ class LoadSearch:
         """Print the outcome of the runs that have ended since the last call, and keep it in the series."""
         for row, point in list(zip(self._series.points, points, strict=False))[self._reported :]:
             run = point.run
-            row["met"] = run.met()
+            met = run.met()
+            why = point.why or ("too few requests to decide" if met is None else None)
             each = [one.met(run.in_flight) for one in run.samples]
-            for number, limit in enumerate(row["slo"]):
-                limit["met"] = each[number] if each else None
-            unclear = "too few requests to decide" if row["met"] is None else None
-            row["why"] = point.why or unclear
+            self._series.points[self._reported] = row.with_demands(met, why, each)
             self._reported += 1
-            self._say(f"{self._named(point.level)}: {OUTCOME[row['met']]}" + (f" ({row['why']})" if row["why"] else ""))
+            self._say(f"{self._named(point.level)}: {OUTCOME[met]}" + (f" ({why})" if why else ""))
         self._series.save_so_far()
 
     def _conclude(self, levels: Levels, found: SearchResult | None) -> None:
@@ -166,18 +166,18 @@ class LoadSearch:
         """
         met = [point.level for point in levels.points if point.run.met()]
         level, fails = (found.level, found.fails) if found else (max(met, default=0.0), math.inf)
-        self._series.data["found"] = {
-            "level": level or None,
-            "fails": fails if math.isfinite(fails) else None,
-            "end": str(found.end) if found else "early",
-            "last": found.tried[-1][0] if found else None,
-        }
-        self._series.data["notes"] += levels.notes
+        self._series.data.found = Found(
+            level=level or None,
+            fails=fails if math.isfinite(fails) else None,
+            end=found.end.value if found else "early",
+            last=found.tried[-1][0] if found else None,
+        )
+        self._series.data.notes += levels.notes
         own = [exit_codes.SLO_MISSED] if found and found.end is End.NONE else []
         if found is None or found.end is End.CLIENT:
             own.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
-        rows = [row for row in self._series.points if level and row["level"] == level]
-        if self._requested.strict and any(row["verdict"] == "SUSPECT" for row in rows):
+        rows = [row for row in self._series.points if level and row.level == level]
+        if self._requested.strict and any(row.verdict == "SUSPECT" for row in rows):
             own.append(exit_codes.SUSPECT)
         # The codes of other runs do not count: at a level that is too high, requests may well fail.
         of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
@@ -191,5 +191,5 @@ class LoadSearch:
         return f"{level:g} {self._axis.unit}" if math.isfinite(level) else "all requests at once"
 
 
-def _nothing(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+def _nothing(settings: RunSettings, result: "Result", saved: list[str]) -> None:
     """Print no report: a run of a search is a line of the table."""

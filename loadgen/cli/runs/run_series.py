@@ -21,12 +21,14 @@ from loadgen.errors import BadInput, EngineError, LoadgenError
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
+    from loadgen.report.result.latencies import Clock
+    from loadgen.report.result.series import Axis, Kind, Point
     from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
 Stop = Callable[["Progress"], str | None]
-Show = Callable[[RunSettings, dict[str, Any], list[str]], None]
+Show = Callable[[RunSettings, "Result", list[str]], None]
 
 
 class Series:
@@ -40,14 +42,15 @@ class Series:
         plot: The path of the chart, or None.
 
     Attributes:
-        data: The series as JSON.
+        data: The runs that have ended, and what follows from them.
         codes: The exit codes of the runs.
         interrupts: Receives the signals.
     """
 
-    def __init__(self, kind: str, over: str, requested: RunSettings, slo: str | None, plot: str | None) -> None:
+    def __init__(self, kind: "Kind", over: "Axis", requested: RunSettings, slo: str | None, plot: str | None) -> None:
         with single_threaded():
             from loadgen import report
+            from loadgen.report.result import series
             from loadgen.runner import run as runner  # noqa: F401 - imported here, without BLAS threads
 
         check_plot(plot)
@@ -58,13 +61,13 @@ class Series:
         self._requested, self._plot = requested, plot
         self.codes: list[int] = []
         self.interrupts = Interrupts()
-        self.data = report.series.begun(kind, over, slo, requested.latency_from)
+        clock: Clock = "due" if requested.latency_from == "due" else "sent"
+        self.data = series.Series(kind=kind, over=over, slo=slo, latency_from=clock)
 
     @property
-    def points(self) -> list[dict[str, Any]]:
-        """The points of the runs that have ended."""
-        points: list[dict[str, Any]] = self.data["points"]
-        return points
+    def points(self) -> "list[Point]":
+        """The runs that have ended."""
+        return self.data.points
 
     def execute(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
         """Start or probe the server, let `measure` execute the runs, then print and save the series.
@@ -89,7 +92,7 @@ class Series:
         except (asyncio.CancelledError, LoadgenError) as error:
             if not self.points:
                 raise
-            self.data["partial"] = "interrupted" if self.interrupts.count else str(error)
+            self.data.partial = "interrupted" if self.interrupts.count else str(error)
             if isinstance(error, EngineError):
                 self.codes.append(exit_codes.INTERNAL)
         if self.interrupts.count:
@@ -143,9 +146,7 @@ class Series:
         ended = await execute(requested, self.interrupts, server=server, watch=watch, show=show)
         saved = [path for path in ended.saved if path != requested.records or self._requested.records]
         result = ended.result
-        self.points.append(
-            report.series.point(level, result.data, result.snapshot, limits=self.data["slo"], saved=saved)
-        )
+        self.points.append(report.series.point(level, result, result.snapshot, limits=self.data.slo, saved=saved))
         self.codes.append(ended.code)
         self.save_so_far()
         return result
@@ -156,7 +157,7 @@ class Series:
             try:
                 await asyncio.to_thread(process.flush)
             except EngineError as error:
-                self.data["notes"].append(str(error))
+                self.data.notes.append(str(error))
 
     def save_so_far(self) -> None:
         """Save the series after each run, in case the command dies; `_end` reports if it cannot be written."""
@@ -171,7 +172,7 @@ class Series:
         path = report.series_path(self._requested, self.data)
         if path is None:
             return []
-        write_atomic(path, report.to_json(self.data) + "\n", report.opener_of(self._requested))
+        write_atomic(path, report.to_json(self.data.to_dict()) + "\n", report.opener_of(self._requested))
         return [str(path)]
 
     def _end(self) -> int:
@@ -185,12 +186,12 @@ class Series:
             )  # before printing: the reader of a pipe may be gone
         except OSError as error:
             trouble = error
-        if self.data["kind"] == "search":  # its runs print no report that names their files
-            saved = [path for point in self.points for path in point["saved"]] + saved
+        if self.data.kind == "search":  # its runs print no report that names their files
+            saved = [path for point in self.points for path in point.saved] + saved
         text = report.series.render(self.data) + "".join(f"Saved: {path}\n" for path in saved)
         print(text, end="", file=human(self._requested), flush=True)
         if self._requested.json:
-            print(report.to_json(self.data), flush=True)
+            print(report.to_json(self.data.to_dict()), flush=True)
         if trouble is not None:
             print(f"loadgen: the series could not be saved: {trouble}", file=sys.stderr)
             self.codes.append(exit_codes.INTERNAL)

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from loadgen.cli import exit_codes
 from loadgen.cli.import_guard import single_threaded
@@ -41,7 +41,7 @@ async def execute(
     server: "Server | None" = None,
     watch: "Callable[[Progress, Participant], None]" = lambda progress, measurer: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
-    show: "Callable[[RunSettings, dict[str, Any], list[str]], None]",
+    show: "Callable[[RunSettings, Result, list[str]], None]",
 ) -> FinishedRun:
     """Execute one run, print its report and save the files that the settings ask for.
 
@@ -80,22 +80,21 @@ async def execute(
                     on_progress=on_progress,
                     journal=kept.path,
                 )
-            saved = report.save(
-                settings, result.data, result.snapshot
-            )  # before printing: the reader of a pipe may be gone
+            # Before printing, since the reader of a pipe may be gone.
+            saved = report.save(settings, result, result.snapshot)
             try:
                 saved.paths.extend(also(result))
             except OSError as error:
                 saved.lost.append(f"the result could not be saved: {error}")
-            show(settings, result.data, saved.paths)
-            kept.error = result.data["loadgen"]["client"]["records_error"]
+            show(settings, result, saved.paths)
+            kept.error = result.client.records_error
             for line in saved.lost:
                 print(f"loadgen: {line}", file=sys.stderr)
             kept.needed = result.snapshot.partial is not None or bool(saved.lost)
     if saved.lost:
         return FinishedRun(result, saved.paths, exit_codes.INTERNAL)
     code = exit_codes.code(
-        result.data,
+        result,
         strict=settings.strict,
         max_error_rate=settings.max_error_rate,
         interrupted=interrupts.count > 0,
@@ -109,20 +108,20 @@ def say_overwriting(paths: Sequence[str]) -> None:
         print(f"loadgen: overwriting {path}", file=sys.stderr, flush=True)
 
 
-def print_report(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+def print_report(settings: RunSettings, result: "Result", saved: list[str]) -> None:
     """Print the report of a run, the paths of its files, and with --json the result as JSON."""
     from loadgen import report
 
-    print_text(settings, data, saved)
+    print_text(settings, result, saved)
     if settings.json:
-        print(report.to_json(data), flush=True)
+        print(report.to_json(result.data), flush=True)
 
 
-def print_text(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+def print_text(settings: RunSettings, result: "Result", saved: list[str]) -> None:
     """Print the report of a run and the paths of its files."""
     from loadgen import report
 
-    text = report.render(data) + "".join(f"Saved: {path}\n" for path in saved)
+    text = report.render(result) + "".join(f"Saved: {path}\n" for path in saved)
     print(text, end="", file=human(settings), flush=True)
 
 

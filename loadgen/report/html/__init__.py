@@ -1,7 +1,7 @@
 """Pages: documents written as Markdown for MkDocs and as HTML that needs no other file, and charts for them."""
 
-from loadgen.report.html.charts.chart import Chart, Curve, Dots, Heat, Limit, Mark, Panel
-from loadgen.report.html.charts.scale import Linear, Log, Nines, fitting
+from loadgen.report.html.charts.chart import Bars, Chart, Curve, Dots, Heat, Limit, Mark, Panel
+from loadgen.report.html.charts.scale import Linear, Log, Names, Nines, fitting
 from loadgen.report.html.document import (
     Block,
     Cell,
@@ -10,7 +10,6 @@ from loadgen.report.html.document import (
     Drawing,
     Fact,
     Facts,
-    Figure,
     Heading,
     Items,
     Line,
@@ -26,6 +25,7 @@ from loadgen.report.html.document import (
 from loadgen.report.html.writer import drawn, html, markdown, pictures
 
 __all__ = [
+    "Bars",
     "Block",
     "Cell",
     "Chart",
@@ -36,7 +36,6 @@ __all__ = [
     "Drawing",
     "Fact",
     "Facts",
-    "Figure",
     "Heading",
     "Heat",
     "Items",
@@ -45,6 +44,7 @@ __all__ = [
     "Linear",
     "Log",
     "Mark",
+    "Names",
     "Nines",
     "Note",
     "Panel",

@@ -144,22 +144,6 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A picture.
-
-    Attributes:
-        name: Of its file, without the ending.
-        about: What can be seen in it, for who cannot see it.
-        png: The picture.
-    """
-
-    shape: ClassVar = "figure"
-    name: str
-    about: str
-    png: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Drawing:
     """A chart.
 
@@ -191,7 +175,7 @@ class Note:
     folded: bool | None = None
 
 
-Block = Heading | Paragraph | Items | Code | Table | Facts | Figure | Drawing | Note
+Block = Heading | Paragraph | Items | Code | Table | Facts | Drawing | Note
 
 
 @dataclass(frozen=True, slots=True)

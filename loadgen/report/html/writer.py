@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from loadgen.report.html.charts import svg
 from loadgen.report.html.charts.chart import Chart
-from loadgen.report.html.document import Cell, Code, Document, Drawing, Figure, Heading, Line, Span, Tone
+from loadgen.report.html.document import Cell, Code, Document, Drawing, Heading, Line, Span, Tone
 from loadgen.util.terminal_text import printable, printable_lines
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -40,15 +40,9 @@ def markdown(document: Document, figures: str) -> str:
     return template.render(document=document, figures=figures).strip() + "\n"
 
 
-def pictures(document: Document) -> dict[str, bytes]:
-    """The pictures that its Markdown shows, by the names of their files."""
-    found = {}
-    for block in document.all:
-        if isinstance(block, Figure):
-            found[f"{block.name}.png"] = block.png
-        elif isinstance(block, Drawing):
-            found[f"{block.name}.svg"] = drawn(block.chart).encode()
-    return found
+def pictures(document: Document) -> dict[str, str]:
+    """Return the SVG of the charts that its Markdown shows, by the names of their files."""
+    return {f"{block.name}.svg": drawn(block.chart) for block in document.all if isinstance(block, Drawing)}
 
 
 def drawn(chart: Chart) -> str:
@@ -102,7 +96,6 @@ def _environment(*, escape: bool) -> Environment:
         "html_cell": _html_cell,
         "svg": _svg,
         "readout": lambda chart: Markup(svg.readout(chart)),
-        "base64": lambda data: base64.b64encode(data).decode(),
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
     return made

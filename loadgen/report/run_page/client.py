@@ -1,54 +1,51 @@
-"""Client: how the processes that measured fared."""
+"""Client: what measuring took, and what the measuring processes met."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from loadgen.report.client_lines import of_client
 from loadgen.report.html import Block, Items, Paragraph, Span, Table, cell, line
+from loadgen.report.result import RunResult
+from loadgen.report.result.client import ProcessUsage, Worker
 from loadgen.report.run_page.glossary import term
 from loadgen.util.number_format import UNKNOWN, fixed, percent
 
 
-def blocks(own: dict[str, Any]) -> Iterator[Block]:
-    """What measuring took and met, as far as it is known, then each worker where there were several.
-
-    Args:
-        own: loadgen's part of the result.
-    """
-    yield Items(tuple(line(said.strip()) for said in of_client(own)))
-    client = own["client"]
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write what measuring took and met, as far as it is known, then each worker where there were several."""
+    yield Items(tuple(line(text.strip()) for text in of_client(result)))
+    client = result.client
     facts: list[tuple[Span | str, str]] = [
-        (term("busy_share", "event loop busy"), percent(client["busy_share"])),
-        ("CPU time", fixed(client["cpu_s"], 1, "s")),
+        (term("busy_share", "event loop busy"), percent(client.busy_share)),
+        ("CPU time", fixed(client.cpu_s, 1, "s")),
         ("most memory", _megabytes(client)),
-        ("time of the cores that the host gave to others", percent(client["stolen_share"], 1)),
-        ("held back by a CPU limit for", fixed(client["throttled_s"], 1, "s")),
+        ("time of the cores that the host gave to others", percent(client.stolen_share, 1)),
+        ("held back by a CPU limit for", fixed(client.throttled_s, 1, "s")),
     ]
     for name, title in (("lag", "lag"), ("loop_stall", "loop stall"), ("gc_pause", "pause of the garbage collector")):
-        found = own["latency_ms"][name]
-        if found["count"]:
-            p99, most = (fixed(found[each], unit="ms") for each in ("p99", "max"))
-            facts.append((term(name, title), f"p99 {p99}, at most {most}"))
+        found = result.latency_ms.named(name)
+        if found.count:
+            p99, highest = fixed(found.p99_ms, unit="ms"), fixed(found.max_ms, unit="ms")
+            facts.append((term(name, title), f"p99 {p99}, at most {highest}"))
     if known := [(cell(what), cell(value)) for what, value in facts if value != UNKNOWN]:
         yield Table(("", ""), tuple(known), words=1)
-    if client["disturbance"]:
-        yield Paragraph(line(f"Meanwhile {client['disturbance']}."))
-    if len(own.get("workers", ())) > 1:
-        yield _workers(own["workers"])
+    if client.disturbance:
+        yield Paragraph(line(f"Meanwhile {client.disturbance}."))
+    if len(result.workers) > 1:
+        yield _workers(result.workers)
 
 
-def _workers(workers: list[dict[str, Any]]) -> Table:
+def _workers(workers: list[Worker]) -> Table:
     head = ("worker", "machine", "end", "loop busy", "CPU time", "most memory")
     rows = []
     for one in workers:
-        client = one["client"]
-        end = one["lost"] or ("is not known" if client["wall_s"] is None else "came to its end")
-        words = (str(one["number"]), one["host"] or "this one", end)
-        numbers = (percent(client["busy_share"]), fixed(client["cpu_s"], 1, "s"), _megabytes(client))
+        client = one.client
+        end = one.lost or ("is not known" if client.wall_s is None else "came to its end")
+        words = (str(one.number), one.host or "this one", end)
+        numbers = (percent(client.busy_share), fixed(client.cpu_s, 1, "s"), _megabytes(client))
         rows.append(tuple(map(cell, (*words, *numbers))))
     return Table(head, tuple(rows), words=3)
 
 
-def _megabytes(client: dict[str, Any]) -> str:
-    memory = client["peak_memory_bytes"]
+def _megabytes(client: ProcessUsage) -> str:
+    memory = client.peak_memory_bytes
     return fixed(memory and memory / 1e6, 1, "MB")

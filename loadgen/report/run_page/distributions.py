@@ -1,22 +1,22 @@
 """Distributions: latencies by percentile, on the axis on which HdrHistogram plots them."""
 
 import math
-from typing import Any
 
 from loadgen.core.histogram import Histogram
 from loadgen.report.console import distributions
 from loadgen.report.html import Chart, Curve, Drawing, Log, Nines, Panel
+from loadgen.report.result import RunResult
 
 LOWEST = -math.log10(0.98)  # p2: below it are gaps of next to nothing, which would take half of the height
 A_DECADE = 24  # points of a curve from 90 to 99 %, and from there to 99.9 %
 WAITS = ("pool_wait", "connect")
 
 
-def drawing(own: dict[str, Any]) -> Drawing | None:
-    """A curve for each latency, from the clock of --latency-from, and for the lag; None where there is nothing."""
-    other = "_sent" if own["latency_from"] == "due" else "_due"
-    shown = [(name, title) for name, title in distributions(own) if not name.endswith(other) and name not in WAITS]
-    found = {title: Histogram.from_dict(own["histograms"][name]) for name, title in shown}
+def drawing(result: RunResult) -> Drawing | None:
+    """Draw a curve for each latency, from the clock of --latency-from, and for the lag; None where there is nothing."""
+    other = "_sent" if result.latency_from == "due" else "_due"
+    shown = [(name, title) for name, title in distributions(result) if not name.endswith(other) and name not in WAITS]
+    found = {title: result.histograms.named(name) for name, title in shown}
     found = {title: histogram for title, histogram in found.items() if histogram.count}
     if not found:
         return None
@@ -33,8 +33,8 @@ def drawing(own: dict[str, Any]) -> Drawing | None:
 
 
 def _values(histogram: Histogram, places: list[float]) -> list[float | None]:
-    """In ms, up to the percentile above which there is one value."""
+    """Compute the percentiles, ms, up to the one above which there is one value."""
     last = math.log10(histogram.count)
-    told = histogram.percentiles(100 * (1 - 10**-place) for place in places if place <= last + 1e-9)
-    values = [None if value is None else value / 1e6 for value in told]
+    found = histogram.percentiles(100 * (1 - 10**-place) for place in places if place <= last + 1e-9)
+    values = [None if value is None else value / 1e6 for value in found]
     return values + [None] * (len(places) - len(values))

@@ -1,69 +1,70 @@
 """Numbers: those that stand for the run, those that were demanded of it, and every latency in a table."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from loadgen.config import slo
 from loadgen.report import console
 from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Table, cell, line
+from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
 from loadgen.util.number_format import fixed, four_digits, percent
 
 HEADLINE = {"ttft": "TTFT", "tpot": "TPOT", "icl": "ICL", "e2el": "E2EL"}
 
 
-def headline(result: Mapping[str, Any]) -> Facts:
-    """The numbers that one is to see at once."""
-    own = result["loadgen"]
-    asked, peak = result["request_rate"], result["max_output_tokens_per_s"]
-    ok, failed = result["completed"], result["failed"]
+def headline(result: RunResult) -> Facts:
+    """Select the numbers that one is to see at once."""
+    numbers = result.numbers
+    asked, peak = numbers.request_rate, numbers.max_output_tokens_per_s
+    ok, failed = numbers.completed, numbers.failed
     facts = [
-        Fact(term("requests", "Requests"), f"{ok} ok", f"of {own['scheduled']}; {failed} failed"),
+        Fact(term("requests", "Requests"), f"{ok} ok", f"of {result.scheduled}; {failed} failed"),
         Fact(
             term("request_throughput", "Request throughput"),
-            four_digits(result["request_throughput"], "req/s"),
-            "" if asked == "inf" else f"asked: {asked:g} req/s",
+            four_digits(numbers.request_throughput, "req/s"),
+            "" if isinstance(asked, str) else f"asked: {asked:g} req/s",
         ),
         Fact(
             term("output_throughput", "Output throughput"),
-            four_digits(result["output_throughput"], "tok/s"),
+            four_digits(numbers.output_throughput, "tok/s"),
             f"{four_digits(peak, 'tok/s')} in the best second",
         ),
     ]
     for metric, title in HEADLINE.items():
-        name = metric if metric in own["latency_ms"] else f"{metric}_{own['latency_from']}"
-        found = own["latency_ms"][name]
-        mark = console.mark("p99", console.of_requests(name, own))
-        beside = f"p99 {four_digits(found['p99'], 'ms')}{mark}" if found["count"] else ""
-        facts.append(Fact(term(name, f"{title}, median"), four_digits(found["p50"], "ms"), beside))
-    rates = own["rates"]
-    if rates["good_share"] is not None:
-        goodput = four_digits(rates["goodput_requests_per_s"], "req/s")
-        facts.append(Fact(term("goodput", "Goodput"), goodput, f"{percent(rates['good_share'], 2)} of all requests"))
-    if own["slo"]:
-        met = sum(row["met"] for row in own["slo"])
-        said = "met" if met == len(own["slo"]) else "MISSED"
-        beside = f"{met} of {len(own['slo'])} limits met"
-        failing = console.not_ok(own) if said == "MISSED" else None
-        facts.append(Fact(term("slo", "SLO"), said, f"{beside}; {failing}" if failing else beside))
+        name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
+        mark = console.mark("p99", console.of_requests(name, result))
+        beside = f"p99 {four_digits(found.p99_ms, 'ms')}{mark}" if found.count else ""
+        facts.append(Fact(term(name, f"{title}, median"), four_digits(found.p50_ms, "ms"), beside))
+    rates = result.rates
+    if rates.good_share is not None:
+        goodput = four_digits(rates.goodput_requests_per_s, "req/s")
+        facts.append(Fact(term("goodput", "Goodput"), goodput, f"{percent(rates.good_share, 2)} of all requests"))
+    if result.slo:
+        met = sum(bool(row.met) for row in result.slo)
+        is_met = met == len(result.slo)
+        beside = f"{met} of {len(result.slo)} limits met"
+        failing = None if is_met else console.not_ok(result)
+        text = "met" if is_met else "MISSED"
+        facts.append(Fact(term("slo", "SLO"), text, f"{beside}; {failing}" if failing else beside))
     return Facts(tuple(facts))
 
 
-def demanded(own: dict[str, Any]) -> Iterator[Block]:
-    """Rates beyond the headline, and each limit of the SLO; nothing where there is neither."""
-    said = [*console.of_rates(own), *console.of_slo(own)]
-    if said:
-        yield Items(tuple(map(line, said)))
+def rates_and_limits(result: RunResult) -> Iterator[Block]:
+    """Write the rates beyond the headline, and each limit of the SLO; nothing where there is neither."""
+    lines = [*console.of_rates(result), *console.of_slo(result)]
+    if lines:
+        yield Items(tuple(map(line, lines)))
 
 
-def latencies(own: dict[str, Any]) -> Iterator[Block]:
-    """Every latency: its mean, percentiles and maximum, and how sure those are that are of few values."""
-    columns = console.statistics(own)
-    rows, sure = [], list[str]()
-    for name, title in console.distributions(own):
-        found = own["latency_ms"][name]
-        cells = [f"{fixed(found[each])}{console.mark(each, console.of_requests(name, own))}" for each in columns]
-        rows.append((cell(term(name, title)), cell(str(found["count"])), *map(cell, cells)))
-        sure += console.interval(name, title, own)
+def latencies(result: RunResult) -> Iterator[Block]:
+    """Write every latency: its mean, percentiles and maximum, and the intervals of those that are of few values."""
+    columns = console.statistics(result)
+    rows, intervals = [], list[str]()
+    for name, title in console.distributions(result):
+        found, requests = result.latency_ms.named(name), console.of_requests(name, result)
+        cells = [f"{fixed(found.statistic_ms(each))}{console.mark(each, requests)}" for each in columns]
+        rows.append((cell(term(name, title)), cell(str(found.count)), *map(cell, cells)))
+        intervals += console.interval(name, title, result)
     yield Table(("Latency (ms)", "count", *columns), tuple(rows), words=1)
-    if sure:
-        yield Paragraph(line(f"{console.OF_FEW}: {', '.join(sure)}."))
+    if intervals:
+        yield Paragraph(line(f"{console.OF_FEW}: {', '.join(intervals)}."))

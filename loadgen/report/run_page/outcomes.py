@@ -1,64 +1,64 @@
 """Outcomes: how the requests ended, with examples of those that failed, and what became of every token."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from loadgen.core.outcome import Outcome
 from loadgen.report import console
 from loadgen.report.html import Block, Code, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line
+from loadgen.report.result import RunResult
+from loadgen.report.result.outcomes import Example
 from loadgen.util.number_format import percent
 
 
-def requests(result: dict[str, Any]) -> Iterator[Block]:
-    """How many ended how; examples stand beside what failed."""
-    own = result["loadgen"]
-    if own["outcomes"]:
+def requests(result: RunResult) -> Iterator[Block]:
+    """Write how many requests had each outcome, with examples of those that failed."""
+    if result.outcomes:
         rows = []
-        for name, count in own["outcomes"].items():
+        for name, count in result.outcomes.items():
             outcome = Span(name, about=Outcome(name.partition("(")[0]).about)
-            share = percent(count / own["scheduled"] if own["scheduled"] else None, 2)
+            share = percent(count / result.scheduled if result.scheduled else None, 2)
             rows.append((cell(outcome), cell(str(count)), cell(share)))
         yield Table(("outcome", "requests", "share"), tuple(rows), words=1)
-        examples = [_example(name, one, own) for name, found in own["examples"].items() for one in found]
+        examples = [_example(name, one, result) for name, found in result.examples.items() for one in found]
         if examples:
             yield Items(tuple(examples))
     else:
         yield Paragraph(line("No request has ended."))
-    if own["finish_reasons"]:
-        told = ", ".join(f"{name or 'none'} {count}" for name, count in own["finish_reasons"].items())
-        yield Paragraph(line(f"Finish reasons of those that are ok: {told}."))
-    if own.get("early_stops"):  # results saved before there were any do not have it
-        told = ", ".join(f"{name} {count}" for name, count in own["early_stops"].items())
-        yield Paragraph(line(f"Of those that brought fewer tokens than asked: {told}."))
+    if result.finish_reasons:
+        reasons = ", ".join(f"{name or 'none'} {count}" for name, count in result.finish_reasons.items())
+        yield Paragraph(line(f"Finish reasons of those that are ok: {reasons}."))
+    if result.early_stops:
+        reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
+        yield Paragraph(line(f"Of those that brought fewer tokens than asked: {reasons}."))
 
 
-def _example(outcome: str, example: Mapping[str, Any], own: Mapping[str, Any]) -> Line:
-    to = f" to {own['targets'][example['target']]['base_url']}" if "target" in example else ""
-    detail = console.one_line(example["detail"])
-    return line(Span(outcome, Tone.STRONG), f": request {example['index']}{to}, {example['phase']}: {detail}")
+def _example(outcome: str, example: Example, result: RunResult) -> Line:
+    to = f" to {result.targets[example.target].base_url}" if isinstance(example.target, int) else ""
+    detail = console.one_line(example.detail)
+    return line(Span(outcome, Tone.STRONG), f": request {example.index}{to}, {example.phase}: {detail}")
 
 
-def tokens(own: dict[str, Any]) -> Iterator[Block]:
-    """What was planned, what was counted and by what, and what was seen; then what is to be said of the difference."""
-    counted = own["tokens"]
+def tokens(result: RunResult) -> Iterator[Block]:
+    """Write the tokens that were planned, counted and streamed, and how they differ."""
+    counted = result.tokens
     rows = {
-        "input, as the data set planned it": counted["planned_input_tokens"],
-        "input, as the server was expected to count it": counted.get("predicted_server_input_tokens"),
-        "input, as it was counted": None if counted["unknown_input"] else counted["input_tokens"],
-        "of that, from the server's prefix cache": counted["cached_tokens"] if counted["cached_counted"] else None,
-        "output, as it was asked for": counted["planned_output_tokens"],
-        f"output, counted by {counted['output_counted_by']}": counted["output_tokens"],
-        "events with tokens": counted["token_events"],
-        "events with tokens of requests that failed, in no other number": counted["lost_token_events"],
+        "input, as the data set planned it": counted.planned_input_tokens,
+        "input, as the server was expected to count it": counted.predicted_server_input_tokens,
+        "input, as it was counted": None if counted.unknown_input else counted.input_tokens,
+        "of that, from the server's prefix cache": counted.cached_tokens if counted.cached_counted else None,
+        "output, as it was asked for": counted.planned_output_tokens,
+        f"output, counted by {counted.output_counted_by}": counted.output_tokens,
+        "events with tokens": counted.token_events,
+        "events with tokens of requests that failed, in no other number": counted.lost_token_events,
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
     yield Table(
         ("of requests that are ok", "tokens"), tuple((cell(what), cell(count)) for what, count in shown), words=1
     )
-    yield Items(tuple(line(said.strip()) for said in console.of_tokens(own)))
+    yield Items(tuple(line(text.strip()) for text in console.of_tokens(result)))
 
 
-def printed(result: dict[str, Any]) -> Note:
-    """The report as the console has it."""
+def printed(result: RunResult) -> Note:
+    """Quote the report as the console has it."""
     text = "\n".join(row.rstrip() for row in console.render(result).splitlines())
     return Note("note", "As it was printed, in vllm bench serve's words and loadgen's", (Code(text),), folded=True)

@@ -1,4 +1,4 @@
-"""Origin: what was asked, on what, and the command that asks the same again."""
+"""Provenance: what was asked, on what, and the command that asks the same again."""
 
 import dataclasses
 import json
@@ -10,6 +10,8 @@ from loadgen.config.option import OUTPUT, flag
 from loadgen.config.serialize import flags, restored
 from loadgen.config.settings import RunSettings
 from loadgen.report.html import Block, Code, Note, Paragraph, Span, Table, Tone, cell, line
+from loadgen.report.result.fields import to_json_values
+from loadgen.report.result.provenance import Provenance
 from loadgen.util.redaction import KEY_VARIABLE, MARK
 
 # Of the settings that say what is reported and kept, those that change what a report says; the others name files.
@@ -26,13 +28,13 @@ PARTS = {
 }
 
 
-def again(provenance: Mapping[str, Any]) -> Iterator[Block]:
-    """The command that makes the run again, as far as it may be written down.
+def again(provenance: Provenance) -> Iterator[Block]:
+    """Write the command that makes the run again, as far as it may be written down.
 
     Args:
         provenance: Of the result.
     """
-    yield Code("\n".join([*_comments(provenance["asked"]), command(provenance["asked"])]), "bash", taken=True)
+    yield Code("\n".join([*_comments(provenance.asked), command(provenance.asked)]), "bash", taken=True)
 
 
 def command(asked: Mapping[str, Any]) -> str:
@@ -57,14 +59,15 @@ def _comments(asked: Mapping[str, Any]) -> Iterator[str]:
         yield f"# Put what was left out in place of {MARK}."
 
 
-def settings(provenance: Mapping[str, Any]) -> Iterator[Block]:
-    """Everything that is known of where the numbers come from, folded.
+def settings(provenance: Provenance) -> Iterator[Block]:
+    """Write everything that is known of where the numbers come from, folded.
 
     Args:
         provenance: Of the result.
     """
+    saved = to_json_values(provenance)
     for name, title in PARTS.items():
-        found = provenance.get(name)
+        found = saved.get(name)
         if found:
             rows = tuple((cell(what), cell(Span(_value(value), Tone.CODE))) for what, value in found.items())
             yield Note("note", title, (Table(("", ""), rows),), folded=True)

@@ -1,12 +1,12 @@
-"""Verdict: what happened, whether the run may be believed, why not, and what to do about it."""
+"""Verdict: whether the run may be believed, why not, and what to do about it."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Literal
 
-from loadgen.checks import GROUPS
+from loadgen.checks import GROUPS, Check
 from loadgen.report.console import banners, judgement, not_ok
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line, prose
-from loadgen.report.run_summary import failed, noted, seen
+from loadgen.report.result import RunResult
 
 Kind = Literal["tip", "info", "warning", "danger"]
 MEANS: dict[str, tuple[Kind, str]] = {
@@ -15,55 +15,50 @@ MEANS: dict[str, tuple[Kind, str]] = {
 }
 
 
-def blocks(result: Mapping[str, Any]) -> Iterator[Block]:
-    """What is to be known before any number, the verdict with its reasons, what to bear in mind, and every check.
-
-    Args:
-        result: As it is saved.
-    """
-    own, wrong, notes = result["loadgen"], failed(result), noted(result)
-    for banner in banners(own):
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write the banners, the verdict with its reasons, the notes, and every check."""
+    wrong, notes = result.failed_checks, result.notes
+    for banner in banners(result):
         yield Note("warning", banner, ())
-    kind, means = _means(own)
+    kind, means = _means(result)
     reasons = (Items(tuple(map(_reason, wrong))),) if wrong else ()
-    failing = not_ok(own)
-    title = f"NOT OK, {failing}; the measurement is {own['verdict']}" if failing else own["verdict"]
-    yield Note(kind, f"{title}: {means}", (*reasons, Paragraph(line(f"Verdict: {judgement(own)}."))))
+    failing = not_ok(result)
+    title = f"NOT OK, {failing}; the measurement is {result.verdict}" if failing else result.verdict
+    yield Note(kind, f"{title}: {means}", (*reasons, Paragraph(line(f"Verdict: {judgement(result)}."))))
     if notes:
         title = "Bear in mind" if len(notes) == 1 else f"Bear in mind: {len(notes)} notes"
         yield Note("info", title, (Items(tuple(map(_note, notes))),))
-    rows = tuple(tuple(map(cell, _row(check))) for check in own["checks"])
+    rows = tuple(tuple(map(cell, _row(check))) for check in result.checks)
     yield Note("note", "All checks", (Table(("group", "check", "", "value", "limit"), rows),), folded=True)
 
 
-def _means(own: Mapping[str, Any]) -> tuple[Kind, str]:
-    """What the verdict means, and how it looks: green only where all went well, since it speaks of the client alone."""
-    if own["verdict"] in MEANS:
-        return MEANS[own["verdict"]]
-    if not own["outcomes"].get("ok"):
+def _means(result: RunResult) -> tuple[Kind, str]:
+    """Say what the verdict means, and how it looks: green only where no request failed."""
+    if result.verdict in MEANS:
+        return MEANS[result.verdict]
+    if not result.outcomes.get("ok"):
         return "info", "the client did what was asked of it"
-    return "info" if not_ok(own) else "tip", "the numbers below may be believed"
+    return "info" if not_ok(result) else "tip", "the numbers below may be believed"
 
 
-def _row(check: Mapping[str, Any]) -> tuple[str | Span, ...]:
-    group = f"{check['group']} {GROUPS[check['group']].about}"
-    return group, check["name"], _said(check), check["value"], check["limit"]
+def _row(check: Check) -> tuple[str | Span, ...]:
+    return f"{check.group} {GROUPS[check.group].about}", check.name, _state(check), check.value, check.limit
 
 
-def _reason(check: Mapping[str, Any]) -> Line:
-    return _told(check, seen(check))
+def _reason(check: Check) -> Line:
+    return _with_advice(check, check.finding)
 
 
-def _note(check: Mapping[str, Any]) -> Line:
-    return _told(check, check["value"])
+def _note(check: Check) -> Line:
+    return _with_advice(check, check.value)
 
 
-def _told(check: Mapping[str, Any], what: str) -> Line:
-    name = Span(check["name"], Tone.STRONG)
-    return line(name, f": {what}. What to do: ", *prose(check["advice"]), ".")
+def _with_advice(check: Check, what: str) -> Line:
+    name = Span(check.name, Tone.STRONG)
+    return line(name, f": {what}. What to do: ", *prose(check.advice), ".")
 
 
-def _said(check: Mapping[str, Any]) -> Span:
-    if check["ok"] is False:
-        return Span("failed" if check["counts"] else "noted", Tone.BAD)
-    return Span("passed") if check["ok"] else Span("does not apply", Tone.QUIET)
+def _state(check: Check) -> Span:
+    if check.ok is False:
+        return Span("failed" if check.counts else "noted", Tone.BAD)
+    return Span("passed") if check.ok else Span("does not apply", Tone.QUIET)

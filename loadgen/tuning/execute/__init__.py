@@ -1,1 +1,1 @@
-"""Studies carried out: trials, decisions and the store."""
+"""Running a study: trials, decisions, and the store."""

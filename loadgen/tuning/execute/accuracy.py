@@ -1,4 +1,4 @@
-"""Accuracy: what a running server answers to questions with known answers."""
+"""Asks a running server questions with known answers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import orjson
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import Unreachable
-from loadgen.tuning.execute.trial import Answered
+from loadgen.tuning.execute.trial import Answers
 from loadgen.tuning.spec.questions import Question, sha256
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
@@ -18,30 +18,30 @@ from loadgen.workload.target import Target, is_chat
 TOGETHER = 8  # questions in flight
 ANSWER_TOKENS = 2048  # at most, thinking included
 ANSWER_S = 120.0
-MOST_FAILED = 0.05  # share of the questions that may get no answer; they count as not right
-EXAMPLES, LONGEST = 5, 200  # wrong answers that are kept, and characters of each
-ASKED = "{}\n\nGive the answer alone on the last line."
+MAX_FAILED = 0.05  # share of the questions that may get no answer; they count as wrong
+MAX_EXAMPLES, MAX_CHARACTERS = 5, 200  # of wrong answers that are kept
+PROMPT = "{}\n\nGive the answer alone on the last line."
 
 
-async def answers(settings: RunSettings, model: str, questions: Sequence[Question]) -> Answered:
-    """Ask a running server, greedily, over its chat endpoint; of several servers the first.
+async def answers(settings: RunSettings, model: str, questions: Sequence[Question]) -> Answers:
+    """Ask a running server over its chat endpoint, with greedy sampling; of several servers the first.
 
-    What the settings say of sampling and of lengths is left out: all arms are asked in the same way. Options of the
-    chat template (`chat_template_kwargs` in `extra_body`) stay.
+    Settings of sampling and of lengths are ignored, so that all arms are asked in the same way. Options of the chat
+    template (`chat_template_kwargs` in `extra_body`) are kept.
 
     Args:
-        settings: Where to ask, as for a run; those of any workload.
-        model: Its name in requests.
-        questions: In any number.
+        settings: Settings of a run of any workload, with the server.
+        model: Name of the model in requests.
+        questions: The questions.
     """
     chat = settings.replace(backend="openai-chat", endpoint=settings.endpoint if is_chat(settings) else None)
     target = Target.from_settings(chat, model)
     slots, failures = asyncio.Semaphore(TOGETHER), list[str]()
-    most = int(MOST_FAILED * len(questions))
+    most = int(MAX_FAILED * len(questions))
 
     async def ask(question: Question) -> str | None:
         async with slots:
-            if len(failures) > most:  # the others would wait as long for nothing
+            if len(failures) > most:  # the answers are unusable already
                 return None
             try:
                 return await _reply(target, question)
@@ -53,25 +53,25 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
     right = tuple(said is not None and question.right(said) for question, said in zip(questions, replies, strict=True))
     public = Redaction(target.headers)
     wrong = [
-        {"question": question.text, "answer": question.answers[0], "said": public(said)[-LONGEST:]}
+        {"question": question.text, "answer": question.answers[0], "said": public(said)[-MAX_CHARACTERS:]}
         for question, said, well in zip(questions, replies, right, strict=True)
         if said is not None and not well
     ]
     trouble = ""
     if len(failures) > most:
         trouble = f"of {len(questions)} questions {len(failures)} or more got no answer: {public(failures[0])}"
-    return Answered(sha256(questions), right, tuple(wrong[:EXAMPLES]), trouble)
+    return Answers(sha256(questions), right, tuple(wrong[:MAX_EXAMPLES]), trouble)
 
 
 async def _reply(target: Target, question: Question) -> str:
-    """What the server answers; nothing where it has only thought.
+    """Return the server's reply; empty if it has only thinking.
 
     Raises:
-        Unreachable: No answer, or none of a chat.
+        Unreachable: No reply, or not one of a chat.
     """
     asked = {
         "model": target.model,
-        "messages": [{"role": "user", "content": ASKED.format(question.text)}],
+        "messages": [{"role": "user", "content": PROMPT.format(question.text)}],
         "max_completion_tokens": ANSWER_TOKENS,
         "temperature": 0,
         "seed": 0,
@@ -83,10 +83,10 @@ async def _reply(target: Target, question: Question) -> str:
         verify_tls=target.verify_tls,
         timeout_s=ANSWER_S,
     )
-    told: Any = reply.json() if reply.status == 200 else None
+    data: Any = reply.json() if reply.status == 200 else None
     try:
-        content = told["choices"][0]["message"]["content"]
+        content = data["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):
-        said = " ".join(reply.body[:LONGEST].decode(errors="replace").split())
+        said = " ".join(reply.body[:MAX_CHARACTERS].decode(errors="replace").split())
         raise Unreachable(f"{target.url} answers {reply.status}: {said}") from None
     return content if isinstance(content, str) else ""

@@ -1,4 +1,4 @@
-"""Conduct: carries out a study in a store, from wherever it stands there."""
+"""Runs a study in its store, from wherever it stands there, and reads the findings back from a store."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -7,11 +7,13 @@ from typing import Any, Protocol
 
 from loadgen.errors import BadInput
 from loadgen.metrics.progress import Progress
-from loadgen.tuning.execute import accuracy_gate, facts, published
+from loadgen.tuning.execute import facts
+from loadgen.tuning.execute.accuracy_gate import asks_questions
 from loadgen.tuning.execute.findings import BUDGET, NOT_YET, Findings
-from loadgen.tuning.execute.store import Store, held
-from loadgen.tuning.execute.trial import Trial, Wanted, now
-from loadgen.tuning.execute.trial_runner import Bench
+from loadgen.tuning.execute.publications import published_findings
+from loadgen.tuning.execute.store import Store, locked
+from loadgen.tuning.execute.trial import Trial, TrialRequest, now
+from loadgen.tuning.execute.trial_runner import TrialRunner
 from loadgen.tuning.execute.walk import Walk
 from loadgen.tuning.plan.estimate import UsualStart
 from loadgen.tuning.plan.planner import Planner
@@ -20,45 +22,45 @@ from loadgen.tuning.spec.study_file import StudyFile
 
 
 class View(Protocol):
-    """Someone who is told how a study goes."""
+    """A display of a running study."""
 
-    def begin(self, walk: Walk, wanted: Wanted, folder: Path) -> None:
-        """A start begins, whose files are in a folder."""
+    def begin(self, walk: Walk, request: TrialRequest, folder: Path) -> None:
+        """Show that a start begins, with its files in a folder."""
 
     def progress(self, workload: str, progress: Progress) -> None:
-        """How far it is: while the engine starts, and with each workload."""
+        """Show the progress of a workload, or of the engine's start if there is none."""
 
     def end(self, walk: Walk, trial: Trial) -> None:
-        """What came of it; the walk stands behind it."""
+        """Show a trial that was added to the walk."""
 
 
 async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View) -> Findings:
-    """Carry out a study until it is over, or its budget is spent.
+    """Run a study until it is over or its budget is spent.
 
-    Cancelling it puts the engine away, and leaves a store with which it goes on.
+    A cancelled call stops the engine; the next call goes on from the store.
 
     Args:
         file: The study.
-        folder: Of the store; it is made if there is none.
-        usual_s: How long servers have taken to start on this machine.
-        view: Who is told.
+        folder: Folder of the store, created if there is none.
+        usual_s: Returns how long servers have taken to start on this machine.
+        view: Display of the progress.
 
     Raises:
-        BadInput: The study cannot be run here, or not in this store.
-        EngineError: Something of an engine is left, so that nothing can be measured any more.
+        BadInput: The study cannot run here, or not in this store.
+        EngineError: An engine could not be stopped, so nothing more can be measured.
     """
     with file.named():
         planner = Planner(file.study, usual_s)
         with _store(file, planner, folder) as store:
-            walk, trials = Walk(file.study, planner), store.trials()
-            spent_s = _replay(walk, trials, same=store.folder)
-            bench = Bench(file.study, planner, store.folder)
-            while (wanted := walk.wanted) is not None and spent_s < limit_s(file.study):
+            walk = Walk(file.study, planner)
+            spent_s = _replay(walk, store.trials(), same=store.folder)
+            runner = TrialRunner(file.study, planner, store.folder)
+            while (request := walk.request) is not None and spent_s < limit_s(file.study):
                 arm = walk.planned
-                number, place = store.begin(wanted, arm.identity, now())
-                view.begin(walk, wanted, place)
-                asks = accuracy_gate.asks(wanted, arm.arm, file.study, walk.found().trials)
-                trial = await bench.carry_out(wanted, arm, place, view.progress, asks=asks)
+                number, place = store.begin(request, arm.identity, now())
+                view.begin(walk, request, place)
+                asks = asks_questions(request, arm.spec, file.study, walk.found().trials)
+                trial = await runner.run_trial(request, arm, place, view.progress, asks=asks)
                 store.end(number, trial)
                 spent_s += trial.seconds
                 walk.add(trial)
@@ -66,19 +68,19 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
             return walk.found(BUDGET)
 
 
-def recall(store: Store) -> tuple[Findings, Mapping[str, Any]]:
-    """What a study has found, and its facts, from its store alone, whatever engines are installed here."""
+def load_findings(store: Store) -> tuple[Findings, Mapping[str, Any]]:
+    """Return a study's findings and facts from its store alone; its engines need not be installed."""
     known = store.facts
     study = Study.model_validate(known["study"])
     if known["source"] == facts.IMPORTED:
-        return published.found(study, store.trials().values()), known
-    walk = Walk(study, Planner(_as_built(study, known["builds"])))
+        return published_findings(study, store.trials().values()), known
+    walk = Walk(study, Planner(_with_builds(study, known["builds"])))
     spent_s = _replay(walk, store.trials())
     return walk.found(BUDGET if spent_s >= limit_s(study) else NOT_YET), known
 
 
 def limit_s(study: Study) -> float:
-    """Time that may be spent on starts; infinite without a budget."""
+    """Return the maximum time of all starts in seconds; infinite without a budget."""
     budget, devices = study.budget, study.hardware.devices
     limits = [float("inf")]
     if budget.hours is not None:
@@ -88,8 +90,8 @@ def limit_s(study: Study) -> float:
     return min(limits)
 
 
-def _as_built(study: Study, builds: Mapping[str, str | None]) -> Study:
-    """A study whose engines are spoken to in the versions that they had."""
+def _with_builds(study: Study, builds: Mapping[str, str | None]) -> Study:
+    """Return the study with the engine versions that it ran with."""
     engines = {
         name: base.model_copy(update={"version": base.version or builds.get(name)})
         for name, base in study.engines.items()
@@ -97,22 +99,22 @@ def _as_built(study: Study, builds: Mapping[str, str | None]) -> Study:
     return study.model_copy(update={"engines": engines})
 
 
-def _replay(walk: Walk, trials: Mapping[Wanted, Trial], *, same: Path | None = None) -> float:
-    """Walk with what was kept, as far as it goes; returns the time that it took.
+def _replay(walk: Walk, trials: Mapping[TrialRequest, Trial], *, same: Path | None = None) -> float:
+    """Walk with the trials of a store; returns their time in seconds.
 
     Args:
-        walk: Which.
-        trials: What was kept.
-        same: Have arms served now as they were then, in the store of that folder.
+        walk: The walk.
+        trials: The trials.
+        same: Folder of the store, to check that arms are served as they were then; None: no check.
 
     Raises:
-        BadInput: One would be served otherwise.
+        BadInput: An arm would be served differently now.
     """
     spent_s = 0.0
-    while walk.wanted is not None and (trial := trials.get(walk.wanted)) is not None:
+    while walk.request is not None and (trial := trials.get(walk.request)) is not None:
         if same is not None and trial.config != walk.planned.identity:
-            problem = f"{walk.wanted.step}/{walk.wanted.arm} would be served otherwise now than it was then"
-            raise BadInput(str(same), problem, "use the engines with which it was begun, or begin another store")
+            problem = f"{walk.request.step}/{walk.request.arm} would be served differently from its earlier starts"
+            raise BadInput(str(same), problem, "use the same engines as before, or begin another store")
         spent_s += trial.seconds
         walk.add(trial)
     return spent_s
@@ -120,18 +122,18 @@ def _replay(walk: Walk, trials: Mapping[Wanted, Trial], *, same: Path | None = N
 
 @contextmanager
 def _store(file: StudyFile, planner: Planner, folder: Path) -> Iterator[Store]:
-    """The store of a study, held and fit to go on with."""
-    as_is = facts.gather(file.study, planner, file.text)
-    if not Store.there(folder):  # before there is a folder that would have to go again
-        facts.refuse_unready(file.study, planner, as_is)
-    with held(folder):
-        if not Store.there(folder):
-            with Store.create(folder, as_is) as store:
+    """Lock and open the store of a study, after all checks; create it if there is none."""
+    now_facts = facts.gather(file.study, planner, file.text)
+    if not Store.exists(folder):  # check before the folder is created
+        facts.check_available(file.study, planner, now_facts)
+    with locked(folder):
+        if not Store.exists(folder):
+            with Store.create(folder, now_facts) as store:
                 yield store
             return
         with Store.open(folder) as store:
-            facts.refuse_changes(store.facts, as_is, folder)
-            facts.refuse_unready(file.study, planner, as_is)
-            for name in ("study", "text"):  # what may change of them
-                store.note(name, as_is[name])
+            facts.check_unchanged(store.facts, now_facts, folder)
+            facts.check_available(file.study, planner, now_facts)
+            for name in ("study", "text"):  # parts of them may change
+                store.note(name, now_facts[name])
             yield store

@@ -1,4 +1,4 @@
-"""Facts: what a study rests on, noted when it begins: none of it may be another when it goes on."""
+"""Facts of a study that its results depend on: recorded when it begins, and checked before it goes on."""
 
 import platform
 from collections.abc import Mapping
@@ -16,18 +16,18 @@ from loadgen.util import gpus, machine
 from loadgen.version import __version__
 from loadgen.workload.files import file_hash
 
-LOCAL = ("/", "./", "../", "~")  # how a path begins that is no hub name
-RUN, IMPORTED = "run", "import"  # where what a store has is from
+LOCAL = ("/", "./", "../", "~")  # beginnings of a path, in contrast to a hub name
+RUN, IMPORTED = "run", "import"  # source of the trials in a store
 GROUNDS = ("host", "builds", "data", "questions")
 
 
 def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
-    """The facts as they are now, as JSON.
+    """Return the current facts as JSON.
 
     Args:
-        study: Which.
-        planner: Knows its engines and workloads.
-        text: Of its file.
+        study: The study.
+        planner: Its planner.
+        text: Text of its file.
 
     Raises:
         BadInput: The questions of its gate cannot be read.
@@ -38,36 +38,36 @@ def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
         "source": RUN,
         "loadgen": __version__,
         "host": host(),
-        "builds": {name: planner.served.installed(name) for name in study.engines},
+        "builds": {name: planner.engines.installed(name) for name in study.engines},
         "data": _data(planner),
         "questions": _questions(study),
     }
 
 
 def host() -> dict[str, Any]:
-    """The machine, as far as results depend on it."""
-    told = machine.describe()
+    """Return the facts of the machine that results depend on."""
+    described = machine.describe()
     with gpus.Nvml.opened() as nvml:
         names = [gpu["name"] for gpu in nvml.read()] if nvml else []
     return {
         "name": platform.node(),
-        "cpu": told["cpu"],
-        "cores": told["usable_cores"],
+        "cpu": described["cpu"],
+        "cores": described["usable_cores"],
         "gpus": names,
     }
 
 
-def refuse_unready(study: Study, planner: Planner, facts: Mapping[str, Any]) -> None:
-    """Look whether what a study names is here.
+def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) -> None:
+    """Check that everything a study names is available.
 
     Args:
-        study: Which.
-        planner: Knows its workloads.
-        facts: As they are now.
+        study: The study.
+        planner: Its planner.
+        facts: The current facts.
 
     Raises:
-        AtFault: A model, a data set, an engine's version or the hardware is not what it says.
-        BadInput: What draws the arms of a stage is not installed.
+        AtFault: A model, a data set, an engine's version or the hardware is not what the study says.
+        BadInput: The sampler of a joint stage is not installed.
     """
     for name, model in study.models.items():
         if model.startswith(LOCAL) and not Path(model).expanduser().exists():
@@ -79,46 +79,49 @@ def refuse_unready(study: Study, planner: Planner, facts: Mapping[str, Any]) -> 
             raise AtFault(("workloads", name), f"there is no {path}", remedy)
     for stage in study.stages:
         if isinstance(stage, Joint):
-            joint_search.refuse_missing(stage)
+            joint_search.require_sampler(stage)
     for name, base in study.engines.items():
         build = facts["builds"][name]
         if base.version is not None and build is not None and base.version != build:
-            problem = f"{base.version} is expected, and {build} is installed"
-            raise AtFault(("engines", name, "version"), problem, "install the one, or expect the other")
+            problem = f"{base.version} is expected, but {build} is installed"
+            raise AtFault(("engines", name, "version"), problem, "install that version, or change the study")
     seen, claimed = len(facts["host"]["gpus"]), study.hardware.devices
     if seen and claimed > seen:
-        problem = f"{claimed} are claimed, and this machine has {seen}"
-        raise AtFault(("hardware", "devices"), problem, "run it where they are, or claim fewer")
+        problem = f"the study has {claimed}, but this machine has {seen}"
+        raise AtFault(("hardware", "devices"), problem, "run it on another machine, or reduce devices")
 
 
-def refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Look whether a study may go on in a store.
+def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Check that a study may go on in a store.
 
     Args:
         before: The facts in the store.
-        now: The facts as they are.
-        folder: The store.
+        now: The current facts.
+        folder: Folder of the store.
 
     Raises:
-        AtFault: The study is another; it names the first part that is.
-        BadInput: The machine, an engine, a data set or the questions are others.
+        AtFault: The study has changed, at the place of the first change.
+        BadInput: The machine, an engine, a data set or the questions have changed.
     """
     if before["source"] != RUN:
         raise BadInput(str(folder), "holds published results", "name another folder with --store")
     if (at := _first_change(before["study"], now["study"], ())) is not None:
         was, is_ = _at(before["study"], at), _at(now["study"], at)
-        problem = f"is {is_}, and was {was} when {folder} was begun"
-        raise AtFault(at, problem, "put it back, or begin another store with --store")
+        problem = f"is {is_}, but was {was} when {folder} was begun"
+        raise AtFault(at, problem, "undo the change, or begin another store with --store")
     for ground in GROUNDS:
         if (at := _first_change(before.get(ground), now[ground], (ground,))) is not None:
             was, is_ = _at(before, at), _at(now, at)
-            problem = f"{'.'.join(map(str, at))} is {is_} now, and was {was} when it was begun"
-            raise BadInput(str(folder), problem, "begin another store with --store: the two cannot be compared")
+            problem = f"{'.'.join(map(str, at))} is {is_} now, but was {was} when the store was begun"
+            raise BadInput(str(folder), problem, "begin another store with --store: results would not be comparable")
 
 
 def _first_change(before: Any, now: Any, at: At) -> At | None:
-    """Where two JSON values differ first; None where they do not."""
-    if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (("stages",), ("expect",)):  # nothing is measured by it
+    """Return the place where two JSON values first differ; None: they are equal."""
+    if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (
+        ("stages",),
+        ("expect",),
+    ):  # not measured
         return None
     if isinstance(before, dict) and isinstance(now, dict):
         for key in [*now, *(key for key in before if key not in now)]:
@@ -144,7 +147,7 @@ def _at(value: Any, at: At) -> str:
 
 
 def _data(planner: Planner) -> dict[str, Any]:
-    """Of each workload that reads a file: the file, its size, and the hash of what is in it."""
+    """Return path, size and hash of the file of each workload that reads one."""
     found = {}
     for name, settings in planner.loads.items():
         path = Path(settings.dataset_path).expanduser() if settings.dataset_path else None
@@ -158,6 +161,6 @@ def _data(planner: Planner) -> dict[str, Any]:
 
 
 def _questions(study: Study) -> str | None:
-    """The hash of those of a study's gate; None without one."""
+    """Return the hash of the questions of a study's accuracy gate; None: no gate."""
     gate = study.objective.accuracy
     return None if gate is None else questions.sha256(questions.read(gate.file or questions.OWN))

@@ -1,4 +1,4 @@
-"""Goodput of an arm: the highest rate at which its running server meets the study's limits."""
+"""The search for the goodput of a running server: the highest rate that meets its limits."""
 
 import math
 from contextlib import AbstractContextManager, nullcontext
@@ -16,29 +16,31 @@ from loadgen.tuning.spec.search_effort import Effort
 async def search_goodput(
     measure: Measure, settings: RunSettings, limits: RequestShare, effort: Effort, *, folder: Path, start: float
 ) -> dict[str, Any]:
-    """Search the highest rate that meets the limits.
+    """Find the highest rate that meets the limits.
+
+    Each run lasts at least RUN_S, and has enough requests to decide the share that must be good.
 
     Args:
-        measure: Carries out a run, as for `Levels`.
-        settings: Of the workload, with the server.
-        limits: That a request must meet, and the share of requests that must.
-        effort: Resolution and maximum number of runs.
-        folder: Of the records.
-        start: The first rate, requests/s: the throughput of the workload as it stands is a good one.
+        measure: Makes a run, as for `Levels`.
+        settings: Settings of the workload, with the server.
+        limits: Limits to meet.
+        effort: Resolution of the search.
+        folder: Folder for the records.
+        start: First rate, requests/s; the throughput of the workload itself is a good choice.
 
     Returns:
         JSON: `rate`, the highest in requests/s that met the limits (0: none); `fails`, the lowest that did not (null:
         none); `end`, edge, floor or none; `tried`, pairs of rate and whether it met them; `attainment`, `limits` and
-        `resolution`; `runs`, their number; `notes`, remarks on runs.
+        `resolution`; `runs`, the number of runs; `notes`, remarks.
 
     Raises:
-        LoadgenError: A run is inconclusive, or the client was the limit at every rate.
+        LoadgenError: A run ended early or is invalid, or the client was the limit at every rate.
     """
 
     def records(name: str) -> AbstractContextManager[Path]:
         return nullcontext(folder / f"{name}.records.jsonl")
 
-    levels = Levels(measure, settings, [limits], records, name="goodput", max_runs=effort.most_runs)
+    levels = Levels(measure, settings, [limits], records, name="goodput", max_runs=effort.max_runs)
     span = SearchRange(effort.resolution, levels.min_level, RATE.max_level)
     found = await find_highest_level(levels.run_level, start, span)
     notes = levels.notes

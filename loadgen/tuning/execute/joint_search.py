@@ -1,36 +1,37 @@
-"""Drawing: the search of a joint stage: combinations drawn one by one, by what those before have achieved."""
+"""The search of a joint stage: draws combinations one by one, guided by the values of those before."""
 
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import BadInput
-from loadgen.tuning.execute import trial_score
-from loadgen.tuning.execute.accuracy_gate import Gate
-from loadgen.tuning.execute.findings import ArmFound, StepFound, Verdict
-from loadgen.tuning.execute.trial import Answered, Trial, Wanted
-from loadgen.tuning.plan.plan import Planned, Step
+from loadgen.tuning.execute.accuracy_gate import AccuracyGate
+from loadgen.tuning.execute.arm_result import ArmResult, Verdict
+from loadgen.tuning.execute.findings import StepResult
+from loadgen.tuning.execute.score import add_trial, gain
+from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
+from loadgen.tuning.plan.plan import PlannedArm, Step
 from loadgen.tuning.plan.planner import Planner
-from loadgen.tuning.spec.stages import Joint, Log2, Whole, Words
+from loadgen.tuning.spec.stages import Categorical, IntRange, Joint, Log2Range
 from loadgen.tuning.spec.study import Study
 from loadgen.util.packages import require
 
 if TYPE_CHECKING:
     from optuna import Trial as Draw
 
-NAME = "{} (drawn)"  # of the step
+STEP_NAME = "{} (drawn)"
 
 
-class Drawing:
-    """Combinations of a joint stage, each tried once.
+class JointSearch:
+    """Draws combinations of a joint stage and tries each of them once.
 
     Args:
-        step: The stage as it is laid out.
-        number: Of the stage.
-        stage: What it says.
-        study: Whose.
-        planner: Makes arms of combinations.
-        answered: What the baseline answered to questions; None where it was not asked.
+        step: The stage as planned.
+        number: Index of the stage.
+        stage: The stage in the study file.
+        study: The study.
+        planner: Its planner, which makes arms of combinations.
+        base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
     """
 
     def __init__(
@@ -40,95 +41,91 @@ class Drawing:
         stage: Joint,
         study: Study,
         planner: Planner,
-        answered: Answered | None,
+        base_answers: Answers | None,
     ) -> None:
-        self._gate = Gate(study, answered)
+        self._gate = AccuracyGate(study, base_answers)
         self._final, self._number, self._stage, self._study, self._planner = step, number, stage, study, planner
-        self.step = replace(step, name=NAME.format(step.name), kind="drawn", arms=(step.reference,), trials=0)
-        self._found: dict[str, ArmFound] = {}
-        self._drawn: dict[str, Planned] = {}
+        self.step = replace(step, name=STEP_NAME.format(step.name), kind="drawn", arms=(step.reference,), trials=0)
+        self._arms: dict[str, ArmResult] = {}
+        self._drawn: dict[str, PlannedArm] = {}
         self._over = False
 
-    def arm(self, name: str) -> Planned:
-        """The arm of that name."""
+    def arm(self, name: str) -> PlannedArm:
+        """Return the arm of that name."""
         return self._drawn[name]
 
-    def run(self) -> Generator[Wanted, Trial, None]:
-        """The starts that are wanted; of each, what came of it is to be sent."""
-        draws = _sampling(self._stage, self._study.decision.seed)
+    def run(self) -> Generator[TrialRequest, Trial, None]:
+        """Yield the starts that are needed; each expects its trial to be sent."""
+        draws = _sampler(self._stage, self._study.decision.seed)
         for number in range(self._stage.trials):
             draw = draws.ask()
             values = {name: _value(draw, name, values) for name, values in self._stage.joint.items()}
             try:
                 planned = self._planner.drawn(self._number, values)
-            except BadInput:  # no arm can be that, and the sampler learns it
+            except BadInput:  # an impossible combination: the sampler learns that it failed
                 draws.tell(draw, state=_failed())
                 continue
-            known = next((one for one in self._found.values() if one.planned.identity == planned.identity), None)
-            if known is None:
+            arm = next((one for one in self._arms.values() if one.planned.identity == planned.identity), None)
+            if arm is None:
                 self._drawn[planned.name] = planned
-                trial = yield Wanted(self.step.name, number, planned.name)
-                known = self._found[planned.name] = self._judged(planned, trial)
-            if known.values and known.verdict is Verdict.DRAWN:
-                draws.tell(draw, trial_score.gain(known.values[0], self._study))
+                trial = yield TrialRequest(self.step.name, number, planned.name)
+                arm = self._arms[planned.name] = self._result(planned, trial)
+            if arm.values and arm.verdict is Verdict.DRAWN:
+                draws.tell(draw, gain(arm.values[0], self._study))
             else:
                 draws.tell(draw, state=_failed())
         self._over = True
 
-    def found(self, open_: str = "") -> StepFound:
-        """The search as far as it has come.
+    def found(self, open_: str = "") -> StepResult:
+        """Return the result of the search so far.
 
         Args:
-            open_: Why it goes no further now.
+            open_: Why the search does not go on now.
         """
         best = self._best()
-        return StepFound(
-            step=replace(self.step, arms=tuple(one.planned for one in self._found.values())),
-            arms=tuple(self._found.values()),
+        return StepResult(
+            step=replace(self.step, arms=tuple(arm.planned for arm in self._arms.values())),
+            arms=tuple(self._arms.values()),
             reference="",
             won=(best.name,) if best and self._over else (),
             open="" if self._over else open_,
         )
 
     def final(self) -> Step:
-        """The stage with the best that was drawn as its only rival."""
-        beside = tuple(arm for arm in self._final.arms if arm.start)
+        """Return the stage with the best drawn arm as its only rival."""
+        starts = tuple(arm for arm in self._final.arms if arm.start)
         best = self._best()
-        if best is None or any(arm.identity == best.planned.identity for arm in beside):
-            return replace(self._final, arms=beside, trials=0)
-        return replace(self._final, arms=(*beside, best.planned), trials=0)
+        if best is None or any(arm.identity == best.planned.identity for arm in starts):
+            return replace(self._final, arms=starts, trials=0)
+        return replace(self._final, arms=(*starts, best.planned), trials=0)
 
-    def _best(self) -> ArmFound | None:
-        able = [one for one in self._found.values() if one.verdict is Verdict.DRAWN]
-        return max(able, key=lambda one: trial_score.gain(one.values[0], self._study), default=None)
+    def _best(self) -> ArmResult | None:
+        able = [arm for arm in self._arms.values() if arm.verdict is Verdict.DRAWN]
+        return max(able, key=lambda arm: gain(arm.values[0], self._study), default=None)
 
-    def _judged(self, planned: Planned, trial: Trial) -> ArmFound:
+    def _result(self, planned: PlannedArm, trial: Trial) -> ArmResult:
         if trial.failure is not None:
-            return ArmFound(planned, Verdict.FAILED, f"{trial.failure.kind}: {trial.failure.cause}", (trial,))
-        score = trial_score.score(planned.arm, [trial], self._study, self._gate)
-        values = () if score.value is None else (score.value,)
-        if score.missed:
-            return ArmFound(planned, Verdict.INFEASIBLE, score.missed, (trial,), values, 1)
-        return ArmFound(planned, Verdict.DRAWN, "; ".join(score.notes.values()), (trial,), values)
+            return ArmResult(planned, Verdict.FAILED, str(trial.failure), (trial,))
+        return add_trial(ArmResult(planned, Verdict.DRAWN), trial, self._study, self._gate, max_misses=1)
 
 
-def refuse_missing(stage: Joint) -> None:
-    """Look whether all is installed that draws the combinations of a stage.
+def require_sampler(stage: Joint) -> None:
+    """Check that the packages of a stage's sampler are installed.
 
     Raises:
-        BadInput: Something is not.
+        BadInput: A package is missing.
     """
     packages = ("optuna", "scipy", "torch") if stage.sampler == "gp" else ("optuna",)
     require(f"sampler {stage.sampler}", "drawing arms", *packages)
 
 
-def _sampling(stage: Joint, seed: int) -> Any:
-    """Whoever draws.
+def _sampler(stage: Joint, seed: int) -> Any:
+    """Return Optuna's study that draws the combinations.
 
     Raises:
-        BadInput: Something is not installed.
+        BadInput: A package is missing.
     """
-    refuse_missing(stage)
+    require_sampler(stage)
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -140,13 +137,13 @@ def _sampling(stage: Joint, seed: int) -> Any:
     return optuna.create_study(direction="maximize", sampler=samplers[stage.sampler]())
 
 
-def _value(draw: "Draw", name: str, values: Log2 | Whole | Words) -> Any:
-    if isinstance(values, Log2):
-        least, most = (number.bit_length() - 1 for number in values.log2)
-        return 1 << draw.suggest_int(name, least, most)
-    if isinstance(values, Whole):
-        least, most = values.ends()
-        return draw.suggest_int(name, least, most, step=values.step)
+def _value(draw: "Draw", name: str, values: Log2Range | IntRange | Categorical) -> Any:
+    if isinstance(values, Log2Range):
+        low, high = (number.bit_length() - 1 for number in values.log2)
+        return 1 << draw.suggest_int(name, low, high)
+    if isinstance(values, IntRange):
+        low, high = values.ends()
+        return draw.suggest_int(name, low, high, step=values.step)
     return values.choice[draw.suggest_categorical(name, range(len(values.choice)))]  # Optuna takes no lists as values
 
 

@@ -1,4 +1,4 @@
-"""Alike: whether two arms that are started differently are the same once they run, by what their servers tell."""
+"""Detection of arms that turn out to be the same, by the configuration that their servers report."""
 
 import json
 import math
@@ -6,47 +6,39 @@ from collections.abc import Mapping
 from typing import Any
 
 from loadgen.config.settings import RunSettings
-from loadgen.tuning.execute.trial import Trial
-from loadgen.tuning.spec.arm import Arm
+from loadgen.tuning.execute.arm_result import ArmResult
 
-BOUNDED_BY_LOAD = "max_seqs"  # above what is ever asked at once it binds nothing
+BOUNDED_BY_LOAD = "max_seqs"  # a value above the number of requests in flight has no effect
 
 
-def most_in_flight(settings: RunSettings) -> float:
-    """Requests that a workload can have in flight at once."""
+def max_in_flight(settings: RunSettings) -> float:
+    """Return the maximum number of requests that a workload can have in flight."""
     bounds = [bound for bound in (settings.max_concurrency, settings.num_prompts) if bound]
     return min(bounds, default=math.inf)
 
 
-def alike(one: tuple[Arm, Trial], other: tuple[Arm, Trial], names: Mapping[str, str], in_flight: float) -> bool:
-    """Whether two arms are the same as far as their servers tell: in every knob in which they differ.
+def same_config(one: ArmResult, other: ArmResult, names: Mapping[str, str], in_flight: float) -> bool:
+    """Return whether the servers of two arms report the same value of every knob in which the arms differ.
 
     Args:
-        one: An arm, and a trial of it.
+        one: An arm with a trial.
         other: Another.
-        names: The engine's own name of each knob, as a flag.
-        in_flight: Requests that there can be at once.
+        names: The engine's own flag of each knob.
+        in_flight: Maximum number of requests in flight.
     """
-    if one[1].told is None or other[1].told is None:
-        return False
-    first, second = one[0], other[0]
+    first, second = one.planned.spec, other.planned.spec
     for part in ("engine", "model", "raw", "env", "replicas", "devices"):
         if getattr(first, part) != getattr(second, part):
             return False
-    differ = [
+    differing = [
         knob for knob in {*first.knobs, *second.knobs} if _text(first.knobs.get(knob)) != _text(second.knobs.get(knob))
     ]
-    return bool(differ) and all(_same(knob, one[1], other[1], names, in_flight) for knob in differ)
+    return bool(differing) and all(_same_value(knob, one, other, names, in_flight) for knob in differing)
 
 
-def _told_of(knob: str, trial: Trial, names: Mapping[str, str]) -> Any:
-    """What the server told of a knob; None if nothing."""
+def _same_value(knob: str, one: ArmResult, other: ArmResult, names: Mapping[str, str], in_flight: float) -> bool:
     name = names.get(knob, knob).lstrip("-").replace("-", "_")
-    return None if trial.told is None else trial.told.get(name)
-
-
-def _same(knob: str, one: Trial, other: Trial, names: Mapping[str, str], in_flight: float) -> bool:
-    values = [_told_of(knob, trial, names) for trial in (one, other)]
+    values: list[Any] = [(arm.trials[-1].server_config or {}).get(name) for arm in (one, other)]
     if any(value is None for value in values):
         return False
     if knob == BOUNDED_BY_LOAD and all(isinstance(value, int | float) for value in values):

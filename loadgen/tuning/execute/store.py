@@ -1,7 +1,7 @@
-"""Store: all that is known of a study that runs or has run: a SQLite database, and a folder of files for each start.
+"""The store of a study: a SQLite database with its facts and trials, and a folder of files for each start.
 
-A start has a row from its beginning; what it found is added in one transaction once its files are there. So a program
-may be killed anywhere: what it leaves is a start that has begun, which is marked as lost and made again.
+A start gets a row when it begins; its results are added in one transaction after its files are written. A program may
+be killed at any time: the start that it leaves is marked as lost and repeated.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.tuning.execute.trial import Answered, Failure, Ran, Trial, Wanted
+from loadgen.tuning.execute.trial import Answers, Failure, Trial, TrialRequest, WorkloadRun
 
 VERSION = 2
 DATABASE, LOCK, FOLDERS = "study.db", "lock", "starts"
@@ -46,11 +46,11 @@ CREATE TABLE runs (
 
 
 class NotKept(LoadgenError):
-    """What belongs into a store could not be written whole: the start that it is of does not count.
+    """A file of a store could not be written; the start it belongs to does not count.
 
     Args:
         what: The store, or the file.
-        why: What the system says.
+        why: The system's error message.
     """
 
     def __init__(self, what: Path | str, why: str) -> None:
@@ -59,13 +59,13 @@ class NotKept(LoadgenError):
 
 @contextmanager
 def kept(folder: Path) -> Iterator[None]:
-    """Where something is written into a store.
+    """Convert errors of writing into a store.
 
     Args:
-        folder: Of the store.
+        folder: Folder of the store.
 
     Raises:
-        NotKept: It could not be.
+        NotKept: Something could not be written.
     """
     try:
         yield
@@ -76,15 +76,15 @@ def kept(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """The right to add to a store, which the kernel takes away with the program that has it.
+def locked(folder: Path) -> Iterator[None]:
+    """Lock a store for writing; the kernel releases the lock when the program ends.
 
     Args:
-        folder: Of the store; it is made if there is none.
+        folder: Folder of the store, created if there is none.
 
     Raises:
-        BadInput: Another program has it, or it cannot be made.
-        NotKept: It cannot be written.
+        BadInput: Another program holds the lock, or the folder cannot be created.
+        NotKept: The lock file cannot be written.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def holder(folder: Path) -> int | None:
-    """The process that adds to a store now; None if there is none."""
+    """Return the id of the process that holds the lock of a store; None: no process."""
     try:
         descriptor = os.open(folder / LOCK, os.O_RDONLY)
     except OSError:
@@ -126,7 +126,7 @@ class Store:
     """An open store.
 
     Args:
-        folder: Where it is; see `create` and `open`.
+        folder: Its folder; call `create` or `open` instead.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -138,11 +138,11 @@ class Store:
     @classmethod
     @contextmanager
     def create(cls, folder: Path, facts: Mapping[str, Any]) -> "Iterator[Store]":
-        """A new store, made whole or not at all.
+        """Create a store in one transaction.
 
         Args:
-            folder: Where; it is there, and held.
-            facts: What is known of the study and of where it runs, by name, as JSON.
+            folder: Its folder, which exists and is locked.
+            facts: Facts of the study and its environment, by name, as JSON.
 
         Raises:
             NotKept: It cannot be written.
@@ -159,13 +159,13 @@ class Store:
     @classmethod
     @contextmanager
     def open(cls, folder: Path) -> "Iterator[Store]":
-        """A store that is there.
+        """Open a store.
 
         Raises:
-            BadInput: There is none, it is of another version, or what is in it cannot be read.
+            BadInput: There is none, its version is unknown, or it cannot be read.
         """
-        if not cls.there(folder):
-            raise BadInput(str(folder), "is no store of a study", "name the folder that `loadgen tune run` has made")
+        if not cls.exists(folder):
+            raise BadInput(str(folder), "is not a store of a study", "name the folder that `loadgen tune run` has made")
         try:
             store = cls(folder)
             with closing(store._database):
@@ -175,11 +175,11 @@ class Store:
                     raise BadInput(str(folder), problem, "use the loadgen that made it, or name another folder")
                 yield store
         except sqlite3.Error as error:
-            raise BadInput(str(folder), f"cannot be read ({error})", "see whether its study.db is whole") from error
+            raise BadInput(str(folder), f"cannot be read ({error})", "check that its study.db is complete") from error
 
     @staticmethod
-    def there(folder: Path) -> bool:
-        """Whether there is a store: one that was being made when its maker was killed is none."""
+    def exists(folder: Path) -> bool:
+        """Return whether there is a complete store; creating one may have been interrupted."""
         path = folder / DATABASE
         if not path.is_file():
             return False
@@ -187,17 +187,17 @@ class Store:
             with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
                 tables = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'facts'").fetchone()
         except sqlite3.Error:
-            return True  # something is there, and whoever opens it is told what is wrong with it
+            return True  # `open` reports what is wrong with it
         return bool(tables[0])
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known of the study and of where it runs."""
+        """Facts of the study and its environment, by name."""
         rows = self._database.execute("SELECT name, value FROM facts")
         return {name: orjson.loads(value) for name, value in rows}
 
     def note(self, name: str, value: Any) -> None:
-        """Know a fact from now on, or know it anew.
+        """Add or replace a fact.
 
         Raises:
             NotKept: It cannot be written.
@@ -208,13 +208,13 @@ class Store:
                 "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", row
             )
 
-    def trials(self) -> dict[Wanted, Trial]:
-        """All starts that have ended."""
-        runs: dict[int, dict[str, Ran]] = {}
+    def trials(self) -> dict[TrialRequest, Trial]:
+        """Return all starts that have ended, by their requests."""
+        runs: dict[int, dict[str, WorkloadRun]] = {}
         for start, workload, summary, path in self._database.execute(
             "SELECT start, workload, summary, path FROM runs ORDER BY start, place"
         ):
-            runs.setdefault(start, {})[workload] = Ran(orjson.loads(summary), path)
+            runs.setdefault(start, {})[workload] = WorkloadRun(orjson.loads(summary), path)
         found = {}
         for (
             number,
@@ -228,38 +228,38 @@ class Store:
             seconds,
             ready_s,
             failure,
-            told,
-            said,
+            config_json,
+            answers,
         ) in self._database.execute(
             "SELECT id, step, block, arm, attempt, config, build, began, seconds, ready_s, failure, told, answered"
             " FROM starts WHERE state = 'ended' ORDER BY id"
         ):
-            wanted = Wanted(step, block, arm, attempt)
-            found[wanted] = Trial(
-                wanted=wanted,
+            request = TrialRequest(step, block, arm, attempt)
+            found[request] = Trial(
+                request=request,
                 config=config,
                 build=build,
                 began=began,
                 seconds=seconds,
                 ready_s=ready_s,
                 failure=Failure(**orjson.loads(failure)) if failure else None,
-                told=orjson.loads(told) if told else None,
+                server_config=orjson.loads(config_json) if config_json else None,
                 runs=runs.get(number, {}),
                 folder=_place(number),
-                answered=Answered.from_dict(orjson.loads(said)) if said else None,
+                answers=Answers.from_dict(orjson.loads(answers)) if answers else None,
             )
         return found
 
-    def begin(self, wanted: Wanted, config: str, began: str) -> tuple[int, Path]:
-        """Note that a start begins; those that had begun before and have not ended are lost.
+    def begin(self, request: TrialRequest, config: str, began: str) -> tuple[int, Path]:
+        """Record that a start begins; earlier starts that have not ended are marked as lost.
 
         Args:
-            wanted: What it is for.
+            request: Step, block and arm of the start.
             config: Hash of what is served.
-            began: When, ISO 8601 in UTC.
+            began: Start time, ISO 8601 in UTC.
 
         Returns:
-            Its number, to be given to `end`, and its folder, which is there and empty.
+            Its number, for `end`, and its folder, which exists and is empty.
 
         Raises:
             NotKept: It cannot be written.
@@ -269,7 +269,7 @@ class Store:
             row = self._database.execute(
                 "INSERT INTO starts (step, block, arm, attempt, config, state, began)"
                 " VALUES (?, ?, ?, ?, ?, 'running', ?)",
-                (wanted.step, wanted.block, wanted.arm, wanted.attempt, config, began),
+                (request.step, request.block, request.arm, request.attempt, config, began),
             )
             number = row.lastrowid
             assert number is not None
@@ -278,12 +278,12 @@ class Store:
         return number, folder
 
     def end(self, number: int, trial: Trial) -> None:
-        """Keep what came of a start.
+        """Record the outcome of a start.
 
         Raises:
-            NotKept: It cannot be written; the start is then one that has not ended.
+            NotKept: It cannot be written; the start then counts as not ended.
         """
-        with kept(self.folder), self._whole():
+        with kept(self.folder), self._transaction():
             self._database.execute(
                 "UPDATE starts SET state = 'ended', build = ?, seconds = ?, ready_s = ?, failure = ?, told = ?,"
                 " answered = ? WHERE id = ?",
@@ -292,8 +292,8 @@ class Store:
                     trial.seconds,
                     trial.ready_s,
                     None if trial.failure is None else _json(asdict(trial.failure)),
-                    None if trial.told is None else _json(trial.told),
-                    None if trial.answered is None else _json(trial.answered.to_dict()),
+                    None if trial.server_config is None else _json(trial.server_config),
+                    None if trial.answers is None else _json(trial.answers.to_dict()),
                     number,
                 ),
             )
@@ -306,19 +306,19 @@ class Store:
             )
 
     @contextmanager
-    def _whole(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         self._database.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            if self._database.in_transaction:  # where the disk is full, SQLite has rolled back by itself
+            if self._database.in_transaction:  # on a full disk, SQLite has already rolled back
                 self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
 
 
 def _place(number: int) -> str:
-    """The folder of a start, relative to the store."""
+    """Return the folder of a start, relative to the store."""
     return f"{FOLDERS}/{number:05}"
 
 

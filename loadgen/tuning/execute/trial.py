@@ -1,22 +1,22 @@
-"""Trial: one fresh start of an arm, and what its workloads found."""
+"""A trial: one fresh start of an arm, its request and its outcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
-INVALID = "invalid"  # a failure that is the client's: what was measured is not believed
+INVALID = "invalid"  # kind of a failure that the client caused: its measurement is not usable
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A start that a study wants next.
+class TrialRequest:
+    """A start that a study needs next.
 
     Attributes:
-        step: Name of the stage, or of what goes before and after them.
-        block: From 0; each arm is started once in each block.
-        arm: Name in the step.
-        attempt: From 0; higher where one before failed for a reason that may pass.
+        step: Name of the step.
+        block: Index of the block, from 0; each block starts each arm once.
+        arm: Name of the arm in the step.
+        attempt: From 0; higher after a transient failure of the attempt before.
     """
 
     step: str
@@ -27,26 +27,29 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a trial has no value.
+    """The reason why a trial has no value.
 
     Attributes:
-        kind: Class of the failure, as `loadgen.engines.launch.crash` names it, or INVALID.
-        cause: The line that says it.
-        transient: Whether the same may go well another time.
+        kind: Class of the failure, of `loadgen.engines.launch.crash`, or INVALID.
+        cause: The log line or message that explains it.
+        transient: Whether a second attempt may succeed.
     """
 
     kind: str
     cause: str
     transient: bool
 
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.cause}"
+
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """What one workload found.
+class WorkloadRun:
+    """The result of one workload in a trial.
 
     Attributes:
-        summary: The result's numbers, by `vllm bench serve`'s names, and under `loadgen` what was judged of it.
-        path: The whole result, relative to the store.
+        summary: Numbers of the result by the names of `vllm bench serve`; under `loadgen` what was judged.
+        path: File of the whole result, relative to the store.
     """
 
     summary: Mapping[str, Any]
@@ -54,20 +57,20 @@ class Ran:
 
     @property
     def success_rate(self) -> float:
-        """Share of the requests that were due and ended well."""
-        wanted = self.summary.get("num_prompts") or 0
-        return self.summary["completed"] / wanted if wanted else 0.0
+        """Share of the due requests that succeeded."""
+        requests = self.summary.get("num_prompts") or 0
+        return self.summary["completed"] / requests if requests else 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """What a server answered to questions with known answers.
+class Answers:
+    """A server's answers to questions with known answers.
 
     Attributes:
-        questions: Their SHA-256, in hexadecimal.
-        right: Of each, whether it was answered right; one that got no answer was not.
-        wrong: A few answers that are wrong: `question`, an `answer` that is right, and what was `said`.
-        trouble: Why all this says nothing of the model; empty if it does.
+        questions: SHA-256 of the questions, in hexadecimal.
+        right: Whether each question was answered right; False if it got no answer.
+        wrong: A few wrong answers: `question`, a right `answer`, and what the server `said`.
+        trouble: Why the answers cannot be used; empty if they can.
     """
 
     questions: str
@@ -76,7 +79,7 @@ class Answered:
     trouble: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form; `right` as a text of 0 and 1."""
+        """Return the JSON form, with `right` as a string of 0 and 1."""
         return {
             "questions": self.questions,
             "right": "".join("01"[right] for right in self.right),
@@ -85,43 +88,43 @@ class Answered:
         }
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Self:
-        """That of which `to_dict` made `told`."""
-        right = tuple(each == "1" for each in told["right"])
-        return cls(told["questions"], right, tuple(told["wrong"]), told["trouble"])
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read the JSON form that `to_dict` returns."""
+        right = tuple(each == "1" for each in data["right"])
+        return cls(data["questions"], right, tuple(data["wrong"]), data["trouble"])
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A start that is over.
+    """A start that has ended.
 
     Attributes:
-        wanted: What it was for.
+        request: Step, block and arm of the start.
         config: Identity of what was served.
         build: Version of the engine.
-        began: When, ISO 8601 in UTC.
-        seconds: From the start until nothing was left of it.
-        ready_s: Until it answered; None if it never did.
-        failure: Why it has no value; None if it has.
-        told: The configuration that the server told, by name; None if it told none.
-        runs: What each workload found, in order.
-        folder: Its files, relative to the store.
-        answered: What it answered to questions; None if none were asked.
+        began: Start time, ISO 8601 in UTC.
+        seconds: Time from the start until the engine was gone.
+        ready_s: Time until the server answered; None if it never did.
+        failure: Why the trial has no value; None if it has one.
+        server_config: Configuration that the server reported, by name; None if it reported none.
+        runs: Result of each workload, in order.
+        folder: Folder of its files, relative to the store.
+        answers: Answers to the questions of the accuracy gate; None if none were asked.
     """
 
-    wanted: Wanted
+    request: TrialRequest
     config: str
     build: str | None
     began: str
     seconds: float
     ready_s: float | None = None
     failure: Failure | None = None
-    told: Mapping[str, Any] | None = None
-    runs: Mapping[str, Ran] = field(default_factory=dict)
+    server_config: Mapping[str, Any] | None = None
+    runs: Mapping[str, WorkloadRun] = field(default_factory=dict)
     folder: str = ""
-    answered: Answered | None = None
+    answers: Answers | None = None
 
 
 def now() -> str:
-    """The time as a trial has it: ISO 8601 in UTC, to the second."""
+    """Return the current time as ISO 8601 in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

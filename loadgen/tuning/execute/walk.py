@@ -1,107 +1,103 @@
-"""Walk: a study as a function of its trials: which start it wants next, and what it has found so far.
+"""A walk through a study as a function of its trials: the start that is needed next, and the findings so far.
 
-Whoever carries a study out asks for the next start and gives back what came of it. Since nothing else decides, a study
-that was interrupted goes on by being walked again with the trials that were kept, and is reported in the same way.
+Its caller asks for the next start and adds the trial of it. Nothing else decides: an interrupted study goes on when the
+walk is repeated with the trials in the store, and a report repeats the walk in the same way.
 """
 
 from collections.abc import Generator
 
 from loadgen.stats.variance import Noise
-from loadgen.tuning.execute.findings import Findings, StepFound
-from loadgen.tuning.execute.joint_search import Drawing
-from loadgen.tuning.execute.race import Assignments, Race
-from loadgen.tuning.execute.trial import Answered, Trial, Wanted
-from loadgen.tuning.plan.plan import Planned, Step
+from loadgen.tuning.execute.findings import Findings, StepResult
+from loadgen.tuning.execute.joint_search import JointSearch
+from loadgen.tuning.execute.step_run import Assignments, StepRun
+from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
+from loadgen.tuning.plan.plan import PlannedArm, Step
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.stages import Joint
 from loadgen.tuning.spec.study import Study
 
 
 class Walk:
-    """A study that is being walked.
+    """A walk through a study.
 
     Args:
-        study: Which; it has been checked.
-        planner: Lays out its steps.
+        study: The study, checked.
+        planner: Its planner.
 
     Attributes:
-        wanted: The start that comes next; None once there is none.
+        request: The start that is needed next; None: none.
         broken: Why the study cannot go on; empty if it can.
     """
 
     def __init__(self, study: Study, planner: Planner) -> None:
         self.study, self._planner = study, planner
-        self._done: list[StepFound] = []
-        self._race: Race | Drawing | None = None
+        self._done: list[StepResult] = []
+        self._running: StepRun | JointSearch | None = None
         self._nogoods: list[Assignments] = []
-        self._answered: Answered | None = None
+        self._base_answers: Answers | None = None
         self.broken = ""
-        self._starts = self._run()
-        self.wanted: Wanted | None = None
-        self._advance(None)
+        self._requests = self._run()
+        self.request: TrialRequest | None = next(self._requests, None)
 
     @property
-    def planned(self) -> Planned:
-        """The arm of the start that is wanted."""
-        assert self.wanted is not None
-        assert self._race is not None
-        return self._race.arm(self.wanted.arm)
+    def planned(self) -> PlannedArm:
+        """The arm of the start that is needed next."""
+        assert self.request is not None
+        assert self._running is not None
+        return self._running.arm(self.request.arm)
 
     @property
     def step(self) -> Step | None:
-        """The step that goes on; None if none does."""
-        return self._race.step if self._race else None
+        """The step that is running; None if none is."""
+        return self._running.step if self._running else None
 
     def add(self, trial: Trial) -> None:
-        """What came of the start that was wanted."""
-        self._advance(trial)
+        """Add the trial of the start that was needed."""
+        try:
+            self.request = self._requests.send(trial)
+        except StopIteration:
+            self.request = None
 
     def found(self, open_: str = "") -> Findings:
-        """What is known.
+        """Return the findings so far.
 
         Args:
-            open_: Why nothing more is started, if more is wanted.
+            open_: Why no more starts are made, if more are needed.
         """
-        open_ = open_ if self.wanted is not None else self.broken
-        running = [self._race.found(open_)] if self._race is not None else []
+        open_ = open_ if self.request is not None else self.broken
+        running = [self._running.found(open_)] if self._running is not None else []
         return Findings(self.study, (*self._done, *running), open_)
 
-    def _advance(self, trial: Trial | None) -> None:
-        try:
-            self.wanted = next(self._starts) if trial is None else self._starts.send(trial)
-        except StopIteration:
-            self.wanted = None
-
-    def _run(self) -> Generator[Wanted, Trial, None]:
-        yield from self._raced(self._planner.noise())
+    def _run(self) -> Generator[TrialRequest, Trial, None]:
+        yield from self._run_step(self._planner.noise())
         trials = self._done[0].arms[0].trials
-        self._answered = next((trial.answered for trial in trials if trial.answered is not None), None)
+        self._base_answers = next((trial.answers for trial in trials if trial.answers is not None), None)
         if self.broken:
             return
         for number, stage in enumerate(self.study.stages):
             step = self._planner.stage(number)
             if isinstance(stage, Joint):
-                step = yield from self._drawn(number, stage, step)
-            yield from self._raced(step, number)
+                step = yield from self._search(number, stage, step)
+            yield from self._run_step(step, number)
             if self.broken:
                 return
-        yield from self._raced(self._planner.confirmation())
+        yield from self._run_step(self._planner.confirmation())
 
-    def _raced(self, step: Step, number: int | None = None) -> Generator[Wanted, Trial, None]:
-        before = Noise.pooled([found.noise for found in self._done if found.noise is not None])
-        self._race = race = Race(step, self.study, self._planner, self._nogoods, before, self._answered)
-        yield from race.run()
-        self._race = None
-        self._done.append(race.found())
-        if race.broken:
-            self.broken = f"{step.name}: {step.reference.name} fails, {race.broken}"
+    def _run_step(self, step: Step, number: int | None = None) -> Generator[TrialRequest, Trial, None]:
+        noise = Noise.pooled([found.noise for found in self._done if found.noise is not None])
+        self._running = run = StepRun(step, self.study, self._planner, self._nogoods, noise, self._base_answers)
+        yield from run.run()
+        self._running = None
+        self._done.append(run.found())
+        if run.broken:
+            self.broken = f"{step.name}: {step.reference.name} fails, {run.broken}"
         if number is not None:
-            self._planner.adopt(number, step.arms, race.winners)
+            self._planner.adopt(number, step.arms, run.winners)
 
-    def _drawn(self, number: int, stage: Joint, step: Step) -> Generator[Wanted, Trial, Step]:
-        """Draw arms; the best of them is the only rival in the step that is returned."""
-        self._race = drawing = Drawing(step, number, stage, self.study, self._planner, self._answered)
-        yield from drawing.run()
-        self._race = None
-        self._done.append(drawing.found())
-        return drawing.final()
+    def _search(self, number: int, stage: Joint, step: Step) -> Generator[TrialRequest, Trial, Step]:
+        """Run the search of a joint stage; returns the stage with the best drawn arm as its only rival."""
+        self._running = search = JointSearch(step, number, stage, self.study, self._planner, self._base_answers)
+        yield from search.run()
+        self._running = None
+        self._done.append(search.found())
+        return search.final()

@@ -1,1 +1,1 @@
-"""Imports: results that others published, put into a store of a study, so that they can be compared."""
+"""Imports results that others published into the store of a study."""

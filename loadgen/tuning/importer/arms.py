@@ -1,8 +1,7 @@
-"""Arms: those of a study by what a page prints of them: their commands, and the loads that they were given."""
+"""Finds the arms and workloads of a study that published commands and results belong to."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from loadgen.analysis.audit.command import MODEL_FLAGS, Command, commands
@@ -10,111 +9,93 @@ from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.study import stems
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, Plan, Planned, Step
-from loadgen.tuning.plan.served import Served
-from loadgen.tuning.spec.arm import Arm
+from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, Plan, PlannedArm
+from loadgen.tuning.plan.study_engines import StudyEngines
+from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.strict_model import suggestion
 
-LISTENS = ("host", "port")  # tell nothing of how fast a server was
-NEAR = 0.05  # relative: as far as the mean length of random prompts may be from what was asked
-TEMPLATE = 64  # tokens that a chat template may add to each
+ADDRESS_FLAGS = ("host", "port")  # without effect on speed
+LENGTH_TOLERANCE = 0.05  # relative, of the mean length of random prompts
+TEMPLATE_TOKENS = 64  # that a chat template may add to each prompt
 
 
 class Unplaced(LoadgenError):
-    """Something of which nothing says what it is of; it says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """An arm in its step.
-
-    Attributes:
-        step: The step.
-        planned: The arm.
-    """
-
-    step: Step
-    planned: Planned
-
-    @property
-    def name(self) -> str:
-        """STEP/ARM."""
-        return f"{self.step.name}/{self.planned.name}"
+    """A result or command that no arm or workload of the study matches."""
 
 
 class Arms:
-    """The arms that a study would try if each of its stages were won by what it expects.
+    """The arms that a study would try if the expected arms won each stage.
 
     Args:
-        made: Its plan.
+        plan: Its plan.
     """
 
-    def __init__(self, made: Plan) -> None:
-        self._study, self._loads, self._served = made.study, made.loads, Served(made.study)
-        self._spots = [Spot(step, arm) for step in made.steps if step.name != NOISE for arm in step.arms]
-        self._by_command: dict[tuple[str, object], list[Spot]] = defaultdict(list)
-        self._called: dict[str, str] = {}  # engines of the study to what pages call them
-        for spot in self._spots:
-            launch, engine = spot.planned.launches[0], spot.planned.arm.engine
-            self._by_command[engine, launch.normal or launch.argv].append(spot)
+    def __init__(self, plan: Plan) -> None:
+        self._study, self._loads, self._engines = plan.study, plan.loads, StudyEngines(plan.study)
+        self._arms = [arm for step in plan.steps if step.name != NOISE for arm in step.arms]
+        self._by_command: dict[tuple[str, object], list[PlannedArm]] = defaultdict(list)
+        self._page_names: dict[str, str] = {}  # engines of the study to their names on pages
+        for arm in self._arms:
+            launch, engine = arm.launches[0], arm.spec.engine
+            self._by_command[engine, launch.normal or launch.argv].append(arm)
             for command in commands(" ".join(launch.shorthand or launch.argv), 0):
-                self._called[engine] = command.engine
+                self._page_names[engine] = command.engine
 
     @property
-    def baseline(self) -> Spot:
-        """The baseline, in the step that compares it with the winner."""
-        return next(spot for spot in self._spots if spot.step.name == CONFIRMATION)
+    def baseline(self) -> PlannedArm:
+        """The baseline in the confirmation."""
+        return next(arm for arm in self._arms if arm.step == CONFIRMATION)
 
-    def named(self, text: str) -> tuple[Spot, str | None]:
-        """The arm and, if it is said, the workload of STEP/ARM[:WORKLOAD].
+    def named(self, text: str) -> tuple[PlannedArm, str | None]:
+        """Return the arm, and the workload if given, of STEP/ARM[:WORKLOAD].
 
         Raises:
-            BadInput: There is no such arm, or no such workload.
+            BadInput: The arm or the workload is unknown.
         """
-        spots = {spot.name: spot for spot in self._spots}
-        arm, _, workload = text.rpartition(":")
-        if text in spots:
-            return spots[text], None
-        if arm not in spots:
-            remedy = suggestion(text, [*spots]) or f"name one of {', '.join([*spots][:12])}"
-            raise BadInput("--as", f"{text!r} is no arm of the study", remedy)
+        arms = {arm.path: arm for arm in self._arms}
+        path, _, workload = text.rpartition(":")
+        if text in arms:
+            return arms[text], None
+        if path not in arms:
+            remedy = suggestion(text, [*arms]) or f"name one of {', '.join([*arms][:12])}"
+            raise BadInput("--as", f"unknown arm {text!r}", remedy)
         if workload not in self._loads:
-            raise BadInput("--as", f"{workload!r} is no workload of the study", f"name one of {', '.join(self._loads)}")
-        return spots[arm], workload
+            raise BadInput("--as", f"unknown workload {workload!r}", f"name one of {', '.join(self._loads)}")
+        return arms[path], workload
 
-    def started_by(self, command: Command, stage: str) -> tuple[Spot, str]:
-        """The arm that a command starts, and what there is to say of that.
+    def started_by(self, command: Command, stage: str) -> tuple[PlannedArm, str]:
+        """Return the arm that a command starts, and a remark; empty if there is none.
 
         Args:
-            command: As printed.
-            stage: Title of the stage in which it stands; empty: none.
+            command: The command as printed.
+            stage: Title of the stage above it; empty: none.
 
         Raises:
-            Unplaced: No arm is started so, or several are.
+            Unplaced: No arm has this command, or several have.
         """
         model, note = self._model(command)
-        found: list[Spot] = []
-        for engine, called in self._called.items():
+        found: list[PlannedArm] = []
+        for engine, called in self._page_names.items():
             if command.engine in ("", called):
                 for variant in [model] if model else self._study.models:
-                    found += self._by_command.get((engine, self._spelled(engine, variant, command)), [])
+                    found += self._by_command.get((engine, self._normal(engine, variant, command)), [])
         if not found:
-            raise Unplaced(f"no arm is started by `{command.text}`")
-        found.sort(key=lambda spot: _fit(spot, stage), reverse=True)
-        best = [spot for spot in found if _fit(spot, stage) == _fit(found[0], stage)]
-        if len({spot.planned.identity for spot in best}) > 1:
-            raise Unplaced(f"`{command.text}` starts {' and '.join(spot.name for spot in best)}")
+            raise Unplaced(f"no arm has the command `{command.text}`")
+        found.sort(key=lambda arm: _fit(arm, stage), reverse=True)
+        best = [arm for arm in found if _fit(arm, stage) == _fit(found[0], stage)]
+        if len({arm.identity for arm in best}) > 1:
+            raise Unplaced(f"`{command.text}` is the command of {' and '.join(arm.path for arm in best)}")
         return best[0], note
 
     def workload(self, result: Published, near: str) -> str:
-        """The workload that a result is of.
+        """Return the workload of a result.
 
         Args:
-            result: Its requests, tokens and cap.
-            near: What stands above it.
+            result: Its requests, tokens and concurrency.
+            near: Text above it.
 
         Raises:
-            Unplaced: None of the study's is like it, or several are.
+            Unplaced: No workload of the study matches it, or several do.
         """
         fitting = [name for name, load in self._loads.items() if _could_be(result, load)]
         exact = [name for name in fitting if self._loads[name].dataset_name == "random"] or fitting
@@ -130,15 +111,15 @@ class Arms:
             raise Unplaced(f"{shape} can be {' or '.join(found or tightest)}")
         raise Unplaced(f"no workload of the study is {shape}")
 
-    def asked(self, workload: str) -> int:
-        """How many requests a workload has; 0 where only its duration bounds them."""
+    def num_prompts(self, workload: str) -> int:
+        """Return the number of requests of a workload; 0 if only its duration limits them."""
         return self._loads[workload].num_prompts or 0
 
     def _model(self, command: Command) -> tuple[str, str]:
-        """The variant that a command names, and what is to be said where its name is only like that.
+        """Return the study's variant of a command's model, and a remark if the names are only similar.
 
         Raises:
-            Unplaced: It is like none.
+            Unplaced: No variant has a similar name.
         """
         models: Mapping[str, str] = self._study.models
         if not command.model:
@@ -149,22 +130,22 @@ class Arms:
                 return same[0], ""
         near = get_close_matches(command.model, models.values(), 1)
         if not near:
-            raise Unplaced(f"{command.model} is no model of the study")
-        note = f"its command names {command.model}, which is no model of the study; taken for {near[0]}"
+            raise Unplaced(f"unknown model {command.model}")
+        note = f"its command names the unknown model {command.model}; taken for {near[0]}"
         return next(variant for variant, model in models.items() if model == near[0]), note
 
-    def _spelled(self, engine: str, variant: str, command: Command) -> object:
-        """A command as its engine would have it; None if it would have none of it."""
-        arm = Arm(engine, variant, {}, _flags(command.words), self._study.engines[engine].env)
+    def _normal(self, engine: str, variant: str, command: Command) -> object:
+        """Return the engine's normal form of a command; None if the engine refuses it."""
+        arm = ArmSpec(engine, variant, {}, _flags(command.words), self._study.engines[engine].env)
         try:
-            launch = self._served.launches(arm)[0]
+            launch = self._engines.launches(arm)[0]
         except BadInput:
             return None
         return launch.normal or launch.argv
 
 
 def _flags(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The flags among the words of a command, those left out that name the model or say where it listens."""
+    """Return the words of each flag of a command, except for model and address."""
     flags: dict[str, tuple[str, ...]] = {}
     name = ""
     for word in words:
@@ -173,17 +154,17 @@ def _flags(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
             flags[name] = (word,)
         elif name:
             flags[name] += (word,)
-    return {name: said for name, said in flags.items() if name.lstrip("-") not in (*MODEL_FLAGS, *LISTENS)}
+    return {name: words for name, words in flags.items() if name.lstrip("-") not in (*MODEL_FLAGS, *ADDRESS_FLAGS)}
 
 
-def _fit(spot: Spot, stage: str) -> tuple[bool, bool, bool]:
-    """How well an arm's step goes with the place of a result: more is better."""
-    last = spot.step.name == CONFIRMATION
-    return last is not bool(stage), bool(stems(spot.step.name) & stems(stage)), not spot.planned.start
+def _fit(arm: PlannedArm, stage: str) -> tuple[bool, bool, bool]:
+    """Return how well an arm's step matches the place of a result; more is better."""
+    last = arm.step == CONFIRMATION
+    return last is not bool(stage), bool(stems(arm.step) & stems(stage)), not arm.start
 
 
 def _could_be(result: Published, load: RunSettings) -> bool:
-    """Whether a run of this load can have had this result."""
+    """Return whether a run of this workload can have had this result."""
     ok, cap = _value(result, "ok"), result.get("cap")
     if not ok or ok > (load.num_prompts or float("inf")):
         return False
@@ -191,15 +172,14 @@ def _could_be(result: Published, load: RunSettings) -> bool:
         return False
     if load.dataset_name != "random":
         return True
-    asked, wanted = load.random_input_len, load.random_output_len
-    if (
-        isinstance(asked, int)
-        and not (1 - NEAR) * asked <= _value(result, "input_tokens") / ok <= (1 + NEAR) * asked + TEMPLATE
-    ):
+    longest = 1 + LENGTH_TOLERANCE
+    prompt, answer = (_value(result, name) / ok for name in ("input_tokens", "output_tokens"))
+    in_len, out_len = load.random_input_len, load.random_output_len
+    if isinstance(in_len, int) and prompt < (1 - LENGTH_TOLERANCE) * in_len:
         return False
-    return (
-        not isinstance(wanted, int) or _value(result, "output_tokens") / ok <= (1 + NEAR) * wanted
-    )  # it may end early
+    if isinstance(in_len, int) and prompt > longest * in_len + TEMPLATE_TOKENS:
+        return False
+    return not isinstance(out_len, int) or answer <= longest * out_len  # an answer may end early
 
 
 def _value(result: Published, name: str) -> float:
@@ -208,5 +188,5 @@ def _value(result: Published, name: str) -> float:
 
 
 def _bare(model: str) -> str:
-    """A model's name without its owner."""
+    """Return a model's name without its owner."""
     return model.rpartition("/")[2].lower()

@@ -1,4 +1,4 @@
-"""Entries: what a file has to be imported: results with what stands around them, and commands that came to nothing."""
+"""The entries of a published file: results with their context, and commands without a result."""
 
 import hashlib
 import re
@@ -13,19 +13,19 @@ from loadgen.analysis.audit.page import FENCE, Page
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.study import Arm, Study
 from loadgen.errors import BadInput
-from loadgen.tuning.importer.restated_result import untrue_of_all
+from loadgen.tuning.importer.restatement import untrue_of_all
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to be imported, or a part of it.
+    """A file to import, or one result of it.
 
     Attributes:
-        path: As it is named.
-        sha256: Of all that stands in it.
-        entries: What is meant of it, in its order.
-        untrue: Latencies that none of its results tells.
-        is_part: Whether one result was named.
+        path: Path as given.
+        sha256: Hash of the file.
+        entries: Entries to import, in their order.
+        untrue: Latencies that are wrong in all its results.
+        is_part: Whether one result was named by its number.
     """
 
     path: str
@@ -36,10 +36,10 @@ class Source:
 
     @classmethod
     def read(cls, name: str) -> "Source":
-        """Read FILE, or of FILE#N its N-th result.
+        """Read FILE, or the N-th result of FILE#N.
 
         Raises:
-            BadInput: It cannot be read, or has no result, or not that one.
+            BadInput: It cannot be read, or does not have the result.
         """
         cut = re.fullmatch(r"(.+)#([1-9]\d*)", name)
         path, number = (cut[1], int(cut[2])) if cut else (name, None)
@@ -55,16 +55,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing to be imported.
+    """A result, or a command without one.
 
     Attributes:
-        number: Of the result in its file, from 1; 0 for what is none.
-        place: Where it stands.
-        result: Its numbers; None where the command came to nothing.
-        cause: What a page says in the place of a result.
-        command: How the server was started; None where the file does not say.
-        title: What stands above it.
-        stage: Title of the stage; empty for other workloads and for files that are no pages.
+        number: Number of the result in its file, from 1; 0: no result.
+        place: Place in the file.
+        result: Its numbers; None: the command failed.
+        cause: Text of the page in place of a result.
+        command: Serving command; None: unknown.
+        title: Text above it.
+        stage: Title of the stage; empty for other workloads and for files that are not pages.
         baseline: Whether the page's comparison shows it as the baseline's.
     """
 
@@ -79,11 +79,11 @@ class Entry:
 
 
 def entries(path: str, text: str) -> list[Entry]:
-    """All that a file has, in its order.
+    """Return the entries of a file in their order.
 
     Args:
-        path: Of the file, as it is named in what is said of it.
-        text: All of it.
+        path: Path of the file, for messages.
+        text: Contents of the file.
 
     Raises:
         BadInput: It has no result.
@@ -112,13 +112,13 @@ def _entry(number: int, arm: Arm, shown: set[int]) -> Entry:
 
 
 def _baselines(study: Study) -> set[int]:
-    """Where the results begin that the comparison shows in its column of the baseline."""
+    """Return the positions of the results in the baseline's column of the comparison."""
     pairs = study.comparison.pairs() if study.comparison else ()
     return {arm.result.at for _, base, _, _ in pairs for arm in study.showing(base.get("total_per_s"))[:1]}
 
 
 def _fruitless(study: Study) -> Iterator[Entry]:
-    """Commands of a stage with a fence behind them that has a line in the place of a result."""
+    """Yield the commands of a stage that are followed by a code block without a result."""
     page = study.page
     for stage in study.stages:
         inside = [command for command in page.commands if stage.begin <= command.at < stage.end]

@@ -1,4 +1,4 @@
-"""Importing: results of files into a store, each as a trial of the arm that it is of."""
+"""Imports published results into a store, each as a trial of its arm."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,56 +11,58 @@ import orjson
 from loadgen.analysis.audit.published import Published
 from loadgen.errors import BadInput
 from loadgen.tuning.execute.facts import IMPORTED
-from loadgen.tuning.execute.store import Store, held, kept
-from loadgen.tuning.execute.trial import INVALID, Failure, Ran, Trial, Wanted, now
-from loadgen.tuning.importer.arms import Arms, Spot, Unplaced
+from loadgen.tuning.execute.store import Store, kept, locked
+from loadgen.tuning.execute.trial import INVALID, Failure, Trial, TrialRequest, WorkloadRun, now
+from loadgen.tuning.importer.arms import Arms, Unplaced
 from loadgen.tuning.importer.entries import Entry, Source
-from loadgen.tuning.importer.restated_result import as_printed, restated
+from loadgen.tuning.importer.restatement import as_printed, restated
+from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.study_file import StudyFile
+from loadgen.util.number_format import fixed, plural
 from loadgen.version import __version__
 
-CRASH = "crash"  # all that a page tells of the class of a failure
+CRASH = "crash"  # pages do not say the class of a failure
 TOTAL = "total_token_throughput"
 Numbers = frozenset[tuple[str, float]]  # as they were published
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """What an entry is of.
+class Placement:
+    """The place of an entry in the study.
 
     Attributes:
-        spot: The arm and the step.
+        arm: The arm in its step.
         config: Identity of what was served, which may be another arm's.
-        workload: Its name; empty for what has no result.
-        note: What there is to say of that; empty: nothing.
+        workload: Name of the workload; empty if there is no result.
+        note: Remark for the user; empty: none.
     """
 
-    spot: Spot
+    arm: PlannedArm
     config: str
     workload: str
     note: str
 
 
 @dataclass
-class Told:
-    """What became of a file.
+class ImportSummary:
+    """The outcome of importing a file.
 
     Attributes:
-        lines: Of each result what became of it.
-        imported: Results, and commands that came to nothing, that were added.
-        again: Those that the file had brought before.
-        left: Those that could not be placed.
+        lines: The outcome of each result.
+        imported: Number of results and failed commands that were added.
+        again: Number of those that had been imported before.
+        unplaced: Number of those without a matching arm or workload.
     """
 
     lines: list[str] = field(default_factory=list)
     imported: int = 0
     again: int = 0
-    left: int = 0
+    unplaced: int = 0
 
 
 def facts(file: StudyFile) -> dict[str, Any]:
-    """What a new store of published results says of itself: as that of a study that is run, without a machine."""
+    """Return the facts of a new store of published results; they name no machine."""
     return {
         "study": file.study.model_dump(mode="json", by_alias=True),
         "text": file.text,
@@ -74,121 +76,121 @@ def facts(file: StudyFile) -> dict[str, Any]:
 
 @contextmanager
 def store(folder: Path, file: StudyFile) -> Iterator[Store]:
-    """The store of a study's published results, held; it is made if there is none.
+    """Lock and open the store of a study's published results; create it if there is none.
 
     Raises:
-        BadInput: It is another's, or cannot be written.
+        BadInput: It belongs to another study, or cannot be written.
     """
-    as_is = facts(file)
-    with held(folder):
-        if not Store.there(folder):
-            with Store.create(folder, as_is) as made:
-                yield made
+    current = facts(file)
+    with locked(folder):
+        if not Store.exists(folder):
+            with Store.create(folder, current) as created:
+                yield created
             return
         with Store.open(folder) as found:
             if found.facts["source"] != IMPORTED:
-                raise BadInput(str(folder), "is of a study that was run", "name another folder with --store")
-            if found.facts["study"] != as_is["study"]:
+                raise BadInput(str(folder), "is the store of a study that ran here", "name another folder with --store")
+            if found.facts["study"] != current["study"]:
                 raise BadInput(
-                    str(folder), "is of another study, or it has changed", "name another folder with --store"
+                    str(folder),
+                    "is the store of another study, or the study has changed",
+                    "name another folder with --store",
                 )
             yield found
 
 
 class Importer:
-    """Puts what files have into a store.
+    """Adds the results of files to a store.
 
     Args:
-        store: It is held by the caller.
-        arms: Those of its study.
-        study: Which.
-        as_: The arm and the workload, if that is said, of results that no command places or that were named.
+        store: The store, locked by the caller.
+        arms: The arms of its study.
+        study: The study.
+        as_: Arm and, if given, workload of results that have no command or that were named by number.
     """
 
-    def __init__(self, store: Store, arms: Arms, study: Study, as_: tuple[Spot, str | None] | None = None) -> None:
+    def __init__(
+        self, store: Store, arms: Arms, study: Study, as_: tuple[PlannedArm, str | None] | None = None
+    ) -> None:
         self._store, self._arms, self._study, self._as = store, arms, study, as_
-        self._runs: dict[Numbers, dict[str, Any]] = {}  # to where they stand
+        self._runs: dict[Numbers, dict[str, Any]] = {}  # to their provenance
         self._failed: set[tuple[str, str]] = set()  # identities, and causes
         self._servers: dict[str, int] = {}  # by identity
-        self._blocks = 0  # each trial is one of its own: nobody says what was measured side by side
+        self._blocks = 0  # each trial gets its own: pages do not say what was measured side by side
         for trial in store.trials().values():
             self._note(trial)
 
-    def add(self, source: Source) -> Told:
-        """Import a file, or one result of it.
-
-        Args:
-            source: It has been read.
-        """
-        told = Told()
+    def add(self, source: Source) -> ImportSummary:
+        """Import a file, or one result of it."""
+        summary = ImportSummary()
         for entry in source.entries:
             try:
-                self._import(entry, source, told)
+                self._import(entry, source, summary)
             except Unplaced as error:
                 remedy = "add it to the study"
                 if entry.result is not None:
                     remedy = f"say it with --as STAGE/ARM:WORKLOAD and {source.path}#{entry.number}"
-                told.lines.append(f"{entry.place}: not placed: {error}; {remedy}")
-                told.left += 1
-        if told.again:
-            told.lines.append(f"{source.path}: {told.again} of {len(source.entries)} were imported before")
-        return told
+                summary.lines.append(f"{entry.place}: not placed: {error}; {remedy}")
+                summary.unplaced += 1
+        if summary.again:
+            summary.lines.append(f"{source.path}: {summary.again} of {len(source.entries)} were imported before")
+        return summary
 
-    def _import(self, entry: Entry, source: Source, told: Told) -> None:
-        """Import what is new.
+    def _import(self, entry: Entry, source: Source, summary: ImportSummary) -> None:
+        """Import an entry if it is new.
 
         Raises:
-            Unplaced: Nothing says what it is of.
+            Unplaced: No arm or workload matches it.
         """
         known = self._runs.get(_numbers(as_printed(entry.result))) if entry.result else None
         if known is not None:
             same = (known["sha256"], known["result"]) == (source.sha256, entry.number)
-            if same or known["place"] == str(entry.place):  # a page may grow, and a file go elsewhere
-                told.again += 1
+            if same or known["place"] == str(entry.place):  # a page may grow, and a file may be moved
+                summary.again += 1
             else:
-                told.lines.append(f"{entry.place}: left out: every number is that of {known['place']}: one run")
+                summary.lines.append(f"{entry.place}: left out: it has the same numbers as {known['place']}")
             return
         placed = self._placed(entry, named=source.is_part)
         if entry.result is not None:
-            trial = self._ran(placed, entry.result, entry, source)
+            trial = self._add_run(placed, entry.result, entry, source)
         elif (placed.config, entry.cause) in self._failed:
-            told.again += 1
+            summary.again += 1
             return
         else:
-            trial = self._kept(placed, failure=Failure(CRASH, entry.cause, transient=False))
+            trial = self._add_trial(placed, failure=Failure(CRASH, entry.cause, transient=False))
         self._note(trial)
-        told.imported += 1
+        summary.imported += 1
         if placed.note:
-            told.lines.append(f"{entry.place}: {placed.note}")
-        told.lines.append(f"{entry.place}: {placed.spot.name}, {_shown(trial)}")
+            summary.lines.append(f"{entry.place}: {placed.note}")
+        summary.lines.append(f"{entry.place}: {placed.arm.path}, {_shown(trial)}")
 
-    def _placed(self, entry: Entry, *, named: bool) -> Placed:
-        """What an entry is of.
+    def _placed(self, entry: Entry, *, named: bool) -> Placement:
+        """Find arm and workload of an entry.
 
         Raises:
-            Unplaced: Nothing says it.
+            Unplaced: Nothing matches it.
         """
         workload, note = None, ""
         if self._as is not None and (named or entry.command is None):
-            spot, workload = self._as
+            arm, workload = self._as
         elif entry.command is None:
-            raise Unplaced("nothing says how its server was started")
+            raise Unplaced("it has no serving command")
         else:
-            spot, note = self._arms.started_by(entry.command, entry.stage)
-        config = spot.planned.identity
-        if entry.baseline and config != self._arms.baseline.planned.identity:
-            note = f"is shown as the baseline's, and its command is that of {spot.name}"
-            spot = self._arms.baseline
+            arm, note = self._arms.started_by(entry.command, entry.stage)
+        config = arm.identity
+        if entry.baseline and config != self._arms.baseline.identity:
+            note = f"the page shows it as the baseline's, but its command is that of {arm.path}"
+            arm = self._arms.baseline
         if workload is None and entry.result is not None:
             workload = self._arms.workload(entry.result, f"{entry.title} {entry.stage}")
-        return Placed(spot, config, workload or "", note)
+        return Placement(arm, config, workload or "", note)
 
-    def _ran(self, placed: Placed, result: Published, entry: Entry, source: Source) -> Trial:
-        summary = restated(result, self._arms.asked(placed.workload), source.untrue)
-        own, replicas = summary["loadgen"], placed.spot.planned.arm.replicas
+    def _add_run(self, placed: Placement, result: Published, entry: Entry, source: Source) -> Trial:
+        summary = restated(result, self._arms.num_prompts(placed.workload), source.untrue)
+        own, replicas = summary["loadgen"], placed.arm.spec.replicas
         wanted = self._servers.get(placed.config, own["servers"] if own["servers"] == replicas else 1)
         if own["servers"] != wanted:
-            raise Unplaced(f"its servers are {own['servers']}, and those of {placed.spot.name} are {wanted}")
+            raise Unplaced(f"it has {plural(own['servers'], 'server')}, and {placed.arm.path} has {wanted}")
         own["provenance"] = {
             "file": source.path,
             "sha256": source.sha256,
@@ -197,31 +199,31 @@ class Importer:
             "command": entry.command.text if entry.command else None,
         }
         invalid = Failure(INVALID, "; ".join(own["reasons"]), transient=False) if own["verdict"] == "INVALID" else None
-        return self._kept(placed, summary=summary, data=result.data, failure=invalid)
+        return self._add_trial(placed, summary=summary, data=result.data, failure=invalid)
 
-    def _kept(
+    def _add_trial(
         self,
-        placed: Placed,
+        placed: Placement,
         *,
         summary: Mapping[str, Any] | None = None,
         data: Mapping[str, Any] | None = None,
         failure: Failure | None = None,
     ) -> Trial:
         """Add a trial to the store."""
-        arm = placed.spot.planned
-        wanted = Wanted(placed.spot.step.name, self._blocks, arm.name)
+        arm = placed.arm
+        request = TrialRequest(arm.step, self._blocks, arm.name)
         began = now()
-        number, folder = self._store.begin(wanted, placed.config, began)
+        number, folder = self._store.begin(request, placed.config, began)
         runs = {}
         if summary is not None:
             path = folder / f"{placed.workload}.json"
             with kept(self._store.folder):
                 path.write_bytes(orjson.dumps(_whole(data or {}, summary), option=orjson.OPT_INDENT_2))
-            runs[placed.workload] = Ran(summary, str(path.relative_to(self._store.folder)))
+            runs[placed.workload] = WorkloadRun(summary, str(path.relative_to(self._store.folder)))
         trial = Trial(
-            wanted=wanted,
+            request=request,
             config=placed.config,
-            build=self._study.engines[arm.arm.engine].version,
+            build=self._study.engines[arm.spec.engine].version,
             began=began,
             seconds=(summary or {}).get("duration") or 0.0,
             failure=failure,
@@ -232,8 +234,8 @@ class Importer:
         return trial
 
     def _note(self, trial: Trial) -> None:
-        """Know what is in the store."""
-        self._blocks = max(self._blocks, trial.wanted.block + 1)
+        """Remember a trial of the store."""
+        self._blocks = max(self._blocks, trial.request.block + 1)
         if trial.failure is not None:
             self._failed.add((trial.config, trial.failure.cause))
         for ran in trial.runs.values():
@@ -247,16 +249,18 @@ def _numbers(printed: Mapping[str, Any]) -> Numbers:
 
 
 def _whole(data: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
-    """A result with all that its file had."""
+    """Return a result with all other keys of its file."""
     own = data.get("loadgen")
     return {**data, **summary, "loadgen": {**(own if isinstance(own, dict) else {}), **summary["loadgen"]}}
 
 
 def _shown(trial: Trial) -> str:
     if trial.failure is not None:
-        return f"{trial.failure.kind}: {trial.failure.cause}"
+        return str(trial.failure)
     ((workload, ran),) = trial.runs.items()
-    total, printed = (told.get(TOTAL) for told in (ran.summary, ran.summary["loadgen"]["published"]))
+    total, printed = (numbers.get(TOTAL) for numbers in (ran.summary, ran.summary["loadgen"]["published"]))
     if total is None:
         return workload
-    return f"{workload}: {total:.2f} tok/s" + (f" (printed: {printed:.2f})" if printed not in (None, total) else "")
+    return f"{workload}: {fixed(total, 2, 'tok/s')}" + (
+        f" (printed: {fixed(printed, 2)})" if printed not in (None, total) else ""
+    )

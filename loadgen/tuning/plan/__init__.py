@@ -1,1 +1,1 @@
-"""What a study would start, in which order."""
+"""The plan of a study: what it starts, in which order."""

@@ -1,170 +1,164 @@
-"""Candidates: the arms that a stage tries, made of where it starts and of what it changes."""
+"""The arms that each stage tries, built from the arms it starts from and the changes it makes."""
 
 import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from loadgen.errors import BadInput
-from loadgen.tuning.spec.arm import Arm, baseline
+from loadgen.tuning.spec.arm_spec import ArmSpec, baseline
 from loadgen.tuning.spec.expression import Expression
 from loadgen.tuning.spec.stages import BASELINE, INCUMBENT, AnyStage, Change, Choice, Grid, Interactions, Joint
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 
-MOST_ARMS = 10_000  # combinations of a grid, before its condition
-OF_ARMS = ("model", "replicas")  # in grids beside knobs
+MAX_COMBINATIONS = 10_000  # of a grid, before its condition
+OF_ARMS = ("model", "replicas")  # in grids, beside knobs
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """An arm with its name.
+class Candidates:
+    """The arms of each stage, given the winners of the stages before it.
+
+    Args:
+        study: The study, checked.
 
     Attributes:
-        name: In its stage.
-        arm: The configuration.
-        changes: What was made of the arm it starts from, in order.
-        at: Where the study file asks for it.
+        baseline: Its baseline.
+        incumbents: The arms that go on now, the best first.
     """
-
-    name: str
-    arm: Arm
-    changes: tuple[Change, ...]
-    at: At
-
-
-class Course:
-    """How far a study has come: the arms that go on, and the winners of each stage so far."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self.baseline = Candidate(BASELINE, baseline(study), (), ("baseline",))
+        self.baseline = baseline(study)
         self.incumbents = [self.baseline]
-        self._tried: dict[str, list[Candidate]] = {}
-        self._won: dict[str, list[Candidate]] = {}
+        self._tried: dict[str, list[ArmSpec]] = {}
+        self._won: dict[str, list[ArmSpec]] = {}
 
-    def starts(self, number: int) -> list[Candidate]:
-        """The arms from which a stage starts.
+    def starts(self, number: int) -> list[ArmSpec]:
+        """Return the arms from which a stage starts.
 
         Raises:
-            AtFault: It names one that there is not.
+            AtFault: The stage names an unknown arm.
         """
         source = self.study.stages[number].from_
         if source in (INCUMBENT, BASELINE):
             return self.incumbents if source == INCUMBENT else [self.baseline]
         stage, _, name = source.partition("/")
-        found = _named(name, self._tried[stage], ("stages", number, "from"))
-        return [replace(found, name=source)]
+        return [replace(_find(name, self._tried[stage], ("stages", number, "from")), name=source)]
 
-    def candidates(self, number: int) -> list[Candidate]:
-        """The arms of a stage; of a joint one none, since they are drawn as it goes.
+    def of_stage(self, number: int) -> list[ArmSpec]:
+        """Return the arms that a stage tries; none of a joint stage, which draws them as it goes.
 
         Raises:
-            AtFault: It changes something into what no arm can be.
+            AtFault: The stage makes a change that no arm can have.
         """
         stage, at, starts = self.study.stages[number], ("stages", number), self.starts(number)
-        if isinstance(stage, Joint):
-            return []
         found = []
         for start in starts:
-            for name, changes, where in self._changes(stage, at, start.arm):
-                arm = start.arm
+            for name, changes, where in self._changes(stage, at, start):
+                spec = replace(start, name=name if len(starts) == 1 else f"{name} on {start.name}", changes=changes)
                 for change in changes:
-                    arm = arm.changed(change, self.study)
-                found.append(Candidate(name if len(starts) == 1 else f"{name} on {start.name}", arm, changes, where))
+                    spec = spec.changed(change, self.study)
+                found.append(replace(spec, at=where))
         return found
 
-    def adopt(self, number: int, tried: Sequence[Candidate], won: Sequence[Candidate]) -> None:
-        """A stage is over.
+    def drawn(self, number: int, values: Mapping[str, Any], at: At) -> ArmSpec:
+        """Return the arm of a joint stage that sets its knobs to these values."""
+        start, change = self.starts(number)[0], _change_to(values)
+        return replace(start.changed(change, self.study), name=_name_of(values), changes=(change,), at=at)
+
+    def adopt(self, number: int, tried: Sequence[ArmSpec], won: Sequence[ArmSpec]) -> None:
+        """Record the outcome of a stage.
 
         Args:
-            number: Of the stage.
+            number: Index of the stage.
             tried: Its arms.
-            won: Those that go on, the best first; none: the incumbents stay.
+            won: The arms that go on, the best first; empty: the incumbents stay.
         """
         name = self.study.stages[number].name
         self._tried[name], self._won[name] = list(tried), list(won)
         if won:
             self.incumbents = [replace(each, name=f"{name}/{each.name}") for each in won]
 
-    def _changes(self, stage: AnyStage, at: At, arm: Arm) -> Iterator[tuple[str, tuple[Change, ...], At]]:
+    def _changes(self, stage: AnyStage, at: At, start: ArmSpec) -> Iterator[tuple[str, tuple[Change, ...], At]]:
+        """Yield name, changes and place of each arm that a stage makes of the arm it starts from."""
         if isinstance(stage, Choice):
             for name, change in stage.choice.items():
                 yield name, (change,), (*at, "choice", name)
         elif isinstance(stage, Grid):
-            for values in _combinations(stage, (*at, "grid"), arm, self.study):
-                yield shown(values), (changed_to(values),), (*at, "grid")
+            for values in _combinations(stage, (*at, "grid"), start, self.study):
+                yield _name_of(values), (_change_to(values),), (*at, "grid")
         elif isinstance(stage, Interactions):
             won = {name: self._won[name][0].changes for name in stage.interactions if self._won[name]}
-            for names in _together(list(won)):
+            for names in _subsets(list(won)):
                 yield " && ".join(names), tuple(c for name in names for c in won[name]), (*at, "interactions")
 
 
-def changed_to(values: Mapping[str, Any]) -> Change:
-    """The change that sets knobs, and what else a grid may set, to these values."""
+def expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> list[ArmSpec]:
+    """Return the arms that a plan takes for a stage's winners.
+
+    Raises:
+        AtFault: The stage expects an unknown arm.
+    """
+    if isinstance(stage, Joint):
+        return list(tried)
+    return [_find(name, tried, (*at, "expect", place)) for place, name in enumerate(stage.expect)]
+
+
+def _change_to(values: Mapping[str, Any]) -> Change:
+    """Return the change that sets knobs, model and replicas to these values."""
     knobs = {name: value for name, value in values.items() if name not in OF_ARMS}
     return Change(knobs=knobs, model=values.get("model"), replicas=values.get("replicas"))
 
 
-def shown(values: Mapping[str, Any]) -> str:
-    """A combination of values, as it is named."""
+def _name_of(values: Mapping[str, Any]) -> str:
+    """Return the name of a combination: "max_seqs=64 context_len=default"."""
     return " ".join(f"{name}={_word(value)}" for name, value in values.items())
-
-
-def expected(stage: AnyStage, at: At, tried: Sequence[Candidate]) -> list[Candidate]:
-    """The arms that a plan takes for a stage's winners.
-
-    Raises:
-        AtFault: There is no such arm.
-    """
-    if isinstance(stage, Joint):
-        return list(tried)
-    return [_named(name, tried, (*at, "expect", place)) for place, name in enumerate(stage.expect)]
-
-
-def _named(name: str, among: Sequence[Candidate], at: At) -> Candidate:
-    for candidate in among:
-        if candidate.name == name:
-            return candidate
-    known = ", ".join(candidate.name for candidate in among[:12]) or "none is known beforehand"
-    raise AtFault(at, f"there is no arm {name!r}", f"the arms are {known}")
-
-
-def _combinations(stage: Grid, at: At, arm: Arm, study: Study) -> Iterator[dict[str, Any]]:
-    count = math.prod(len(values) for values in stage.grid.values())
-    if count > MOST_ARMS:
-        raise AtFault(at, f"{count} combinations", f"keep to {MOST_ARMS}")
-    for value in stage.grid.get("model", ()):
-        if value not in study.models:
-            raise AtFault((*at, "model"), f"{value!r} is not there", f"use {', '.join(study.models)}")
-    for value in stage.grid.get("replicas", ()):
-        if type(value) is not int or value < 1:
-            raise AtFault((*at, "replicas"), f"{value!r} is no number of servers", "give 1 or more")
-    condition = None if stage.where is None else Expression(stage.where)
-    around = {"replicas": arm.replicas, "model": arm.model, **arm.knobs, "devices": study.hardware.devices}
-    for values in itertools.product(*stage.grid.values()):
-        combination = dict(zip(stage.grid, values, strict=True))
-        try:
-            if condition is None or condition.holds(around | combination):
-                yield combination
-        except BadInput as error:
-            problem = f"{error.problem} in {shown(combination)}"
-            raise AtFault((*at[:-1], "where"), problem, error.remedy) from error
-
-
-def _together(names: list[str]) -> Iterator[list[str]]:
-    """All of them, and each left out where that leaves two."""
-    if len(names) < 2:
-        return
-    yield names
-    if len(names) > 2:
-        for left_out in names:
-            yield [name for name in names if name != left_out]
 
 
 def _word(value: Any) -> str:
     if value is None:
         return "default"
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def _find(name: str, among: Sequence[ArmSpec], at: At) -> ArmSpec:
+    for spec in among:
+        if spec.name == name:
+            return spec
+    known = ", ".join(spec.name for spec in among[:12]) or "not known before the study runs"
+    raise AtFault(at, f"unknown arm {name!r}", f"the arms are {known}")
+
+
+def _combinations(stage: Grid, at: At, arm: ArmSpec, study: Study) -> Iterator[dict[str, Any]]:
+    count = math.prod(len(values) for values in stage.grid.values())
+    if count > MAX_COMBINATIONS:
+        raise AtFault(at, f"{count} combinations", f"keep to {MAX_COMBINATIONS}")
+    for value in stage.grid.get("model", ()):
+        if value not in study.models:
+            raise AtFault((*at, "model"), f"unknown model {value!r}", f"use {', '.join(study.models)}")
+    for value in stage.grid.get("replicas", ()):
+        if type(value) is not int or value < 1:
+            raise AtFault((*at, "replicas"), f"{value!r} is not a number of servers", "give 1 or more")
+    condition = None if stage.where is None else Expression(stage.where)
+    known = {"replicas": arm.replicas, "model": arm.model, **arm.knobs, "devices": study.hardware.devices}
+    for values in itertools.product(*stage.grid.values()):
+        combination = dict(zip(stage.grid, values, strict=True))
+        try:
+            if condition is None or condition.holds(known | combination):
+                yield combination
+        except BadInput as error:
+            problem = f"{error.problem} in {_name_of(combination)}"
+            raise AtFault((*at[:-1], "where"), problem, error.remedy) from error
+
+
+def _subsets(names: list[str]) -> Iterator[list[str]]:
+    """Yield all names, then all but one of them where at least two remain."""
+    if len(names) < 2:
+        return
+    yield names
+    if len(names) > 2:
+        for left_out in names:
+            yield [name for name in names if name != left_out]

@@ -1,4 +1,4 @@
-"""Estimate: how long starts and loads may take, before anything is measured, each with what it rests on."""
+"""Estimates of how long starts and workloads take before anything is measured, each with its basis."""
 
 import math
 import re
@@ -10,9 +10,9 @@ from loadgen.analysis.search.levels import RUN_S
 from loadgen.config.settings import RunSettings
 from loadgen.tuning.spec.search_effort import Effort
 
-UsualStart = Callable[[str, str], float | None]  # engine and model -> seconds on this machine, if it ever started here
+UsualStart = Callable[[str, str], float | None]  # engine and model -> seconds on this machine; None: never started here
 
-# Seconds until an engine answers: up to so many billions of parameters, the least and the most that is usual.
+# Rows of (billions of parameters up to which it holds, shortest, longest usual seconds until an engine answers).
 STARTS: dict[str, tuple[tuple[float, float, float], ...]] = {
     "vllm": ((40, 60, 300), (300, 180, 600), (math.inf, 600, 1800)),
     "sglang": ((40, 30, 180), (300, 180, 600), (math.inf, 600, 1800)),
@@ -31,44 +31,44 @@ SHAREGPT_TOKENS = (217, 202)  # mean prompt and answer of a thousand conversatio
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time that is not known exactly.
+    """An estimated time.
 
     Attributes:
-        least_s: The shortest that is usual.
-        most_s: The longest.
-        basis: What it rests on.
+        min_s: Shortest usual time.
+        max_s: Longest usual time.
+        basis: Source of the estimate, in words.
     """
 
-    least_s: float
-    most_s: float
+    min_s: float
+    max_s: float
     basis: str
 
 
 def billions(model: str) -> float | None:
-    """Parameters in billions, by the first size in a model's name; None where it has none: Qwen3-235B-A22B -> 235."""
+    """Read the parameters in billions from a model's name: Qwen3-235B-A22B -> 235; None: the name has no size."""
     found = re.search(r"(?<![\d.A-Za-z])(\d+(?:\.\d+)?)([bBmM])(?![A-Za-z])", model)
     return None if found is None else float(found[1]) * (1.0 if found[2] in "bB" else 1e-3)
 
 
 def start(engine: str, model: str, usual_s: UsualStart) -> Span:
-    """Until a server answers."""
+    """Estimate the time until a server answers."""
     measured = usual_s(engine, model)
     if measured is not None:
-        return Span(measured, measured, "as it has started on this machine")
+        return Span(measured, measured, "measured on this machine")
     rows = STARTS.get(engine) or STARTS.get(engine.partition("-")[0]) or ANY_ENGINE
     size = billions(model)
     if size is None:
-        return Span(rows[0][1], rows[-1][2], "usual, of whatever size")
-    _, least, most = next(row for row in rows if size <= row[0])
-    return Span(least, most, f"usual for {size:g} billion parameters")
+        return Span(rows[0][1], rows[-1][2], "usual for any size")
+    _, shortest, longest = next(row for row in rows if size <= row[0])
+    return Span(shortest, longest, f"usual for {size:g} billion parameters")
 
 
 def load(settings: RunSettings, model: str, devices: int) -> Span | None:
-    """A run of a workload; None where nothing tells how long that takes.
+    """Estimate the time of a run of a workload; None: unknown.
 
     Args:
-        settings: Of the run.
-        model: Its name tells its size.
+        settings: Settings of the run.
+        model: Name of the model, which gives its size.
         devices: Accelerators that compute; 0: none.
     """
     if settings.duration is not None and settings.num_prompts is None:
@@ -92,14 +92,14 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
 
 
 def searched(span: Span, limits: RequestShare, effort: Effort) -> Span:
-    """A workload as it stands, and after it the search for the highest rate that meets limits."""
-    runs = effort.least_runs, effort.most_runs
+    """Add the search for the highest rate that meets the limits to the estimate of a workload."""
+    runs = effort.min_runs, effort.max_runs
     basis = f"{span.basis}; then {runs[0]} to {runs[1]} runs of {RUN_S:g} s, or of {limits.min_requests} requests"
-    return Span(span.least_s + runs[0] * RUN_S, span.most_s + runs[1] * RUN_S, basis)
+    return Span(span.min_s + runs[0] * RUN_S, span.max_s + runs[1] * RUN_S, basis)
 
 
 def tokens(settings: RunSettings) -> tuple[int, int] | None:
-    """Mean tokens of a prompt and of its answer; None where only the data set knows."""
+    """Return the mean tokens of a prompt and of its answer; None: only the data set knows."""
     if settings.dataset_name == "sharegpt" and not settings.timed_by_data:
         return SHAREGPT_TOKENS[0], settings.sharegpt_output_len or SHAREGPT_TOKENS[1]
     lengths = settings.random_input_len, settings.random_output_len

@@ -1,76 +1,72 @@
-"""Checking: what an arm asks for that cannot be, and where the study file asks for it."""
+"""Checks that an arm can be served on the study's hardware; an error names its place in the study file."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.tuning.plan.candidates import OF_ARMS, Candidate
+from loadgen.tuning.plan.candidates import OF_ARMS
 from loadgen.tuning.plan.estimate import tokens
-from loadgen.tuning.spec.arm import Arm
+from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.expression import Expression
 from loadgen.tuning.spec.stages import Grid
 from loadgen.tuning.spec.strict_model import At, AtFault, suggestion
 from loadgen.tuning.spec.study import Study
 
 
-def names(study: Study, candidate: Candidate, knobs: Sequence[str]) -> None:
-    """Look whether an arm's knobs are knobs.
+def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
+    """Check the names of an arm's knobs.
 
     Args:
-        study: Which.
-        candidate: The arm.
-        knobs: The names there are, of all engines.
+        study: The study.
+        spec: The arm.
+        knobs: Names of the knobs of all engines.
 
     Raises:
-        AtFault: One is not.
+        AtFault: A knob is unknown.
     """
-    for name in candidate.arm.knobs:
+    for name in spec.knobs:
         if name not in knobs:
             remedy = suggestion(name, knobs) or f"use one of {', '.join(knobs)}"
-            raise AtFault(_place(study, candidate, name), "is no knob", remedy)
+            raise AtFault(_place(study, spec, name), "unknown knob", remedy)
 
 
-def room(study: Study, candidate: Candidate) -> None:
-    """Look whether an arm, which its engine has not refused, fits into the box.
+def check_devices(study: Study, spec: ArmSpec) -> None:
+    """Check that an arm fits into the box.
 
     Raises:
-        AtFault: It does not.
+        AtFault: It needs other devices than the box has.
     """
-    asked = candidate.arm
-    box, given = study.hardware.devices, len(asked.devices)
+    box, given = study.hardware.devices, len(spec.devices)
     if given > box:
-        raise AtFault(candidate.at, f"{given} devices, and the hardware has {box}", "let hardware.devices say how many")
-    if given % asked.replicas:
-        problem = f"{given} devices cannot be shared equally by {asked.replicas} replicas"
-        raise AtFault(_place(study, candidate, "replicas"), problem, "give a multiple of the replicas")
-    share = (given or box) // asked.replicas
-    if share and asked.width > share:
-        problem = f"{asked.width} devices wide, and each replica has {share}"
-        raise AtFault(_place(study, candidate, "tensor_parallel"), problem, "make it narrower, or use fewer replicas")
+        raise AtFault(spec.at, f"{given} devices, and the hardware has {box}", "let hardware.devices say how many")
+    if given % spec.replicas:
+        problem = f"{given} devices cannot be shared equally by {spec.replicas} replicas"
+        raise AtFault(_place(study, spec, "replicas"), problem, "give a multiple of the replicas")
+    share = (given or box) // spec.replicas
+    if share and spec.width > share:
+        problem = f"{spec.width} devices wide, and each replica has {share}"
+        raise AtFault(_place(study, spec, "tensor_parallel"), problem, "make it narrower, or use fewer replicas")
 
 
-def blamed(study: Study, candidate: Candidate, error: BadInput) -> AtFault:
-    """What an engine refuses, by where the study file asks for it."""
+def engine_refusal(study: Study, spec: ArmSpec, error: BadInput) -> AtFault:
+    """Return an engine's error with the place in the study file that caused it."""
     name = error.field.partition(".")[0]
-    place = _place(study, candidate, name)
-    said = place[-1] == name
-    part = error.field if said and error.field != name else ""
-    if not said:
-        part = error.field
+    place = _place(study, spec, name)
+    part = "" if place[-1] == name == error.field else error.field
     return AtFault(place, f"{part}: {error.problem}" if part else error.problem, error.remedy)
 
 
-def condition(study: Study, number: int, knobs: Callable[[str], Sequence[str]]) -> None:
-    """Look whether the names in a grid's condition are names.
+def check_condition(study: Study, number: int, knobs: Callable[[str], Sequence[str]]) -> None:
+    """Check the names in a grid's condition.
 
     Args:
-        study: Which.
-        number: Of the stage.
-        knobs: The names there are, of an engine.
+        study: The study.
+        number: Index of the stage.
+        knobs: Returns the names of an engine's knobs.
 
     Raises:
-        AtFault: One is not.
+        AtFault: A name is unknown.
     """
     stage = study.stages[number]
     if not isinstance(stage, Grid) or stage.where is None:
@@ -78,14 +74,14 @@ def condition(study: Study, number: int, knobs: Callable[[str], Sequence[str]]) 
     known = {*(name for engine in study.engines for name in knobs(engine)), *stage.grid, *OF_ARMS, "devices"}
     for name in Expression(stage.where).names - known:
         remedy = suggestion(name, sorted(known)) or f"use knobs, {', '.join(OF_ARMS)} and devices"
-        raise AtFault(("stages", number, "where"), f"{name} is no knob", remedy)
+        raise AtFault(("stages", number, "where"), f"unknown knob {name}", remedy)
 
 
-def rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
-    """Look whether the workload that decides can be run at rates, where its highest is what is wanted.
+def check_rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
+    """Check that goodput is decided by a workload that can run at any rate.
 
     Raises:
-        AtFault: Its data set says when its requests are due.
+        AtFault: Its data set sets the time of each request.
     """
     name = study.objective.workload
     if study.objective.metric == "goodput" and loads[name].dataset_name == TRACE:
@@ -93,8 +89,8 @@ def rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
         raise AtFault(("objective", "workload"), problem, "let another workload decide")
 
 
-def notes(arm: Arm, loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
-    """What would make an arm fail its workloads, as far as it can be told."""
+def notes(arm: ArmSpec, loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
+    """Return a remark for each workload whose prompts do not fit into the arm's context."""
     found = []
     context = arm.knobs.get("context_len")
     for name, settings in loads.items():
@@ -104,17 +100,16 @@ def notes(arm: Arm, loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _place(study: Study, candidate: Candidate, name: str) -> At:
-    """Where a study file says this of an arm; where it is the arm itself, if it does not."""
-    asked = candidate.arm
+def _place(study: Study, spec: ArmSpec, name: str) -> At:
+    """Return the place in the study file that sets this for an arm; the place of the arm if nothing sets it."""
     if name == "host":
-        return ("engines", asked.engine, name)
-    for change in reversed(candidate.changes):
+        return ("engines", spec.engine, name)
+    for change in reversed(spec.changes):
         if name in change.knobs or (name in OF_ARMS and getattr(change, name) is not None):
-            deep = candidate.at[-1] in ("grid", "joint", "expect") or name in OF_ARMS
-            return (*candidate.at, name) if deep else (*candidate.at, "knobs", name)
-    if name in study.baseline.knobs and asked.knobs.get(name) == study.baseline.knobs[name]:
+            deep = spec.at[-1] in ("grid", "joint", "expect") or name in OF_ARMS
+            return (*spec.at, name) if deep else (*spec.at, "knobs", name)
+    if name in study.baseline.knobs and spec.knobs.get(name) == study.baseline.knobs[name]:
         return ("baseline", "knobs", name)
-    if name in study.engines[asked.engine].knobs:
-        return ("engines", asked.engine, "knobs", name)
-    return candidate.at
+    if name in study.engines[spec.engine].knobs:
+        return ("engines", spec.engine, "knobs", name)
+    return spec.at

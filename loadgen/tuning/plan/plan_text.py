@@ -1,4 +1,4 @@
-"""Printed: a plan as text for a person, and as JSON."""
+"""A plan as text for the terminal, and as JSON."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -6,33 +6,33 @@ from typing import Any
 
 from loadgen.config.settings import RunSettings, public
 from loadgen.tuning.plan.estimate import Span
-from loadgen.tuning.plan.plan import Plan, Planned, Step
+from loadgen.tuning.plan.plan import Plan, PlannedArm, Step
 from loadgen.tuning.spec.objective import METRICS
-from loadgen.util.number_format import duration_range, percent, value_range
+from loadgen.util.number_format import duration_range, fixed, percent, value_range
 from loadgen.util.redaction import redact_command, redact_variables
 from loadgen.util.terminal_text import printable
 
-MOST_FILE_LINES = 12  # of a file that is written for an engine; a longer one is in the JSON
+MAX_FILE_LINES = 12  # of a file that is written for an engine; a longer one is only in the JSON
 
 
 def as_text(plan: Plan) -> str:
-    """The whole plan; nothing that a study file says in it moves a terminal."""
+    """Return the plan as printable lines; control characters of the study file are escaped."""
     return "\n".join(printable(line).rstrip() for line in _lines(plan)) + "\n"
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
-    """The whole plan as a JSON object; credentials in variables and flags are left out."""
+    """Return the plan as a JSON object, without credentials in variables and flags."""
     study = plan.study
-    least, most = plan.seconds
+    low_s, high_s = plan.seconds
     return {
         "study": study.name,
         "objective": study.objective.model_dump() | {"more_is_better": study.objective.more_is_better},
         "workloads": {name: _differing(public(settings)) for name, settings in plan.loads.items()},
         "steps": [_step(step, plan) for step in plan.steps],
         "estimate": {
-            "seconds": [least, most],
+            "seconds": [low_s, high_s],
             "gpu_hours": list(plan.gpu_hours),
-            "without": plan.untold,
+            "without": plan.without_estimate,
         },
         "budget": study.budget.model_dump(),
     }
@@ -44,7 +44,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     aim = "more" if objective.more_is_better else "less"
     devices = f", {hardware.devices} device{'s' * (hardware.devices != 1)}" if hardware.devices else ""
     yield f"Study {study.name}: {', '.join(dict.fromkeys(study.models.values()))}"
-    yield f"  on         {hardware.name}{devices}, as the file claims; it is looked at when the study runs"
+    yield f"  on         {hardware.name}{devices}, as the file claims; checked when the study runs"
     yield f"  objective  {objective.metric} on {objective.workload}, {aim} is better: {METRICS[objective.metric].text}"
     needs = [f"{percent(objective.success_rate, 1)} of requests succeed"]
     needs += [objective.slo] if objective.slo else []
@@ -65,11 +65,11 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 def _step_lines(number: int, step: Step) -> Iterator[str]:
     starts = value_range(*step.starts)
-    about = {"noise": "the baseline against itself", "confirmation": "baseline and winner, on every workload"}
+    about = {"noise": "the baseline alone", "confirmation": "baseline and winner, on every workload"}
     what = about.get(step.kind, f"{step.kind}, from {', '.join(step.starts_from)}")
     yield f"{number}. {step.name}: {what}; {starts} starts, {duration_range(*step.seconds)}"
     if step.trials:
-        yield f"   up to {step.trials} more arms, drawn as it goes"
+        yield f"   up to {step.trials} more arms, drawn while it runs"
     for note in step.notes:
         yield f"   note: {note}"
     widest = max((len(arm.name) for arm in step.arms), default=0)
@@ -77,13 +77,13 @@ def _step_lines(number: int, step: Step) -> Iterator[str]:
         yield from _arm_lines(arm, widest, arm.name in step.wins)
 
 
-def _arm_lines(arm: Planned, widest: int, wins: bool) -> Iterator[str]:
-    said = ["the arm it starts from"] * arm.start + ["expected to win"] * wins
-    said += [f"as {arm.same_as}"] if arm.same_as else []
-    said += [f"{arm.arm.replicas} replicas"] if arm.arm.replicas > 1 else []
+def _arm_lines(arm: PlannedArm, widest: int, wins: bool) -> Iterator[str]:
+    marks = ["the arm it starts from"] * arm.start + ["expected to win"] * wins
+    marks += [f"same as {arm.same_as}"] if arm.same_as else []
+    marks += [f"{arm.spec.replicas} replicas"] if arm.spec.replicas > 1 else []
     loads = ", ".join(f"{name} {_span(span)}" for name, span in arm.loads.items())
     yield f"   {arm.name:<{widest}}  start {_span(arm.until_ready)}, {loads}" + (
-        f" ({'; '.join(said)})" if said else ""
+        f" ({'; '.join(marks)})" if marks else ""
     )
     for number, launch in enumerate(arm.launches):
         if number == 0 and launch.shorthand and launch.shorthand[0] != launch.argv[0]:
@@ -92,41 +92,42 @@ def _arm_lines(arm: Planned, widest: int, wins: bool) -> Iterator[str]:
         yield f"       {env}{' ' * bool(env)}{_command(launch.argv)}"
         for path, text in launch.files.items() if number == 0 else ():
             lines = text.splitlines()
-            yield f"       # writes {path}" + (f": {len(lines)} lines" if len(lines) > MOST_FILE_LINES else ":")
-            yield from (f"       #   {line}" for line in lines if len(lines) <= MOST_FILE_LINES)
+            yield f"       # writes {path}" + (f": {len(lines)} lines" if len(lines) > MAX_FILE_LINES else ":")
+            yield from (f"       #   {line}" for line in lines if len(lines) <= MAX_FILE_LINES)
     for note in arm.notes:
         yield f"       note: {note}"
 
 
 def _total(plan: Plan) -> Iterator[str]:
-    least, most = plan.seconds
-    gpu_least, gpu_most = plan.gpu_hours
-    hours = f", {gpu_least:.1f} to {gpu_most:.1f} GPU-hours" if plan.study.hardware.devices else ""
-    without = f", and what {', '.join(plan.untold)} take, of which nothing tells" if plan.untold else ""
+    low_s, high_s = plan.seconds
+    gpu_low, gpu_high = plan.gpu_hours
+    hours = f", {fixed(gpu_low, 1)} to {fixed(gpu_high, 1)} GPU-hours" if plan.study.hardware.devices else ""
+    unknown = ", ".join(plan.without_estimate)
+    without = f", plus the unknown time of {unknown}" if unknown else ""
     starts = [sum(each) for each in zip(*(step.starts for step in plan.steps), strict=True)]
-    yield f"In all {value_range(*starts)} starts, {duration_range(least, most)}{hours}{without}"
+    yield f"In all {value_range(*starts)} starts, {duration_range(low_s, high_s)}{hours}{without}"
     for name, spent, allowed in (
-        ("hours", (least / 3600, most / 3600), plan.study.budget.hours),
-        ("gpu_hours", (gpu_least, gpu_most), plan.study.budget.gpu_hours),
+        ("hours", (low_s / 3600, high_s / 3600), plan.study.budget.hours),
+        ("gpu_hours", (gpu_low, gpu_high), plan.study.budget.gpu_hours),
     ):
         if allowed is not None and spent[1] > allowed:
-            over = "Even the least" if spent[0] > allowed else "The most"
-            yield f"{over} is beyond the budget of {allowed:g} {name}: the study stops where that is spent"
+            over = "Even the minimum" if spent[0] > allowed else "The maximum"
+            yield f"{over} exceeds the budget of {allowed:g} {name}: the study stops when it is spent"
     wins = [step for step in plan.steps if step.wins]
     if wins:
         won = [f"{', '.join(step.wins)} wins {step.name}" for step in wins]
         yield f"Assumed: {'; '.join(won)}"
-    yield "Times rest on:"
+    yield "Basis of these times:"
     arms = [arm for step in plan.steps for arm in step.arms]
-    bases = dict.fromkeys(f"start of {arm.arm.engine}: {arm.until_ready.basis}" for arm in arms)
+    bases = dict.fromkeys(f"start of {arm.spec.engine}: {arm.until_ready.basis}" for arm in arms)
     loads = (load for arm in arms for load in arm.loads.items())
-    bases |= dict.fromkeys(f"{name}: {span.basis if span else 'nothing'}" for name, span in loads)
+    bases |= dict.fromkeys(f"{name}: {span.basis if span else 'unknown'}" for name, span in loads)
     yield from (f"  {basis}" for basis in bases)
     yield "Nothing was started and nothing was measured."
 
 
 def _span(span: Span | None) -> str:
-    return "n/a" if span is None else duration_range(span.least_s, span.most_s)
+    return "n/a" if span is None else duration_range(span.min_s, span.max_s)
 
 
 def _command(words: Sequence[str]) -> str:
@@ -144,27 +145,27 @@ def _step(step: Step, plan: Plan) -> dict[str, Any]:
         "name": step.name,
         "kind": step.kind,
         "from": list(step.starts_from),
-        "repeats": [step.least, step.most],
+        "repeats": [step.min_starts, step.max_starts],
         "starts": list(step.starts),
         "trials": step.trials,
         "seconds": list(step.seconds),
-        "blocks": [step.order(seed, block) for block in range(step.least)],
+        "blocks": [step.order(seed, block) for block in range(step.min_starts)],
         "expected": list(step.wins),
         "notes": list(step.notes),
         "arms": [_arm(arm) for arm in step.arms],
     }
 
 
-def _arm(arm: Planned) -> dict[str, Any]:
+def _arm(arm: PlannedArm) -> dict[str, Any]:
     return {
         "name": arm.name,
         "start": arm.start,
-        "engine": arm.arm.engine,
+        "engine": arm.spec.engine,
         "model": arm.model,
-        "variant": arm.arm.model,
-        "knobs": dict(arm.arm.knobs),
-        "replicas": arm.arm.replicas,
-        "devices": list(arm.arm.devices),
+        "variant": arm.spec.model,
+        "knobs": dict(arm.spec.knobs),
+        "replicas": arm.spec.replicas,
+        "devices": list(arm.spec.devices),
         "identity": arm.identity,
         "same_as": arm.same_as,
         "workloads": list(arm.workloads),
@@ -186,4 +187,4 @@ def _arm(arm: Planned) -> dict[str, Any]:
 
 
 def _as_list(span: Span | None) -> dict[str, Any] | None:
-    return None if span is None else {"seconds": [span.least_s, span.most_s], "basis": span.basis}
+    return None if span is None else {"seconds": [span.min_s, span.max_s], "basis": span.basis}

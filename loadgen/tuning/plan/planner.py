@@ -1,4 +1,4 @@
-"""Planner: lays out the steps of a study one after another, given who won those before; nothing is started for it."""
+"""The planner: lays out the steps of a study one after another, given the winners of the steps before."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import BadInput
 from loadgen.tuning.plan import estimate, feasibility
-from loadgen.tuning.plan.candidates import Candidate, Course, changed_to, expected, shown
+from loadgen.tuning.plan.candidates import Candidates, expected
 from loadgen.tuning.plan.estimate import Span, UsualStart
-from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, Plan, Planned, Step
-from loadgen.tuning.plan.served import Served, identity
+from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, Plan, PlannedArm, Step
+from loadgen.tuning.plan.study_engines import StudyEngines, identity
+from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.search_effort import Effort
 from loadgen.tuning.spec.stages import Interactions, Joint
-from loadgen.tuning.spec.strict_model import AtFault
+from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.workloads import loads
 
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan:
-    """Plan a study, assuming of each stage what it expects.
+    """Plan a study, with the winners that each stage expects.
 
     Args:
-        study: Which; it has been checked.
-        usual_s: How long servers have taken to start on this machine.
+        study: The study, checked.
+        usual_s: Returns how long servers have taken to start on this machine.
 
     Raises:
-        AtFault: The study asks for what cannot be.
+        AtFault: The study asks for something impossible.
     """
     planner = Planner(study, usual_s)
     steps = [planner.noise()]
@@ -46,106 +47,105 @@ class Planner:
     """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then `confirmation`.
 
     Args:
-        study: Which; it has been checked.
-        usual_s: How long servers have taken to start on this machine.
+        study: The study, checked.
+        usual_s: Returns how long servers have taken to start on this machine.
 
     Attributes:
         loads: The study's workloads as settings of runs.
-        served: Its engines as they are installed here.
+        engines: Its engines as they are installed here.
     """
 
     def __init__(self, study: Study, usual_s: UsualStart = lambda engine, model: None) -> None:
-        self._study, self._course, self.served = study, Course(study), Served(study)
+        self._study, self._candidates, self.engines = study, Candidates(study), StudyEngines(study)
         self.loads = loads(study)
-        feasibility.rates(study, self.loads)
+        feasibility.check_rates(study, self.loads)
         self._usual_s = cache(usual_s)
-        self._seen: dict[str, str] = {}
+        self._seen: dict[str, str] = {}  # identities to STEP/ARM
 
     def noise(self) -> Step:
-        """The baseline against itself."""
-        baseline = self._course.baseline
+        """Return the step that starts only the baseline, several times."""
+        baseline = self._candidates.baseline
         arm = self._planned(NOISE, baseline, (self._study.objective.workload,))
         return Step(NOISE, NOISE, (baseline.name,), (arm,), NOISE_STARTS, NOISE_STARTS)
 
     def stage(self, number: int) -> Step:
-        """A stage, with the arms that the study expects to win it.
+        """Return a stage with the arms that the study expects to win it.
 
         Raises:
-            AtFault: It asks for what cannot be.
+            AtFault: The stage asks for something impossible.
         """
         stage, at = self._study.stages[number], ("stages", number)
-        feasibility.condition(self._study, number, self.served.knobs)
-        starts, notes = self._course.starts(number), list[str]()
-        tried = self._course.candidates(number)
+        feasibility.check_condition(self._study, number, self.engines.knobs)
+        starts, notes = self._candidates.starts(number), list[str]()
+        tried = self._candidates.of_stage(number)
         if isinstance(stage, Joint):
-            tried = self._expected_draw(stage, at, starts)
-        arms: dict[str, Planned] = {}
-        for candidate in tried:
+            tried = self._expected_draw(number, stage, at)
+        arms: dict[str, PlannedArm] = {}
+        for spec in tried:
             try:
-                planned = self._planned(stage.name, candidate, self._workloads(number))
+                planned = self._planned(stage.name, spec, self._workloads(number))
             except AtFault as error:
                 if not isinstance(stage, Interactions):
                     raise
-                notes.append(f"{candidate.name} is left out: {error.problem}")
+                notes.append(f"{spec.name} is left out: {error.problem}")
                 continue
             first = arms.setdefault(planned.identity, planned)
             if first is not planned:
-                alike = f"{candidate.name} is served as {first.name} is"
+                same = f"{spec.name} is served in the same way as {first.name}"
                 if not isinstance(stage, Interactions):
-                    raise AtFault(candidate.at, alike, "leave one of the two out")
-                notes.append(alike)
+                    raise AtFault(spec.at, same, "leave one of the two out")
+                notes.append(same)
         sources = [self._planned(stage.name, each, self._workloads(number), start=True) for each in starts]
-        beside = {each.identity: each for each in sources}
-        for same in beside.keys() & arms.keys():
+        by_identity = {each.identity: each for each in sources}
+        for same in by_identity.keys() & arms.keys():
             arms[same] = replace(arms[same], start=True, same_as=None)
-        everything = [*(each for same, each in beside.items() if same not in arms), *arms.values()]
+        everything = [*(each for same, each in by_identity.items() if same not in arms), *arms.values()]
         for each in everything:
-            self._seen.setdefault(each.identity, f"{stage.name}/{each.name}")
+            self._seen.setdefault(each.identity, each.path)
         if isinstance(stage, Interactions) and not arms:
-            notes.append("of these stages fewer than two have a winner")
+            notes.append("fewer than two of these stages have a winner")
         elif not isinstance(stage, Joint) and all(each.start for each in everything):
-            notes.append("it tries nothing but the arm it starts from: nothing is started")
-        there = {each.name for each in everything}
+            notes.append("it tries only the arm that it starts from: nothing is started")
+        names = {each.name for each in everything}
         repeats = self._study.decision.repeats
         return Step(
             name=stage.name,
             kind=type(stage).__name__.lower(),
             starts_from=tuple(start.name for start in starts),
             arms=tuple(everything),
-            least=repeats.least,
-            most=repeats.most,
+            min_starts=repeats.least,
+            max_starts=repeats.most,
             trials=stage.trials if isinstance(stage, Joint) else 0,
-            wins=tuple(each.name for each in expected(stage, at, tried) if each.name in there),
+            wins=tuple(each.name for each in expected(stage, at, tried) if each.name in names),
             notes=tuple(notes),
         )
 
-    def drawn(self, number: int, values: Mapping[str, Any]) -> Planned:
-        """The arm that a joint stage draws.
+    def drawn(self, number: int, values: Mapping[str, Any]) -> PlannedArm:
+        """Return the arm that a joint stage draws.
 
         Args:
-            number: Of the stage.
-            values: Of its knobs.
+            number: Index of the stage.
+            values: Values of its knobs.
 
         Raises:
-            AtFault: No arm can be that.
+            AtFault: No arm can have these values.
         """
-        start = self._course.starts(number)[0]
-        drawn = self._changed(start, values, ("stages", number, "joint"))
-        return self._planned(self._study.stages[number].name, drawn, self._workloads(number))
+        spec = self._candidates.drawn(number, values, ("stages", number, "joint"))
+        return self._planned(self._study.stages[number].name, spec, self._workloads(number))
 
-    def adopt(self, number: int, tried: Sequence[Planned], won: Sequence[Planned]) -> None:
-        """A stage is over.
+    def adopt(self, number: int, tried: Sequence[PlannedArm], won: Sequence[PlannedArm]) -> None:
+        """Record the outcome of a stage.
 
         Args:
-            number: Of the stage.
+            number: Index of the stage.
             tried: Its arms.
-            won: Those that go on, the best first; none: the incumbents stay.
+            won: The arms that go on, the best first; empty: the incumbents stay.
         """
-        self._course.adopt(number, [arm.candidate for arm in tried], [arm.candidate for arm in won])
+        self._candidates.adopt(number, [arm.spec for arm in tried], [arm.spec for arm in won])
 
     def confirmation(self) -> Step:
-        """The baseline against the winner, on every workload."""
-        first, last = self._course.baseline, self._course.incumbents[0]
+        """Return the step that compares baseline and winner on every workload."""
+        first, last = self._candidates.baseline, self._candidates.incumbents[0]
         tuning = self._study.objective.workload
         workloads = (tuning, *(name for name in self._study.workloads if name != tuning))
         both = [self._planned(CONFIRMATION, each, workloads, start=each is first) for each in (first, last)]
@@ -156,37 +156,34 @@ class Planner:
     def _workloads(self, number: int) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self._study.objective.workload, *self._study.stages[number].workloads)))
 
-    def _expected_draw(self, stage: Joint, at: tuple[str | int, ...], starts: Sequence[Candidate]) -> list[Candidate]:
-        """The combination that is expected to win; the ends of every range are looked at too."""
+    def _expected_draw(self, number: int, stage: Joint, at: At) -> list[ArmSpec]:
+        """Return the combination that is expected to win, after a check of both ends of every range."""
         for name, values in stage.joint.items():
             for value in values.ends():
-                self._launches(self._changed(starts[0], {name: value}, (*at, "joint")))
+                self._launches(self._candidates.drawn(number, {name: value}, (*at, "joint")))
         for name, value in stage.expect.items():
             if name not in stage.joint or not stage.joint[name].has(value):
-                raise AtFault((*at, "expect", name), f"{value!r} cannot be drawn", "give what its range has")
-        return [self._changed(starts[0], stage.expect, (*at, "expect"))] if stage.expect else []
+                raise AtFault((*at, "expect", name), f"{value!r} is never drawn", "give a value of its range")
+        return [self._candidates.drawn(number, stage.expect, (*at, "expect"))] if stage.expect else []
 
-    def _changed(self, start: Candidate, values: Mapping[str, Any], at: tuple[str | int, ...]) -> Candidate:
-        change = changed_to(values)
-        return Candidate(shown(values), start.arm.changed(change, self._study), (change,), at)
-
-    def _planned(self, step: str, candidate: Candidate, workloads: tuple[str, ...], *, start: bool = False) -> Planned:
-        arm, model = candidate.arm, self._study.models[candidate.arm.model]
-        launches = self._launches(candidate)
-        same = identity(arm, launches)
-        devices = min(arm.width * arm.replicas, self._study.hardware.devices)
-        return Planned(
-            candidate=candidate,
+    def _planned(self, step: str, spec: ArmSpec, workloads: tuple[str, ...], *, start: bool = False) -> PlannedArm:
+        model = self._study.models[spec.model]
+        launches = self._launches(spec)
+        same = identity(spec, launches)
+        devices = min(spec.width * spec.replicas, self._study.hardware.devices)
+        return PlannedArm(
+            step=step,
+            spec=spec,
             start=start,
             model=model,
             launches=launches,
             identity=same,
             workloads=workloads,
-            together=(workloads,) if self.served.engine(arm).probes.flush else tuple((name,) for name in workloads),
-            until_ready=estimate.start(arm.engine, model, self._usual_s),
+            batches=(workloads,) if self.engines.engine(spec).probes.flush else tuple((name,) for name in workloads),
+            until_ready=estimate.start(spec.engine, model, self._usual_s),
             loads={name: self._load(name, model, devices) for name in workloads},
             same_as=None if start or step == CONFIRMATION else self._seen.get(same),
-            notes=feasibility.notes(arm, {name: self.loads[name] for name in workloads}),
+            notes=feasibility.notes(spec, {name: self.loads[name] for name in workloads}),
         )
 
     def _load(self, name: str, model: str, devices: int) -> Span | None:
@@ -195,11 +192,11 @@ class Planner:
             return span
         return estimate.searched(span, objective.limits, Effort.for_effect(self._study.decision.min_effect))
 
-    def _launches(self, candidate: Candidate) -> list["Launch"]:
-        feasibility.names(self._study, candidate, self.served.all_knobs)
+    def _launches(self, spec: ArmSpec) -> list["Launch"]:
+        feasibility.check_knobs(self._study, spec, self.engines.all_knobs)
         try:
-            launches = self.served.launches(candidate.arm)
+            launches = self.engines.launches(spec)
         except BadInput as error:
-            raise feasibility.blamed(self._study, candidate, error) from error
-        feasibility.room(self._study, candidate)
+            raise feasibility.engine_refusal(self._study, spec, error) from error
+        feasibility.check_devices(self._study, spec)
         return launches

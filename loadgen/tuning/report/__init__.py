@@ -1,4 +1,4 @@
-"""Reports: what a study has found, as Markdown, as one page of HTML, and as a script that does it once more."""
+"""The report of a study: a page in Markdown and in HTML, and a script that repeats the measurement."""
 
 from loadgen.tuning.report.report_files import write
 

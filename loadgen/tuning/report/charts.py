@@ -1,251 +1,257 @@
-"""Charts: pictures of a study as PNG, to be read at 700 px, drawn twice as fine; the same data give the same bytes.
+"""The charts of a report; a chart without data is left out."""
 
-Colours are those of Okabe and Ito, which can be told apart with any colour vision.
-"""
-
-import io
 import math
-import textwrap
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+import orjson
 
-GREY, BLUE, ORANGE, GREEN, RED, INK = "#8a8f98", "#0072b2", "#e69f00", "#009e73", "#d55e00", "#22262e"
-INCHES, DPI = 7.0, 200
-SHOWN_SHARE = 0.995  # of a distribution
-MOST_NAMED = 6  # points of a scatter that get their names
-STYLE: dict[Any, Any] = {
-    "font.family": ["DejaVu Sans"],
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.edgecolor": "#b4bac4",
-    "axes.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e9ee",
-    "grid.linewidth": 0.8,
-    "legend.frameon": False,
-    "text.color": INK,
-    "text.parse_math": False,  # names may have dollar signs
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "figure.facecolor": "white",
-}
+from loadgen.core.histogram import Histogram
+from loadgen.errors import BadInput
+from loadgen.report.html import Bars, Chart, Curve, Dots, Drawing, Linear, Names, Nines, Panel
+from loadgen.report.html.charts.chart import Look
+from loadgen.tuning.execute.arm_result import ArmResult, WorkloadResult
+from loadgen.tuning.execute.trial import WorkloadRun
+from loadgen.tuning.report.report_model import ReportModel
+from loadgen.util.number_format import brief, percent, signed
+
+ROW, EDGE = 26, 14  # pixels of a row of names, and above and below all rows
+LABEL_SPACE = 1.35  # a horizontal axis is longer than its bars by this factor, for their labels
+MAX_LABELS = 6  # points of a scatter with a label
+POINTS_PER_DECADE = 24  # of a percentile curve: from 90 to 99 %, and from there to 99.9 %
+LATENCIES = {"ttft_due": "TTFT", "tpot": "TPOT", "e2el_due": "E2EL"}  # histograms, from when a request was due
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A configuration in a plane: what a user sees, what a device does (tokens/s), whether its name is shown."""
-
-    name: str
-    user_tps: float
-    gpu_tps: float
-    colour: str = GREY
-    named: bool = False
-
-
-def cases(workloads: Mapping[str, tuple[float, float | None, str]], label: str) -> bytes:
-    """Bars of baseline and winner side by side, one panel for each workload, since their numbers differ tenfold.
+def drawings(model: ReportModel, folder: Path) -> dict[str, Drawing]:
+    """Return the charts by name: cases, waterfall, latencies, pareto, noise.
 
     Args:
-        workloads: By name: what the baseline achieved, what the winner did (None where there is none), and their
-            difference in words.
-        label: Of the numbers, with their unit.
+        model: Contents of the report.
+        folder: Folder of the store, which has the whole results.
+
+    Raises:
+        BadInput: A result cannot be read.
     """
-    columns = min(len(workloads), 5)
-    rows = math.ceil(len(workloads) / columns)
-    with figure(1.9 * rows + 0.5) as drawn:
-        drawn.suptitle(label, x=0.005, ha="left", fontsize=10, fontweight="bold")
-        panels = drawn.subplots(rows, columns, squeeze=False).flat
-        for panel in panels[len(workloads) :]:
-            panel.set_axis_off()
-        for panel, (name, (before, after, change)) in zip(panels, workloads.items(), strict=False):
-            there = {"baseline": before} | ({} if after is None else {"optimized": after})
-            bars = panel.bar(list(there), list(there.values()), color=[GREY, BLUE][: len(there)], width=0.7)
-            texts = [_short(before), *([] if after is None else [f"{_short(after)}\n{change}".strip()])]
-            panel.bar_label(bars, texts, padding=2, fontsize=8)
-            panel.set_title(_cut(name, 18), fontsize=9)
-            panel.set_yticks([])
-            panel.spines["left"].set_visible(False)
-            panel.tick_params(axis="x", length=0, labelsize=8)
-            panel.grid(visible=False)
-            panel.margins(x=0.15, y=0.28)
-        return image(drawn)
+    charts: dict[str, Chart | None] = {"pareto": _pareto(model), "noise": _noise(model)}
+    if model.baseline is not None and model.baseline.workloads:
+        charts["cases"] = _cases(model, model.baseline)
+        charts["waterfall"] = _waterfall(model, model.baseline)
+        charts["latencies"] = _latencies(model, model.baseline, folder)
+    return {name: Drawing(name, chart) for name, chart in charts.items() if chart is not None}
 
 
-def waterfall(
-    start: float, rungs: Sequence[tuple[str, float]], end: float | None, label: str, *, more_is_better: bool
-) -> bytes:
-    """How the baseline became the winner.
-
-    Args:
-        start: What the baseline achieved.
-        rungs: What was adopted, each with the share by which it changed the value before.
-        end: What the winner achieved in fresh starts; None where it was not measured again.
-        label: Of the numbers, with their unit.
-        more_is_better: Which changes are gains.
-    """
-    names, level = ["baseline"], start
-    bottoms, heights, colours, texts = [0.0], [start], [GREY], [_short(start)]
-    for name, share in rungs:
-        after = level * (1 + share)
-        gains = (share > 0) == more_is_better
-        names.append(_wrapped(name))
-        bottoms.append(min(level, after))
-        heights.append(abs(after - level))
-        colours.append(GREEN if gains else RED)
-        texts.append(f"{share:+.1%}")
-        level = after
-    if end is not None:
-        names.append("measured\nafresh")
-        bottoms.append(0.0)
-        heights.append(end)
-        colours.append(BLUE)
-        texts.append(_short(end))
-    with figure(3.2) as drawn:
-        axes = drawn.subplots()
-        bars = axes.bar(range(len(names)), heights, bottom=bottoms, color=colours, width=0.65)
-        axes.bar_label(bars, texts, padding=2, fontsize=8)
-        axes.set_xticks(range(len(names)), names, fontsize=8)
-        axes.set_title(f"From the baseline to the winner: {label}")
-        axes.grid(visible=False, axis="x")
-        axes.margins(y=0.12)
-        return image(drawn)
-
-
-def latencies(curves: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]]) -> bytes:
-    """Cumulative distributions, a panel for each latency.
-
-    Args:
-        curves: By latency and by arm: values in ms, ascending, and the shares at or below them. The slowest requests
-            are not shown: they would take most of the width.
-    """
-    with figure(2.9) as drawn:
-        panels = drawn.subplots(1, len(curves), sharey=True, squeeze=False)[0]
-        for panel, (name, arms) in zip(panels, curves.items(), strict=True):
-            for (arm, (values, shares)), colour in zip(arms.items(), (GREY, BLUE), strict=False):
-                panel.step(values, [100 * share for share in shares], where="post", label=arm, color=colour, lw=1.8)
-            panel.set_title(name)
-            panel.set_xlabel("ms")
-            panel.set_xlim(0.0, 1.05 * max(_at(SHOWN_SHARE, *curve) for curve in arms.values()))
-            panel.tick_params(labelsize=8)
-        panels[0].set_ylabel("% of the values")
-        drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
-        return image(drawn)
-
-
-def pareto(points: Sequence[Point]) -> bytes:
-    """What a user sees against what a device does, with the line of those that no other one beats in both."""
-    with figure(3.6) as drawn:
-        axes = drawn.subplots()
-        for colour in dict.fromkeys(point.colour for point in points):
-            own = [point for point in points if point.colour == colour]
-            size, place = (18, 3) if colour == GREY else (60, 4)
-            axes.scatter([p.user_tps for p in own], [p.gpu_tps for p in own], s=size, color=colour, zorder=place)
-        edge = _frontier(points)
-        axes.plot([p.user_tps for p in edge], [p.gpu_tps for p in edge], color=ORANGE, lw=1.4, zorder=2)
-        shown = [point for point in points if point.named]
-        shown += [point for point in edge if not point.named][: MOST_NAMED - len(shown)]
-        axes.margins(0.12)
-        least, most = map(float, axes.get_xlim())
-        for number, point in enumerate(shown):
-            across = (point.user_tps - least) / (most - least)
-            side = ("left", "center", "right")[(across > 0.3) + (across > 0.7)]  # a name stays inside the picture
-            _name(axes, point, above=number % 2 == 0, side=side)
-        axes.set_xlabel("output tokens/s that a user sees (1000 / median TPOT)")
-        axes.set_ylabel("output tokens/s of a device")
-        axes.set_title("Speed for a user against speed of a device")
-        return image(drawn)
-
-
-def _frontier(points: Sequence[Point]) -> list[Point]:
-    """The points that no other one beats in both directions, by what a user sees."""
-    best, found = -math.inf, list[Point]()
-    for point in sorted(points, key=lambda point: (-point.user_tps, -point.gpu_tps)):
-        if point.gpu_tps > best:
-            best = point.gpu_tps
-            found.append(point)
-    return found[::-1]
-
-
-def noise(rows: Mapping[str, Sequence[float]], least: float) -> bytes:
-    """How far starts of an arm are from the arm's mean.
-
-    Args:
-        rows: By step: the deviations of all its starts, as shares.
-        least: The effect below which a gain is none, a share.
-    """
-    with figure(min(0.32, 5 / len(rows)) * len(rows) + 1.3) as drawn:
-        axes = drawn.subplots()
-        places = [place for place, deviations in enumerate(rows.values()) for _ in deviations]
-        percents = [100 * each for deviations in rows.values() for each in deviations]
-        axes.scatter(percents, places, s=16, color=BLUE, alpha=0.45)
-        for end in (-100 * least, 100 * least):
-            axes.axvline(end, color=ORANGE, lw=1.2, ls="--")
-        axes.set_yticks(range(len(rows)), [_cut(name, 24) for name in rows], fontsize=8 if len(rows) < 20 else 5)
-        axes.invert_yaxis()
-        axes.set_xlabel(f"% from the arm's mean; dashed: the least effect that counts, {least:.1%}")
-        axes.set_title("Starts of the same arm")
-        axes.margins(y=0.15)
-        return image(drawn)
-
-
-@contextmanager
-def figure(height: float) -> Iterator[Figure]:
-    """A figure of so many inches, in the style of all."""
-    with mpl.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in a script that the font does not have
-        yield Figure(figsize=(INCHES, height), dpi=DPI, layout="constrained")
-
-
-def image(drawn: Figure) -> bytes:
-    """A figure as PNG, in which nothing says when or by what it was made."""
-    file = io.BytesIO()
-    drawn.savefig(file, format="png", metadata={"Software": None})
-    return file.getvalue()
-
-
-def _name(axes: Axes, point: Point, *, above: bool, side: str) -> None:
-    axes.annotate(
-        _cut(point.name, 40),
-        (point.user_tps, point.gpu_tps),
-        xytext=(0, 7 if above else -7),
-        textcoords="offset points",
-        ha=side,
-        va="bottom" if above else "top",
-        fontsize=8,
-        zorder=4,
+def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
+    """Compare baseline and winner on each workload, in shares of the baseline."""
+    shown: list[str] = []
+    bars: dict[str, list[tuple[float, float, str]]] = {"baseline": [], "optimized": []}
+    for name in model.workloads:
+        base = baseline.workloads.get(name)
+        if base is None or not base.achieved:
+            continue
+        place = len(shown)
+        shown.append(name)
+        winner = model.winner.workloads.get(name) if model.winner else None
+        offset = 0.0
+        if winner is not None and winner.achieved is not None:
+            offset = 0.2
+            change = f" ({signed(winner.difference.share)})" if winner.difference else ""
+            share = 100 * winner.achieved / base.achieved
+            bars["optimized"].append((place + offset, share, f"{brief(winner.achieved)}{change}"))
+        bars["baseline"].append((place - offset, 100.0, brief(base.achieved)))
+    if not shown:
+        return None
+    both = {name: rows for name, rows in bars.items() if rows}
+    marks = tuple(
+        Bars(
+            name,
+            [place for place, _, _ in rows],
+            [0.0] * len(rows),
+            [share for _, share, _ in rows],
+            "base" if name == "baseline" else "first",
+            [label for _, _, label in rows],
+            thickness=0.36 if len(both) > 1 else 0.6,
+        )
+        for name, rows in both.items()
+    )
+    highest = max(share for rows in both.values() for _, share, _ in rows)
+    return Chart(
+        title=f"{model.label} by workload",
+        about=f"{model.label} of {'baseline and winner' if model.winner else 'the baseline'} on {', '.join(shown)}",
+        along="% of the baseline",
+        scale=Linear.over("%", [highest * LABEL_SPACE]),
+        panels=(_rows_panel(f"{model.label} ({model.unit})", shown, marks, row=44),),
     )
 
 
-def _at(share: float, values: Sequence[float], shares: Sequence[float]) -> float:
-    """The value that such a share is at or below."""
-    return next(value for value, reached in zip(values, shares, strict=True) if reached >= share)
+def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
+    """Show how each adoption changed the value of the baseline."""
+    steps = [(each.name, each.difference.share) for each in model.adoptions if each.difference is not None]
+    level = baseline.workloads[model.workload].achieved if model.workload in baseline.workloads else None
+    if not steps or level is None:
+        return None
+    rows: list[tuple[str, float, float, Any, str]] = [("baseline", 0.0, level, "base", brief(level))]
+    for name, share in steps:
+        after = level * (1 + share)
+        look = "gain" if (share > 0) == model.more_is_better else "loss"
+        rows.append((name, min(level, after), max(level, after), look, signed(share)))
+        level = after
+    final = model.finalist.workloads.get(model.workload) if model.finalist and model.confirmation else None
+    if final is not None and final.achieved is not None:
+        rows.append(("confirmation", 0.0, final.achieved, "first", brief(final.achieved)))
+    marks = tuple(
+        Bars("", [place], [low], [high], look, [text]) for place, (_, low, high, look, text) in enumerate(rows)
+    )
+    return Chart(
+        title="From the baseline to the winner",
+        about=f"Change of the {model.label} by each stage that adopted an arm",
+        along=model.unit,
+        scale=Linear.over(model.unit, [max(high for _, _, high, _, _ in rows) * LABEL_SPACE]),
+        panels=(_rows_panel(f"{model.label} ({model.unit})", [row[0] for row in rows], marks),),
+    )
 
 
-def _short(value: float) -> str:
-    """Four digits at most, for which there is room above a bar."""
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= size:
-            return f"{value / (1000 if unit == 'k' else size):.4g}{unit}"
-    return f"{value:.4g}"
+def _pareto(model: ReportModel) -> Chart | None:
+    """Plot the speed for a user against the throughput of a device, for every configuration."""
+    points = {
+        identity: (name, result.user_tps, result.gpu_tps)
+        for identity, (name, result) in model.configurations.items()
+        if result.user_tps is not None and result.gpu_tps is not None
+    }
+    if len(points) < 2:
+        return None
+    roles = {
+        arm.planned.identity: role for role, arm in (("winner", model.winner), ("baseline", model.baseline)) if arm
+    }
+    frontier = _frontier({identity: (user, gpu) for identity, (_, user, gpu) in points.items()})
+    others = [identity for identity in points if identity not in roles]
+    labelled = [identity for identity in frontier if identity not in roles][: MAX_LABELS - len(roles)]
+    marks: list[Curve | Dots] = [
+        Curve("Pareto frontier", *_columns([points[identity][1:] for identity in frontier]), colour=2)
+    ]
+    marks.append(_dots("other arms", "open", others, points, labelled))
+    looks: dict[str, Look] = {"baseline": "second", "winner": "first"}
+    for role, look in looks.items():
+        marks.append(_dots(role, look, [each for each in points if roles.get(each) == role], points, []))
+    marks = [mark for mark in marks if mark.xs]
+    xs, ys = _columns([point[1:] for point in points.values()])
+    return Chart(
+        title="Speed for a user and throughput of a device",
+        about="Output tokens/s that a user sees against output tokens/s of a device, for every configuration",
+        along="output tokens/s that a user sees (1000 / median TPOT)",
+        scale=Linear.around("tok/s", xs),
+        panels=(Panel("Output tokens/s of a device", Linear.around("tok/s", ys), tuple(marks), height=260),),
+    )
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _dots(
+    name: str, look: Look, shown: list[str], points: Mapping[str, tuple[str, float, float]], labelled: list[str]
+) -> Dots:
+    """Return the points of some configurations, a few of them with their names."""
+    xs, ys = _columns([points[each][1:] for each in shown])
+    return Dots(name, xs, ys, look, [_label(points[each][0]) if each in labelled else "" for each in shown])
 
 
-def _wrapped(name: str) -> str:
-    """STAGE/ARM, each on lines of its own."""
-    stage, _, arm = name.partition("/")
-    return "\n".join([_cut(stage, 16), *textwrap.wrap(arm, 16, max_lines=3, placeholder="…")])
+def _frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Return the keys of the points that no other point exceeds in both coordinates, by the first coordinate."""
+    best, found = -math.inf, list[str]()
+    for key, (_, y) in sorted(points.items(), key=lambda item: (-item[1][0], -item[1][1])):
+        if y > best:
+            best = y
+            found.append(key)
+    return found[::-1]
+
+
+def _noise(model: ReportModel) -> Chart | None:
+    """Plot the deviation of each start from the mean of its arm, step by step."""
+    rows: dict[str, list[float]] = {}
+    for step in model.steps:
+        for arm in step.arms:
+            if len(arm.values) > 1:
+                mean = statistics.fmean(arm.values)
+                rows.setdefault(step.name, []).extend(100 * (value / mean - 1) for value in arm.values)
+    if not rows:
+        return None
+    least = 100 * model.study.decision.min_effect
+    places = [place for place, values in enumerate(rows.values()) for _ in values]
+    values = [value for row in rows.values() for value in row]
+    ends = (-0.5, len(rows) - 0.5)
+    limits = tuple(Curve("", [x, x], ends, colour=2) for x in (-least, least))
+    title = f"Starts of the same arm (dashed: the minimum effect, {percent(least / 100, 1)})"
+    return Chart(
+        title="Noise of starts",
+        about="Deviation of starts of the same arm from their mean, step by step",
+        along="% from the mean of the arm",
+        scale=Linear.around("%", [*values, -least, least]),
+        panels=(_rows_panel(title, list(rows), (*limits, Dots("", values, places, "open"))),),
+    )
+
+
+def _latencies(model: ReportModel, baseline: ArmResult, folder: Path) -> Chart | None:
+    """Plot latency percentiles of baseline and winner on the deciding workload, of each arm's median start."""
+    arms = {"baseline": baseline} | ({"optimized": model.winner} if model.winner else {})
+    found: dict[str, dict[str, Histogram]] = {}
+    for name, arm in arms.items():
+        result = arm.workloads.get(model.workload)
+        for title, histogram in _histograms(folder, result).items():
+            found.setdefault(title, {})[name] = histogram
+    if not found:
+        return None
+    most = max(1.0, max(math.log10(each.count) for arms in found.values() for each in arms.values()))
+    places = [*(number / POINTS_PER_DECADE for number in range(1, math.ceil(most * POINTS_PER_DECADE))), most]
+    panels = []
+    for title, each in found.items():
+        curves = tuple(
+            Curve(name, places, _percentiles(histogram, places), colour=1 if name == "optimized" else 6)
+            for name, histogram in each.items()
+        )
+        scale = Linear.over("ms", [value for curve in curves for value in curve.ys])
+        panels.append(Panel(f"{title}, ms", scale, curves, height=110))
+    return Chart(
+        title="Latency by percentile",
+        about=f"Percentiles of {', '.join(found)} on {model.workload}, of the median start of each arm",
+        along="percentile",
+        scale=Nines(most),
+        panels=tuple(panels),
+        stops=places,
+    )
+
+
+def _histograms(folder: Path, result: WorkloadResult | None) -> dict[str, Histogram]:
+    """Return the latency histograms of a result's median run; none if its file is missing or of another tool.
+
+    Raises:
+        BadInput: The file cannot be read.
+    """
+    run: WorkloadRun | None = result.middle if result else None
+    if run is None or not (path := folder / run.path).is_file():
+        return {}
+    try:
+        saved = orjson.loads(path.read_bytes())["loadgen"].get("histograms", {})
+        found = {title: saved.get(name, {}) for name, title in LATENCIES.items()}
+        return {title: Histogram.from_dict(data) for title, data in found.items() if data.get("count")}
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError, BadInput) as error:
+        problem = f"is not the whole result of a run ({error})"
+        raise BadInput(str(path), problem, "restore it, or remove it: the report does not need it") from error
+
+
+def _percentiles(histogram: Histogram, places: Sequence[float]) -> list[float | None]:
+    """Return the percentiles at these places of a `Nines` axis, in ms; None above the last one that has a value."""
+    last = math.log10(histogram.count)
+    values = histogram.percentiles(100 * (1 - 10**-place) for place in places if place <= last + 1e-9)
+    found = [None if value is None else value / 1e6 for value in values]
+    return found + [None] * (len(places) - len(found))
+
+
+def _rows_panel(title: str, names: Sequence[str], marks: Sequence[Any], row: int = ROW) -> Panel:
+    """Return a panel with a row for each name."""
+    return Panel(title, Names(tuple(names)), tuple(marks), height=row * len(names) + EDGE)
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def _label(name: str) -> str:
+    return name if len(name) <= 40 else f"{name[:39]}\N{HORIZONTAL ELLIPSIS}"

@@ -1,124 +1,112 @@
-"""Conclusion: what a study comes down to, in words, and what its reader should bear in mind."""
+"""The conclusion of a report, its warnings and its caveats."""
 
 from collections.abc import Iterator
+from typing import Literal
 
-from loadgen.report.html import Block, Code, Items, Line, Note, Paragraph, Span, Tone, line
-from loadgen.tuning.report import parts
-from loadgen.tuning.report.delta import beside
-from loadgen.tuning.report.standing import Standing
-from loadgen.tuning.report.story import Story
+from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line
+from loadgen.tuning.execute.arm_result import ArmResult
+from loadgen.tuning.report.arm_text import command, difference_span
+from loadgen.tuning.report.report_model import ReportModel
 from loadgen.util.number_format import percent
 
 
-def warnings(story: Story) -> Iterator[Block]:
-    """What stands above everything else: results that mean less than they seem to."""
-    if story.simulated:
-        text = "These numbers describe loadgen's simulator, no real server."
+def warnings(model: ReportModel) -> Iterator[Block]:
+    """Yield the notes at the top of the page about results of limited value."""
+    if model.simulated:
+        text = "These numbers describe loadgen's simulator, not a real server."
         yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
-    if story.published:
-        text = "Others measured this, each arm once: nothing tells how sure a difference is, and none is claimed to be."
+    if model.published:
+        text = "Others measured these results, one run of each arm. Differences have no bounds."
         yield Note("warning", "Published results", (Paragraph(line(text)),))
-    if story.findings.open:
-        missing = Items(tuple(line(each) for each in story.missing))
-        blocks = (Paragraph(line("What is told here may change. What is missing:")), missing) if story.missing else ()
-        yield Note("warning", f"Unfinished study: {story.findings.open}", blocks)
+    if model.findings.open:
+        missing = Items(tuple(line(each) for each in model.missing))
+        blocks = (Paragraph(line("These results may change. Missing:")), missing) if model.missing else ()
+        yield Note("warning", f"Unfinished study: {model.findings.open}", blocks)
 
 
-def conclusion(story: Story) -> Iterator[Block]:
-    """The configuration that is recommended, and how sure that is."""
-    if story.baseline is None or not story.runs:
+def conclusion(model: ReportModel) -> Iterator[Block]:
+    """Yield the recommended configuration and how certain it is."""
+    if model.baseline is None or not model.runs:
         yield Paragraph(line("Nothing has been measured yet."))
         return
-    if story.findings.nothing_feasible:
-        yield from _nothing_held(story)
+    if model.findings.nothing_feasible:
+        yield from _nothing_feasible(model)
         return
-    hardware, winner = story.study.hardware.name, story.winner
+    winner = model.winner
     if winner is None:
-        yield Paragraph(_kept(story))
-        yield _command(story.baseline)
+        yield Paragraph(_baseline_stays(model))
+        yield _command(model.baseline)
         return
-    model = winner.found.planned.model
-    unsure = not story.published and story.findings.confirmed is None
-    what = "Best so far" if unsure else "Recommended configuration"
-    yield Paragraph(line(f"{what} of {model} on {hardware}, for the {_aim(story)}:"))
+    uncertain = not model.published and model.findings.confirmed is None
+    what = "Best so far" if uncertain else "Recommended configuration"
+    aim = f"{'most' if model.more_is_better else 'least'} {model.label} on {model.workload}"
+    yield Paragraph(line(f"{what} of {winner.planned.model} on {model.study.hardware.name}, for the {aim}:"))
     yield _command(winner)
-    yield Paragraph(_confirmed(story, winner))
+    yield Paragraph(_gain(model, winner))
 
 
-def caveats(story: Story) -> Iterator[Line]:
-    """What bounds, marks and choices mean."""
-    decision = story.study.decision
-    if not story.published:
+def caveats(model: ReportModel) -> Iterator[Line]:
+    """Yield what bounds, marks and choices mean."""
+    decision = model.study.decision
+    if not model.published:
         yield line(
-            "A difference stands with its bounds. They are of starts in the same blocks, so a percentage may differ "
-            "from the ratio of the two means beside it; those of the deciding workload allow for every look that was "
-            f"taken and every arm of the stage: a stage adopts an arm that is not {percent(decision.min_effect, 1)} "
-            f"better with a chance of at most {percent(1 - decision.confidence, 1)}. Those of other workloads are of "
-            "one look."
+            "Each difference has bounds. It compares starts in the same blocks, so it may differ from the ratio of the "
+            "two means beside it. Bounds of the deciding workload allow for every look and every arm of the stage: a "
+            f"stage adopts an arm that is not {percent(decision.min_effect, 1)} better with a probability of at most "
+            f"{percent(1 - decision.confidence, 1)}. Bounds of other workloads are of one look."
         )
     yield line(
-        "Stages were tried in turn, so a combination that no stage tried may be better. What is told holds for this "
+        "Stages were tried in turn, so a combination that no stage tried may be better. The results hold for this "
         "hardware, these versions and these workloads."
     )
-    if any(case.estimated for chapter in story.chapters for arm in chapter.arms for case in arm.cases.values()):
+    if any(result.estimated for step in model.steps for arm in step.arms for result in arm.workloads.values()):
         yield line("(est.): measured on a part of the box, and multiplied by how often that part fits into it.")
-    yield from _models(story)
-    yield from _doubts(story)
+    if model.winner and model.baseline and model.study.objective.accuracy is None:
+        ours, theirs = model.winner.planned.model, model.baseline.planned.model
+        if ours != theirs:
+            yield line(f"The winner serves {ours} instead of {theirs}. The quality of its answers was not checked.")
+    suspect = [run.summary["loadgen"] for run in model.runs if run.summary["loadgen"].get("verdict") == "SUSPECT"]
+    if suspect:
+        reasons = dict.fromkeys(reason for own in suspect for reason in own.get("reasons", ()))
+        shown = "; ".join(list(reasons)[:3]) or "without a reason"
+        yield line(f"{len(suspect)} of {len(model.runs)} runs are SUSPECT: {shown}")
 
 
-def _aim(story: Story) -> str:
-    return f"{'most' if story.more_is_better else 'least'} {story.label} on {story.workload}"
+def _command(arm: ArmResult, kind: Literal["tip", "info"] = "tip") -> Note:
+    return Note(kind, "Serving Command", (command(arm.planned),), folded=False)
 
 
-def _command(standing: Standing) -> Note:
-    return Note("tip", "Serving Command", (Code(parts.command(standing.found.planned), "bash"),), folded=False)
-
-
-def _kept(story: Story) -> Line:
-    finalist, least = story.finalist, percent(story.study.decision.min_effect, 1)
+def _baseline_stays(model: ReportModel) -> Line:
+    finalist, least = model.finalist, percent(model.study.decision.min_effect, 1)
     if finalist is None:
-        begun = "so far" if story.findings.open else "that was tried"
-        return line(f"Nothing {begun} is shown to be {least} better than the baseline, so that stays:")
-    delta = finalist.deltas.get(story.workload)
+        when = " so far" if model.findings.open else ""
+        return line(f"No arm{when} is shown to be {least} better than the baseline, so the baseline stays:")
+    who = "Published results do" if model.published else "Fresh starts did"
+    name = Span(finalist.name, Tone.CODE)
     return line(
-        f"{'Published results do' if story.published else 'Fresh starts did'} not confirm ",
-        Span(finalist.name, Tone.CODE),
-        f" ({finalist.found.verdict}",
-        *beside(delta),
-        "), so the baseline stays:",
+        f"{who} not confirm ", name, f" ({finalist.verdict}", *_difference(model, finalist), "), so the baseline stays:"
     )
 
 
-def _confirmed(story: Story, winner: Standing) -> Line:
-    delta = beside(winner.deltas.get(story.workload))
-    if story.published:
-        return line(f"{story.label} beside the baseline:", *delta)
-    if story.findings.confirmed is None:
-        return line(f"{story.label} beside the baseline:", *delta, ", which fresh starts have not confirmed yet.")
-    noted = f" ({winner.found.why})" if winner.found.why else ""
-    return line(f"Confirmed by fresh starts of baseline and winner: {story.label}", *delta, f"{noted}.")
+def _gain(model: ReportModel, winner: ArmResult) -> Line:
+    difference = _difference(model, winner)
+    if model.published:
+        return line(f"{model.label} compared with the baseline:", *difference)
+    if model.findings.confirmed is None:
+        return line(f"{model.label} compared with the baseline:", *difference, ", not yet confirmed by fresh starts.")
+    remark = f" ({winner.why})" if winner.why else ""
+    return line(f"Confirmed by fresh starts of baseline and winner: {model.label}", *difference, f"{remark}.")
 
 
-def _nothing_held(story: Story) -> Iterator[Block]:
-    closest = story.closest
-    yield Paragraph(line(Span("Nothing that ran held what the study demands.", Tone.STRONG)))
+def _difference(model: ReportModel, arm: ArmResult) -> list[str | Span]:
+    difference = model.difference(arm)
+    return [] if difference is None else [" ", difference_span(difference)]
+
+
+def _nothing_feasible(model: ReportModel) -> Iterator[Block]:
+    yield Paragraph(line(Span("No arm that ran met the limits of the study.", Tone.STRONG)))
+    closest = model.closest
     if closest is not None:
-        why = f": {closest.found.why}" if closest.found.why else ""
+        why = f": {closest.why}" if closest.why else ""
         yield Paragraph(line("The closest was ", Span(closest.name, Tone.CODE), why))
-        yield Note("info", "Serving Command", (Code(parts.command(closest.found.planned), "bash"),), folded=False)
-
-
-def _models(story: Story) -> Iterator[Line]:
-    if story.winner is None or story.baseline is None or story.study.objective.accuracy is not None:
-        return
-    ours, theirs = story.winner.found.planned.model, story.baseline.found.planned.model
-    if ours != theirs:
-        yield line(f"The winner serves {ours} in place of {theirs}, and whether it answers as well was not looked at.")
-
-
-def _doubts(story: Story) -> Iterator[Line]:
-    doubtful = [ran.summary["loadgen"] for ran in story.runs if ran.summary["loadgen"].get("verdict") == "SUSPECT"]
-    if doubtful:
-        reasons = dict.fromkeys(reason for own in doubtful for reason in own.get("reasons", ()))
-        shown = "; ".join(list(reasons)[:3]) or "without a reason"
-        yield line(f"{len(doubtful)} of {len(story.runs)} runs are SUSPECT: {shown}")
+        yield _command(closest, "info")

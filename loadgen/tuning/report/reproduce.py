@@ -1,4 +1,4 @@
-"""Reproduce: a script that starts the baseline and the winner once more and measures each on the deciding workload."""
+"""A script that starts the baseline and the winner again and runs the deciding workload on each."""
 
 import math
 import shlex
@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings
 from loadgen.runner.engine_session import SIMULATOR, settings_for_engine
-from loadgen.tuning.plan.plan import Planned
+from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.spec.study import Study
 from loadgen.util.redaction import SECRET_NAME, redact_command
 
 HEAD = """\
 #!/usr/bin/env bash
 # {what}
-# Say {names} to start only that one. What servers say goes to $LOGS (.).
+# Usage: reproduce.sh [{names}]... The logs of the servers go to $LOGS (.).
 set -euo pipefail
 
 logs=$(cd "${{LOGS:-.}}" && pwd)
@@ -34,14 +34,14 @@ serve() {{
     servers+=($!)
 }}
 
-# await HOST PORT: until somebody listens there, or the last server has ended.
+# await HOST PORT: wait until a server listens there; fail if the last server ends.
 await() {{
     for ((second = 0; second < {patience}; second++)); do
         if (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; then return; fi
         kill -0 "${{servers[-1]}}" || {{ echo "the server has ended: see its log" >&2; exit 1; }}
         sleep 1
     done
-    echo "nobody listens at $1:$2" >&2
+    echo "no server listens at $1:$2" >&2
     exit 1
 }}
 """
@@ -50,34 +50,34 @@ status=0
 for arm in ${{@:-{names}}}; do
     case $arm in
     {pattern}) echo "== $arm"; "$arm" || status=$?; stop ;;
-    *) echo "there is no $arm: say {pattern}" >&2; exit 2 ;;
+    *) echo "unknown arm $arm: use {pattern}" >&2; exit 2 ;;
     esac
 done
 exit "$status"
 """
 
 
-def script(study: Study, settings: RunSettings, arms: Mapping[str, Planned]) -> str:
-    """The script, for bash; credentials are asked for where they are needed, and never in it.
+def script(study: Study, settings: RunSettings, arms: Mapping[str, PlannedArm]) -> str:
+    """Return the bash script; it takes credentials from environment variables.
 
     Args:
-        study: Whose.
-        settings: Of the deciding workload.
-        arms: What is started, by a name that is a word: baseline, winner.
+        study: The study.
+        settings: Settings of the deciding workload.
+        arms: Arms to start, by their roles: baseline, winner.
     """
     on = f"{study.objective.metric} on {study.objective.workload}"
-    what = _comment(f"Study {study.name}: {on}, once more; each arm from one fresh start.")
-    names = " or ".join(arms)
+    what = _comment(f"Study {study.name}: {on}; each arm is started once.")
+    names = "|".join(arms)
     parts = [HEAD.format(what=what, names=names, patience=math.ceil(study.budget.start_timeout))]
     parts += ["\n".join(_function(name, planned, study, settings)) + "\n" for name, planned in arms.items()]
     return "\n".join(parts) + TAIL.format(names=" ".join(arms), pattern="|".join(arms))
 
 
-def _function(name: str, planned: Planned, study: Study, settings: RunSettings) -> Iterator[str]:
+def _function(name: str, planned: PlannedArm, study: Study, settings: RunSettings) -> Iterator[str]:
     yield f"{name}() {{  # {_comment(planned.name)}"
     for number, launch in enumerate(planned.launches):
         secrets = [variable for variable in launch.env if SECRET_NAME.search(variable)]
-        yield from (f'    : "${{{variable}:?the study was run with one}}"' for variable in secrets)
+        yield from (f'    : "${{{variable}:?the study ran with it}}"' for variable in secrets)
         for path, text in launch.files.items():
             yield f"    mkdir -p {shlex.quote(str(path.parent))}"
             yield f"    printf %s {shlex.quote(text)} >{shlex.quote(str(path))}"
@@ -89,19 +89,19 @@ def _function(name: str, planned: Planned, study: Study, settings: RunSettings) 
         yield f"    serve {name}-{number} {shlex.join(words)}"
         where = urlsplit(launch.base_url)
         yield f"    await {where.hostname} {where.port}"
-    yield f"    loadgen run {shlex.join(run(planned, study, settings))}"
+    yield f"    loadgen run {shlex.join(run_words(planned, study, settings))}"
     yield "}"
 
 
-def run(planned: Planned, study: Study, settings: RunSettings) -> Sequence[str]:
-    """The words after `loadgen run` that run a workload on an arm, where its shown commands listen.
+def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Sequence[str]:
+    """Return the words after `loadgen run` that run a workload on an arm at the addresses of its shown commands.
 
     Args:
         planned: The arm.
-        study: Whose.
-        settings: Of the workload.
+        study: The study.
+        settings: Settings of the workload.
     """
-    simulated = planned.arm.engine == SIMULATOR
+    simulated = planned.spec.engine == SIMULATOR
     asked = settings_for_engine(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
         base_url=tuple(launch.base_url for launch in planned.launches),
         ready_check_timeout_sec=study.budget.start_timeout,
@@ -111,5 +111,5 @@ def run(planned: Planned, study: Study, settings: RunSettings) -> Sequence[str]:
 
 
 def _comment(text: str) -> str:
-    """On one line."""
+    """Return the text on one line."""
     return " ".join(text.split())

@@ -1,1 +1,1 @@
-"""Studies as their files describe them."""
+"""Study files and what they say."""

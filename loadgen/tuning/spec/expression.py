@@ -1,4 +1,4 @@
-"""Expression: conditions in study files: names, numbers, words, comparisons and arithmetic, and nothing else."""
+"""Conditions in study files: names, numbers, strings, comparisons and arithmetic, evaluated without Python's eval."""
 
 import ast
 import operator
@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.errors import BadInput
 
-LONGEST = 500  # characters; deeper nesting than that allows is no condition that anybody reads
+MAX_CHARACTERS = 500  # also limits the nesting
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -29,10 +29,10 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 class Expression:
-    """A condition in Python's notation, of which a few forms are understood; nothing of it is executed by Python.
+    """A condition in Python's notation.
 
-    `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names, numbers, words in quotes, `True`,
-    `False` and `None`, which a knob is that is not set.
+    It may have `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names, numbers, quoted strings,
+    `True`, `False` and `None`, the value of a knob that is not set.
 
     Args:
         text: The condition.
@@ -42,21 +42,21 @@ class Expression:
     """
 
     def __init__(self, text: str) -> None:
-        if len(text) > LONGEST:
-            raise ValueError(f"longer than {LONGEST} characters")
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"longer than {MAX_CHARACTERS} characters")
         try:
             self._tree = ast.parse(text, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ValueError("is no expression") from error
+            raise ValueError("is not an expression") from error
         for node in ast.walk(self._tree):
             _check(node)
         self.names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
 
     def holds(self, values: Mapping[str, Any]) -> bool:
-        """Whether it is true where its names have these values; those that have none are None.
+        """Return whether the condition is true for these values of its names; a name without a value is None.
 
         Raises:
-            BadInput: A value is of no use where it stands.
+            BadInput: A value has the wrong type.
         """
         try:
             return bool(_value(self._tree, values))
@@ -67,12 +67,12 @@ class Expression:
             if unset:
                 remedy = f"write ({unset[0]} or 1) for one that may not be set"
                 raise BadInput("expression", f"{', '.join(unset)} is not set", remedy) from error
-            remedy = "compare numbers with numbers, and words by == or with a list"
+            remedy = "compare numbers with numbers, and strings by == or with a list"
             raise BadInput("expression", str(error), remedy) from error
 
 
 def _check(node: ast.AST) -> None:
-    """Refuse what is not among the forms that `_value` knows."""
+    """Raise ValueError for a form that `_value` does not know."""
     match node:
         case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | str):
             return
@@ -84,7 +84,7 @@ def _check(node: ast.AST) -> None:
             return
         case ast.operator() | ast.unaryop() | ast.boolop() | ast.cmpop() | ast.expr_context():
             return  # belongs to one of those above
-    raise ValueError(f"{type(node).__name__} is not understood")
+    raise ValueError(f"{type(node).__name__} is not supported")
 
 
 def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
@@ -123,11 +123,11 @@ def _holds(compared: ast.cmpop, before: Any, after: Any) -> bool:
     try:
         return bool(_COMPARED[type(compared)](before, after))
     except TypeError as error:
-        raise TypeError(f"{before!r} and {after!r} cannot be compared like that") from error
+        raise TypeError(f"{before!r} and {after!r} cannot be compared") from error
 
 
 def _number(value: Any) -> Any:
-    """A number: words times a number would fill the memory."""
+    """Return a number, or raise TypeError: a string times a number could fill the memory."""
     if not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return value

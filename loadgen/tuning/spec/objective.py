@@ -1,4 +1,4 @@
-"""Objective: what a study wants more or less of, and what an arm must hold to be considered."""
+"""The objective of a study: the metric to optimize, and the limits that an arm must meet."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
@@ -15,12 +15,12 @@ MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What arms are judged by.
+    """A metric that arms are compared by.
 
     Attributes:
-        text: What it is.
-        unit: Of its values.
-        more_is_better: Its direction.
+        text: Description.
+        unit: Unit of its values.
+        more_is_better: Direction.
     """
 
     text: str
@@ -47,7 +47,7 @@ def _limits(text: str) -> str:
 
 
 class Accuracy(Strict):
-    """A gate: questions with known answers, of which a changed model must still answer nearly as many."""
+    """The accuracy gate: questions with known answers that a changed model must still answer."""
 
     file: str | None = Field(
         default=None, min_length=1, description="questions and answers, one JSON line each (60 of loadgen's own)"
@@ -56,7 +56,7 @@ class Accuracy(Strict):
 
 
 class Objective(Strict):
-    """What is wanted, measured on which workload."""
+    """The metric to optimize and the limits to meet."""
 
     metric: MetricName = Field(
         default="total_tps_per_box", description="; ".join(f"{m}: {METRICS[m].text}" for m in METRICS)
@@ -68,12 +68,12 @@ class Objective(Strict):
     success_rate: float = Field(
         default=0.99, gt=0, le=1, description="share of requests that must succeed, or the arm is out"
     )
-    accuracy: Accuracy | None = Field(default=None, description="what a changed model must still know")
+    accuracy: Accuracy | None = Field(default=None, description="questions that a changed model must still answer")
 
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> "Objective":
         if self.metric == "goodput" and self.slo is None:
-            raise refused("goodput without an slo", "say which limits a request must meet, as ttft_p99<500ms")
+            raise refused("goodput without an slo", "give the limits of a request, as ttft_p99<500ms")
         if self.metric == "goodput":
             try:
                 _ = self.limits
@@ -83,15 +83,15 @@ class Objective(Strict):
 
     @property
     def limits(self) -> RequestShare:
-        """What makes a request good, where there is an SLO.
+        """The limits that make a request good.
 
         Raises:
-            BadInput: The SLO says it of no single request, which it may where the metric is not goodput.
+            BadInput: The SLO does not apply to single requests, which is allowed for other metrics than goodput.
         """
         assert self.slo is not None
         return joint_criterion(self.slo)
 
     @property
     def more_is_better(self) -> bool:
-        """The direction, which follows from the metric."""
+        """Direction of the metric."""
         return METRICS[self.metric].more_is_better

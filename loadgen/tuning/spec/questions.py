@@ -1,4 +1,4 @@
-"""Questions with known answers, and when a reply answers one right.
+"""Questions with known answers, and the rule by which a reply is right.
 
 The rule is exact match as SQuAD's (Rajpurkar et al., EMNLP 2016): case, punctuation and spaces do not count. Three
 things differ. Of a reply only its last line counts, after any thinking, and it may begin with other words ("The answer
@@ -20,7 +20,7 @@ import orjson
 from loadgen.errors import BadInput
 
 OWN = Path(__file__).with_name("questions.jsonl")
-MOST, MOST_BYTES = 10_000, 16 << 20
+MAX_LINES, MAX_BYTES = 10_000, 16 << 20
 REMEDY = 'write {"question": "2 + 3?", "answer": 5} or {"question": ..., "answers": [...]}, a line each'
 _IDEOGRAPH = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # and kana, which no spaces separate either
 _LETTER = rf"[^\W_{_IDEOGRAPH}]"
@@ -31,37 +31,38 @@ _MINUS = str.maketrans({"\N{MINUS SIGN}": "-"})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question.
+    """A question with its right answers.
 
     Attributes:
-        text: As it is asked.
-        answers: Each of them is right.
+        text: The question.
+        answers: Right answers; a reply must have one of them.
     """
 
     text: str
     answers: tuple[str, ...]
 
     def right(self, reply: str) -> bool:
-        """Whether a reply answers it."""
-        said = _last_words(reply)
-        return any(said[-len(answer) :] == answer for answer in map(_last_words, self.answers))
+        """Return whether a reply is right."""
+        words = _last_words(reply)
+        return any(words[-len(answer) :] == answer for answer in map(_last_words, self.answers))
 
 
 def read(path: str | Path) -> tuple[Question, ...]:
-    """Read questions: JSON lines with `question` and `answer`, or `answers` of which each is right; other keys are kept
-    out. Of an answer of several lines the last one counts, as in a reply.
+    """Read questions from JSON lines with `question` and `answer`, or `answers`, each of which is right.
+
+    Other keys are ignored. Only the last line of an answer counts, as in a reply.
 
     Raises:
-        BadInput: The file cannot be read, or a line is no question; one line that names file and line.
+        BadInput: The file cannot be read, or a line is not a question; the message names file and line.
     """
     try:
         with open(path, "rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise BadInput(str(path), f"cannot be read ({error.strerror})", "name a file of questions") from error
     lines = content.splitlines()
-    if len(content) > MOST_BYTES or len(lines) > MOST:
-        raise BadInput(str(path), f"is more than {MOST:,} lines or {MOST_BYTES >> 20} MiB", "take a part of it")
+    if len(content) > MAX_BYTES or len(lines) > MAX_LINES:
+        raise BadInput(str(path), f"is more than {MAX_LINES:,} lines or {MAX_BYTES >> 20} MiB", "take a part of it")
     found = tuple(_question(f"{path}:{number}", line) for number, line in enumerate(lines, 1) if line.strip())
     if not found:
         raise BadInput(str(path), "has no question", REMEDY)
@@ -69,20 +70,20 @@ def read(path: str | Path) -> tuple[Question, ...]:
 
 
 def sha256(questions: Sequence[Question]) -> str:
-    """The same for the same questions in the same order, in hexadecimal."""
+    """Return the SHA-256 of questions and their order, in hexadecimal."""
     return hashlib.sha256(orjson.dumps([[each.text, each.answers] for each in questions])).hexdigest()
 
 
 def _question(where: str, line: bytes) -> Question:
     try:
-        told = orjson.loads(line)
+        data = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise BadInput(where, f"is no JSON ({error})", REMEDY) from error
-    if not isinstance(told, dict) or not isinstance(text := told.get("question"), str) or not text.strip():
+        raise BadInput(where, f"is not JSON ({error})", REMEDY) from error
+    if not isinstance(data, dict) or not isinstance(text := data.get("question"), str) or not text.strip():
         raise BadInput(where, "has no question", REMEDY)
-    if ("answer" in told) == ("answers" in told):
+    if ("answer" in data) == ("answers" in data):
         raise BadInput(where, "needs one of answer and answers", REMEDY)
-    given = told["answers"] if "answers" in told else [told["answer"]]
+    given = data["answers"] if "answers" in data else [data["answer"]]
     answers = [_answer(each) for each in given] if isinstance(given, list) else []
     if not answers or not all(map(_last_words, answers)):
         raise BadInput(where, "has an answer without a letter or a digit, or none", REMEDY)
@@ -90,16 +91,16 @@ def _question(where: str, line: bytes) -> Question:
 
 
 def _answer(given: Any) -> str:
-    """A word or a number as text; nothing of anything else."""
+    """Return a string or a number as text; empty for anything else."""
     return str(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else ""
 
 
 def _last_words(text: str) -> list[str]:
-    """The words of the last line that has any, after any thinking; none of a thought that was cut off."""
-    said = text.rpartition("</think>")[2]
-    if "<think>" in said:
+    """Return the words of the last non-empty line after any thinking; none if the thinking was cut off."""
+    reply = text.rpartition("</think>")[2]
+    if "<think>" in reply:
         return []
-    return next((words for line in reversed(said.splitlines()) if (words := _words(line))), [])
+    return next((words for line in reversed(reply.splitlines()) if (words := _words(line))), [])
 
 
 def _words(line: str) -> list[str]:

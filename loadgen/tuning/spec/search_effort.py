@@ -32,11 +32,11 @@ class Effort:
         return math.ceil(math.log2(math.log(2) / math.log1p(self.resolution)))
 
     @property
-    def least_runs(self) -> int:
+    def min_runs(self) -> int:
         """Runs if each is conclusive and the first rate is near."""
         return self.BRACKETING + self.halvings
 
     @property
-    def most_runs(self) -> int:
+    def max_runs(self) -> int:
         """Maximum number of runs."""
         return self.SPARE + 2 * self.halvings

@@ -1,4 +1,4 @@
-"""Stages: narrowing steps of a study, and the arms that they try, as a study file says them."""
+"""The stages of a study file, and the changes that their arms make."""
 
 import shlex
 from typing import Annotated, Any, Literal
@@ -9,14 +9,14 @@ from loadgen.tuning.spec.expression import Expression
 from loadgen.tuning.spec.strict_model import Strict, refused
 
 INCUMBENT, BASELINE = "incumbent", "baseline"
-MOST_VALUES = 1000  # of one knob of a grid
+MAX_VALUES = 1000  # of one knob of a grid
 KINDS = ("choice", "grid", "joint", "interactions")
 
 
 def _name(text: str) -> str:
     if not text.strip() or not text.isprintable() or "/" in text or text in (INCUMBENT, BASELINE) or len(text) > 80:
         raise refused(
-            f"{text!r} is no name",
+            f"{text!r} is not a name",
             f"write up to 80 characters without a slash, and neither {INCUMBENT} nor {BASELINE}",
         )
     return text
@@ -30,9 +30,9 @@ def _flag(text: str) -> str:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise refused(f"{text!r} cannot be cut into words ({error})", "close its quotes") from error
+        raise refused(f"{text!r} cannot be split into words ({error})", "close its quotes") from error
     if not words or not words[0].startswith("-"):
-        raise refused(f"{text!r} is no flag", "write one flag of the engine's own, with its values behind it")
+        raise refused(f"{text!r} is not a flag", "write one flag of the engine's own, with its values behind it")
     return text
 
 
@@ -59,9 +59,9 @@ Names = Annotated[
 
 
 class Change(Strict):
-    """What an arm sets otherwise than the one it starts from.
+    """Settings that an arm changes in the arm it starts from.
 
-    Another engine begins afresh, from what `engines` says of it: what was found good for one says nothing of another.
+    A change of the engine begins with the settings of `engines`: settings of one engine do not apply to another.
     """
 
     engine: str | None = Field(default=None, description="name of an engine of the study")
@@ -76,7 +76,7 @@ class Change(Strict):
 
 
 class Stage(Strict):
-    """What all kinds share."""
+    """Keys that all kinds of stages share."""
 
     name: Name = Field(description="in reports, and for later stages")
     from_: str = Field(
@@ -88,21 +88,21 @@ class Stage(Strict):
 
 
 class Named(Stage):
-    """A stage whose arms are known beforehand."""
+    """A stage whose arms are known before it runs."""
 
     expect: Names = Field(default=[], description="the arms that plan takes for the winners; ignored by run")
 
 
 class Choice(Named):
-    """Named arms."""
+    """A stage of named arms."""
 
     choice: dict[Name, Change] = Field(min_length=1, description="arms by name")
 
 
 class Grid(Named):
-    """An arm for each combination of values."""
+    """A stage with an arm for each combination of values."""
 
-    grid: dict[str, Annotated[list[Any], Field(min_length=1, max_length=MOST_VALUES)]] = Field(
+    grid: dict[str, Annotated[list[Any], Field(min_length=1, max_length=MAX_VALUES)]] = Field(
         min_length=1, description="knobs (also model and replicas) to the values they are tried with"
     )
     where: Annotated[str, AfterValidator(_where)] | None = Field(
@@ -110,57 +110,57 @@ class Grid(Named):
     )
 
 
-class Log2(Strict):
-    """Powers of two."""
+class Log2Range(Strict):
+    """A range of powers of two."""
 
     log2: list[int] = Field(min_length=2, max_length=2, description="the least and the most; both are powers of two")
 
     def ends(self) -> list[Any]:
-        """The least and the most."""
+        """Return minimum and maximum."""
         least, most = self.log2
         if not 0 < least < most or least & (least - 1) or most & (most - 1):
-            raise refused(f"{self.log2} is no range", "give two powers of two, the smaller first")
+            raise refused(f"{self.log2} is not a range", "give two powers of two, the smaller first")
         return self.log2
 
     def has(self, value: Any) -> bool:
-        """Whether it may be drawn."""
+        """Return whether a value may be drawn."""
         return type(value) is int and self.log2[0] <= value <= self.log2[1] and not value & (value - 1)
 
 
-class Whole(Strict):
-    """Whole numbers."""
+class IntRange(Strict):
+    """A range of integers."""
 
     int_: list[int] = Field(alias="int", min_length=2, max_length=2, description="the least and the most")
     step: int = Field(default=1, ge=1, description="between two that may be drawn")
 
     def ends(self) -> list[Any]:
-        """The least and the most that may be drawn."""
+        """Return the minimum and the maximum that may be drawn."""
         least, most = self.int_
         if not least < most:
-            raise refused(f"{self.int_} is no range", "give two numbers, the smaller first")
+            raise refused(f"{self.int_} is not a range", "give two numbers, the smaller first")
         return [least, most - (most - least) % self.step]
 
     def has(self, value: Any) -> bool:
-        """Whether it may be drawn."""
+        """Return whether a value may be drawn."""
         return type(value) is int and self.int_[0] <= value <= self.int_[1] and (value - self.int_[0]) % self.step == 0
 
 
-class Words(Strict):
+class Categorical(Strict):
     """Values without order."""
 
-    choice: list[Any] = Field(min_length=2, max_length=MOST_VALUES, description="the values")
+    choice: list[Any] = Field(min_length=2, max_length=MAX_VALUES, description="the values")
 
     def ends(self) -> list[Any]:
-        """All of them."""
+        """Return all values."""
         return self.choice
 
     def has(self, value: Any) -> bool:
-        """Whether it may be drawn."""
+        """Return whether a value may be drawn."""
         return value in self.choice
 
 
 def _tag(given: Any, kinds: tuple[str, ...]) -> str | None:
-    """The only one of the keys that is there, in what a file says or in what was made of it."""
+    """Return the only one of these keys that a mapping or a model has; None: none or several."""
     keys = given if isinstance(given, dict) else []
     if isinstance(given, Strict):
         keys = [field.alias or name for name, field in type(given).model_fields.items()]
@@ -168,13 +168,13 @@ def _tag(given: Any, kinds: tuple[str, ...]) -> str | None:
     return there[0] if len(there) == 1 else None
 
 
-def _ordered(given: Log2 | Whole | Words) -> Log2 | Whole | Words:
+def _ordered(given: Log2Range | IntRange | Categorical) -> Log2Range | IntRange | Categorical:
     given.ends()
     return given
 
 
 Range = Annotated[
-    Annotated[Log2, Tag("log2")] | Annotated[Whole, Tag("int")] | Annotated[Words, Tag("choice")],
+    Annotated[Log2Range, Tag("log2")] | Annotated[IntRange, Tag("int")] | Annotated[Categorical, Tag("choice")],
     Discriminator(
         lambda given: _tag(given, ("log2", "int", "choice")),
         custom_error_type="kind",
@@ -185,18 +185,18 @@ Range = Annotated[
 
 
 class Joint(Stage):
-    """Knobs tried together: which combinations is drawn as it goes, by what was measured before."""
+    """Knobs tried together: a sampler draws each combination from the results of those before."""
 
     joint: dict[str, Range] = Field(min_length=1, description="knobs to ranges")
     trials: int = Field(default=16, ge=2, le=1000, description="most combinations that are drawn")
-    sampler: Literal["tpe", "gp", "random"] = Field(default="tpe", description="who draws them, of Optuna's samplers")
+    sampler: Literal["tpe", "gp", "random"] = Field(default="tpe", description="sampler of Optuna that draws them")
     expect: dict[str, Any] = Field(
         default={}, description="the combination that plan takes for the winner; ignored by run"
     )
 
 
 class Interactions(Named):
-    """The winners of earlier stages together, and each of three or more left out."""
+    """The winners of earlier stages combined: all of them, and all but one if there are three or more."""
 
     from_: str = Field(default=BASELINE, alias="from", description="the arm to which the winners' changes are made")
     interactions: list[str] = Field(min_length=2, description="names of earlier stages")

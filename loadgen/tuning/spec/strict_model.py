@@ -1,4 +1,4 @@
-"""Strict: models of what stands in a study file; nothing in it is ignored, and what is refused says where it stands."""
+"""The base class of the models of a study file: unknown keys are refused, and errors have their place in the file."""
 
 import difflib
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ At = tuple[str | int, ...]  # a place in a study file: keys, and positions in li
 
 
 class AtFault(BadInput):
-    """Something in a study file that cannot be used.
+    """An error in a study file.
 
     Args:
-        at: Where it stands.
-        problem: What is wrong with it.
+        at: Its place.
+        problem: What is wrong.
         remedy: What to write instead.
     """
 
@@ -30,7 +30,7 @@ class AtFault(BadInput):
 
 
 class Strict(BaseModel):
-    """A mapping with known keys, whose values are of their types as they stand."""
+    """A mapping with known keys and values of exact types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -42,16 +42,16 @@ class Strict(BaseModel):
             for key in given:
                 if key not in known:
                     remedy = suggestion(str(key), known) or f"use {', '.join(known)}"
-                    raise PydanticCustomError("unknown_key", "is no key here", {"key": str(key), "remedy": remedy})
+                    raise PydanticCustomError("unknown_key", "unknown key", {"key": str(key), "remedy": remedy})
         return given
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
-    """ "did you mean NAME?", where a known word is near; else nothing."""
+    """Return "did you mean NAME?" for a similar known word; empty if there is none."""
     near = difflib.get_close_matches(word, known, 1)
     return f"did you mean {near[0]}?" if near else ""
 
 
 def refused(problem: str, remedy: str) -> PydanticCustomError:
-    """A value that a validator finds unusable; to be raised."""
+    """Return the error of a value that a validator refuses."""
     return PydanticCustomError("refused", "{problem}", {"problem": problem, "remedy": remedy})

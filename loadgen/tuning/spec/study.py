@@ -1,4 +1,4 @@
-"""Study: a question about serving, as its file asks it."""
+"""The model of a study file."""
 
 import itertools
 from typing import Annotated, Any, Literal
@@ -11,7 +11,7 @@ from loadgen.tuning.spec.stages import BASELINE, INCUMBENT, AnyStage, Change, In
 from loadgen.tuning.spec.strict_model import AtFault, Strict, refused, suggestion
 from loadgen.util.plugins import find
 
-MOST_STAGES = 100
+MAX_STAGES = 100
 
 
 def _version(value: Any) -> Any:
@@ -21,7 +21,7 @@ def _version(value: Any) -> Any:
 
 
 class Hardware(Strict):
-    """What the study claims to run on; it is probed when it is run, and never believed."""
+    """The hardware that the study expects; a run checks it."""
 
     name: str = Field(description="in reports")
     devices: int = Field(default=0, ge=0, le=4096, description="accelerators in the box; 0: it has none")
@@ -29,7 +29,7 @@ class Hardware(Strict):
 
 
 class EngineBase(Strict):
-    """An engine, and what every arm begins with that uses it."""
+    """An engine and the settings of all its arms."""
 
     version: Annotated[str, BeforeValidator(_version), WithJsonSchema({"type": ["string", "integer"]})] | None = Field(
         default=None, description="the version that is expected, and for which commands are written (the installed one)"
@@ -49,7 +49,7 @@ class Repeats(Strict):
     @model_validator(mode="after")
     def _in_order(self) -> "Repeats":
         if self.least > self.most:
-            raise refused(f"{self.least} to {self.most}", "let most be no less than least")
+            raise refused(f"{self.least} to {self.most}", "give a most of at least least")
         return self
 
 
@@ -63,7 +63,7 @@ class Decision(Strict):
 
 
 class Budget(Strict):
-    """What may be spent."""
+    """Limits of the time."""
 
     hours: float | None = Field(default=None, gt=0, description="of time")
     gpu_hours: float | None = Field(default=None, gt=0, description="hours times the devices of the box")
@@ -71,7 +71,7 @@ class Budget(Strict):
 
 
 class Report(Strict):
-    """How the result is shown."""
+    """Form of the report."""
 
     title: str | None = Field(default=None, description="(the study's name)")
     formats: list[Literal["markdown", "html"]] = Field(default=["markdown", "html"], min_length=1)
@@ -94,17 +94,17 @@ class Study(Strict):
     )
     objective: Objective
     baseline: Change = Field(description="the arm that all is held against; with engine and model")
-    stages: list[AnyStage] = Field(min_length=1, max_length=MOST_STAGES)
+    stages: list[AnyStage] = Field(min_length=1, max_length=MAX_STAGES)
     keep: int = Field(default=1, ge=1, le=8, description="best arms that go on to the next stage")
     decision: Decision = Decision()
     budget: Budget = Budget()
     report: Report = Report()
 
     def check(self) -> None:
-        """Look whether all that is named is there.
+        """Check all names that the study refers to.
 
         Raises:
-            AtFault: It is not.
+            AtFault: A name is unknown.
         """
         self._check_change(("baseline",), self.baseline)
         for key in ("engine", "model"):
@@ -124,7 +124,7 @@ class Study(Strict):
         for number, stage in enumerate(self.stages):
             at, before = ("stages", number), [earlier.name for earlier in self.stages[:number]]
             if stage.name in before:
-                raise AtFault((*at, "name"), f"there is another stage {stage.name!r}", "give it a name of its own")
+                raise AtFault((*at, "name"), f"another stage has the name {stage.name!r}", "give it another name")
             for place, workload in enumerate(stage.workloads):
                 self._check_name((*at, "workloads", place), workload, self.workloads)
             if stage.from_ not in (INCUMBENT, BASELINE):
@@ -134,7 +134,7 @@ class Study(Strict):
                     self._check_name((*at, "interactions", place), name, before)
                 for one, other in itertools.pairwise(sorted(stage.interactions)):
                     if one == other:
-                        raise AtFault((*at, "interactions"), f"{one} stands twice", "name it once")
+                        raise AtFault((*at, "interactions"), f"{one} is named twice", "name it once")
             if len(getattr(stage, "expect", ())) > self.keep and not isinstance(stage.expect, dict):
                 raise AtFault((*at, "expect"), f"{len(stage.expect)} arms, and {self.keep} are kept", "raise keep")
             for name, change in getattr(stage, "choice", {}).items():
@@ -149,5 +149,5 @@ class Study(Strict):
     def _check_name(at: tuple[str | int, ...], name: str, known: Any) -> None:
         if name not in known:
             among = list(known)
-            remedy = suggestion(name, among) or (f"use {', '.join(among)}" if among else "there is none before it")
-            raise AtFault(at, f"{name!r} is not there", remedy)
+            remedy = suggestion(name, among) or (f"use {', '.join(among)}" if among else "there is no stage before it")
+            raise AtFault(at, f"unknown name {name!r}", remedy)

@@ -1,4 +1,4 @@
-"""Reading: a study file to a Study; what cannot be used is refused in one line with its place."""
+"""Reads a study file; an error is one line with its place in the file."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -16,16 +16,16 @@ from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 from loadgen.util.yaml_loader import loader
 
-MOST_BYTES = 1 << 20
-MOST_PLACES = 100_000  # aliases may name the same part of a file again and again
-DEEPEST = 40
-MERGE = "tag:yaml.org,2002:merge"  # <<, which may stand there for each of several
-LONGEST_SHOWN = 60  # characters of a value that is refused
+MAX_BYTES = 1 << 20
+MAX_PLACES = 100_000  # aliases may repeat a part of the file many times
+MAX_DEPTH = 40
+MERGE = "tag:yaml.org,2002:merge"  # <<, which may be given several times
+MAX_SHOWN = 60  # characters of a refused value in its message
 _KEYS = "write keys and values, `NAME: VALUE`; `loadgen tune schema` says which"
-# What to write instead of a value that is refused, by what pydantic calls the reason.
+# What to write instead of a refused value, by the type of pydantic's error.
 _REMEDIES = {
-    "string_type": "write a word, in quotes where YAML takes it for something else",
-    "string_too_short": "write something, or leave it out",
+    "string_type": "write a string, in quotes if YAML reads it as another type",
+    "string_too_short": "write something, or leave the key out",
     "int_type": "write a whole number",
     "float_type": "write a number",
     "greater_than": "write more than {gt:g}",
@@ -43,13 +43,13 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A study and where it stands.
+    """A study with its file.
 
     Attributes:
         path: The file.
-        study: What it asks.
-        lines: Place to line, from 1.
-        text: What stands in it.
+        study: The study.
+        lines: Line of each place, from 1.
+        text: Contents of the file.
     """
 
     path: Path
@@ -59,7 +59,7 @@ class StudyFile:
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
-        """What is found to be at fault in the study is refused with file and line."""
+        """Add file and line to errors of the study."""
         try:
             yield
         except AtFault as error:
@@ -70,15 +70,15 @@ def read(path: Path) -> StudyFile:
     """Read a study file.
 
     Raises:
-        BadInput: It cannot be read, is no YAML, or asks what no study can; one line that names file, line and key.
+        BadInput: It cannot be read, is not YAML, or is not a valid study; the message names file, line and key.
     """
     try:
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise BadInput(str(path), f"cannot be read ({error.strerror})", "name a YAML file") from error
-    if len(content) > MOST_BYTES:
-        raise BadInput(str(path), f"more than {MOST_BYTES:,} bytes", "name a study file")
+    if len(content) > MAX_BYTES:
+        raise BadInput(str(path), f"more than {MAX_BYTES:,} bytes", "name a study file")
     lines: dict[At, int] = {}
     try:
         given = _constructed(path, content, lines)
@@ -100,16 +100,16 @@ def _constructed(path: Path, content: bytes, lines: dict[At, int]) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise BadInput(where, f"is no YAML ({error.problem})", "mend it") from error
+        raise BadInput(where, f"is not YAML ({error.problem})", "correct it") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadInput(str(path), f"is no YAML ({' '.join(str(error).split())})", "mend it") from error
+        raise BadInput(str(path), f"is not YAML ({' '.join(str(error).split())})", "correct it") from error
     except (RecursionError, ValueError) as error:
-        raise BadInput(str(path), f"cannot be used ({error})", "mend it") from error
+        raise BadInput(str(path), f"cannot be used ({error})", "correct it") from error
 
 
 def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
-    """Note the line of everything below a node."""
-    if len(at) > DEEPEST or len(lines) > MOST_PLACES:
+    """Record the line of everything below a node."""
+    if len(at) > MAX_DEPTH or len(lines) > MAX_PLACES:
         raise ValueError("nested too deep, or too long")
     if node is None:
         return
@@ -119,7 +119,7 @@ def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
             place = (*at, str(key.value))
             first, lines[place] = lines.get(place), key.start_mark.line + 1
             if first is not None and key.tag != MERGE:
-                raise AtFault(place, "is given twice", f"give it once; it stands in line {first} too")
+                raise AtFault(place, "is given twice", f"give it once; it is in line {first} too")
             _place(value, place, lines)
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
@@ -135,7 +135,7 @@ def _named(path: Path, lines: Mapping[At, int], error: AtFault) -> BadInput:
 
 
 def _first(error: ValidationError, lines: Mapping[At, int]) -> AtFault:
-    """The fault to name: an unknown key, which explains others, else the first in the file."""
+    """Return the error to show: an unknown key, which explains others, or else the first in the file."""
     faults = [(each["type"] != "unknown_key", _fault(each)) for each in error.errors()]
 
     def place(fault: tuple[bool, AtFault]) -> tuple[bool, int]:
@@ -148,29 +148,29 @@ def _first(error: ValidationError, lines: Mapping[At, int]) -> AtFault:
 
 
 def _fault(error: ErrorDetails) -> AtFault:
-    at, told = _at(error["loc"]), error.get("ctx", {})
+    at, context = _at(error["loc"]), error.get("ctx", {})
     message = error["msg"][:1].lower() + error["msg"][1:]
-    remedy = _REMEDIES[error["type"]].format(**told) if error["type"] in _REMEDIES else message
+    remedy = _REMEDIES[error["type"]].format(**context) if error["type"] in _REMEDIES else message
     match error["type"]:
         case "unknown_key":
-            return AtFault((*at, told["key"]), "is no key here", told["remedy"])
+            return AtFault((*at, context["key"]), "unknown key", context["remedy"])
         case "refused":
-            return AtFault(at, told["problem"], told["remedy"])
+            return AtFault(at, context["problem"], context["remedy"])
         case "missing":
-            return AtFault(at, "is missing", "give it; `loadgen tune schema` says what it is")
+            return AtFault(at, "is missing", "give it; `loadgen tune schema` describes it")
         case "kind":
             return AtFault(at, message, "write one of them")
         case _ if not at:
-            return AtFault(at, "is no study", "write keys and values; docs/studies.md shows how")
+            return AtFault(at, "is not a study", "write keys and values; docs/studies.md shows how")
         case _ if "env" in at:
-            return AtFault(at, "its value is not usable", remedy)  # which may be a secret
+            return AtFault(at, "invalid value", remedy)  # not shown: it may be a secret
     shown = repr(error["input"])
-    shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
-    return AtFault(at, f"{shown} is not usable", remedy)
+    shown = shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}..."
+    return AtFault(at, f"invalid value {shown}", remedy)
 
 
 def _at(loc: tuple[str | int, ...]) -> At:
-    """The place in the file of a place in the models, which names the kinds of stages and of ranges too."""
+    """Return the place in the file of a place in the models, which also has the kinds of stages and ranges."""
     at = [part for part in loc if part != "[key]"]
     if len(at) > 2 and at[0] == "stages" and at[2] in KINDS:
         del at[2]

@@ -1,4 +1,4 @@
-"""Loads: the workloads of a study as settings of runs."""
+"""The workloads of a study as settings of runs."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 
 PROFILE_KEYS = gpustack_profile.KEYS.keys() - {field.name for field in dataclasses.fields(RunSettings)}
-BESIDE = {"backend", "endpoint", "tokenizer", "extra_body", "continuous_usage"}  # of the target, yet not who it is
-OWN = {
+TARGET_KEYS = {"backend", "endpoint", "tokenizer", "extra_body", "continuous_usage"}  # without its address
+ALLOWED = {
     field.name
     for field in dataclasses.fields(RunSettings)
     if field.metadata["group"] in (SAMPLING, LOAD, DATA, CONNECTIONS)
-} | BESIDE
+} | TARGET_KEYS
 
 
 def loads(study: Study) -> dict[str, RunSettings]:
-    """The settings of one run of each workload, without the server that will be asked.
+    """Return the settings of a run of each workload, without its server.
 
     Raises:
-        AtFault: A workload says what no run can be told, or what the study decides.
+        AtFault: A workload has an invalid setting, or one that the study decides.
     """
     return {name: _settings(("workloads", name), said) for name, said in study.workloads.items()}
 
@@ -46,7 +46,7 @@ def _given(at: At, said: Any) -> dict[str, Any]:
     if isinstance(said, str):
         return presets.resolve(said)
     if not isinstance(said, Mapping) or not said:
-        raise AtFault(at, "is no workload", f"name a file or one of {', '.join(presets.PRESETS)}, or give settings")
+        raise AtFault(at, "is not a workload", f"name a file or one of {', '.join(presets.PRESETS)}, or give settings")
     if PROFILE_KEYS & said.keys():
         profile = {key: value for key, value in said.items() if key in gpustack_profile.KEYS}
         preset, said = (
@@ -57,6 +57,6 @@ def _given(at: At, said: Any) -> dict[str, Any]:
         preset = {}
     given = serialize.fields(said)
     for name in given:
-        if name not in OWN:
+        if name not in ALLOWED:
             raise AtFault((*at, name), "is decided by the study", "leave it out")
     return preset | (presets.resolve(given["workload"]) if "workload" in given else {}) | given

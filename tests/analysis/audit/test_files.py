@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.report import render, to_json
+from loadgen.report import to_json
 from tests.helpers.audited_pages import found, only, rules
 from tests.helpers.run_facts import result, steady
+from tests.helpers.saved_json import render
 
 # As `vllm bench serve --save-result` keeps it; 100 replies of 101 tokens.
 VLLM: dict[str, Any] = {

@@ -36,7 +36,15 @@ def test_table_has_a_line_per_metric(files: tuple[str, str], capsys: pytest.Capt
 
 
 def test_suspect_run_names_its_checks(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    late = {"name": "lag p99", "value": "5 ms", "limit": "1 ms", "ok": False, "counts": True, "group": "sending"}
+    late = {
+        "name": "lag p99",
+        "value": "5 ms",
+        "limit": "1 ms",
+        "ok": False,
+        "counts": True,
+        "group": "sending",
+        "advice": "none",
+    }
     saved(Path("late.json"), ttft=21, verdict="SUSPECT", checks=[late])
     dispatch(["compare", files[0], "late.json"])
     assert "B  1 run, SUSPECT for lag p99, late, late.json" in capsys.readouterr().out.splitlines()
@@ -178,12 +186,12 @@ def test_noise_file_is_saved_and_used(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("words", "field", "remedy"),
     [
-        (["a.json"], "", "name another"),
+        (["a.json"], "", "a second one"),
         (["a.json", "none.json"], "", "none.json"),
         (["a.json", "a.json"], "", "same run"),
-        (["a.json", "b.json", "--names", "base"], "--names", "of its own"),
-        (["a.json", "b.json", "--names", "x,x"], "--names", "of its own"),
-        (["a.json", "b.json", "--names", "x,"], "--names", "of its own"),
+        (["a.json", "b.json", "--names", "base"], "--names", "a different name"),
+        (["a.json", "b.json", "--names", "x,x"], "--names", "a different name"),
+        (["a.json", "b.json", "--names", "x,"], "--names", "a different name"),
         (["a.json", "b.json", "--fail-if", "ttft>5%"], "--fail-if", "first column"),
         (["a.json", "b.json", "--fail-if", "goodput<-5%"], "--fail-if", "leave it out"),
         (["a.json", "b.json", "--noise", "none.json"], "--noise", "--save-noise"),
@@ -191,12 +199,12 @@ def test_noise_file_is_saved_and_used(capsys: pytest.CaptureFixture[str]) -> Non
         (["a.json", "b.json", "--save-noise", "n.json"], "--save-noise", "leave out the others"),
         (["a.json", "--save-noise", "n.json", "--html", "c.html"], "--html", "leave one"),
         (["a.json", "--save-noise", "n.json"], "--save-noise", "3 or more"),
-        (["a.json", "b.json", "--html", "none/c.html"], "--html", "name another"),
-        (["a.json", "b.json", "--markdown", "."], "--markdown", "name another"),
+        (["a.json", "b.json", "--html", "none/c.html"], "--html", "choose another path"),
+        (["a.json", "b.json", "--markdown", "."], "--markdown", "choose another path"),
         (["a.json", "b.json", "--html", "c.txt"], "--html", "FILE.html"),
-        (["a.json", "b.json", "--markdown", "b.json"], "--markdown", "name another"),
-        (["a.json", "b.json", "--markdown", "x.html", "--html", "x.html"], "--html", "name another"),
-        (["a.json", "--save-noise", "./a.json"], "--save-noise", "name another"),
+        (["a.json", "b.json", "--markdown", "b.json"], "--markdown", "choose another path"),
+        (["a.json", "b.json", "--markdown", "x.html", "--html", "x.html"], "--html", "choose another path"),
+        (["a.json", "--save-noise", "./a.json"], "--save-noise", "choose another path"),
         (["a.json", "c.json"], "", "--anyway"),
         (["a.json", "b.json", "--sides", "3"], "--sides", "--help"),
     ],

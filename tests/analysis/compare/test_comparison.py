@@ -16,7 +16,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
 from loadgen.report import to_json
 from loadgen.stats.variance import Noise
-from tests.helpers.compared_runs import FEW, SETTINGS, recorded, result, saved, starts
+from tests.helpers.compared_runs import FEW, SETTINGS, recorded, result, saved, server, starts
 
 
 def compared(*paths: str, **options: Any) -> Comparison:
@@ -189,11 +189,9 @@ class TestStarts:
 
     def test_server_metrics_are_compared_by_starts(self, tmp_path: Path) -> None:
         def of(name: str, *preemptions: float) -> str:
-            said = [{"counts": {"preemptions": each}} for each in preemptions]
             (tmp_path / name).mkdir()
-            for number, each in enumerate(said):
-                full = {"prefix_hit_rate": 0.5, "spec_acceptance": None, "ttft_ms": None, "levels": LEVELS}
-                saved(tmp_path / name / f"{name}{number}.json", ttft=20 + number, server=full | each)
+            for number, each in enumerate(preemptions):
+                saved(tmp_path / name / f"{name}{number}.json", ttft=20 + number, server=server(each))
             return str(tmp_path / name)
 
         comparison = compared(of("a", 10, 11, 12), of("b", 20, 21, 22))
@@ -210,9 +208,6 @@ class TestStarts:
             None,
             "a value is 0",
         )
-
-
-LEVELS = {level: {"mean": None, "max": None} for level in ("running", "waiting", "kv_usage")}
 
 
 class TestNoise:

@@ -7,10 +7,9 @@ import pytest
 from loadgen.analysis.compare.comparison import compare
 from loadgen.analysis.compare.console import render
 from loadgen.analysis.compare.side import Side
-from tests.helpers.compared_runs import FEW, recorded, saved, starts
+from tests.helpers.compared_runs import FEW, recorded, saved, server, starts
 
 GOLDEN = Path(__file__).parent / "golden"
-LEVELS = {level: {"mean": None, "max": None} for level in ("running", "waiting", "kv_usage")}
 
 
 @pytest.fixture(autouse=True)
@@ -20,11 +19,6 @@ def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rendered(*paths: str, anyway: bool = False) -> str:
     return render(compare([Side.read(name, path) for name, path in zip("ABC", paths, strict=False)], anyway=anyway))
-
-
-def server(preemptions: float) -> dict[str, object]:
-    counts = {"preemptions": preemptions}
-    return {"prefix_hit_rate": 0.5, "spec_acceptance": None, "ttft_ms": None, "levels": LEVELS, "counts": counts}
 
 
 def test_starts_as_printed() -> None:

@@ -8,8 +8,9 @@ import pytest
 from loadgen.analysis.compare.metrics import DEFAULT_METRICS, metric_by_name
 from loadgen.analysis.compare.side import Side, check_distinct
 from loadgen.errors import BadInput
-from loadgen.report import series, to_json
+from loadgen.report import to_json
 from loadgen.runner.run_result import from_records
+from tests.helpers import saved_json
 from tests.helpers.compared_runs import recorded, result, saved, starts
 
 
@@ -44,7 +45,7 @@ def test_folder_has_a_start_per_run(tmp_path: Path) -> None:
     folder = Path(starts(tmp_path / "base", 20, 21, 22))
     (folder / "notes.txt").write_text("of Tuesday")
     (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x00")
-    (folder / "search.json").write_text(to_json(series.begun("search", "rate", None, "due")))
+    (folder / "search.json").write_text(to_json(saved_json.begun("search", "rate", None, "due")))
     (folder / "deeper").mkdir()
     assert len(read(folder).starts) == 3
 
@@ -75,7 +76,11 @@ def test_records_of_one_worker_are_no_run(tmp_path: Path) -> None:
         ("words.json", "hello", "is not a loadgen result"),
         ("vllm.json", '{"request_throughput": 1.0}', "is not a loadgen result"),
         ("half.json", '{"loadgen": {"schema": 1, "verdict": "VALID"}}', "is not a whole loadgen result"),
-        ("search.json", to_json(series.begun("search", "rate", None, "due")), "holds several runs at different loads"),
+        (
+            "search.json",
+            to_json(saved_json.begun("search", "rate", None, "due")),
+            "holds several runs at different loads",
+        ),
     ],
 )
 def test_file_without_a_run_is_refused(tmp_path: Path, name: str, content: str | None, said: str) -> None:

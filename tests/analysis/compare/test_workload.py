@@ -7,13 +7,14 @@ import pytest
 
 from loadgen.analysis.compare.workload import environment, environment_differences, workload, workload_differences
 from loadgen.config.settings import RunSettings
+from tests.helpers import saved_json
 from tests.helpers.compared_runs import FEW, result
 
 OTHER_PROMPTS = {"sha256": "1" * 64}
 
 
 def asked(settings: RunSettings = FEW, **options: Any) -> dict[str, Any]:
-    return workload(result("20250101", settings=settings, **options))
+    return workload(saved_json.result(result("20250101", settings=settings, **options)))
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
@@ -66,7 +67,7 @@ def test_closed_loop_by_duration_ignores_the_count() -> None:
     settings = FEW.replace(request_rate=math.inf, max_concurrency=4, num_prompts=None, duration=0.01)
     data = [result("20250101", settings=settings) for _ in range(2)]
     data[1]["num_prompts"] -= 10
-    assert differences(*map(workload, data)) == []
+    assert differences(*(workload(saved_json.result(each)) for each in data)) == []
     assert differences(asked(settings), asked(settings.replace(duration=0.02))) == ["--duration 0.01 and 0.02"]
 
 
@@ -94,7 +95,7 @@ def test_measurement_settings_may_differ(changes: dict[str, Any]) -> None:
 class TestEnvironment:
     @staticmethod
     def between(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-        found = [environment(result("20250101", engine=each)) for each in (one, other)]
+        found = [environment(saved_json.result(result("20250101", engine=each))) for each in (one, other)]
         return [str(each) for each in environment_differences(*found)]
 
     def test_engine_facts_are_compared(self) -> None:
@@ -121,10 +122,13 @@ class TestEnvironment:
 
     def test_address_of_an_external_server_is_compared(self) -> None:
         one, other = (
-            environment(result("20250101", settings=FEW.replace(base_url=url))) for url in ("http://a:1", "http://b:1")
+            environment(saved_json.result(result("20250101", settings=FEW.replace(base_url=url))))
+            for url in ("http://a:1", "http://b:1")
         )
         assert [str(each) for each in environment_differences(one, other)] == ["--base-url http://a:1 and http://b:1"]
 
     def test_output_settings_are_ignored(self) -> None:
-        one, other = (environment(result("20250101", settings=FEW.replace(label=label))) for label in "ab")
+        one, other = (
+            environment(saved_json.result(result("20250101", settings=FEW.replace(label=label)))) for label in "ab"
+        )
         assert environment_differences(one, other) == []

@@ -14,6 +14,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile, RecordWriter
 from loadgen.workload.arrivals import Schedule
+from tests.helpers import saved_json
 from tests.helpers.gpustack_contract import GUIDELLM, SCHEMA, at, refusals
 from tests.helpers.run_facts import START, answered, failed, heading, per_event, result, steady, unsent
 
@@ -32,7 +33,7 @@ def summary(tmp_path: Path) -> Any:
             writer.begin(heading(SETTINGS, schedule), START, len(kept), [])
             for record in kept:
                 writer.write(record)
-        return summarize(RecordFile(path), STRATEGY, result(kept, SETTINGS))
+        return summarize(RecordFile(path), STRATEGY, saved_json.result(result(kept, SETTINGS)))
 
     return of
 

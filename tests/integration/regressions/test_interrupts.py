@@ -3,11 +3,11 @@
 import asyncio
 from pathlib import Path
 
-from loadgen import report
 from loadgen.client import capture_file
 from loadgen.client.capture_file import End
 from loadgen.core.outcome import Outcome
 from loadgen.runner.loop_runner import LoopRunner
+from tests.helpers import saved_json
 from tests.helpers.fault_runs import carried_out, job, recorded
 from tests.helpers.response_bytes import HEAD, delta
 from tests.helpers.run_facts import result
@@ -43,4 +43,4 @@ async def test_an_interrupted_run_keeps_what_it_has_measured(tmp_path: Path) -> 
     assert ends == [End.RESPONSE] * 5 + [End.CLIENT] * 3
     data = result(found.snapshot)
     assert (data["completed"], data["loadgen"]["partial"]) == (5, "interrupted")
-    assert "PARTIAL: interrupted" in report.render(data)
+    assert "PARTIAL: interrupted" in saved_json.render(data)

@@ -11,7 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.metrics import throughput
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.fault_runs import run_recorded
-from tests.helpers.run_facts import answered, due_at, evidence, result, steady
+from tests.helpers.run_facts import answered, due_at, result, run_data, steady
 from tests.helpers.run_facts import measured as snapshot_of
 from tests.helpers.scripted_server import GOOD, Script, read_request, serving
 
@@ -115,7 +115,7 @@ async def test_slots_that_come_free_together_let_nothing_go_before_it_is_due(tmp
     assert all(record.due <= record.ready <= record.sent for record in records)
     assert found.snapshot.histograms["pool_wait"].max > 0
     settings = RunSettings(request_rate=1000.0, max_concurrency=4)
-    checks = {check.name: check for check in sending(evidence(found.snapshot, settings, schedule))}
+    checks = {check.name: check for check in sending(run_data(found.snapshot, settings, schedule))}
     assert checks["rate as scheduled"].limit == "the cap held requests back"
 
 
@@ -126,7 +126,7 @@ def test_without_a_cap_requests_that_end_together_move_no_other():
 
     def verdict(sent):
         records = [steady(i, due=d, sent=s, n=1, ttft=5000 - d) for i, (d, s) in enumerate(zip(due, sent, strict=True))]
-        checks = sending(evidence(records, RunSettings(request_rate=100.0), planned))
+        checks = sending(run_data(records, RunSettings(request_rate=100.0), planned))
         return {check.name: check.ok for check in checks}["gaps as scheduled"]
 
     assert verdict(due)

@@ -14,11 +14,12 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
 from loadgen.metrics.progress import Progress
-from loadgen.report import render, to_json
+from loadgen.report import to_json
 from loadgen.report.files import result_path
 from loadgen.util.terminal_text import printable, printable_lines
 from tests.helpers.hostile_server import ESCAPES, UNSAFE
 from tests.helpers.run_facts import failed, measured, result, steady
+from tests.helpers.saved_json import render
 
 
 @pytest.mark.parametrize(

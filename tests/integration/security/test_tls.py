@@ -7,11 +7,11 @@ import trustme
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import Unreachable
-from loadgen.report import render
 from loadgen.runner.run import run
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.hostile_server import echo
 from tests.helpers.run_facts import measured, result, steady
+from tests.helpers.saved_json import render
 from tests.helpers.scripted_server import serving
 
 

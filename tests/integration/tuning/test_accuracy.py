@@ -12,7 +12,7 @@ from loadgen.testing.replies import whole
 from loadgen.testing.request import Request
 from loadgen.tuning.execute import accuracy
 from loadgen.tuning.execute.accuracy import TOGETHER, answers
-from loadgen.tuning.execute.trial import Answered
+from loadgen.tuning.execute.trial import Answers
 from loadgen.tuning.spec.questions import Question, sha256
 from tests.helpers.scripted_server import Script, chatting, read_request, serving
 
@@ -29,7 +29,7 @@ def asked(ask: Request) -> int:
     return int(ask.json["messages"][0]["content"].split()[0])
 
 
-async def answered(reply: Callable[[Request], bytes] | Script, **settings: Any) -> Answered:
+async def answered(reply: Callable[[Request], bytes] | Script, **settings: Any) -> Answers:
     script: Any = reply if asyncio.iscoroutinefunction(reply) else chatting(reply)  # type: ignore[arg-type]
     async with serving(script) as url:
         return await answers(RunSettings(base_url=url, **settings), "m", SUMS)
@@ -37,7 +37,7 @@ async def answered(reply: Callable[[Request], bytes] | Script, **settings: Any) 
 
 async def test_of_each_question_it_is_known_whether_it_was_answered_right() -> None:
     found = await answered(lambda ask: content(f"It is {2 * asked(ask) if asked(ask) != 3 else 7}."))
-    assert found == Answered(
+    assert found == Answers(
         questions=sha256(SUMS),
         right=tuple(n != 3 for n in range(1, 21)),
         wrong=({"question": "3 + 3?", "answer": "6", "said": "It is 7."},),

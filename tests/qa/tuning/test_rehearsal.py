@@ -147,7 +147,7 @@ def test_every_number_follows_from_the_records(short: Path) -> None:
 
 def test_what_it_prints_is_what_status_prints(short: Path) -> None:
     printed = (short / "stdout").read_text()
-    assert "Winner engine/fast: its gain holds" in printed
+    assert "Winner engine/fast: its gain is confirmed" in printed
     again = tune("status", "short.store", cwd=short).stdout
     assert again.splitlines()[:-1] == printed.splitlines()[:-1]
     assert tune("status", "study.yaml", cwd=short).stdout == again

@@ -18,11 +18,12 @@ from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.metrics.worker_report import WorkerReport
-from loadgen.report import series
+from loadgen.report.result import RunResult
+from loadgen.report.result.schema import text
 from loadgen.runner.run_result import from_records
 from loadgen.util.gpus import QUANTITIES
-from tests.helpers import run_facts
-from tests.helpers.result_schema import FILE, SCHEMA, problems
+from tests.helpers import run_facts, saved_json
+from tests.helpers.result_schema import SCHEMA, problems
 from tests.helpers.run_facts import START, failed, steady, unsent
 from tests.helpers.server_scrapes import telemetry
 
@@ -43,12 +44,12 @@ TIMELINE: dict[str, Any] = {
     "icl_ms": {"p50": [10.0, None], "p99": [10.0, None], "edges": [8.0, 10.0, 12.0], "counts": [[1, 2], [0, 0]]},
 }
 # May be missing: what only some runs have, what a server tells of its own accord, and what is made elsewhere.
-OPTIONAL = {"run", "example", "engine", "source", "numbers", "prompts"}
+OPTIONAL = {"run", "brief", "example", "engine", "numbers", "prompts"}
 
 
 def made(records: Any, settings: RunSettings | None = None, **options: Any) -> dict[str, Any]:
-    evidence = run_facts.evidence(records, settings, **options)
-    return run_facts.report.build(evidence, examine(evidence))
+    run_data = run_facts.run_data(records, settings, **options)
+    return RunResult.of(run_data, examine(run_data)).to_dict()
 
 
 def of_targets() -> dict[str, Any]:
@@ -66,13 +67,13 @@ def of_workers() -> dict[str, Any]:
 
 
 def of_series(kind: str) -> dict[str, Any]:
-    data = series.begun(kind, "rate", "ttft_p99<100ms", "due")
+    data = saved_json.begun(kind, "rate", "ttft_p99<100ms", "due")
     for level in (1.0, 2.0, float("inf")):
         run = run_facts.measured(BAD)
-        data["points"].append(series.point(level, made(run, ASKED), run, limits="ttft_p99<100ms", saved=["r.json"]))
+        data["points"].append(saved_json.point(level, made(run, ASKED), run, limits="ttft_p99<100ms", saved=["r.json"]))
     if kind == "search":
         data["found"] = {"level": 2.0, "fails": None, "end": "floor", "last": 2.0}
-    series.conclude(data)
+    saved_json.conclude(data)
     return data
 
 
@@ -145,7 +146,7 @@ def test_what_has_fixed_keys_is_closed_and_wants_them_all() -> None:
         if named not in OPTIONAL:
             assert node.get("additionalProperties") is False or "unevaluatedProperties" in node, where
             left_out = node["properties"].keys() - set(node.get("required", ()))
-            assert left_out <= {"timeline"} or where[-3:-1] == ("source", "properties"), where
+            assert left_out <= {"timeline"}, where
 
 
 @pytest.mark.slow
@@ -210,9 +211,12 @@ def test_a_key_that_is_missing_is_told() -> None:
 
 def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["report", "--schema"]) == 0
-    assert capsys.readouterr().out == FILE.read_text()
+    assert capsys.readouterr().out == text()
 
 
 def test_it_is_not_printed_beside_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["report", "--schema", "r.json"]) == 2
-    assert capsys.readouterr().err == "loadgen report: --schema: given beside r.json; leave one of the two out\n"
+    assert (
+        capsys.readouterr().err
+        == "loadgen report: --schema: takes no file, and r.json is given; leave one of the two out\n"
+    )

@@ -45,7 +45,7 @@ def test_what_is_not_placed_makes_the_exit_code_1(tmp_path: Path, capsys: pytest
     (tmp_path / "log.txt").write_text(block())
     assert dispatch(["import", STUDY, "log.txt", "--store", "theirs"]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("log.txt:1: not placed: nothing says how its server was started; ")
+    assert out.startswith("log.txt:1: not placed: it has no serving command; ")
     assert out.endswith("0 imported into theirs; 1 match no arm\n")
 
 
@@ -54,7 +54,7 @@ def test_what_is_not_placed_makes_the_exit_code_1(tmp_path: Path, capsys: pytest
     [
         (["no.yaml", PAGE], "no.yaml: cannot be read"),
         ([STUDY, PAGE, "no.md"], "no.md: No such file or directory; name a page or a result"),
-        ([STUDY, PAGE, "--as", "engine/mlx"], "--as: 'engine/mlx' is no arm of the study"),
+        ([STUDY, PAGE, "--as", "engine/mlx"], "--as: unknown arm 'engine/mlx'"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_no_store(

@@ -48,7 +48,7 @@ def test_what_the_simulator_counts_is_what_was_measured(saved: Path) -> None:
 
 def test_it_is_printed_once_and_again_from_the_result_and_from_the_records(saved: Path) -> None:
     printed = (saved / "out.txt").read_text().split("Saved:")[0]
-    assert printed.count("The server of itself (http://127.0.0.1:") == 1
+    assert printed.count("Server metrics (http://127.0.0.1:") == 1
     for file in ("r.json", "r.jsonl"):
         assert loadgen("report", str(saved / file)).stdout == printed
 

@@ -4,7 +4,7 @@ import re
 
 from loadgen.checks import examine
 from tests.helpers.documents import cells_of
-from tests.helpers.run_facts import evidence, steady
+from tests.helpers.run_facts import run_data, steady
 from tests.helpers.source import ROOT
 
 PAGE = ROOT / "docs" / "checks.md"
@@ -24,7 +24,7 @@ def told() -> list[tuple[str, str]]:
 
 
 def test_the_page_has_every_check_that_a_run_is_put_to() -> None:
-    made = {(check.group, check.name) for check in examine(evidence([steady()]))}
+    made = {(check.group, check.name) for check in examine(run_data([steady()]))}
     assert made - set(told()) == set()
 
 

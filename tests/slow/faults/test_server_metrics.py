@@ -141,7 +141,7 @@ async def test_differences_are_exactly_of_the_run_without_what_came_before() -> 
 
 async def test_no_text_of_the_server_reaches_the_console() -> None:
     async with run(Telling(), BRIEF) as result:
-        assert "The server of itself" in str(result)
+        assert "Server metrics" in str(result)
         assert "\x1b" not in str(result)
         assert "\x1b" not in repr(said(result))
 
@@ -150,7 +150,7 @@ async def test_no_text_of_the_server_reaches_the_console() -> None:
 async def test_a_server_that_tells_nothing_is_measured_all_the_same(tells: bytes | Tells) -> None:
     async with run(Telling(tells), BRIEF) as result:
         assert said(result) is None
-        assert "The server of itself" not in str(result)
+        assert "Server metrics" not in str(result)
 
 
 @pytest.mark.parametrize("tells", [hang, drip], ids=["hangs", "drips"])
@@ -377,4 +377,4 @@ async def test_gpus_are_read_where_the_server_tells_nothing(tmp_path: Path, monk
     async with run(Telling(HTML), BRIEF) as result:
         assert said(result)["sources"] == []
         assert "GPUs (2)" in str(result)
-        assert "The server of itself" not in str(result)
+        assert "Server metrics" not in str(result)

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import loadgen
 import loadgen.engines
 import loadgen.pytest_plugin
+from loadgen.core.sketch import Sketch
 
+PLAIN = (str, int, float, tuple, Sketch, type(None))
 RECORDED = Path(__file__).with_name("public_api.txt")
 PLUGIN = ("loadgen_run", "loadgen_run_async", "SuspectRun")
 
@@ -18,7 +22,7 @@ PLUGIN = ("loadgen_run", "loadgen_run_async", "SuspectRun")
 def lines() -> Iterator[str]:
     """A line for each name, each public attribute of a class, and each of their parameters' defaults."""
     for module, names in ((loadgen, loadgen.__all__), (loadgen.engines, loadgen.engines.__all__)):
-        for name in names:
+        for name in (name for name in names if name != "__version__"):
             yield from _described(f"{module.__name__}.{name}", getattr(module, name))
     for name in PLUGIN:
         assert hasattr(loadgen.pytest_plugin, name)
@@ -32,10 +36,10 @@ def _described(name: str, thing: Any) -> Iterator[str]:
     if issubclass(thing, enum.Enum):
         yield f"{name}: {', '.join(thing.__members__)}"
         return
-    fields = {field.name: field for field in dataclasses.fields(thing)} if dataclasses.is_dataclass(thing) else {}
+    fields = _fields(thing)
     yield name if fields else f"{name}{_signature(thing)}"
-    for field in fields.values():
-        yield f"{name}.{field.name}{_default(field)}"
+    for field, default in fields.items():
+        yield f"{name}.{field}{default}"
     for attribute in sorted(set(dir(thing)) - set(dir(Exception)) - fields.keys()):
         if not attribute.startswith("_"):
             value = inspect.getattr_static(thing, attribute)
@@ -57,10 +61,19 @@ def _signature(thing: Any) -> str:
     return str(inspect.Signature(shown))
 
 
-def _default(field: "dataclasses.Field[Any]") -> str:
-    if field.default is not dataclasses.MISSING:
-        return f" = {field.default!r}"
-    return " = ..." if field.default_factory is not dataclasses.MISSING else ""
+def _fields(thing: type) -> dict[str, str]:
+    """The fields of a dataclass or a struct, with their defaults as text; nothing of another class."""
+    if dataclasses.is_dataclass(thing):
+        return {field.name: _default(field, dataclasses.MISSING) for field in dataclasses.fields(thing)}
+    if issubclass(thing, msgspec.Struct):
+        return {field.name: _default(field, msgspec.NODEFAULT) for field in msgspec.structs.fields(thing)}
+    return {}
+
+
+def _default(field: Any, missing: object) -> str:
+    if field.default is not missing:
+        return f" = {field.default!r}" if isinstance(field.default, PLAIN) else " = ..."
+    return " = ..." if field.default_factory is not missing else ""
 
 
 class _Shown(str):

@@ -44,7 +44,6 @@ def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: P
         "loadgen/workload/files/json_index.pyi",
         "loadgen/engines/sim/tokenizer.json",
         "loadgen/report/html/templates/base.html.j2",
-        "loadgen/report/result.schema.json",
     ):
         assert needed in names
     assert sum(name.endswith(".so") for name in names) == 13

@@ -23,6 +23,7 @@ def test_names_and_signatures_are_those_that_were_recorded() -> None:
 
 
 def test_every_public_name_has_a_home_and_a_docstring() -> None:
-    assert sorted(loadgen.__all__) == sorted(loadgen._HOMES)
-    for name in loadgen.__all__:
+    names = [name for name in loadgen.__all__ if name != "__version__"]
+    assert sorted(names) == sorted(loadgen._HOMES)
+    for name in names:
         assert getattr(loadgen, name).__doc__, name

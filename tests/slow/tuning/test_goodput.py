@@ -12,6 +12,7 @@ from loadgen.analysis.search import levels
 from loadgen.analysis.search.criteria import RequestShare, joint_criterion
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.levels import MAX_RUN_S, MIN_SOJOURNS
+from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import Progress
@@ -124,7 +125,7 @@ async def test_what_runs_out_of_runs_is_a_floor(tmp_path: Path) -> None:
         bench.measure, WORKLOAD, joint_criterion("ttft_median<500ms"), few, folder=tmp_path, start=0.1
     )
     assert (ended["end"], ended["fails"]) == ("floor", None)
-    assert len(ended["tried"]) == few.most_runs == 8
+    assert len(ended["tried"]) == few.max_runs == 8
 
 
 async def test_a_finer_search_ends_nearer_to_the_edge(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ async def test_a_finer_search_ends_nearer_to_the_edge(tmp_path: Path) -> None:
         bench.measure, WORKLOAD.replace(burstiness=math.inf), LIMITS, fine, folder=tmp_path, start=9.0
     )
     assert ended["fails"] <= 1.02 * ended["rate"]
-    assert ended["runs"] == len(ended["tried"]) <= fine.most_runs
+    assert ended["runs"] == len(ended["tried"]) <= fine.max_runs
 
 
 def without_the_last(path: Path) -> None:
@@ -156,12 +157,16 @@ async def test_records_that_are_not_all_there_end_the_search(tmp_path: Path) -> 
         await search_goodput(measure, WORKLOAD, LIMITS, COARSE, folder=tmp_path, start=7.0)
 
 
+def failed_check(group: str, name: str) -> dict[str, Any]:
+    return Check(name, False, "seen", "allowed", "do", group=group).to_dict()
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         ({"partial": "interrupted"}, "the run at 7 requests/s is inconclusive: interrupted"),
         (
-            {"verdict": "INVALID", "checks": [{"group": "A", "name": "outcomes", "ok": False, "counts": True}]},
+            {"verdict": "INVALID", "checks": [failed_check("A", "outcomes")]},
             "the run at 7 requests/s is inconclusive: outcomes",
         ),
     ],
@@ -173,8 +178,7 @@ async def test_a_run_that_says_nothing_ends_the_search(tmp_path: Path, change: d
 
 async def test_that_the_client_was_disturbed_is_noted(tmp_path: Path) -> None:
     def distort(data: dict[str, Any]) -> None:
-        check = {"group": "C", "name": "loop stall", "ok": False, "counts": True}
-        data["loadgen"]["checks"] = [*data["loadgen"]["checks"], check]
+        data["loadgen"]["checks"] = [*data["loadgen"]["checks"], failed_check("C", "loop stall")]
 
     bench = Bench(one_at_a_time, distort=distort)
     ended = await search_goodput(bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0)
@@ -206,9 +210,9 @@ class TestInAStudy:
         return {"rate": rate, "end": end, "fails": fails, "tried": tried, "limits": "ttft_p99<500ms"}
 
     def test_the_rate_decides_and_a_lower_bound_is_told(self) -> None:
-        def truth(wanted):
-            rate = (12.0 if wanted.arm == "max_seqs=128" else 10.0) * (1 + 0.001 * ((3 * wanted.block) % 4))
-            goodput = self.found(rate, "floor", 13.0) if wanted.arm == "max_seqs=128" else self.found(rate)
+        def truth(request):
+            rate = (12.0 if request.arm == "max_seqs=128" else 10.0) * (1 + 0.001 * ((3 * request.block) % 4))
+            goodput = self.found(rate, "floor", 13.0) if request.arm == "max_seqs=128" else self.found(rate)
             return {"loadgen": {"goodput": goodput}}
 
         step = walked(study(objective=self.OBJECTIVE), truth).steps[1]
@@ -218,8 +222,8 @@ class TestInAStudy:
         assert won.why == "only a lower bound, it failed at 13 requests/s"
 
     def test_an_arm_that_meets_its_limits_at_no_rate_is_infeasible(self) -> None:
-        def truth(wanted):
-            rate = 0.0 if wanted.arm == "max_seqs=128" else 10.0 * (1 + 0.001 * ((3 * wanted.block) % 4))
+        def truth(request):
+            rate = 0.0 if request.arm == "max_seqs=128" else 10.0 * (1 + 0.001 * ((3 * request.block) % 4))
             return {"loadgen": {"goodput": self.found(rate, "edge" if rate else "none")}}
 
         arm = walked(study(objective=self.OBJECTIVE), truth).steps[1].arm("max_seqs=128")
@@ -227,13 +231,13 @@ class TestInAStudy:
         assert arm.why == "no rate meets ttft_p99<500ms, down to 0.3 requests/s"
 
     def test_where_the_baseline_meets_them_at_no_rate_whoever_does_is_adopted(self) -> None:
-        def truth(wanted):
-            rate = 10.0 if wanted.arm.endswith("max_seqs=128") else 0.0
+        def truth(request):
+            rate = 10.0 if request.arm.endswith("max_seqs=128") else 0.0
             return {"loadgen": {"goodput": self.found(rate, "edge" if rate else "none")}}
 
         ended = walked(study(objective=self.OBJECTIVE), truth)
         won = ended.steps[1].arm("max_seqs=128")
-        assert (won.verdict, won.why) == (Verdict.ADOPTED, "it holds what baseline does not")
+        assert (won.verdict, won.why) == (Verdict.ADOPTED, "it meets limits that baseline misses")
         assert ended.steps[1].arm("max_seqs=64").verdict is Verdict.INFEASIBLE
         assert len(won.trials) == 2
         assert ended.confirmation is not None
@@ -243,7 +247,7 @@ class TestInAStudy:
         load = plan(study(objective=self.OBJECTIVE)).steps[0].arms[0].loads["short"]
         assert load is not None
         assert load.basis.endswith("; then 9 to 22 runs of 60 s, or of 786 requests")
-        assert load.least_s > 9 * 60
+        assert load.min_s > 9 * 60
 
     def test_refused_limit_names_its_line(self, tmp_path: Path) -> None:
         objective = {"workload": "short", "metric": "goodput", "slo": "ttft_mean<500ms"}

@@ -34,8 +34,8 @@ DRAFTS = '{"method":"mtp","num_speculative_tokens":4}'
 
 def started(text: str, stage: str = "") -> tuple[str, str]:
     """The arm that the first command of a text starts, and what is said of that."""
-    spot, note = ARMS.started_by(next(commands(text, 0)), stage)
-    return spot.name, note
+    arm, note = ARMS.started_by(next(commands(text, 0)), stage)
+    return arm.path, note
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_command_starts_the_arm_that_says_the_same(text: str, name: str) -> No
 
 def test_a_flag_in_a_comment_takes_the_place_of_the_commands_own() -> None:
     command = next(commands("vllm serve Qwen/Qwen3-8B --max-num-seqs 64", 0)).changed_by("--max-num-seqs 128")
-    assert ARMS.started_by(command, "Seqs")[0].name == "seqs/max_seqs=128"
+    assert ARMS.started_by(command, "Seqs")[0].path == "seqs/max_seqs=128"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_of_the_steps_that_have_an_arm_the_one_is_taken_that_the_stage_is_called
 def test_a_model_that_the_study_has_not_is_taken_for_the_one_of_the_nearest_name() -> None:
     assert started("vllm serve Qwen/Qwen3-9B-FP8 -tp 2", "Weights") == (
         "weights/fp8",
-        "its command names Qwen/Qwen3-9B-FP8, which is no model of the study; taken for Qwen/Qwen3-8B-FP8",
+        "its command names the unknown model Qwen/Qwen3-9B-FP8; taken for Qwen/Qwen3-8B-FP8",
     )
 
 
@@ -83,10 +83,10 @@ def test_a_model_that_the_study_has_not_is_taken_for_the_one_of_the_nearest_name
     [
         (
             "vllm serve Qwen/Qwen3-8B --max-num-seqs 65",
-            "no arm is started by `vllm serve Qwen/Qwen3-8B --max-num-seqs 65`",
+            "no arm has the command `vllm serve Qwen/Qwen3-8B --max-num-seqs 65`",
         ),
-        ("trtllm-serve Qwen/Qwen3-8B", "no arm is started by `trtllm-serve Qwen/Qwen3-8B`"),
-        ("vllm serve mistralai/Large", "mistralai/Large is no model of the study"),
+        ("trtllm-serve Qwen/Qwen3-8B", "no arm has the command `trtllm-serve Qwen/Qwen3-8B`"),
+        ("vllm serve mistralai/Large", "unknown model mistralai/Large"),
     ],
 )
 def test_what_no_arm_says_is_not_placed(text: str, why: str) -> None:
@@ -98,7 +98,7 @@ def test_what_no_arm_says_is_not_placed(text: str, why: str) -> None:
 def test_a_command_that_two_arms_say_is_not_placed() -> None:
     stage = {"name": "env", "choice": {"on": {"env": {"A": "1"}}, "off": {"env": {"A": "0"}}}}
     arms = Arms(planned(stage))
-    with pytest.raises(Unplaced, match=r"`vllm serve Qwen/Qwen3-8B` starts env/on and env/off"):
+    with pytest.raises(Unplaced, match=r"`vllm serve Qwen/Qwen3-8B` is the command of env/on and env/off"):
         arms.started_by(next(commands("vllm serve Qwen/Qwen3-8B", 0)), "Env")
 
 

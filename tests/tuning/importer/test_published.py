@@ -224,8 +224,8 @@ def test_an_arm_has_its_published_throughput_and_the_right_percentages(row: tupl
 )
 def test_all_that_a_page_has_is_placed(name: str, imported: int, twice: int) -> None:
     (told,) = page(name).told
-    assert (told.imported, told.left, told.again) == (imported, 0, 0)
-    assert sum("left out: every number is that of" in line for line in told.lines) == twice
+    assert (told.imported, told.unplaced, told.again) == (imported, 0, 0)
+    assert sum("left out: it has the same numbers as" in line for line in told.lines) == twice
 
 
 @pytest.mark.parametrize("name", [QWEN_32B, QWEN_235B, QWEN_14B, QWEN_9B, QWEN_30B])
@@ -288,8 +288,8 @@ def test_what_a_page_goes_on_with_is_adopted_and_nothing_is_compared(name: str, 
         ),
         (QWEN_32B, "quantization", "trtllm awq", Verdict.FAILED, "crash: KeyError: 'weight'"),
         (QWEN_32B, "quantization", "vllm awq", Verdict.PUBLISHED, ""),
-        (QWEN_32B, "engine", "vllm of its own context", Verdict.NOT_RUN, "nothing of it is published"),
-        (QWEN_32B, "long prompts", "chunked", Verdict.ADOPTED, "nothing of sharegpt is published"),
+        (QWEN_32B, "engine", "vllm of its own context", Verdict.NOT_RUN, "no results published"),
+        (QWEN_32B, "long prompts", "chunked", Verdict.ADOPTED, "no results on sharegpt published"),
         (QWEN_32B, "engine", "vllm", Verdict.REFERENCE, ""),
         (
             QWEN_32B,
@@ -303,10 +303,10 @@ def test_what_a_page_goes_on_with_is_adopted_and_nothing_is_compared(name: str, 
             "Speculative Decoding",
             "mtp 4",
             Verdict.INFEASIBLE,
-            "success rate 51.4%, at least 99.0% is wanted",  # 514 / 1000
+            "success rate 51.4%, at least 99.0% is required",  # 514 / 1000
         ),
         (QWEN_30B, "prefix cache", "on", Verdict.FAILED, "crash: crashed: no such feature for this model"),
-        (QWEN_30B, "long prompts", "context 33k", Verdict.NOT_RUN, "nothing of it is published"),
+        (QWEN_30B, "long prompts", "context 33k", Verdict.NOT_RUN, "no results published"),
     ],
 )
 def test_what_became_of_an_arm(name: str, step: str, of: str, verdict: Verdict, why: str) -> None:
@@ -317,14 +317,17 @@ def test_what_became_of_an_arm(name: str, step: str, of: str, verdict: Verdict, 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        (QWEN_32B, ":283: its command names Qwen/Qwen3-14B, which is no model of the study; taken for Qwen/Qwen3-32B"),
-        (QWEN_32B, ":352: is shown as the baseline's, and its command is that of engine/vllm of its own context"),
+        (QWEN_32B, ":283: its command names the unknown model Qwen/Qwen3-14B; taken for Qwen/Qwen3-32B"),
+        (
+            QWEN_32B,
+            ":352: the page shows it as the baseline's, but its command is that of engine/vllm of its own context",
+        ),
         (
             QWEN_30B,
-            ":176: its command names vllm-ascend/Qwen3-8B-W8A8, which is no model of the study; "
+            ":176: its command names the unknown model vllm-ascend/Qwen3-8B-W8A8; "
             "taken for vllm-ascend/Qwen3-30B-A3B-W8A8",
         ),
-        (QWEN_9B, "(block 14, Batch Token 32k and Seqs 512): left out: every number is that of"),
+        (QWEN_9B, "(block 14, Batch Token 32k and Seqs 512): left out: it has the same numbers as"),
         (QWEN_9B, "(block 1, vLLM): Engine/vLLM, sharegpt: 11389.66 tok/s (printed: 11527.14)"),
     ],
 )
@@ -347,7 +350,7 @@ def test_a_tpot_that_is_ttft_by_tokens_is_not_available_in_the_whole_page_and_ke
     for trial in page(QWEN_9B).trials:
         for ran in trial.runs.values():
             assert ran.summary["mean_tpot_ms"] is None
-    ((ran,),) = (trial.runs.values() for trial in page(QWEN_9B).trials if "SGLang" in trial.wanted.arm)
+    ((ran,),) = (trial.runs.values() for trial in page(QWEN_9B).trials if "SGLang" in trial.request.arm)
     assert ran.summary["loadgen"]["published"]["mean_tpot_ms"] == 138.86
     assert ran.summary["mean_itl_ms"] == 45.86  # (39080 - 26217.15) / (281412 / 1000 - 1) = 45.87
 
@@ -362,5 +365,5 @@ def test_a_peak_that_cannot_be_is_not_available() -> None:
 def test_a_run_that_several_steps_rest_on_is_counted_once() -> None:
     taken = page(QWEN_9B)
     steps = [step for step in taken.findings.steps if step.arm(step.reference).trials]
-    assert len({step.arm(step.reference).trials[0].wanted for step in steps}) < len(steps)
+    assert len({step.arm(step.reference).trials[0].request for step in steps}) < len(steps)
     assert len(taken.findings.trials) == len(taken.trials) == 21

@@ -7,7 +7,8 @@ from typing import Literal
 
 from loadgen.report.html.charts.scale import Scale
 
-Look = Literal["met", "missed", "open", "ring"]  # told apart by shape, and not by colour alone
+Look = Literal["met", "missed", "open", "ring", "first", "second"]  # differ in shape or fill, not in colour alone
+BarLook = Literal["base", "first", "gain", "loss"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,32 @@ class Dots:
 
 
 @dataclass(frozen=True, slots=True)
+class Bars:
+    """Horizontal bars on a vertical axis of names.
+
+    Attributes:
+        name: Name in the legend; empty: none.
+        ys: Place of each bar on the vertical axis.
+        lows, highs: Where each bar begins and ends on the horizontal axis.
+        look: Colour.
+        labels: Text behind each bar.
+        thickness: Height of a bar as a share of the distance between two names.
+    """
+
+    name: str
+    ys: Sequence[float]
+    lows: Sequence[float]
+    highs: Sequence[float]
+    look: BarLook
+    labels: Sequence[str]
+    thickness: float = 0.6
+
+    def text(self, at: float, scale: Scale) -> str:
+        """Return no words: the labels say it."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
 class Limit:
     """A value that is not to be exceeded, across the panel."""
 
@@ -99,7 +126,7 @@ class Heat:
         return f"{sum(self.counts[column])}" if 0 <= column < len(self.counts) else ""
 
 
-Mark = Curve | Dots | Limit | Heat
+Mark = Curve | Dots | Bars | Limit | Heat
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,14 @@ class Linear:
         step = _step(most / 4) if most > 0 else 1.0
         return cls(unit, 0.0, step * max(1, math.ceil(most / step - 1e-9)))
 
+    @classmethod
+    def around(cls, unit: str, values: Iterable[float]) -> "Linear":
+        """From a tick below the lowest of the values to one above the highest, with room at both ends."""
+        found = list(values) or [0.0]
+        low, high = min(found), max(found)
+        step = _step((high - low or abs(high) or 1.0) / 6)
+        return cls(unit, step * math.floor(low / step - 0.5), step * math.ceil(high / step + 0.5))
+
     def share(self, value: float) -> float:
         """See `Scale`."""
         return _within((value - self.low) / (self.high - self.low))
@@ -115,6 +123,26 @@ class Nines:
     def written(self, value: float) -> str:
         """See `Scale`."""
         return percentile(round(100 * (1 - 10**-value), max(0, math.ceil(value - 1e-9))))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """An axis of names: the first stands at 0 at the upper end, each further one lower by 1."""
+
+    names: tuple[str, ...]
+    unit: str = ""
+
+    def share(self, value: float) -> float:
+        """See `Scale`."""
+        return 1 - (value + 0.5) / len(self.names)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """See `Scale`."""
+        return [(float(place), name) for place, name in enumerate(self.names)]
+
+    def written(self, value: float) -> str:
+        """See `Scale`."""
+        return self.names[round(value)]
 
 
 def fitting(unit: str, values: Iterable[float | None]) -> Scale:

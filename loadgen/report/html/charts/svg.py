@@ -6,15 +6,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-from loadgen.report.html.charts.chart import Chart, Curve, Dots, Heat, Limit, Look, Mark, Panel
+from loadgen.report.html.charts.chart import Bars, Chart, Curve, Dots, Heat, Limit, Look, Mark, Panel
 from loadgen.report.html.charts.png import png
-from loadgen.report.html.charts.scale import short
+from loadgen.report.html.charts.scale import Names, short
 from loadgen.util.terminal_text import printable
 
 WIDTH, LEFT, RIGHT = 720, 52, 12
 ROW, BELOW, GAP = 18, 38, 14  # a line of words above a panel; ticks and label below all; between panels
 LETTER = 6.2  # as wide as a letter is on average
 APART = 12  # between the lines of two ticks' words
+MAX_NAME = 30  # letters of a name on a vertical axis
 FAINTEST = 48  # of 255: of a cell of the heat map with one value
 MOST_ROWS = 512  # of pixels, of a heat map
 
@@ -77,7 +78,7 @@ def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
         if x - half >= last + 6:
             yield f'<text x="{min(x, WIDTH - half):.1f}" y="{bottom + 15}" text-anchor="middle">{_text(text)}</text>'
             last = x + half
-    middle = (LEFT + WIDTH - RIGHT) / 2
+    middle = (_left(chart) + WIDTH - RIGHT) / 2
     yield f'<text x="{middle}" y="{bottom + 32}" text-anchor="middle" class="label">{_text(chart.along)}</text></svg>'
 
 
@@ -91,8 +92,19 @@ def _tops(chart: Chart) -> list[int]:
     return found
 
 
+def _left(chart: Chart) -> float:
+    """Return where the plots begin: further right if names stand on a vertical axis."""
+    named = [len(_cut(name)) for panel in chart.panels if isinstance(panel.scale, Names) for name in panel.scale.names]
+    return max(LEFT, max(named, default=0) * LETTER + 10)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
 def _x(chart: Chart, value: float) -> float:
-    return LEFT + (WIDTH - RIGHT - LEFT) * chart.scale.share(value)
+    left = _left(chart)
+    return left + (WIDTH - RIGHT - left) * chart.scale.share(value)
 
 
 def _panel(chart: Chart, panel: Panel, top: int, key: str) -> Iterator[str]:
@@ -107,15 +119,17 @@ def _panel(chart: Chart, panel: Panel, top: int, key: str) -> Iterator[str]:
     yield f'<text x="{LEFT}" y="{first}" class="title">{_text(panel.title)}</text>'
     for mark, left, row in named:
         yield from _sample(mark, left, first + ROW * row, f"{key}-key")
-    right, bottom = WIDTH - RIGHT, top + panel.height
+    begin, right, bottom = f"{_left(chart):g}", WIDTH - RIGHT, top + panel.height
+    named_axis = isinstance(panel.scale, Names)
     lines = "".join(f"M{x(value):.1f} {top}V{bottom}" for value, _ in chart.scale.ticks())
     above = float(bottom + APART)
     for value, text in panel.scale.ticks():
-        lines += f"M{LEFT} {y(value):.1f}H{right}"
-        if y(value) <= above - APART:
-            yield f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{_text(text)}</text>'
+        lines += "" if named_axis else f"M{begin} {y(value):.1f}H{right}"
+        if named_axis or y(value) <= above - APART:
+            place = f'x="{float(begin) - 6:g}" y="{y(value) + 4:.1f}"'
+            yield f'<text {place} text-anchor="end">{_text(_cut(text))}</text>'
             above = y(value)
-    yield f'<path class="grid" d="{lines}"/><path class="axis" d="M{LEFT} {top}V{bottom}H{right}"/>'
+    yield f'<path class="grid" d="{lines}"/><path class="axis" d="M{begin} {top}V{bottom}H{right}"/>'
     for number, mark in enumerate(panel.marks):
         yield from _drawn(mark, x, y, f"{key}-{number}")
 
@@ -128,10 +142,18 @@ def _drawn(mark: Mark, x: Callable[[float], float], y: Callable[[float], float],
             for number, (at, value) in enumerate(zip(mark.xs, mark.ys, strict=True)):
                 yield _dot(mark.look, x(at), y(value))
                 if mark.labels:
-                    left = x(at) > WIDTH - 60
+                    left = x(at) > WIDTH - max(60, len(mark.labels[number]) * LETTER)
                     side, anchor = (-7, "end") if left else (7, "start")
                     label = _text(mark.labels[number])
                     yield f'<text x="{x(at) + side:.1f}" y="{y(value) - 5:.1f}" text-anchor="{anchor}">{label}</text>'
+        case Bars():
+            half = abs(y(1) - y(0)) * mark.thickness / 2
+            for at, low, high, label in zip(mark.ys, mark.lows, mark.highs, mark.labels, strict=True):
+                place = (
+                    f'x="{x(low):.1f}" y="{y(at) - half:.1f}" width="{x(high) - x(low):.1f}" height="{2 * half:.1f}"'
+                )
+                yield f'<rect class="bar {mark.look}" {place}/>'
+                yield f'<text x="{x(high) + 5:.1f}" y="{y(at) + 4:.1f}">{_text(label)}</text>'
         case Limit():
             yield f'<path class="limit" d="M{LEFT} {y(mark.y):.1f}H{WIDTH - RIGHT}"/>'
         case Heat():
@@ -222,6 +244,8 @@ def _sample(mark: Mark, left: float, y: float, key: str) -> Iterator[str]:
             yield f'<path class="line c{mark.colour}" d="M{left:.1f} {middle}h20"/>'
         case Dots():
             yield _dot(mark.look, left + 12, middle)
+        case Bars():
+            yield f'<rect class="bar {mark.look}" x="{left:.1f}" y="{middle - 5}" width="20" height="10"/>'
         case Limit():
             yield f'<path class="limit" d="M{left:.1f} {middle}h20"/>'
         case Heat():

@@ -1,0 +1,96 @@
+"""Brief: a result in its single numbers, and what was judged of it. It stands for the run in series and studies."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+import msgspec
+from msgspec import Struct
+
+from loadgen.checks import Verdict
+from loadgen.report.result.fields import about, from_json_values, to_json_values
+from loadgen.report.result.limit import LimitResult
+from loadgen.report.result.numbers import RunNumbers
+from loadgen.report.result.outcomes import Outcomes
+from loadgen.report.result.run_result import Counts, RunResult
+
+
+class BriefFindings(Struct, frozen=True, kw_only=True):
+    """What was judged, as in the result of the run."""
+
+    verdict: Annotated[Verdict, about("Whether to believe the run.")]
+    overloaded: Annotated[
+        bool | None, about("Whether requests came faster than they were answered; null: unknown.")
+    ] = None
+    simulated: Annotated[bool, about("Whether loadgen's own simulator was measured.")]
+    error_rate: Annotated[float | None, about("Requests that the server failed, as a share of those that ended.")]
+    client_error_rate: Annotated[
+        float | None, about("The share of the same requests that the client never sent, by a fault of its own.")
+    ] = None
+    slo: Annotated[list[LimitResult], about("Each limit of --slo.")]
+    closed_loop: Annotated[bool | None, about("Whether each request was due when a slot was free for it.")] = None
+    finish_reasons: Annotated[Counts, about("Ok requests by the finish reason that the server gave.")] = msgspec.field(
+        default_factory=dict
+    )
+    outcomes: Annotated[Outcomes, about("Requests by how they ended.")] = msgspec.field(default_factory=dict)
+    reasons: Annotated[list[str], about("Why it is not VALID.")]
+    metadata: Annotated[list[str], about("The keys of --metadata.")] = msgspec.field(default_factory=list)
+    prompts_sha256: Annotated[str | None, about("Of all prompts; null: unknown.")]
+
+
+class RunBrief:
+    """The single numbers of a run's result, and what was judged of them.
+
+    Args:
+        numbers: By the names of `vllm bench serve`.
+        findings: What was judged.
+    """
+
+    __slots__ = ("findings", "numbers")
+
+    def __init__(self, numbers: RunNumbers, findings: BriefFindings) -> None:
+        self.numbers, self.findings = numbers, findings
+
+    @classmethod
+    def of(cls, result: RunResult) -> Self:
+        """Shorten a result."""
+        provenance = result.provenance
+        pairs: list[str] = provenance.saved_settings["metadata"]
+        return cls(
+            numbers=result.numbers,
+            findings=BriefFindings(
+                verdict=result.verdict,
+                overloaded=result.overloaded,
+                simulated=result.simulated,
+                error_rate=result.error_rate,
+                client_error_rate=result.client_error_rate,
+                slo=result.slo,
+                closed_loop=result.closed_loop,
+                finish_reasons=result.finish_reasons,
+                outcomes=result.outcomes,
+                reasons=result.reasons(),
+                metadata=[pair.partition("=")[0].strip() for pair in pairs],
+                prompts_sha256=provenance.saved_prompts.get("sha256"),
+            ),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to JSON: vLLM's flat keys, and what was judged under `loadgen`."""
+        return self.numbers.to_dict() | {"loadgen": to_json_values(self.findings)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read the JSON that `to_dict` returns.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is something else.
+        """
+        numbers = RunNumbers.from_dict(data)
+        # Files of earlier versions do not name the keys of --metadata: texts that are nothing else.
+        keys = [key for key, value in numbers.metadata.items() if isinstance(value, str)]
+        return cls(numbers, from_json_values({"metadata": keys} | data["loadgen"], BriefFindings))
+
+
+# What a study keeps of a result that was measured elsewhere: all that was judged of the numbers themselves.
+JUDGED = tuple(
+    name for name in BriefFindings.__struct_fields__ if name not in ("reasons", "metadata", "prompts_sha256")
+)

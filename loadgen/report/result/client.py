@@ -1,0 +1,96 @@
+"""Client: what measuring took of the processes that measured, and what they met."""
+
+from typing import Annotated, Any, Self
+
+from msgspec import Struct
+
+from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.run_data import RunData
+from loadgen.metrics.worker_report import WorkerReport
+from loadgen.report.result.fields import about
+
+
+class Capture(Struct, frozen=True, kw_only=True):
+    """What --capture kept."""
+
+    responses: Annotated[int, about("Responses kept.")]
+    left_out: Annotated[int, about("Those left out for lack of room.")]
+    error: Annotated[str | None, about("Why the capture is not complete; null: it is.")]
+
+
+class ProcessUsage(Struct, frozen=True, kw_only=True):
+    """What measuring took of a process, or of several, and what it met."""
+
+    wall_s: Annotated[
+        float | None, about("Time from the start of the clock to its end, s; null, as all of these, where unknown.")
+    ]
+    cpu_s: Annotated[float | None, about("CPU time of the measuring processes, s.")]
+    busy_share: Annotated[
+        float | None, about("Share of the time for which the loop ran, of several the busiest, 0 to 1.")
+    ]
+    peak_memory_bytes: Annotated[int | None, about("The most resident memory, of several processes the sum, bytes.")]
+    engine_cpu_s: Annotated[
+        float | None, about("CPU time of the engines that were started for the run, s; null: none were.")
+    ]
+    engine_runs: Annotated[bool | None, about("Whether each of them still ran after the run; null: none were started.")]
+    stolen_share: Annotated[float | None, about("Share of all cores' time that the host gave to others, 0 to 1.")]
+    throttled_s: Annotated[float | None, about("Time for which a CPU limit held the processes back, s.")]
+    disturbance: Annotated[str | None, about("What else kept the machine busy; empty where nothing did.")]
+    connections_reused: Annotated[
+        bool | None, about("Whether the server lets a connection carry more than one request.")
+    ]
+    spare_connections: Annotated[
+        int | None, about("Connections that were opened in the background while the clock ran.")
+    ] = None
+    records_error: Annotated[
+        str | None, about("Why the records are not complete; null where they are, or where none were asked for.")
+    ]
+    capture: Annotated[Capture | None, about("What --capture kept; null without it.")] = None
+
+    @classmethod
+    def of_process(cls, usage: ClientUsage) -> Self:
+        """Type the facts of one process."""
+        return cls(**_fields(usage))
+
+
+class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
+    """What measuring took of all workers together, and what they met."""
+
+    warm_connections: Annotated[
+        int | None,
+        about("Connections that were open when the clock started; null: the process that opened them was killed."),
+    ]
+    late_connections: Annotated[int, about("Requests that had to open a connection while the clock ran.")]
+    by_reader: Annotated[int, about("Responses that aiohttp's reader has read.")] = 0
+    early: Annotated[int, about("Requests sent more than 50 us before they were due.")] = 0
+
+    @classmethod
+    def of(cls, run: RunData) -> Self:
+        """Sum up the workers of a run."""
+        usage, counters = run.client, run.snapshot.counters
+        return cls(
+            **_fields(usage),
+            warm_connections=counters["warm_connections"] if usage.known else None,
+            late_connections=counters["late_connections"],
+            by_reader=counters["by_reader"],
+            early=counters["early"],
+        )
+
+
+class Worker(Struct, frozen=True, kw_only=True):
+    """One worker: the process, or the loop, that carried out one part of the run."""
+
+    number: Annotated[int, about("Of its part of the run, from 0.")]
+    client: Annotated[ProcessUsage, about("What measuring took of it.")]
+    schedule_sha256: Annotated[str | None, about("Of the schedule that it followed; null: it was lost before.")]
+    host: Annotated[str | None, about("The address of its machine; null: the one on which the command ran.")]
+    lost: Annotated[str | None, about("How it was lost; null: it finished.")]
+
+    @classmethod
+    def of(cls, report: WorkerReport) -> Self:
+        """Type the report of a worker."""
+        return cls(**report.to_dict() | {"client": ProcessUsage.of_process(report.client)})
+
+
+def _fields(usage: ClientUsage) -> dict[str, Any]:
+    return usage.to_dict() | {"capture": None if usage.capture is None else Capture(**usage.capture)}

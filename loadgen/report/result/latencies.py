@@ -1,0 +1,162 @@
+"""Latencies and waits: each distribution in a few numbers, with confidence intervals, and as a histogram."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal, Self
+
+import msgspec
+from msgspec import Struct
+
+from loadgen.config.slo import GAPS
+from loadgen.core.histogram import Histogram
+from loadgen.metrics.snapshot import LATENCIES, Snapshot
+from loadgen.report.distribution import Distribution
+from loadgen.report.result.fields import about
+from loadgen.stats.percentile_interval import interval
+from loadgen.util.number_format import percentile, to_ms
+
+Clock = Literal["due", "sent"]
+Bounds = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2)]
+Intervals = dict[Annotated[str, msgspec.Meta(pattern=r"^p[0-9.e-]+$")], Bounds]
+WITH_INTERVALS = tuple(name for name in LATENCIES if name not in GAPS)
+
+
+class Latencies(Struct, frozen=True, kw_only=True):
+    """The latencies of ok requests, each in a few numbers, ms."""
+
+    ttft_due: Annotated[Distribution, about("To the first token of any kind, from due.")]
+    ttft_sent: Annotated[Distribution, about("To the first token of any kind, from sent.")]
+    ttfo_due: Annotated[Distribution, about("To the first token of the answer itself, after any reasoning, from due.")]
+    ttfo_sent: Annotated[
+        Distribution, about("To the first token of the answer itself, after any reasoning, from sent.")
+    ]
+    tpot: Annotated[Distribution, about("Per output token after those of the first event.")]
+    tpot_n1: Annotated[Distribution, about("Per output token after the first one, as vLLM divides.")]
+    itl: Annotated[
+        Distribution, about("Between tokens; where an event brings several, equal parts of the gap before it.")
+    ]
+    icl: Annotated[Distribution, about("Between events with tokens.")]
+    e2el_due: Annotated[Distribution, about("To the last token, from due.")]
+    e2el_sent: Annotated[Distribution, about("To the last token, from sent.")]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
+        """Summarize the histograms of a snapshot.
+
+        Args:
+            snapshot: Of a run, or of the requests to one target.
+            percentiles: Those that are wanted, ascending, 0 to 100.
+        """
+        wanted = list(percentiles)
+        return cls(**{name: Distribution.of(snapshot.histograms[name], wanted) for name in cls.__struct_fields__})
+
+    def named(self, name: str) -> Distribution:
+        """Look up a distribution by its name.
+
+        Raises:
+            AttributeError: No distribution has this name.
+        """
+        found: Distribution = getattr(self, name)
+        return found
+
+    def latency(self, metric: str, clock: str) -> Distribution:
+        """Look up a latency by its metric: ttft, ttfo, tpot, itl, icl or e2el.
+
+        Args:
+            metric: Its name, without a clock.
+            clock: "due" or "sent", from which it is counted if it is no gap.
+        """
+        return self.named(metric if metric in self.__struct_fields__ else f"{metric}_{clock}")
+
+
+class Distributions(Latencies, frozen=True, kw_only=True):
+    """Each distribution in a few numbers, ms: latencies of ok requests, and waits of all that were sent."""
+
+    lag: Annotated[Distribution, about("From the moment a request could go to the moment it was sent.")]
+    pool_wait: Annotated[Distribution, about("For a slot under --max-concurrency.")]
+    connect: Annotated[Distribution, about("To open a connection; 0 where one was open.")]
+    loop_stall: Annotated[Distribution, about("For which the event loop was late to read.")]
+    gc_pause: Annotated[Distribution, about("Of Python's garbage collector.")]
+    unfinished: Annotated[Distribution, about("From due to the end of requests that were given up.")]
+
+
+class LatencyIntervals(Struct, frozen=True, kw_only=True):
+    """The 99 % confidence intervals of the percentiles if requests were independent, ms.
+
+    By percentile (`p99`), between which two values the true one lies; null: the sample does not bound it. Gaps between
+    tokens have none: those of all streams share the engine's steps.
+    """
+
+    ttft_due: Annotated[Intervals, about("Of `ttft_due`.")]
+    ttft_sent: Annotated[Intervals, about("Of `ttft_sent`.")]
+    ttfo_due: Annotated[Intervals, about("Of `ttfo_due`.")]
+    ttfo_sent: Annotated[Intervals, about("Of `ttfo_sent`.")]
+    tpot: Annotated[Intervals, about("Of `tpot`.")]
+    tpot_n1: Annotated[Intervals, about("Of `tpot_n1`.")]
+    e2el_due: Annotated[Intervals, about("Of `e2el_due`.")]
+    e2el_sent: Annotated[Intervals, about("Of `e2el_sent`.")]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
+        """Compute the intervals of these percentiles, 0 to 100."""
+        wanted = list(percentiles)
+
+        def of_latency(histogram: Histogram) -> Intervals:
+            return {percentile(p): [to_ms(bound) for bound in interval(histogram, p)] for p in wanted}
+
+        return cls(**{name: of_latency(snapshot.histograms[name]) for name in cls.__struct_fields__})
+
+    def named(self, name: str) -> Intervals:
+        """Look up the intervals of a distribution; empty where it has none."""
+        found: Intervals = getattr(self, name, {})
+        return found
+
+
+class HistogramCounts(Struct, frozen=True, kw_only=True):
+    """A histogram of ns that `hdrhistogram` reads. Numbers above 2**53 are strings."""
+
+    counts: Annotated[str, about("HdrHistogram's V2 encoding, compressed, base64.")]
+    count: Annotated[int | str, about("How many values.")]
+    rejects: Annotated[int | str, about("Values out of range, which are in no other number.")]
+    min: Annotated[int | str | None, about("The least; null: there are none.")]
+    max: Annotated[int | str | None, about("The most; null: there are none.")]
+    total: Annotated[int | str, about("The sum of the values, exactly.")]
+    total_of_squares: Annotated[int | str, about("The sum of their squares, exactly.")]
+
+    def histogram(self) -> Histogram:
+        """Decode the histogram."""
+        return Histogram.from_dict(msgspec.to_builtins(self))
+
+
+class Histograms(Struct, frozen=True, kw_only=True):
+    """Each distribution as a whole, ns."""
+
+    ttft_due: Annotated[HistogramCounts, about("Of `ttft_due`.")]
+    ttft_sent: Annotated[HistogramCounts, about("Of `ttft_sent`.")]
+    ttfo_due: Annotated[HistogramCounts, about("Of `ttfo_due`.")]
+    ttfo_sent: Annotated[HistogramCounts, about("Of `ttfo_sent`.")]
+    tpot: Annotated[HistogramCounts, about("Of `tpot`.")]
+    tpot_n1: Annotated[HistogramCounts, about("Of `tpot_n1`.")]
+    itl: Annotated[HistogramCounts, about("Of `itl`.")]
+    icl: Annotated[HistogramCounts, about("Of `icl`.")]
+    e2el_due: Annotated[HistogramCounts, about("Of `e2el_due`.")]
+    e2el_sent: Annotated[HistogramCounts, about("Of `e2el_sent`.")]
+    lag: Annotated[HistogramCounts, about("Of `lag`.")]
+    pool_wait: Annotated[HistogramCounts, about("Of `pool_wait`.")]
+    connect: Annotated[HistogramCounts, about("Of `connect`.")]
+    loop_stall: Annotated[HistogramCounts, about("Of `loop_stall`.")]
+    gc_pause: Annotated[HistogramCounts, about("Of `gc_pause`.")]
+    unfinished: Annotated[HistogramCounts, about("Of `unfinished`.")]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        """Encode the histograms of a snapshot."""
+        return cls(**{name: HistogramCounts(**snapshot.histograms[name].to_dict()) for name in cls.__struct_fields__})
+
+    def named(self, name: str) -> Histogram:
+        """Decode a histogram by the name of its distribution.
+
+        Raises:
+            AttributeError: No distribution has this name.
+        """
+        counts: HistogramCounts = getattr(self, name)
+        return counts.histogram()

@@ -1,0 +1,54 @@
+"""Limits of an SLO, and what a run shows of each."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from loadgen.config import slo
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.report.distribution import number
+from loadgen.report.result.fields import about, from_json_values
+
+
+class LimitResult(Struct, frozen=True, kw_only=True):
+    """One limit of an SLO."""
+
+    limit: Annotated[str, about("As it was written.")]
+    value: Annotated[
+        float | None,
+        about(
+            "What the run shows, ms, or a share of 1 for error_rate; null: it was not measured, or lies beyond the "
+            "limit."
+        ),
+    ]
+    beyond: Annotated[bool, about("Whether it lies among requests that failed, which are beyond every limit.")] = False
+    met: Annotated[bool | None, about("Whether it is met; null: too few requests to tell, in a search.")]
+
+
+def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResult]:
+    """Judge a run by each limit of an SLO.
+
+    Args:
+        limits: The SLO; None: there is none.
+        snapshot: What was measured.
+        clock: "due" or "sent", from which latencies are counted.
+    """
+
+    def value(metric: str, name: str) -> float | None:
+        return statistic(snapshot, metric, name, clock)
+
+    rows = slo.judge(slo.required_limits(limits) if limits else [], value)
+    return from_json_values(rows, list[LimitResult])
+
+
+def statistic(snapshot: Snapshot, metric: str, name: str, clock: str) -> float | None:
+    """Compute a number as an SLO names it (ttft, p99; error, rate).
+
+    Returns:
+        It in ms or as a share; None where it was not measured; inf where it lies among requests that failed. Gaps are
+        of ok requests alone.
+    """
+    if metric == "error":
+        return snapshot.failures.server_rate
+    failed = 0 if metric in slo.GAPS else snapshot.failures.failed
+    return number(snapshot.histograms[slo.distribution(metric, clock)], name, failed)

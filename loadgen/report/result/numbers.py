@@ -1,0 +1,216 @@
+"""The single numbers of a run, by the names of `vllm bench serve`."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Self
+
+import msgspec
+from msgspec import Struct
+
+from loadgen.config.output import METRICS, parse_percentiles
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import RunData
+from loadgen.report.result.fields import about
+from loadgen.report.result.latencies import Distributions
+from loadgen.report.result.rates import PerSecond
+from loadgen.report.result.request_columns import RequestColumns
+from loadgen.util.number_format import percentile
+
+# vLLM's latencies -> the distributions with their meaning: from sent, a gap per event, and TPOT as if the first event
+# were one token. The one difference: TTFT ends with the first token instead of the first chunk.
+VLLM_MEANING = {"ttft": "ttft_sent", "tpot": "tpot_n1", "itl": "icl", "e2el": "e2el_sent"}
+PERCENTILE_KEY = re.compile(r"^p[0-9.e-]+_(ttft|tpot|itl|e2el)_ms$")
+Rate = float | Literal["inf"]
+
+
+class RunNumbers(Struct, frozen=True, kw_only=True):
+    """The single numbers of a run, by the names of `vllm bench serve`.
+
+    Throughputs are over the time from the first send until the last request has ended; latencies are those of ok
+    requests, from sent.
+    """
+
+    date: Annotated[str, about("Local start time, YYYYmmdd-HHMMSS.")]
+    endpoint_type: Annotated[str, about("The backend, by vLLM's older name of the key.")]
+    backend: Annotated[str, about("Which API was asked: `openai-chat`, or a name of completions.")]
+    label: Annotated[str | None, about("`--label`; null: none was given.")]
+    model_id: Annotated[str, about("The model's name in requests.")]
+    tokenizer_id: Annotated[str, about("`--tokenizer`, else the model's name.")]
+    num_prompts: Annotated[int, about("Requests that were to be sent.")]
+    request_rate: Annotated[Rate, about('Requests per second that were asked for; "inf": all at once.')]
+    burstiness: Annotated[Rate, about('Gamma shape of the gaps: 1 Poisson; "inf": constant.')]
+    max_concurrency: Annotated[int | None, about("Most requests in flight; null: no cap.")]
+    duration: Annotated[
+        float,
+        about(
+            "Seconds from the first send until the last request has ended, also one that found no server; 0 where "
+            "nothing was sent."
+        ),
+    ]
+    completed: Annotated[int, about("Requests that succeeded.")]
+    failed: Annotated[int, about("Requests that failed; cancelled ones are not among them.")]
+    total_input_tokens: Annotated[
+        int | None, about("Of ok requests, as the server counts them, else as planned; null where some are unknown.")
+    ]
+    total_output_tokens: Annotated[int, about("Of ok requests, by what `loadgen.tokens.output_counted_by` says.")]
+    request_throughput: Annotated[
+        float | None, about("Ok requests per second of `duration`; null where nothing was sent.")
+    ]
+    request_goodput: Annotated[
+        float | None, about("Requests per second that met every --goodput limit from sent; null without --goodput.")
+    ]
+    output_throughput: Annotated[
+        float | None, about("Output tokens per second of `duration`; null where nothing was sent.")
+    ]
+    total_token_throughput: Annotated[
+        float | None, about("Input and output tokens per second of `duration`; null where either is null.")
+    ]
+    max_output_tokens_per_s: Annotated[float, about("The most output tokens in any second.")]
+    max_concurrent_requests: Annotated[int, about("The most requests in flight at once.")]
+    mean_ttft_ms: Annotated[
+        float | None,
+        about("Mean, ms: time to the first token, from sent; null: none was measured."),
+    ]
+    median_ttft_ms: Annotated[
+        float | None,
+        about("Median, ms: time to the first token, from sent; null: none was measured."),
+    ]
+    std_ttft_ms: Annotated[
+        float | None,
+        about("Standard deviation, ms: time to the first token, from sent; null: none was measured."),
+    ]
+    mean_tpot_ms: Annotated[
+        float | None,
+        about("Mean, ms: time per output token after the first, as vLLM divides; null: none was measured."),
+    ]
+    median_tpot_ms: Annotated[
+        float | None,
+        about("Median, ms: time per output token after the first, as vLLM divides; null: none was measured."),
+    ]
+    std_tpot_ms: Annotated[
+        float | None,
+        about("Standard deviation, ms: time per output token after the first, as vLLM divides; null: not measured."),
+    ]
+    mean_itl_ms: Annotated[
+        float | None,
+        about("Mean, ms: gap between events with tokens (loadgen's ICL); null: none was measured."),
+    ]
+    median_itl_ms: Annotated[
+        float | None,
+        about("Median, ms: gap between events with tokens (loadgen's ICL); null: none was measured."),
+    ]
+    std_itl_ms: Annotated[
+        float | None,
+        about("Standard deviation, ms: gap between events with tokens (loadgen's ICL); null: none was measured."),
+    ]
+    mean_e2el_ms: Annotated[
+        float | None,
+        about("Mean, ms: time to the last token, from sent; null: none was measured."),
+    ]
+    median_e2el_ms: Annotated[
+        float | None,
+        about("Median, ms: time to the last token, from sent; null: none was measured."),
+    ]
+    std_e2el_ms: Annotated[
+        float | None,
+        about("Standard deviation, ms: time to the last token, from sent; null: none was measured."),
+    ]
+    percentiles_ms: dict[str, float | None]
+    metadata: dict[str, Any]
+
+    @classmethod
+    def of(cls, run: RunData, latencies: Distributions) -> Self:
+        """Compute them.
+
+        Args:
+            run: Its data.
+            latencies: Its latencies; the percentiles that were asked for are among them.
+        """
+        settings, snapshot, header = run.settings, run.snapshot, run.header
+        counters, rates = snapshot.counters, PerSecond.of(snapshot)
+        inputs = None if counters["unknown_input"] else counters["input_tokens"]
+        outputs = counters["output_tokens"]
+        pairs = [pair.partition("=") for pair in settings.metadata]
+        metadata: dict[str, Any] = {}
+        for key, _, value in pairs:
+            metadata.setdefault(key.strip(), value.strip())
+        return cls(
+            date=header.date,
+            endpoint_type=settings.backend or "openai",
+            backend=settings.backend or "openai",
+            label=settings.label,
+            model_id=header.model,
+            tokenizer_id=settings.tokenizer or header.model,
+            num_prompts=snapshot.scheduled,
+            metadata=metadata,
+            request_rate="inf" if math.isinf(settings.request_rate) else settings.request_rate,
+            burstiness=settings.burstiness if math.isfinite(settings.burstiness) else "inf",
+            max_concurrency=settings.max_concurrency,
+            duration=rates.duration_s,
+            completed=snapshot.ok,
+            failed=snapshot.ended - snapshot.ok - snapshot.outcomes.get("cancelled", 0),
+            total_input_tokens=inputs,
+            total_output_tokens=outputs,
+            request_throughput=rates.rate(snapshot.ok),
+            request_goodput=rates.rate(counters["good_sent"]) if settings.goodput else None,
+            output_throughput=rates.rate(outputs),
+            total_token_throughput=None if inputs is None else rates.rate(inputs + outputs),
+            max_output_tokens_per_s=float(throughput.peak_output_tokens(snapshot)),
+            max_concurrent_requests=throughput.peak_concurrency(snapshot),
+            **_latencies(latencies, parse_percentiles(settings.metric_percentiles)),
+        )
+
+    def to_dict(self, columns: RequestColumns | None = None) -> dict[str, Any]:
+        """Convert to the flat keys of `vllm bench serve`, in its order.
+
+        Args:
+            columns: What --save-detailed keeps; its keys stand among the others.
+        """
+        scalars = {name: getattr(self, name) for name in SCALARS}
+        flat = {name: scalars.pop(name) for name in BEFORE_METADATA}
+        flat = flat | {name: value for name, value in self.metadata.items() if name not in flat}
+        peaks = {name: scalars.pop(name) for name in AFTER_COLUMNS}
+        flat |= scalars
+        if columns is not None:
+            flat |= msgspec.to_builtins(columns)
+        flat |= peaks
+        for metric in METRICS:
+            flat |= {f"{statistic}_{metric}_ms": getattr(self, f"{statistic}_{metric}_ms") for statistic in STATISTICS}
+            flat |= {key: value for key, value in self.percentiles_ms.items() if key.endswith(f"_{metric}_ms")}
+        return flat
+
+    @classmethod
+    def from_dict(cls, flat: Mapping[str, Any]) -> Self:
+        """Read the flat keys; those that are unknown are of --metadata.
+
+        Raises:
+            ValueError: A key is missing, or has a value of another type.
+        """
+        percentiles = {key: value for key, value in flat.items() if PERCENTILE_KEY.match(key)}
+        known = {*cls.__struct_fields__, *percentiles, *RequestColumns.__struct_fields__, "loadgen"}
+        metadata = {key: value for key, value in flat.items() if key not in known}
+        fields = {name: flat[name] for name in cls.__struct_fields__ if name in flat}
+        try:
+            return msgspec.convert(fields | {"percentiles_ms": percentiles, "metadata": metadata}, cls)
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error)) from error
+
+
+def _latencies(latencies: Distributions, percentiles: Iterable[float]) -> dict[str, Any]:
+    """Look up the statistics of vLLM's four latencies, by the names of the fields of RunNumbers."""
+    found: dict[str, Any] = {"percentiles_ms": {}}
+    names = [percentile(p) for p in percentiles]
+    for metric in METRICS:
+        latency = latencies.named(VLLM_MEANING[metric])
+        found[f"mean_{metric}_ms"] = latency.mean_ms
+        found[f"median_{metric}_ms"] = latency.p50_ms
+        found[f"std_{metric}_ms"] = latency.std_ms
+        found["percentiles_ms"] |= {f"{name}_{metric}_ms": latency.percentiles_ms[name] for name in names}
+    return found
+
+
+STATISTICS = ("mean", "median", "std")
+BEFORE_METADATA = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts")
+AFTER_COLUMNS = ("max_output_tokens_per_s", "max_concurrent_requests")
+SCALARS = RunNumbers.__struct_fields__[: RunNumbers.__struct_fields__.index("mean_ttft_ms")]

@@ -1,0 +1,83 @@
+"""Outcomes: how requests ended, with examples."""
+
+from typing import Annotated, Any, Literal, Self
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from loadgen.checks import unfinished_p99_ns
+from loadgen.metrics.run_data import RunData
+from loadgen.metrics.snapshot import UNFINISHED, Snapshot
+from loadgen.report.result.fields import about
+from loadgen.util.number_format import to_ms
+
+Outcomes = dict[Annotated[str, msgspec.Meta(pattern=r"^[a-z_]+(\([0-9]+\))?$")], int]
+Phase = Literal["scheduled", "connecting", "waiting", "head", "first token", "streaming"]
+
+
+class Example(Struct, frozen=True, kw_only=True):
+    """A request that failed."""
+
+    index: Annotated[int, about("Its number in the run, from 0.")]
+    phase: Annotated[Phase, about("How far it got.")]
+    detail: Annotated[str, about("Why it failed, in our words or the server's, without credentials.")]
+    target: Annotated[int | UnsetType, about("With several targets, the number of the one it was sent to, from 0.")] = (
+        UNSET
+    )
+
+
+class Cancelled(Struct, frozen=True, kw_only=True):
+    """Requests that the end of the run cancelled."""
+
+    never_sent: Annotated[int, about("Those for which no connection was ever asked.")] = 0
+    in_flight: Annotated[int, about("Those that had been sent, or waited for a connection of their own.")] = 0
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        """Count them."""
+        never_sent = snapshot.ended - len(snapshot.index)
+        cancelled = snapshot.outcomes.get("cancelled", 0) - snapshot.counters["never_due"]
+        return cls(never_sent=never_sent, in_flight=cancelled - never_sent)
+
+
+class Silence(Struct, frozen=True, kw_only=True):
+    """The longest silence of a stream."""
+
+    index: Annotated[int, about("The number of the request in the run, from 0.")]
+    since_s: Annotated[float, about("When the token before it came, seconds on the clock.")]
+    for_s: Annotated[float, about("How long it lasted, s.")]
+
+
+class SilentStreams(Struct, frozen=True, kw_only=True):
+    """Streams in which no token came for 60 s or more, between two tokens or until the stream ended."""
+
+    count: Annotated[int, about("How many.")] = 0
+    examples: Annotated[list[Silence], about("The longest such silence of the first few.")] = msgspec.field(
+        default_factory=list
+    )
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        """Take them from a snapshot."""
+        return cls(count=snapshot.counters["silent_streams"], examples=[Silence(**one) for one in snapshot.silences])
+
+
+class Unfinished(Struct, frozen=True, kw_only=True):
+    """Requests that were given up."""
+
+    count: Annotated[int, about("How many.")]
+    p99_e2el_due_at_least_ms: Annotated[
+        float | None,
+        about("What the p99 of E2EL from due would have been at least, had they gone on, ms; null: unknown."),
+    ]
+
+    @classmethod
+    def of(cls, run: RunData) -> Self:
+        """Bound the p99 of E2EL by them."""
+        count = run.snapshot.histograms[UNFINISHED].count
+        return cls(count=count, p99_e2el_due_at_least_ms=to_ms(unfinished_p99_ns(run)))
+
+
+def examples(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[Example]]:
+    """Type the examples of a snapshot, by outcome."""
+    return {outcome: [Example(**one) for one in each] for outcome, each in found.items()}

@@ -1,0 +1,148 @@
+"""Provenance: what one needs to know to make the same run again."""
+
+import dataclasses
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from loadgen.config.serialize import restored
+from loadgen.config.settings import RunSettings
+from loadgen.report.result.fields import about, from_json_values
+from loadgen.report.result.tokens import Prediction
+
+SettingName = Annotated[str, msgspec.Meta(pattern="^[a-z_]+$")]
+
+
+class Seeds(Struct, frozen=True, kw_only=True):
+    """Seeds by what is drawn."""
+
+    arrivals: Annotated[int, about("Due times.")]
+    prompts: Annotated[int, about("Prompts.")]
+    order: Annotated[int, about("Their order.")]
+
+
+class Versions(Struct, frozen=True, kw_only=True):
+    """Versions of loadgen and of the packages that its numbers rest on; null: not installed."""
+
+    loadgen: Annotated[str | None, about("Of that package.")] = None
+    aiohttp: Annotated[str | None, about("Of that package.")] = None
+    uvloop: Annotated[str | None, about("Of that package.")] = None
+    orjson: Annotated[str | None, about("Of that package.")] = None
+    numpy: Annotated[str | None, about("Of that package.")] = None
+    tokenizers: Annotated[str | None, about("Of that package.")] = None
+
+
+class Machine(Struct, frozen=True, kw_only=True):
+    """The machine that measured; null: the system does not tell."""
+
+    system: Annotated[str, about("Its operating system.")]
+    python: Annotated[str, about("Version of Python.")]
+    cpu: Annotated[str | None, about("Model of the processor.")]
+    cores: Annotated[int | None, about("How many cores it has.")]
+    usable_cores: Annotated[int, about("Cores on which loadgen might run.")]
+    open_files_limit: Annotated[list[int], about("Soft and hard limit of open files.")]
+    local_ports: Annotated[list[int], about("First and last port of outgoing connections; empty: unknown.")]
+    somaxconn: Annotated[int | None, about("Longest queue of a listener.")]
+    clock_source: Annotated[str | None, about("Of the kernel.")]
+
+
+class Engine(Struct, frozen=True, kw_only=True):
+    """What is known of the server; what does not apply is missing."""
+
+    base_url: Annotated[str | UnsetType, about("Where it listens.")] = UNSET
+    server_header: Annotated[str | UnsetType | None, about("Its `Server` header; null: it has none.")] = UNSET
+    version: Annotated[str | UnsetType | None, about("What /version says; null: nothing.")] = UNSET
+    continuous_usage: Annotated[Literal["refused"] | UnsetType, about("It does not take --continuous-usage.")] = UNSET
+    targets: Annotated[list["Engine"] | UnsetType, about("Each of several.")] = UNSET
+    differ: Annotated[list[str] | UnsetType, about("In what these differ although it was not asked of them.")] = UNSET
+    name: Annotated[str | UnsetType, about("Of the engine that was started for the run.")] = UNSET
+    simulated: Annotated[bool | UnsetType, about("Whether that is loadgen's simulator.")] = UNSET
+    installed: Annotated[str | UnsetType | None, about("Its installed version; null: unknown.")] = UNSET
+    commands: Annotated[list[str] | UnsetType, about("The commands that started it, without secrets.")] = UNSET
+    differences: Annotated[list[str] | UnsetType, about("What it set otherwise than asked.")] = UNSET
+    trouble: Annotated[str | UnsetType | None, about("What was wrong with it after the run; null: nothing.")] = UNSET
+
+
+class Prompts(Struct, frozen=True, kw_only=True):
+    """Where the prompts come from. Further keys are the data set's own (docs/datasets.md)."""
+
+    sha256: Annotated[
+        str, about("Of the prompts that were made before the clock started; `loadgen dataset` shows the same.")
+    ]
+    requests: Annotated[int, about("How many were made before the clock started.")]
+    further: Annotated[
+        Literal[True] | UnsetType,
+        about("Whether more were made while the run went on: a closed loop that only a duration ended."),
+    ] = UNSET
+    sent_before: Annotated[
+        int | UnsetType,
+        about("How many measured prompts the warm-ups or the ready check had also sent; missing without either."),
+    ] = UNSET
+    distinct: Annotated[int, about("How many of them differ.")]
+    repeats_answers: Annotated[
+        Literal[True] | UnsetType, about("Whether any prompt repeats answers of the server.")
+    ] = UNSET
+    server_tokens: Annotated[Prediction | UnsetType, about("What the server was expected to add to each.")] = UNSET
+    name: Annotated[str | UnsetType, about("Of the data set.")] = UNSET
+    rows_left_out: Annotated[
+        int | UnsetType, about("Of a trace, rows that ask for no tokens, or are answered with none.")
+    ] = UNSET
+
+
+class Schedule(Struct, frozen=True, kw_only=True):
+    """When requests were due."""
+
+    sha256: Annotated[str, about("Of all due times.")]
+    requests: Annotated[int, about("How many there are.")]
+    sessions: Annotated[int, about("Of how many sessions; a single request is one.")]
+    duration_s: Annotated[float, about("The window in which they are due, s.")]
+
+
+class Provenance(Struct, frozen=True, kw_only=True, dict=True):
+    """What one needs to know to make the same run again."""
+
+    # Settings, engine and prompts are kept as they were saved, since their keys depend on the run. The properties
+    # without `saved` are typed.
+
+    saved_settings: Annotated[
+        dict[SettingName, Any],
+        about(
+            "The settings as resolved, without secrets: each is a flag of `loadgen run`, which explains it (`--help`)."
+        ),
+    ] = msgspec.field(name="settings")
+    asked: Annotated[dict[SettingName, Any], about("Those of them that were given and are not the default.")] = (
+        msgspec.field(default_factory=dict)
+    )
+    seeds: Annotated[Seeds, about("Seeds by what is drawn.")]
+    versions: Annotated[Versions, about("Of loadgen and of what its numbers rest on; null: not installed.")]
+    machine: Annotated[Machine, about("The machine that measured.")]
+    saved_engine: Annotated[dict[str, Any], about("What is known of the server.", **{"$ref": "#/$defs/Engine"})] = (
+        msgspec.field(name="engine")
+    )
+    saved_prompts: Annotated[dict[str, Any], about("Where the prompts come from.", **{"$ref": "#/$defs/Prompts"})] = (
+        msgspec.field(name="prompts")
+    )
+    schedule: Annotated[Schedule, about("When requests were due.")]
+
+    @cached_property
+    def settings(self) -> RunSettings:
+        """The settings as resolved, without secrets."""
+        known = {field.name for field in dataclasses.fields(RunSettings)}  # other versions may have others
+        return restored({name: value for name, value in self.saved_settings.items() if name in known})
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What is known of the server."""
+        return from_json_values(self.saved_engine, Engine)
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """Where the prompts come from."""
+        return from_json_values(self.saved_prompts, Prompts)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Read the JSON of a header."""
+        return from_json_values(data, cls)

@@ -1,0 +1,65 @@
+"""Rates: counts per second of the run."""
+
+from typing import Annotated, NamedTuple, Self
+
+from msgspec import Struct
+
+from loadgen.config import slo
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import RunData
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.streamed_tokens import Comparison
+from loadgen.report.result.fields import about
+
+
+class PerSecond(NamedTuple):
+    """Divides counts by the duration of the run.
+
+    Attributes:
+        duration_s: From the first send until the last request has ended, s.
+    """
+
+    duration_s: float
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        """Take the duration of a run."""
+        return cls(throughput.wall_ns(snapshot) / 1e9)
+
+    def rate(self, count: float) -> float | None:
+        """Divide; None where nothing was sent."""
+        return count / self.duration_s if self.duration_s else None
+
+
+class Rates(Struct, frozen=True, kw_only=True):
+    """Rates beyond vLLM's."""
+
+    steady_output_tokens_per_s: Annotated[
+        float | None, about("Output tokens per second between ramp and tail; null where they leave no second.")
+    ]
+    uncached_input_tokens_per_s: Annotated[
+        float | None,
+        about("Prompt tokens per second that no cache had; null where the server does not count them."),
+    ]
+    goodput_requests_per_s: Annotated[
+        float | None,
+        about("Requests per second that met every --goodput limit, on the clock of `latency_from`; null without it."),
+    ]
+    good_share: Annotated[
+        float | None, about("Their share of all scheduled requests; null where the rate of them is null.")
+    ]
+
+    @classmethod
+    def of(cls, run: RunData) -> Self:
+        """Compute them."""
+        snapshot, limits = run.snapshot, slo.parse_goodput(run.settings.goodput)
+        counters, sample, per_second = snapshot.counters, Comparison.of(snapshot), PerSecond.of(snapshot)
+        # Each request was judged as it ended, when it was not known yet how many of its tokens had been streamed.
+        is_judged = bool(limits) and not ("tpot" in limits and sample is not None and sample.hides)
+        uncached = counters["input_tokens"] - counters["cached_tokens"]
+        return cls(
+            steady_output_tokens_per_s=throughput.steady_output_rate(snapshot),
+            uncached_input_tokens_per_s=per_second.rate(uncached) if counters["cached_counted"] else None,
+            goodput_requests_per_s=per_second.rate(counters["good"]) if is_judged else None,
+            good_share=counters["good"] / snapshot.scheduled if is_judged and snapshot.scheduled else None,
+        )

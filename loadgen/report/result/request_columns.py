@@ -1,0 +1,42 @@
+"""Columns of requests: what --save-detailed keeps, in the order of the schedule."""
+
+from typing import Annotated, Any, Self
+
+import numpy as np
+from msgspec import UNSET, Struct, UnsetType
+
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.report.result.fields import about
+
+
+class RequestColumns(Struct, frozen=True, kw_only=True):
+    """What `--save-detailed` keeps: lists with an item for each request, in the order of the schedule."""
+
+    input_lens: Annotated[list[int], about("Prompt tokens, as the server counts them, else as planned.")]
+    output_lens: Annotated[list[int], about("Output tokens; 0 where the request failed.")]
+    ttfts: Annotated[list[float], about("TTFT from sent, s; 0 where the request failed.")]
+    itls: Annotated[list[list[float]], about("Gaps between the events with tokens, s.")]
+    latencies: Annotated[list[float], about("E2EL from sent, s; 0 where the request failed.")]
+    start_times: Annotated[list[float], about("When it was sent, s on CLOCK_MONOTONIC; 0 where it never was.")]
+    queue_times: Annotated[list[float], about("From due to sent, s.")]
+    generated_texts: Annotated[
+        list[str], about("The text of the answer, without reasoning; empty where the request failed.")
+    ]
+    errors: Annotated[list[str], about("Why the request failed; empty where it did not.")]
+    targets: Annotated[
+        list[int] | UnsetType,
+        about("With several targets, the number of the one it was sent to, from 0."),
+    ] = UNSET
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self | None:
+        """Sort what was kept of each request by its number in the run; None where nothing was kept."""
+        if snapshot.details is None:
+            return None
+        order = sorted(range(len(snapshot.index)), key=snapshot.index.__getitem__)
+        columns: dict[str, Any] = {name: [kept[i] for i in order] for name, kept in vars(snapshot.details).items()}
+        if snapshot.targets:
+            numbers = np.repeat(np.arange(len(snapshot.targets)), [len(part.index) for part in snapshot.targets])
+            index = np.concatenate([part.index for part in snapshot.targets])
+            columns["targets"] = numbers[np.argsort(index, kind="stable")].tolist()
+        return cls(**columns)

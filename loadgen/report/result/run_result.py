@@ -1,0 +1,253 @@
+"""The result of a run: a typed tree. Its JSON has vLLM's keys at the top, and the rest under `loadgen`."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from loadgen.checks import STEADY, Check, Verdict, reasons, repeated_prompts, verdict
+from loadgen.metrics.run_data import RunData
+from loadgen.report.distribution import Distribution
+from loadgen.report.result.client import ClientTotals, Worker
+from loadgen.report.result.fields import about, from_json_values, to_json_values
+from loadgen.report.result.latencies import Clock, Distributions, Histograms, LatencyIntervals
+from loadgen.report.result.limit import LimitResult, judged
+from loadgen.report.result.numbers import RunNumbers
+from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentStreams, Unfinished, examples
+from loadgen.report.result.provenance import Provenance
+from loadgen.report.result.rates import Rates
+from loadgen.report.result.request_columns import RequestColumns
+from loadgen.report.result.server import ServerMetrics
+from loadgen.report.result.target import Target
+from loadgen.report.result.timeline import Timeline
+from loadgen.report.result.tokens import Tokens
+from loadgen.util.number_format import to_ms
+
+SCHEMA: Literal[1] = 1
+Counts = dict[str, int]
+
+
+class RunFindings(Struct, frozen=True, kw_only=True):
+    """What loadgen says of a run beyond vLLM's keys."""
+
+    # A field with a default is missing in files of earlier versions, and stands in every file of this one.
+
+    schema: Annotated[Literal[1], about("The version of this schema.")]
+    verdict: Annotated[Verdict, about("Whether to believe the run.")]
+    checks: Annotated[list[Check], about("All that was checked, in groups (docs/checks.md).")]
+    partial: Annotated[str | None, about("Why the run ended early; null: it did not.")]
+    overloaded: Annotated[bool | None, about("Whether requests came faster than they were answered; null: unknown.")]
+    simulated: Annotated[bool, about("Whether loadgen's own simulator was measured.")]
+    insecure: Annotated[bool, about("Whether TLS certificates were not verified.")]
+    closed_loop: Annotated[bool, about("Whether each request was due when a slot was free for it.")]
+    latency_from: Annotated[Clock, about("The clock on which SLOs are judged and tables are printed first.")]
+    scheduled: Annotated[int, about("Requests that were to be sent.")]
+    repeated_prompts: Annotated[int, about("Requests that repeated the prompt of an earlier one.")]
+    outcomes: Annotated[
+        Outcomes,
+        about("Requests by how they ended; `status(404)` spells an HTTP status out. Outcomes of 0 are left out."),
+    ]
+    examples: Annotated[dict[str, list[Example]], about("Of each outcome but ok, the first few requests.")]
+    finish_reasons: Annotated[Counts, about("Ok requests by the finish reason that the server gave.")]
+    early_stops: Annotated[
+        Counts,
+        about(
+            "What ended the ok requests that brought fewer tokens than asked: finish reasons, with the stop word or "
+            "token id that was met where the server tells."
+        ),
+    ] = msgspec.field(default_factory=dict)
+    error_rate: Annotated[
+        float | None,
+        about(
+            "Requests that the server failed, as a share of those that ended. Turns after a failed one count as "
+            "failed; requests that the end of the run cancelled do not count. Null where none ended."
+        ),
+    ]
+    client_error_rate: Annotated[
+        float | None,
+        about(
+            "The share of the same requests that the client never sent, by a fault of its own (dropped, "
+            "client_error). Null where none ended."
+        ),
+    ]
+    no_answer_since_s: Annotated[
+        float | None,
+        about(
+            "When the first connection was refused of those for which the run was ended, since the server refused "
+            "every one for 5 s; seconds on the clock; null: it was not."
+        ),
+    ] = None
+    cancelled: Annotated[Cancelled, about("Requests that the end of the run cancelled.")] = Cancelled()
+    silent_streams: Annotated[
+        SilentStreams,
+        about("Streams in which no token came for 60 s or more, between two tokens or until the stream ended."),
+    ] = SilentStreams()
+    never_due: Annotated[int, about("Turns after one that had failed, among the cancelled.")]
+    targets: Annotated[
+        list[Target], about("Each of several targets; empty where there is one, which is the whole.")
+    ] = msgspec.field(default_factory=list)
+    latency_ms: Annotated[Distributions, about("Each distribution in a few numbers, ms.")]
+    intervals_ms: Annotated[
+        LatencyIntervals,
+        about("The 99 % confidence intervals of the percentiles if requests were independent, ms."),
+    ]
+    unfinished: Annotated[Unfinished, about("Requests that were given up.")]
+    tpot_token_weighted_ms: Annotated[
+        float | None, about("TPOT over all tokens instead of over requests, ms; null: none was measured.")
+    ]
+    tokens: Annotated[Tokens, about("What was counted, and by what.")]
+    rates: Annotated[Rates, about("Rates beyond vLLM's.")]
+    timeline: Annotated[
+        Timeline | UnsetType | None, about("The run in the course of time; null: no request has ended.")
+    ] = UNSET
+    slo: Annotated[
+        list[LimitResult],
+        about("Each limit of --slo, and error_rate<1% where all of them are on means or gaps."),
+    ]
+    client: Annotated[ClientTotals, about("What measuring took, of all workers together.")]
+    workers: Annotated[list[Worker], about("What became of each worker.")] = msgspec.field(default_factory=list)
+    server: Annotated[ServerMetrics | None, about("Server metrics; null: there are none.")] = None
+    provenance: Annotated[Provenance, about("What one needs to know to make the same run again.")]
+    histograms: Annotated[Histograms, about("Each distribution as a whole, ns.")]
+
+
+class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
+    """The result of a run.
+
+    Attributes:
+        numbers: The single numbers by the names of `vllm bench serve`.
+        columns: What --save-detailed keeps of each request; None without it.
+    """
+
+    numbers: RunNumbers
+    columns: RequestColumns | None = None
+
+    @property
+    def ttft(self) -> Distribution:
+        """Time to first token, on the clock of `latency_from`."""
+        return self.latency("ttft")
+
+    @property
+    def ttfo(self) -> Distribution:
+        """Time to the first token of the answer itself, after any reasoning, on the clock of `latency_from`."""
+        return self.latency("ttfo")
+
+    @property
+    def tpot(self) -> Distribution:
+        """Time per output token after those of the first event."""
+        return self.latency_ms.tpot
+
+    @property
+    def itl(self) -> Distribution:
+        """Inter-token latency: gaps between tokens."""
+        return self.latency_ms.itl
+
+    @property
+    def icl(self) -> Distribution:
+        """Inter-chunk latency: gaps between events with tokens; vLLM calls it ITL."""
+        return self.latency_ms.icl
+
+    @property
+    def e2el(self) -> Distribution:
+        """End-to-end latency, on the clock of `latency_from`."""
+        return self.latency("e2el")
+
+    def latency(self, metric: str) -> Distribution:
+        """Look up a latency: ttft, ttfo, tpot, itl, icl or e2el, on the clock of `latency_from`."""
+        return self.latency_ms.latency(metric, self.latency_from)
+
+    @property
+    def failed_checks(self) -> list[Check]:
+        """The checks for which the run is not VALID."""
+        return [check for check in self.checks if check.ok is False and check.counts]
+
+    @property
+    def notes(self) -> list[Check]:
+        """The checks that did not pass, and leave the verdict alone."""
+        return [check for check in self.checks if check.ok is False and not check.counts]
+
+    def reasons(self, group: str = "") -> list[str]:
+        """Say why the result is not VALID, a line for each check.
+
+        Args:
+            group: The letter of a group of checks; empty: all of them.
+        """
+        return reasons(self.checks, group)
+
+    @classmethod
+    def of(cls, run: RunData, checks: list[Check]) -> Self:
+        """Make the result of a run.
+
+        Args:
+            run: Its data.
+            checks: What was checked of it.
+        """
+        settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
+        counters, failures = snapshot.counters, snapshot.failures
+        latencies = Distributions.of(snapshot, percentiles)
+        is_steady = next((check.ok for check in checks if check.name == STEADY), None)
+        return cls(
+            numbers=RunNumbers.of(run, latencies),
+            columns=RequestColumns.of(snapshot),
+            schema=SCHEMA,
+            verdict=verdict(checks),
+            checks=checks,
+            partial=snapshot.partial,
+            overloaded=None if is_steady is None else not is_steady,
+            simulated=run.header.simulated,
+            insecure=settings.insecure,
+            closed_loop=run.closed_loop,
+            latency_from="due" if settings.latency_from == "due" else "sent",
+            scheduled=snapshot.scheduled,
+            repeated_prompts=repeated_prompts(run),
+            outcomes=snapshot.outcomes,
+            examples=examples(snapshot.examples),
+            finish_reasons=snapshot.finishes,
+            early_stops=snapshot.early_stops,
+            error_rate=failures.server_rate,
+            client_error_rate=failures.client_rate,
+            no_answer_since_s=run.no_answer_since_s,
+            cancelled=Cancelled.of(snapshot),
+            silent_streams=SilentStreams.of(snapshot),
+            never_due=counters["never_due"],
+            targets=Target.each(run),
+            latency_ms=latencies,
+            intervals_ms=LatencyIntervals.of(snapshot, percentiles),
+            unfinished=Unfinished.of(run),
+            tpot_token_weighted_ms=to_ms(
+                counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None
+            ),
+            tokens=Tokens.of(run),
+            rates=Rates.of(run),
+            timeline=Timeline.of(snapshot),
+            slo=judged(settings.slo, snapshot, settings.latency_from),
+            client=ClientTotals.of(run),
+            workers=[Worker.of(worker) for worker in run.workers],
+            server=ServerMetrics.of(run),
+            provenance=Provenance.from_dict(run.header.provenance),
+            histograms=Histograms.of(snapshot),
+        )
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The JSON as it is saved: `vllm bench serve`'s flat keys, and the rest under `loadgen`."""
+        return self.to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to JSON as it is saved: vLLM's flat keys, and the rest under `loadgen`."""
+        findings = {name: getattr(self, name) for name in RunFindings.__struct_fields__}
+        return self.numbers.to_dict(self.columns) | {"loadgen": to_json_values(findings)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read the JSON of a saved result; files of earlier versions may lack fields that have a default.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is no result, or not a whole one.
+        """
+        findings = from_json_values(data["loadgen"], RunFindings)
+        fields = {name: getattr(findings, name) for name in RunFindings.__struct_fields__}
+        columns = from_json_values(data, RequestColumns) if "generated_texts" in data else None
+        return cls(**fields, numbers=RunNumbers.from_dict(data), columns=columns)

@@ -1,0 +1,159 @@
+"""The JSON Schema of a result, generated from the types."""
+
+import re
+from typing import Any
+
+import msgspec
+import orjson
+
+from loadgen.report.distribution import Distribution
+from loadgen.report.result.brief import BriefFindings, RunBrief
+from loadgen.report.result.numbers import PERCENTILE_KEY, RunNumbers
+from loadgen.report.result.provenance import Engine, Prompts
+from loadgen.report.result.request_columns import RequestColumns
+from loadgen.report.result.run_result import SCHEMA, RunFindings
+from loadgen.report.result.series import Series
+
+Node = dict[str, Any]
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TYPES = (RequestColumns, RunNumbers, RunFindings, Engine, Prompts, BriefFindings, Series)
+# Definitions whose names are not those of their classes in lower case.
+NAMES = {"run_findings": "loadgen", "run_numbers": "numbers", "limit_result": "limit"}
+OPEN = ("prompts",)  # objects with further keys
+OPTIONAL_NUMBER: Node = {"type": ["number", "null"]}
+
+
+def schema() -> Node:
+    """Generate the JSON Schema of what `--save-result` and `--json` write: of a run, or of a series of runs."""
+    _, components = msgspec.json.schema_components(TYPES, schema_hook=_by_hand, ref_template="{name}")
+    enums = {name: node for name, node in components.items() if "enum" in node}
+    generated = {_name(name): _plain(node, enums) for name, node in components.items() if name not in enums}
+    columns = generated.pop("request_columns")
+    numbers = generated.pop("numbers")
+    for name in ("percentiles_ms", "metadata"):  # keys of their own, beside the others
+        del numbers["properties"][name]
+        numbers["required"].remove(name)
+    del numbers["additionalProperties"]
+    about = "A percentile of --metric-percentiles, ms; null: none was measured."
+    numbers["patternProperties"] = {PERCENTILE_KEY.pattern: {"description": about, **OPTIONAL_NUMBER}}
+    definitions = {
+        "run": _flat(
+            "One run: the keys of `vllm bench serve` with their meaning there, and loadgen's own under `loadgen`. "
+            "With --save-detailed, lists with an item for each request, in the order of the schedule. Further keys are "
+            "those of --metadata.",
+            columns["properties"] | {"loadgen": _reference("loadgen", "What loadgen says beyond vLLM's keys.")},
+        ),
+        "numbers": numbers,
+        "loadgen": generated.pop("loadgen"),
+        "distribution": _distribution(),
+        "brief": _flat(
+            "The single numbers of a run's result, and what was judged of them. Further keys are those of --metadata.",
+            {"loadgen": _reference("brief_findings", "What was judged, as in the result of the run.")},
+        ),
+        **generated,
+    }
+    return {
+        "$schema": DIALECT,
+        "$id": f"urn:loadgen:result:{SCHEMA}",
+        "title": "A result of loadgen",
+        "description": "What `loadgen run --save-result` or --json writes of a run, or `loadgen search` of several.",
+        "if": {"required": ["loadgen_series"]},
+        "then": {"$ref": "#/$defs/series"},
+        "else": {"$ref": "#/$defs/run"},
+        "$defs": definitions,
+    }
+
+
+def text() -> str:
+    """The JSON Schema as JSON."""
+    return orjson.dumps(schema(), option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def _by_hand(kind: type) -> Node:
+    """Refer to the types whose JSON is not a mapping of their fields."""
+    names: dict[type, str] = {Distribution: "distribution", RunBrief: "brief"}
+    if kind not in names:
+        raise NotImplementedError(kind)
+    return {"$ref": names[kind]}
+
+
+def _distribution() -> Node:
+    about = {
+        "count": "How many values.",
+        "mean": "Their mean, ms.",
+        "std": "Their standard deviation, ms.",
+        "min": "The least, exactly, ms.",
+        "max": "The most, exactly, ms.",
+        "p50": "Their median, ms.",
+        "p90": "Their 90th percentile, ms.",
+        "p99": "Their 99th percentile, ms.",
+    }
+    kinds = {name: {"type": "integer"} if name == "count" else OPTIONAL_NUMBER for name in about}
+    percentile = {"description": "A percentile of --metric-percentiles, ms.", **OPTIONAL_NUMBER}
+    return {
+        "description": "A distribution in a few numbers, ms; null where nothing was measured.",
+        "type": "object",
+        "properties": {name: {"description": text, **kinds[name]} for name, text in about.items()},
+        "required": list(about),
+        "patternProperties": {"^p[0-9.e-]+$": percentile},
+        "additionalProperties": False,
+    }
+
+
+def _flat(description: str, properties: Node) -> Node:
+    """Define an object that has the keys of `numbers` beside its own."""
+    return {
+        "description": description,
+        "type": "object",
+        "properties": properties,
+        "required": ["loadgen"],
+        "$ref": "#/$defs/numbers",
+        "unevaluatedProperties": {"description": "A value of --metadata, by its key.", "type": "string"},
+    }
+
+
+def _reference(name: str, description: str) -> Node:
+    return {"description": description, "$ref": f"#/$defs/{name}"}
+
+
+def _name(class_name: str) -> str:
+    snake = re.sub(r"(?<!^)(?=[A-Z])", "_", class_name).lower()
+    return NAMES.get(snake, snake)
+
+
+def _plain(node: Any, enums: Node) -> Any:
+    """Simplify what msgspec generates, and close objects: they want all their keys, and take no other.
+
+    A field with a default is missing in files of earlier versions alone, so it is required too.
+    """
+    if isinstance(node, list):
+        return [_plain(each, enums) for each in node]
+    if not isinstance(node, dict):
+        return node
+    node = {key: value for key, value in node.items() if key != "default"}
+    if "$ref" in node:
+        reference = node["$ref"].removeprefix("#/$defs/")
+        if reference in enums:
+            return {"description": node["description"], "enum": enums[reference]["enum"]}
+        about = {"description": node["description"]} if "description" in node else {}
+        return about | {"$ref": f"#/$defs/{_name(reference)}"}
+    if "properties" in node:
+        return _object(node, enums)
+    if "anyOf" in node and all(set(each) == {"type"} for each in node["anyOf"]):
+        node["type"] = [each["type"] for each in node.pop("anyOf")]
+    if len(node.get("enum", ())) == 1:
+        node["const"] = node.pop("enum")[0]
+    return {key: _plain(value, enums) for key, value in node.items()}
+
+
+def _object(node: Node, enums: Node) -> Node:
+    properties = node["properties"]
+    required = [name for name, one in properties.items() if name in node.get("required", ()) or "default" in one]
+    name = _name(node["title"])
+    return {
+        "description": " ".join(node["description"].split()),
+        "type": "object",
+        "properties": {key: _plain(one, enums) for key, one in properties.items()},
+        **({"required": required} if required else {}),
+        "additionalProperties": name in OPEN,
+    }

@@ -1,0 +1,55 @@
+"""Targets: what each of several servers did."""
+
+from typing import Annotated, Self
+
+from msgspec import Struct
+
+from loadgen.config.settings import shown_urls
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import RunData
+from loadgen.report.result.fields import about
+from loadgen.report.result.latencies import Latencies
+from loadgen.report.result.outcomes import Outcomes
+from loadgen.report.result.rates import PerSecond
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """What one of several targets did."""
+
+    base_url: Annotated[str, about("Its URL, without a user.")]
+    requests: Annotated[int, about("Requests sent to it that ended.")]
+    ok: Annotated[int, about("Those that succeeded.")]
+    failed: Annotated[int, about("Those that failed; cancelled ones are not among them.")]
+    outcomes: Annotated[Outcomes, about("Its requests by how they ended.")]
+    output_tokens: Annotated[int, about("Of its ok requests.")]
+    request_throughput: Annotated[
+        float | None, about("Ok requests per second of the whole run; null where nothing was sent.")
+    ]
+    output_throughput: Annotated[
+        float | None, about("Output tokens per second of the whole run; null where nothing was sent.")
+    ]
+    max_concurrent_requests: Annotated[int, about("The most requests in flight there at once.")]
+    latency_ms: Annotated[Latencies, about("Its latencies, as in the whole result, ms.")]
+
+    @classmethod
+    def each(cls, run: RunData) -> list[Self]:
+        """Summarize each of several targets, in their order; empty where there is one, which is the whole.
+
+        Rates are over the time of the whole run, so that they add up.
+        """
+        per_second = PerSecond.of(run.snapshot)
+        return [
+            cls(
+                base_url=url,
+                requests=part.ended,
+                ok=part.ok,
+                failed=part.ended - part.ok - part.outcomes.get("cancelled", 0),
+                outcomes=part.outcomes,
+                output_tokens=part.counters["output_tokens"],
+                request_throughput=per_second.rate(part.ok),
+                output_throughput=per_second.rate(part.counters["output_tokens"]),
+                max_concurrent_requests=throughput.peak_concurrency(part),
+                latency_ms=Latencies.of(part, run.percentiles),
+            )
+            for url, part in zip(shown_urls(run.settings), run.snapshot.targets, strict=False)
+        ]

@@ -1,0 +1,109 @@
+"""Findings from results that others published: one run of each arm, so that nothing is tested.
+
+Each stage counts as won by the arms that it expects, if results of them were published. A page measures the arm that
+goes on only once, so an arm gets the runs of its configuration from any step.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from loadgen.tuning.execute.arm_result import ArmResult, Verdict
+from loadgen.tuning.execute.findings import Findings, StepResult
+from loadgen.tuning.execute.score import missed_limits, objective_value
+from loadgen.tuning.execute.trial import Trial
+from loadgen.tuning.plan.plan import CONFIRMATION, PlannedArm, Step
+from loadgen.tuning.plan.planner import Planner
+from loadgen.tuning.spec.study import Study
+
+NOTHING = "no results published"
+
+
+def published_findings(study: Study, trials: Iterable[Trial]) -> Findings:
+    """Return the findings from published results.
+
+    Args:
+        study: The study, checked.
+        trials: Trials of a store of imported results.
+
+    Raises:
+        AtFault: The study asks for something impossible after a stage without published results.
+    """
+    planner, trials, steps = Planner(study), list(trials), []
+    for number in range(len(study.stages)):
+        step = planner.stage(number)
+        steps.append(_step(step, study, trials))
+        by_name = {arm.name: arm for arm in step.arms}
+        planner.adopt(number, step.arms, [by_name[name] for name in steps[-1].won])
+    steps.append(_step(planner.confirmation(), study, trials))
+    return Findings(study, tuple(steps))
+
+
+def _step(step: Step, study: Study, trials: list[Trial]) -> StepResult:
+    reference = step.reference.name
+    mine = {arm.name: _trials_of(arm, trials) for arm in step.arms}
+    wins = step.wins if step.kind != CONFIRMATION else tuple(mine)  # the confirmation has only baseline and winner
+    won = tuple(name for name in wins if name != reference and not all(trial.failure for trial in mine[name]))
+    arms = [_result(arm, study, mine[arm.name], step, won) for arm in step.arms]
+    return StepResult(step, tuple(sorted(arms, key=lambda arm: arm.name != reference)), reference, won)
+
+
+def _trials_of(arm: PlannedArm, trials: list[Trial]) -> list[Trial]:
+    """Return the trials of an arm's configuration on its workloads, then those that were imported as this arm's."""
+    same = [trial for trial in trials if trial.config == arm.identity]
+    own = [trial for trial in same if trial.failure or trial.runs.keys() & {*arm.workloads}]
+    ran = {workload for trial in own for workload in trial.runs}
+    named = [trial for trial in trials if f"{trial.request.step}/{trial.request.arm}" == arm.path]
+    return own + [trial for trial in named if trial.config != arm.identity and not trial.runs.keys() & ran]
+
+
+def _result(planned: PlannedArm, study: Study, trials: list[Trial], step: Step, won: tuple[str, ...]) -> ArmResult:
+    planned = _as_measured(planned, study, trials)
+    workload = study.objective.workload
+    deciding = [trial for trial in trials if workload in trial.runs and not trial.failure]
+    values = [objective_value(trial.runs[workload].summary, planned.spec, study) for trial in deciding]
+    missed = [limits for trial in deciding if (limits := missed_limits(trial, study)) is not None]
+    arm = ArmResult(
+        planned,
+        reason=_remark(planned, trials),
+        trials=tuple(trials),
+        values=tuple(value for value in values if value is not None),
+        misses=len(missed),
+    )
+    failure = next((trial.failure for trial in trials if trial.failure), None)
+    if failure and all(trial.failure for trial in trials):
+        return replace(arm, verdict=Verdict.FAILED, reason=str(failure))
+    if planned.name == step.reference.name:
+        return replace(arm, verdict=Verdict.REFERENCE, reason=next(filter(None, missed), arm.reason))
+    if not trials:
+        return replace(arm, verdict=Verdict.NOT_RUN)
+    if any(missed):
+        return replace(arm, verdict=Verdict.INFEASIBLE, reason=next(filter(None, missed)))
+    if not deciding:
+        arm = replace(arm, reason=f"no results on {workload} published")
+    return replace(arm, verdict=Verdict.ADOPTED if planned.name in won else Verdict.PUBLISHED)
+
+
+def _remark(arm: PlannedArm, trials: list[Trial]) -> str:
+    """Return a remark if an arm has no runs, or runs of another command."""
+    other = {
+        workload: run.summary["loadgen"]["provenance"]["command"]
+        for trial in trials
+        for workload, run in trial.runs.items()
+        if trial.config != arm.identity
+    }
+    if other:
+        return f"{', '.join(other)}: of {' and '.join(f'`{command}`' for command in dict.fromkeys(other.values()))}"
+    return "" if trials else NOTHING
+
+
+def _as_measured(arm: PlannedArm, study: Study, trials: list[Trial]) -> PlannedArm:
+    """Return the arm with the number of servers that was measured.
+
+    One server gets its share of the box: all of it, unless the study has several replicas. Pages do not say how many
+    devices were idle, so nothing more can be scaled up.
+    """
+    if any(run.summary["loadgen"]["servers"] > 1 for trial in trials for run in trial.runs.values()):
+        return arm
+    devices = arm.spec.devices or tuple(map(str, range(study.hardware.devices)))
+    one = replace(arm.spec, replicas=1, devices=devices[: len(devices) // arm.spec.replicas])
+    return replace(arm, spec=one, launches=arm.launches[:1])

@@ -1,0 +1,260 @@
+"""The run of one step: starts its arms block by block until each of them is decided."""
+
+import json
+from collections.abc import Generator
+from dataclasses import replace
+
+import numpy as np
+
+from loadgen.stats import group_sequential
+from loadgen.stats.variance import Noise
+from loadgen.tuning.execute.accuracy_gate import AccuracyGate
+from loadgen.tuning.execute.arm_result import ArmResult, Verdict
+from loadgen.tuning.execute.findings import StepResult
+from loadgen.tuning.execute.same_arms import max_in_flight, same_config
+from loadgen.tuning.execute.score import add_trial, gain
+from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
+from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, PlannedArm, Step
+from loadgen.tuning.plan.planner import Planner
+from loadgen.tuning.spec.arm_spec import ArmSpec
+from loadgen.tuning.spec.study import Study
+
+Assignments = frozenset[tuple[str, ...]]  # all settings of an arm
+ATTEMPTS = 2  # of a start that fails for a transient reason
+_COMPARABLE = (Verdict.BETTER, Verdict.NOT_SIGNIFICANT, Verdict.WORSE, Verdict.NOT_RUN, Verdict.OPEN)
+
+
+class StepRun:
+    """Runs a step: yields the starts it needs, and decides from their trials.
+
+    Args:
+        step: The step.
+        study: The study.
+        planner: Its planner, for engines and workloads.
+        nogoods: Settings that made an arm fail; the run adds those of its own arms.
+        noise_before: Noise of the steps before; None: unknown.
+        base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
+
+    Attributes:
+        over: Whether the step has ended.
+        broken: Why the reference cannot be measured; empty if it can.
+    """
+
+    def __init__(
+        self,
+        step: Step,
+        study: Study,
+        planner: Planner,
+        nogoods: list[Assignments],
+        noise_before: Noise | None,
+        base_answers: Answers | None,
+    ) -> None:
+        self.step, self._study, self._planner = step, study, planner
+        self._nogoods, self._noise_before = nogoods, noise_before
+        self._gate = AccuracyGate(study, base_answers)
+        self._base = step.reference.name  # name of the reference
+        self._arms = {arm.name: ArmResult(arm) for arm in step.arms}
+        self._update(self._base, verdict=Verdict.REFERENCE)
+        decision = study.decision
+        self._plan = group_sequential.Plan(decision.min_effect, decision.confidence, step.min_starts, step.max_starts)
+        self.over, self.broken = False, ""
+        self._reference_unmeasured = False  # it ran without a value, so that it is not started again
+
+    def run(self) -> Generator[TrialRequest, Trial, None]:
+        """Yield the starts that are needed; each expects its trial to be sent."""
+        for arm in self._rivals():
+            nogood = next((bad for bad in self._nogoods if bad <= _assignments(arm.planned.spec)), None)
+            if nogood is not None:
+                reason = f"its settings contain those of an arm that failed: {_shown(nogood)}"
+                self._update(arm.name, verdict=Verdict.PRUNED, reason=reason)
+        alone = self.step.kind not in (NOISE, CONFIRMATION) and self._decided(self.step.min_starts)
+        for block in range(0 if alone else self.step.max_starts):
+            for name in self.step.order(self._study.decision.seed, block):
+                if self._is_open(name) and not self.broken:
+                    yield from self._start(name, block)
+            if block == 0:
+                self._find_same_arms()
+            self._compare(block + 1)
+            if self._decided(block + 1):
+                break
+        self.over = True
+        self._adopt()
+
+    def found(self, open_: str = "") -> StepResult:
+        """Return the result of the step so far.
+
+        Args:
+            open_: Why the step does not go on now.
+        """
+        open_ = "" if self.over else open_
+        arms = sorted(self._arms.values(), key=lambda arm: arm.name != self._base)
+        rivals = max(1, len(arms) - 1)
+        noise = self._noise_before
+        return StepResult(
+            step=self.step,
+            arms=tuple(replace(arm, reason=open_) if arm.undecided and not self.broken else arm for arm in arms),
+            reference=self._base,
+            won=tuple(arm.name for arm in self._winners()) if self.over else (),
+            noise=self._noise(),
+            least_effect=group_sequential.detectable_effect(noise, rivals, self._plan) if noise else None,
+            open=open_,
+        )
+
+    def arm(self, name: str) -> PlannedArm:
+        """Return the arm of that name."""
+        return self._arms[name].planned
+
+    @property
+    def winners(self) -> list[PlannedArm]:
+        """The arms that go on, the best first; empty: the reference stays."""
+        return [arm.planned for arm in self._winners()]
+
+    @property
+    def _reference(self) -> ArmResult:
+        return self._arms[self._base]
+
+    def _rivals(self) -> list[ArmResult]:
+        return [arm for arm in self._arms.values() if arm.name != self._base]
+
+    def _update(self, name: str, **changes: object) -> None:
+        self._arms[name] = replace(self._arms[name], **changes)  # type: ignore[arg-type]
+
+    def _is_open(self, name: str) -> bool:
+        """Return whether further starts of an arm are needed."""
+        return not self._reference_unmeasured if name == self._base else self._arms[name].undecided
+
+    def _start(self, name: str, block: int) -> Generator[TrialRequest, Trial, None]:
+        for attempt in range(ATTEMPTS):
+            trial = yield TrialRequest(self.step.name, block, name, attempt)
+            if trial.failure is None:
+                self._add(name, trial)
+                if self.step.kind == NOISE:
+                    self._break(self._gate.baseline_unusable_reason(trial.answers))
+                return
+            arm = self._arms[name]
+            verdict = Verdict.OPEN if arm.undecided else arm.verdict
+            self._update(name, trials=(*arm.trials, trial), verdict=verdict)
+            if not trial.failure.transient:
+                break
+        failure = trial.failure
+        assert failure is not None
+        if name == self._base:
+            self._break(str(failure))
+            return
+        self._update(name, verdict=Verdict.FAILED, reason=str(failure))
+        if not failure.transient:
+            self._nogoods.append(_assignments(self.arm(name).spec))
+
+    def _break(self, reason: str) -> None:
+        """End the step if the reference cannot be measured, for a reason that is not empty."""
+        self.broken = reason
+        if reason:
+            self._update(self._base, verdict=Verdict.FAILED, reason=reason)
+
+    def _add(self, name: str, trial: Trial) -> None:
+        before = self._arms[name]
+        arm = add_trial(before, trial, self._study, self._gate, max_misses=self.step.min_starts)
+        if name == self._base:
+            self._reference_unmeasured = len(arm.values) == len(before.values)
+            arm = replace(arm, verdict=Verdict.REFERENCE)
+        self._arms[name] = arm
+
+    def _find_same_arms(self) -> None:
+        """End the starts of each arm whose server has the same configuration as another's."""
+        if self.step.kind == CONFIRMATION:
+            return
+        names = [self._base, *(arm.name for arm in self._rivals())]
+        in_flight = max(max_in_flight(self._planner.loads[name]) for name in self.step.arms[0].workloads)
+        for place, name in enumerate(names):
+            for other in (self._arms[each] for each in names[:place]):
+                arm = self._arms[name]
+                ran = arm.values and other.values and Verdict.SAME_AS not in (arm.verdict, other.verdict)
+                if ran and same_config(other, arm, self._planner.engines.names(arm.planned.spec), in_flight):
+                    self._update(name, verdict=Verdict.SAME_AS, reason=other.name)
+
+    def _compare(self, blocks: int) -> None:
+        """Compare the arms with the reference after that many blocks."""
+        if blocks < self.step.min_starts or len(self._reference.values) < blocks or self.step.kind == NOISE:
+            return
+        compared = [arm for arm in self._rivals() if len(arm.values) >= self.step.min_starts]
+        if not compared:
+            return
+        gains = {
+            arm.name: [gain(value, self._study) for value in arm.values[:blocks]]
+            for arm in (self._reference, *compared)
+        }
+        for name, comparison in group_sequential.compare(gains, self._base, self._plan).items():
+            self._update(name, comparison=comparison)
+            if self._arms[name].undecided and comparison.decision is not group_sequential.Decision.OPEN:
+                verdict = Verdict.WORSE if comparison.high < 0 else Verdict.NOT_SIGNIFICANT
+                if comparison.decision is group_sequential.Decision.BETTER:
+                    verdict = Verdict.BETTER
+                self._update(name, verdict=verdict, reason="")
+
+    def _decided(self, blocks: int) -> bool:
+        """Return whether all arms are decided after that many blocks."""
+        if self.broken:
+            return True
+        if self.step.kind == NOISE or blocks < self.step.min_starts:
+            return False
+        return self._reference_unmeasured or not any(arm.undecided for arm in self._rivals())
+
+    def _adopt(self) -> None:
+        for arm in self._rivals():
+            if arm.undecided and self.broken:
+                reason = f"the arm to compare with failed: {self.broken}"
+                self._update(arm.name, verdict=Verdict.NOT_RUN, reason=reason)
+            elif (arm.undecided or arm.verdict is Verdict.BETTER) and not arm.feasible:
+                self._update(arm.name, verdict=Verdict.INFEASIBLE)
+        if not self._reference.feasible and not self.broken:
+            for arm in self._rivals():
+                if arm.feasible and arm.verdict in _COMPARABLE:
+                    reason = f"it meets limits that {self._base} misses"
+                    self._update(arm.name, verdict=Verdict.BETTER, reason=reason)
+        for arm in self._winners():
+            self._update(arm.name, verdict=Verdict.ADOPTED)
+
+    def _winners(self) -> list[ArmResult]:
+        """Return the arms that go on, the best first; of two equally good ones the one with fewer settings."""
+        won = [arm for arm in self._rivals() if arm.verdict in (Verdict.BETTER, Verdict.ADOPTED)]
+        won.sort(key=self._level, reverse=True)
+        if won:
+            floor = self._level(won[0]) / (1 + self._study.decision.min_effect)
+            tied = [arm for arm in won if self._level(arm) >= floor]
+            first = min(tied, key=lambda arm: arm.planned.spec.overrides)
+            won = [first, *(arm for arm in won if arm is not first)]
+        return won[: self._study.keep]
+
+    def _level(self, arm: ArmResult) -> float:
+        """Return the ratio of an arm's gain to the reference's, in common blocks; more is better."""
+        if arm.comparison is not None:
+            return 1 + arm.comparison.effect
+        values = self._reference.values
+        return gain(arm.values[0], self._study) / (gain(values[0], self._study) if values else 1.0)
+
+    def _noise(self) -> Noise | None:
+        """Estimate the noise from the arms that ran in every block; in the noise step from its only arm."""
+        rows = [arm.values for arm in self._arms.values() if len(arm.values) >= 2]
+        if self.step.kind == NOISE:
+            return Noise.of_replicates(np.log(rows[0])) if rows else None
+        blocks = min(map(len, rows), default=0)
+        return Noise.of_two_way_layout(np.log([row[:blocks] for row in rows])) if len(rows) >= 2 else None
+
+
+def _assignments(arm: ArmSpec) -> Assignments:
+    """Return all settings of an arm."""
+    return frozenset(
+        [
+            ("engine", arm.engine),
+            ("model", arm.model),
+            ("replicas", str(arm.replicas)),
+            *((("devices", *arm.devices),) if arm.devices else ()),
+            *((name, json.dumps(value, sort_keys=True)) for name, value in arm.knobs.items()),
+            *((name, *words) for name, words in arm.raw.items()),
+            *((f"${name}", value) for name, value in arm.env.items()),
+        ]
+    )
+
+
+def _shown(nogood: Assignments) -> str:
+    return " ".join("=".join(part) for part in sorted(nogood) if part != ("replicas", "1"))

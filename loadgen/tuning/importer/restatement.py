@@ -1,0 +1,125 @@
+"""Converts a published result to the summary of a run: with vLLM's names, and without inconsistent numbers."""
+
+import math
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+from loadgen.analysis.audit.files import KEYS
+from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.number import Number
+from loadgen.analysis.audit.published import Published
+from loadgen.analysis.audit.rules import OF_RESULTS
+from loadgen.analysis.audit.rules.rates import PARTS
+from loadgen.checks import Check, reasons
+from loadgen.errors import BadInput
+from loadgen.report.result.brief import JUDGED
+from loadgen.report.result.fields import from_json_values
+
+NAMES = {name: key for key, name in reversed(KEYS.items())}  # the first of two keys is vLLM's
+# Metrics that a rule of the audit removes, with all statistics of a latency.
+UNTRUE = {
+    "tpot": ("tpot",),
+    "itl": ("itl", "tpot"),
+    "itl-zero": ("itl", "tpot"),
+    "itl-diluted": ("itl",),
+    "itl-coalesced": ("itl",),
+    "peak-throughput": ("peak_output_per_s",),
+    "peak-concurrency": ("peak_in_flight",),
+}
+OF_TOOL = {"tpot"}  # wrong in all results of a tool if it is wrong in one
+
+
+def findings(result: Published) -> list[Finding]:
+    """Return the audit's findings of inconsistent numbers in a result."""
+    return [finding for rule in OF_RESULTS for finding in rule(result) if not finding.note]
+
+
+def untrue_of_all(results: Iterable[Published]) -> set[str]:
+    """Return the latencies that are wrong in all results of a file, because the tool computes something else."""
+    return {metric for each in results for metric in _untrue(findings(each)) if metric in OF_TOOL}
+
+
+def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> dict[str, Any]:
+    """Convert a result to the summary of a run.
+
+    A throughput that disagrees with the counts and the duration is computed from these. A number that the audit finds
+    inconsistent is null. `loadgen.published` keeps all numbers as printed.
+
+    Args:
+        result: The result.
+        asked: Number of requests, used if the result does not have it.
+        untrue: Latencies to leave out, as `ttft`.
+
+    Returns:
+        Scalars by vLLM's names; under `loadgen` the same keys as in a run's summary, and `servers`, their number.
+    """
+    wrong, printed = findings(result), as_printed(result)
+    untrue = untrue | _untrue(wrong) | ({"tpot"} if result.tpot_with_first else set())
+    completed, failed = int(printed.get("completed", 0)), printed.get("failed")
+    sent = result.data.get("num_prompts")
+    if type(sent) is not int or sent < completed:
+        sent = max(asked, completed) if failed is None else completed + int(failed)
+    summary = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
+    summary |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
+    for name in PARTS:
+        counted, said = _counted(result, name), result.get(name)
+        if counted is not None and (said is None or not said.agrees(counted)):
+            summary[NAMES[name]] = counted.value
+    summary |= {key: None for key, value in summary.items() if _is_untrue(key, value, untrue)}
+    return summary | {"loadgen": _own(result, wrong, summary)}
+
+
+def as_printed(result: Published) -> dict[str, int | float]:
+    """Return the numbers of a result as published, by the names of `restated`."""
+    numbers = ((NAMES.get(name, name), number) for name, number in result.numbers.items())
+    return {name: _plain(number) for name, number in numbers if math.isfinite(number.value)}
+
+
+def _own(result: Published, wrong: list[Finding], summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the verdict and checks of a loadgen result; null for other tools."""
+    own, sent = result.data.get("loadgen", {}), summary["num_prompts"]
+    try:
+        judged = {name: own.get(name) for name in JUDGED} | {
+            "reasons": reasons(from_json_values(own.get("checks") or [], list[Check])),
+            "slo": [{part: row[part] for part in ("limit", "value", "met")} for row in own.get("slo") or ()],
+            "servers": len(own.get("targets") or ()) or 1,
+        }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        problem = f"{result.place} is incomplete ({type(error).__name__}: {error})"
+        raise BadInput("FILE", problem, "name a result as it was saved") from error
+    return judged | {
+        "verdict": result.verdict or ("SUSPECT" if wrong else None),
+        "reasons": [*judged["reasons"], *map(_line, wrong)],
+        "simulated": bool(judged["simulated"]),
+        "error_rate": own.get("error_rate", 1 - summary["completed"] / sent if sent else None),
+        "published": as_printed(result),
+    }
+
+
+def _untrue(wrong: Iterable[Finding]) -> set[str]:
+    return {part for finding in wrong for part in UNTRUE.get(finding.rule, ())}
+
+
+def _is_untrue(key: str, value: Any, untrue: Set[str]) -> bool:
+    if not key.endswith("_ms"):
+        return key in {NAMES[name] for name in untrue & NAMES.keys()}
+    was_not_measured = value == 0 and not key.startswith("std_")  # an answer takes time; all may take the same
+    return was_not_measured or key.split("_")[-2] in untrue
+
+
+def _counted(result: Published, name: str) -> Number | None:
+    """Compute a throughput from counts and duration."""
+    counts, duration = result.all(*PARTS[name][2]), result.get("duration_s")
+    if counts is None or duration is None or duration.low <= 0:
+        return None
+    return sum(counts[1:], counts[0]) / duration
+
+
+def _plain(number: Number) -> int | float:
+    """Return the value, an integer for counts."""
+    whole = number.low == number.high == int(number.value)
+    return int(number.value) if whole else number.value
+
+
+def _line(finding: Finding) -> str:
+    return f"{finding.rule}: {finding.says}" + (f", should be {finding.should_be}" if finding.should_be else "")

@@ -1,0 +1,107 @@
+"""An arm as text: its command, its parameters, the result of a run, and its value on a workload."""
+
+import json
+import re
+import shlex
+from collections import defaultdict
+
+from loadgen.config import serialize
+from loadgen.config.settings import RunSettings, public
+from loadgen.report.console import HEADERS, block
+from loadgen.report.html import Cell, Code, Line, Span, Tone, cell, line
+from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
+from loadgen.tuning.execute.difference import Difference
+from loadgen.tuning.execute.trial import WorkloadRun
+from loadgen.tuning.plan.plan import PlannedArm
+from loadgen.tuning.report.report_model import ReportModel
+from loadgen.util.number_format import fixed, signed
+from loadgen.util.redaction import redact_command, redact_variables
+
+DIGITS = 2  # of numbers and percentages
+TONES = {1: Tone.GOOD, -1: Tone.BAD, 0: Tone.QUIET}  # by direction
+SCALED_METRICS = ("total_tps_per_box", "goodput")  # values of the whole box
+PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
+
+
+def command(planned: PlannedArm) -> Code:
+    """Return the serving command in its short form, without credentials."""
+    launch = planned.launches[0]
+    lines = [" ".join([*_variables(planned), shlex.join(redact_command(launch.shorthand or launch.argv))])]
+    for path, text in launch.files.items():
+        lines += [f"# writes {path}:", *(f"#   {row}" for row in text.splitlines())]
+    if planned.spec.replicas > 1:
+        lines.insert(0, f"# {planned.spec.replicas} of these, which share the requests")
+    return Code("\n".join(lines), "bash")
+
+
+def parameters(planned: PlannedArm) -> Code:
+    """Return what an arm adds to the bare command of its engine, one flag a line."""
+    words = redact_command(planned.launches[0].shorthand or planned.launches[0].argv)
+    lines = _variables(planned)
+    for word in words[words.index(planned.model) + 1 :] if planned.model in words else words:
+        if word.startswith("-") or not lines:
+            lines.append(shlex.quote(word))
+        else:
+            lines[-1] += f" {shlex.quote(word)}"
+    return Code("\n".join(lines) or "# none", "bash")
+
+
+def result_block(run: WorkloadRun) -> Code:
+    """Return the result of a run as `vllm bench serve` prints it."""
+    summary = run.summary
+    metrics = [metric for metric in HEADERS if summary.get(f"mean_{metric}_ms") is not None]
+    percentiles = sorted(float(found[1]) for name in summary if (found := PERCENTILE.fullmatch(name)))
+    known = defaultdict(lambda: None, {"request_rate": "inf"} | dict(summary))  # published results have fewer keys
+    return Code("\n".join(row.rstrip() for row in block(known, metrics, percentiles)))
+
+
+def profile(settings: RunSettings) -> Code:
+    """Return a workload as a file for `loadgen run --config`."""
+    shown = public(settings)
+    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in serialize.explicit(settings)), "yaml")
+
+
+def score(result: WorkloadResult | None, model: ReportModel, unit: str = "") -> str:
+    """Return the value of the objective, marked if it was scaled up to the whole box."""
+    if result is None:
+        return fixed(None)
+    scaled = result.estimated and model.study.objective.metric in SCALED_METRICS
+    return fixed(result.achieved, DIGITS, unit) + (" (est.)" if scaled else "")
+
+
+def difference_span(difference: Difference) -> Span:
+    """Return a difference in parentheses, coloured if it is a gain or a loss."""
+    text = f"({signed(difference.share, DIGITS)}; {difference.bounds(DIGITS)})"
+    return Span(text, TONES[difference.direction])
+
+
+def difference_text(arm: ArmResult, workload: str) -> Span | str:
+    """Return the difference of an arm from its reference for a table; an infeasible arm has no colour."""
+    difference = arm.workloads[workload].difference if workload in arm.workloads else None
+    if difference is None:
+        return "-"
+    infeasible = arm.verdict is Verdict.INFEASIBLE
+    return Span(difference.text(DIGITS), Tone.QUIET if infeasible else TONES[difference.direction])
+
+
+def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
+    """Return an arm's numbers on a workload: the objective with its difference, and what a user sees."""
+    result = arm.workloads.get(workload) if arm else None
+    if arm is None or result is None:
+        return cell("n/a")
+    infeasible = arm.verdict is Verdict.INFEASIBLE
+    first: list[str | Span] = [f"{model.label}: {score(result, model)}"]
+    if result.difference is not None:
+        span = difference_span(result.difference)
+        first += [" ", Span(span.text, Tone.QUIET) if infeasible else span]
+    lines: list[Line] = [line(*first)]
+    if model.study.objective.metric != "total_tps_per_box":
+        lines.append(line(f"Total TPS: {fixed(result.total_tps, DIGITS)}{' (est.)' if result.estimated else ''}"))
+    lines.append(line(f"Mean TPOT(ms): {fixed(result.mean('mean_tpot_ms'), DIGITS)}"))
+    if infeasible:
+        lines.append(line(f"not considered: {arm.why}"))
+    return cell(*lines)
+
+
+def _variables(planned: PlannedArm) -> list[str]:
+    return [f"{name}={shlex.quote(value)}" for name, value in redact_variables(planned.spec.env).items()]

@@ -1,0 +1,272 @@
+"""The page of a study: its sections in the order of stages, or in the order of groups of options."""
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from loadgen.report.html import Block, Code, Document, Drawing, Heading, Items, Note, Paragraph, Span, Tone, line, prose
+from loadgen.tuning.execute.arm_result import ArmResult, Verdict
+from loadgen.tuning.plan.plan import PlannedArm
+from loadgen.tuning.report import arm_text, tables
+from loadgen.tuning.report.arm_text import DIGITS, command, parameters, profile, result_block
+from loadgen.tuning.report.conclusion import caveats, conclusion, warnings
+from loadgen.tuning.report.report_model import ReportModel, StageSummary
+from loadgen.tuning.report.reproduce import run_words
+from loadgen.tuning.spec.objective import METRICS
+from loadgen.tuning.spec.workloads import loads
+from loadgen.util.number_format import fixed, percent, signed
+
+MAX_DETAILED = 20  # arms of a stage with command and result; the others are only in its table
+CHARTS = {"waterfall": "Gains, One by One", "pareto": "Speed for a User", "latencies": "Latencies"}  # below the results
+
+
+def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
+    """Lay out the page of a study.
+
+    Args:
+        model: Contents of the report.
+        charts: Its charts, by name.
+    """
+    study = model.study
+    results = {"stages": _stages, "groups": _groups}[study.report.layout]
+    blocks = [*warnings(model), *_head(model, charts), *_setup(model), *results(model), *_tail(model, charts)]
+    return Document(study.report.title or study.name, tuple(blocks))
+
+
+def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
+    yield Heading(2, "Conclusion")
+    yield from _chart(charts, "cases")
+    yield from conclusion(model)
+    if model.baseline is not None and model.baseline.workloads:
+        yield Paragraph(line("Comparison of benchmark results before and after optimization:"))
+        yield tables.cases(model, model.baseline)
+    yield Note("note", "How to read this", (Items(tuple(caveats(model)), numbered=True),))
+    objective = model.study.objective
+    aim = "More is better" if objective.more_is_better else "Less is better"
+    text = f" on the workload {objective.workload}: {METRICS[objective.metric].text}. {aim}."
+    accuracy = objective.accuracy
+    limits = [
+        f"{percent(objective.success_rate, 1)} of the requests succeed",
+        *([f"limits: {objective.slo}"] if objective.slo else []),
+        *([f"at most {percent(accuracy.max_loss, 1)} of the accuracy is lost"] if accuracy else []),
+    ]
+    yield Heading(2, "Optimization Objective")
+    yield Paragraph(line(Span(model.label, Tone.STRONG), text))
+    yield Paragraph(line("An arm is considered as long as:"))
+    yield Items(tuple(map(line, limits)))
+
+
+def _setup(model: ReportModel) -> Iterator[Block]:
+    hardware = model.study.hardware
+    devices = f", {hardware.devices} devices" if hardware.devices > 1 else ""
+    builds: dict[str, dict[str, None]] = {}
+    for arm in (arm for step in model.steps for arm in step.arms):
+        versions = builds.setdefault(arm.planned.spec.engine, {})
+        versions |= dict.fromkeys(trial.build for trial in arm.trials if trial.build)
+    yield Heading(2, "Experimental Setup")
+    yield Heading(3, "Model")
+    yield Items(tuple(line(name) for name in dict.fromkeys(model.study.models.values())))
+    yield Heading(3, "Hardware")
+    yield Paragraph(line(f"{hardware.name}{devices}"))
+    yield Heading(3, "Engine Version")
+    yield Items(tuple(line(f"{name}: {', '.join(found) or 'version unknown'}") for name, found in builds.items()))
+
+
+def _stages(model: ReportModel) -> Iterator[Block]:
+    """Yield the results stage by stage, each compared with the winner of the one before."""
+    if model.baseline is not None:
+        yield from _benchmark_script(model, model.baseline.planned)
+    yield Heading(2, "Experiment Results")
+    for number, stage in enumerate(model.stages, 1):
+        yield Heading(3, f"{number}. {stage.name}")
+        yield from _remarks(stage)
+        yield tables.arms(stage, model)
+        for arm in _detailed(stage):
+            yield Paragraph(line(Span(arm.name, Tone.STRONG)))
+            yield _script(arm)
+            yield _result(arm, model.workload)
+        yield from _shortened(stage)
+        yield _ranking(stage, model)
+    if model.stages:
+        yield Heading(3, "Summary of Optimization Options")
+        yield tables.options(model)
+    yield from _other_cases(model, lambda arm: (_script(arm),))
+
+
+def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]:
+    where = " and ".join(launch.base_url for launch in served.launches)
+    rows = [
+        f"# {name}\nloadgen run {shlex.join(run_words(served, model.study, load))}"
+        for name, load in loads(model.study).items()
+    ]
+    yield Heading(3, "Benchmark Script")
+    yield Paragraph(
+        prose(
+            f"`loadgen` runs each workload on a freshly started server. These commands use the baseline's at {where}; "
+            "an engine that is started by hand may listen elsewhere:"
+        )
+    )
+    yield Code("\n\n".join(rows), "bash")
+
+
+def _groups(model: ReportModel) -> Iterator[Block]:
+    """Yield the results by groups of options, each compared with the baseline."""
+    how = "The runs of others, as" if model.published else "Each arm is started afresh and measured with"
+    yield Heading(3, "Benchmark Method")
+    yield Paragraph(prose(f"{how} profiles of `loadgen run --config`."))
+    yield Heading(4, "Benchmark Profiles")
+    for name, load in loads(model.study).items():
+        yield Paragraph(line(Span(name, Tone.STRONG)))
+        yield profile(load)
+    yield Heading(2, "Experiment Results")
+    for stage in model.stages:
+        yield Heading(3, stage.name)
+        yield from _remarks(stage)
+        for arm in _detailed(stage):
+            yield Heading(4, arm.name)
+            yield from _parameters(arm, model.workload)
+            yield _result(arm, model.workload)
+        yield from _shortened(stage)
+        yield tables.arms(stage, model)
+        yield from _summary(stage, model)
+    if model.stages:
+        yield Heading(3, "Summary of Optimization Options")
+        yield tables.groups(model)
+    yield from _other_cases(model, lambda arm: _parameters(arm, None))
+
+
+def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
+    for name, title in CHARTS.items():
+        if name in charts:
+            yield Heading(2, title)
+            yield charts[name]
+    noise = tables.noise(model)
+    if noise.rows or "noise" in charts:
+        yield Heading(2, "Noise")
+        yield from _chart(charts, "noise")
+        yield from ((noise,) if noise.rows else ())
+    if model.failed:
+        yield Heading(2, "Failures")
+        yield tables.failures(model)
+    yield Heading(2, "Provenance")
+    yield tables.provenance(model)
+    if model.facts.get("text"):
+        yield Note("info", "The study", (Code(str(model.facts["text"]), "yaml"),), folded=True)
+    if model.baseline is not None:
+        text = "The script `reproduce.sh` starts baseline and winner again and runs the deciding workload on each."
+        yield Heading(2, "Reproduce")
+        yield Paragraph(prose(text))
+
+
+def _chart(charts: Mapping[str, Drawing], name: str) -> Iterator[Block]:
+    if name in charts:
+        yield charts[name]
+
+
+def _remarks(stage: StageSummary) -> Iterator[Block]:
+    if stage.found.open:
+        yield Note("warning", f"Not finished: {stage.found.open}", ())
+    for note in stage.found.step.notes:
+        yield Paragraph(line(Span(note, Tone.QUIET)))
+
+
+def _detailed(stage: StageSummary) -> list[ArmResult]:
+    """Return the most important arms of a stage, in its order."""
+    ran = [arm for arm in stage.arms if arm.workloads]
+    by_importance = (stage.reference, stage.adopted, *stage.ranked, *ran)
+    names = list(dict.fromkeys(arm.name for arm in by_importance if arm is not None and arm.workloads))[:MAX_DETAILED]
+    return [arm for arm in ran if arm.name in names]
+
+
+def _shortened(stage: StageSummary) -> Iterator[Block]:
+    left = sum(bool(arm.workloads) for arm in stage.arms) - len(_detailed(stage))
+    if left:
+        yield Paragraph(line(f"{left} more arms are only in the table."))
+
+
+def _ranking(stage: StageSummary, model: ReportModel) -> Paragraph:
+    parts: list[str | Span] = []
+    for arm in stage.ranked[:MAX_DETAILED]:
+        parts += [" > " if model.more_is_better else " < "] if parts else []
+        parts += [Span(arm.name, Tone.CODE), f" ({_score(arm, model)})"]
+    return Paragraph(line("Result: ", *(parts or ["no arm can be compared"])))
+
+
+def _score(arm: ArmResult, model: ReportModel) -> str:
+    return arm_text.score(arm.workloads[model.workload], model, model.unit)
+
+
+def _script(arm: ArmResult) -> Note:
+    return Note("info", "Serving script", (command(arm.planned),), folded=True)
+
+
+def _result(arm: ArmResult, workload: str, title: str = "Benchmark result") -> Note:
+    result = arm.workloads.get(workload)
+    if result is None:
+        return Note("info", f"No {title.lower()} on {workload}", (), folded=True)
+    if len(result.runs) > 1:
+        title = f"{title} (median of {len(result.runs)} starts)"
+    return Note("info", title, (result_block(result.middle),), folded=True)
+
+
+def _parameters(arm: ArmResult, workload: str | None) -> Iterator[Block]:
+    planned = arm.planned
+    profile_line = [line("Profile: ", Span(workload, Tone.CODE))] if workload else []
+    served = line("Served: ", Span(planned.model, Tone.CODE), " by ", Span(planned.spec.engine, Tone.CODE))
+    yield Items((*profile_line, served, line("Backend Parameters:")))
+    yield parameters(planned)
+
+
+def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
+    """Yield the best arm of a group compared with its reference, in words."""
+    best, reference, workload = stage.best, stage.reference, model.workload
+    if best is None or reference is None or best is reference:
+        return
+    name = Span(best.name, Tone.CODE)
+    if best.verdict is Verdict.INFEASIBLE:
+        yield Items((line("Summary: ", name, f" is not considered: {best.why}."),))
+        return
+    ours, theirs = best.workloads.get(workload), reference.workloads.get(workload)
+    if ours is None or theirs is None or ours.difference is None or not ours.achieved or not theirs.achieved:
+        return
+    direction = ("faster", "slower") if model.unit == "tok/s" else ("higher", "lower")
+    apart = fixed(abs(ours.achieved - theirs.achieved), DIGITS, model.unit)
+    tpot, tpot_before = ours.mean("mean_tpot_ms"), theirs.mean("mean_tpot_ms")
+    change = ""
+    if tpot is not None and tpot_before is not None:
+        change = f"; Mean TPOT = {fixed(tpot, DIGITS)} ms vs {fixed(tpot_before, DIGITS)} ms"
+        if tpot != tpot_before:
+            by = f"{fixed(abs(tpot - tpot_before), DIGITS, 'ms')} ({signed(tpot / tpot_before - 1, DIGITS)})"
+            change += f", {'reduced' if tpot < tpot_before else 'raised'} by {by}"
+    yield Items(
+        (
+            line(
+                "Summary: ",
+                name,
+                f" {model.label} = {_score(best, model)}, ",
+                Span(reference.name, Tone.CODE),
+                f" {model.label} = {_score(reference, model)}. ",
+                name,
+                f" is {direction[ours.difference.share < 0]} by {apart} ",
+                arm_text.difference_span(ours.difference),
+                f"{change}.",
+            ),
+        )
+    )
+
+
+def _other_cases(model: ReportModel, served: Callable[[ArmResult], Iterable[Block]]) -> Iterator[Block]:
+    """Yield baseline and winner on every workload."""
+    step = model.confirmation
+    if step is None:
+        return
+    fresh = "" if model.published else ", each started afresh"
+    yield Heading(3, "Other Benchmark Cases")
+    yield Paragraph(line(f"Baseline and winner{fresh}, on every workload."))
+    yield from _remarks(step)
+    yield tables.arms(step, model)
+    for arm in step.arms:
+        title = "Baseline" if arm is step.reference else "Optimized"
+        yield Heading(4, title)
+        yield from served(arm)
+        for workload in arm.workloads:
+            yield _result(arm, workload, f"{title} benchmark result on {workload}")

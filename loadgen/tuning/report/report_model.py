@@ -1,0 +1,256 @@
+"""The contents of a report: all conclusions from the findings of a study, before anything is laid out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
+from loadgen.tuning.execute.difference import Difference
+from loadgen.tuning.execute.facts import IMPORTED
+from loadgen.tuning.execute.findings import Findings, StepResult
+from loadgen.tuning.execute.trial import WorkloadRun
+from loadgen.tuning.execute.workload_results import difference_of, with_workload_results
+from loadgen.tuning.plan.plan import CONFIRMATION, NOISE
+from loadgen.tuning.spec.objective import METRICS, MetricName
+
+# Names of the metrics above numbers.
+LABELS: dict[MetricName, str] = {
+    "total_tps_per_box": "Total TPS",
+    "output_tps_per_gpu": "Output TPS per device",
+    "goodput": "Goodput",
+    "e2e_p50": "Median E2EL",
+    "cost_per_mtok": "Cost",
+}
+
+
+@dataclass(frozen=True)
+class StageSummary:
+    """A step and the ranking of its arms.
+
+    Attributes:
+        found: The step, with results on each workload.
+        more_is_better: Direction of the objective.
+        workload: Workload that decides.
+    """
+
+    found: StepResult
+    more_is_better: bool
+    workload: str
+
+    @property
+    def name(self) -> str:
+        """Name of the step."""
+        return self.found.step.name
+
+    @property
+    def arms(self) -> tuple[ArmResult, ...]:
+        """Results of its arms, the reference first."""
+        return self.found.arms
+
+    @property
+    def reference(self) -> ArmResult | None:
+        """The arm that the others are compared with; None: none."""
+        return next((arm for arm in self.arms if arm.name == self.found.reference), None)
+
+    @property
+    def rivals(self) -> list[ArmResult]:
+        """The other arms."""
+        return [arm for arm in self.arms if arm.name != self.found.reference]
+
+    @cached_property
+    def ranked(self) -> list[ArmResult]:
+        """The arms that ran and met the limits, the best first."""
+        able = [arm for arm in self.arms if arm.feasible and self.score(arm) is not None]
+        return sorted(able, key=lambda arm: self.score(arm) or 0.0, reverse=self.more_is_better)
+
+    @property
+    def adopted(self) -> ArmResult | None:
+        """The arm that went on; None: the reference stayed."""
+        won = next((arm for name in self.found.won[:1] for arm in self.arms if arm.name == name), None)
+        return won if won is not None and won.verdict is Verdict.ADOPTED else None
+
+    @property
+    def best(self) -> ArmResult | None:
+        """The arm that represents the step: the adopted one, or else the best rival, or else the first rival."""
+        able = [arm for arm in self.ranked if arm.name != self.found.reference]
+        return self.adopted or next(iter(able or self.rivals), None)
+
+    def score(self, arm: ArmResult) -> float | None:
+        """Return the value of an arm on the deciding workload."""
+        result = arm.workloads.get(self.workload)
+        return result.achieved if result else None
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """An arm that was adopted on the way from the baseline to the winner.
+
+    Attributes:
+        name: STAGE/ARM.
+        difference: Difference from the arm before it; None: not compared.
+    """
+
+    name: str
+    difference: Difference | None
+
+
+@dataclass(frozen=True)
+class FailedArm:
+    """An arm whose starts failed for one reason, or that was not started because of earlier failures.
+
+    Attributes:
+        step, arm: Names.
+        starts: Number of failed starts; 0: it was pruned.
+        kind: Class of the failure.
+        cause: Line that explains it.
+    """
+
+    step: str
+    arm: str
+    starts: int
+    kind: str
+    cause: str
+
+
+class ReportModel:
+    """The contents of a report.
+
+    Args:
+        findings: Findings of the study.
+        facts: Facts of its store.
+
+    Attributes:
+        label, unit: Name and unit of the objective's metric.
+        published: Whether all results were published by others, one run of each arm.
+        steps: Summaries of the steps that have begun.
+    """
+
+    def __init__(self, findings: Findings, facts: Mapping[str, Any]) -> None:
+        self.findings, self.facts, self.study = findings, facts, findings.study
+        objective = self.study.objective
+        self.label, self.unit = LABELS[objective.metric], METRICS[objective.metric].unit
+        self.workload, self.more_is_better = objective.workload, objective.more_is_better
+        self.published = facts.get("source") == IMPORTED
+        filled = (with_workload_results(step, self.study, published=self.published) for step in findings.steps)
+        self.steps = tuple(StageSummary(step, self.more_is_better, self.workload) for step in filled)
+
+    @property
+    def stages(self) -> list[StageSummary]:
+        """The steps without noise and confirmation."""
+        return [step for step in self.steps if step.found.step.kind not in (NOISE, CONFIRMATION)]
+
+    @property
+    def confirmation(self) -> StageSummary | None:
+        """The comparison of baseline and winner in fresh starts; None before it begins."""
+        last = self.steps[-1] if self.steps else None
+        return last if last is not None and last.found.step.kind == CONFIRMATION else None
+
+    @property
+    def baseline(self) -> ArmResult | None:
+        """The baseline in the confirmation, or else in the first step; None before any step."""
+        step = self.confirmation or next(iter(self.steps), None)
+        return step.reference if step else None
+
+    @property
+    def finalist(self) -> ArmResult | None:
+        """The last adopted arm, compared with the baseline; None: no arm was adopted.
+
+        Before the confirmation the two ran in different steps, so their difference has no bounds.
+        """
+        if self.confirmation is not None:
+            return next(iter(self.confirmation.rivals), None)
+        adopted = next((stage.adopted for stage in reversed(self.stages) if stage.adopted), None)
+        if adopted is None or self.baseline is None:
+            return None
+        others = self.baseline.workloads
+        apart = {
+            name: difference_of(result, others[name], None, self.study, published=self.published)
+            for name, result in adopted.workloads.items()
+            if name in others
+        }
+        results = {name: replace(each, difference=apart.get(name)) for name, each in adopted.workloads.items()}
+        return replace(adopted, workloads=results)
+
+    @property
+    def winner(self) -> ArmResult | None:
+        """The finalist, unless fresh starts did not confirm it."""
+        return None if self.findings.confirmed is False else self.finalist
+
+    @property
+    def workloads(self) -> list[str]:
+        """The deciding workload, then the others in the order of the study."""
+        return sorted(self.study.workloads, key=lambda name: name != self.workload)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any run was of the simulator."""
+        return any(run.summary["loadgen"].get("simulated") for run in self.runs)
+
+    @cached_property
+    def runs(self) -> list[WorkloadRun]:
+        """All runs."""
+        return [run for trial in self.findings.trials for run in trial.runs.values()]
+
+    @property
+    def closest(self) -> ArmResult | None:
+        """The arm that came closest to the limits of the study; None: no arm ran."""
+        found = self.findings.closest
+        if found is None:
+            return None
+        step, arm = found
+        return next(each.found.arm(arm.name) for each in self.steps if each.name == step.step.name)
+
+    @property
+    def missing(self) -> list[str]:
+        """The steps that the study has not finished, a line each."""
+        begun = {step.name for step in self.steps}
+        open_ = [f"{step.name}: {step.found.open}" for step in self.steps if step.found.open]
+        ahead = [stage.name for stage in self.study.stages if stage.name not in begun]
+        ahead += [CONFIRMATION] if self.confirmation is None else []
+        return open_ + [f"{name}: not begun" for name in ahead]
+
+    @property
+    def adoptions(self) -> list[Adoption]:
+        """The way from the baseline to the last adopted arm."""
+        found: list[Adoption] = []
+        before: str | None = None
+        for stage in reversed(self.stages):
+            adopted, reference = stage.adopted, stage.reference
+            if adopted is None or reference is None or before not in (None, adopted.planned.identity):
+                continue
+            result = adopted.workloads.get(self.workload)
+            found.insert(0, Adoption(f"{stage.name}/{adopted.name}", result.difference if result else None))
+            before = reference.planned.identity
+        return found
+
+    @property
+    def failed(self) -> list[FailedArm]:
+        """The arms that failed, or were pruned because of a failure."""
+        counts: dict[tuple[str, str, str, str], int] = {}
+        for step in self.steps:
+            for arm in step.arms:
+                for trial in arm.trials:
+                    if trial.failure is not None:
+                        key = (step.name, arm.name, trial.failure.kind, trial.failure.cause)
+                        counts[key] = counts.get(key, 0) + 1
+                if arm.verdict is Verdict.PRUNED:
+                    counts[step.name, arm.name, str(Verdict.PRUNED), arm.why] = 0
+        return [FailedArm(step, arm, starts, kind, cause) for (step, arm, kind, cause), starts in counts.items()]
+
+    @property
+    def configurations(self) -> dict[str, tuple[str, WorkloadResult]]:
+        """Name and last result on the deciding workload of every configuration that ran it, by identity."""
+        found: dict[str, tuple[str, WorkloadResult]] = {}
+        for step in self.steps:
+            for arm in step.arms:
+                if self.workload in arm.workloads:
+                    identity = arm.planned.identity
+                    name = "baseline" if step.found.step.kind == NOISE else f"{step.name}/{arm.name}"
+                    found[identity] = found.get(identity, (name,))[0], arm.workloads[self.workload]
+        return found
+
+    def difference(self, arm: ArmResult | None, workload: str | None = None) -> Difference | None:
+        """Return the difference of an arm from its reference on a workload; None: the deciding one."""
+        result = arm.workloads.get(workload or self.workload) if arm else None
+        return result.difference if result else None

@@ -1,0 +1,67 @@
+"""Reports of results as they are saved: types the JSON, then renders it. Tests state results as JSON."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loadgen import report
+from loadgen.config.settings import RunSettings
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.report import run_page, series, typed
+from loadgen.report.files import Saved
+from loadgen.report.html import Chart, Document
+from loadgen.report.result import RunResult
+from loadgen.report.result.fields import from_json_values, to_json_values
+from loadgen.report.result.series import Point, Series
+from loadgen.report.run_page import load_curve
+
+
+def result(data: Mapping[str, Any]) -> RunResult:
+    return RunResult.from_dict(data)
+
+
+def render(data: dict[str, Any]) -> str:
+    """The console's view of a run, or of a series."""
+    found = typed(data)
+    return series.render(found) if isinstance(found, Series) else report.render(found)
+
+
+def document(results: Sequence[dict[str, Any]]) -> Document:
+    return run_page.document([typed(each) for each in results])
+
+
+def html(results: Sequence[dict[str, Any]]) -> str:
+    return run_page.html([typed(each) for each in results])
+
+
+def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> Saved:
+    return report.save(settings, result(data), snapshot)
+
+
+def begun(kind: str, over: str, limits: str | None, latency_from: str) -> dict[str, Any]:
+    """A series without points."""
+    asked = {"kind": kind, "over": over, "slo": limits, "latency_from": latency_from}
+    return Series.from_dict(asked).to_dict()
+
+
+def point(
+    level: float, data: dict[str, Any], snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]
+) -> dict[str, Any]:
+    made: dict[str, Any] = to_json_values(series.point(level, result(data), snapshot, limits=limits, saved=saved))
+    return made
+
+
+def conclude(data: dict[str, Any]) -> None:
+    """Add to a series what follows from its points."""
+    found = Series.from_dict(data)
+    series.conclude(found)
+    data.update(found.to_dict())
+
+
+def strongest(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    found = series.strongest([from_json_values(each, Point) for each in points])
+    made: dict[str, Any] | None = found and to_json_values(found)
+    return made
+
+
+def curve(data: dict[str, Any]) -> Chart | None:
+    return load_curve.curve(Series.from_dict(data))

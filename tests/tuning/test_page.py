@@ -1,0 +1,249 @@
+"""What a report says of studies that did not go as one would wish, or of which less is known."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.tuning.execute.findings import ArmResult, Findings
+from loadgen.tuning.execute.trial import Failure, TrialRequest
+from tests.helpers.study_reports import GAINS, STAGES, found, truth, written
+from tests.helpers.study_walks import Came
+
+QUANTIZED = STAGES[:1]
+
+
+def markdown(findings: Findings, tmp_path: Path, **facts: Any) -> str:
+    """The report of a study in Markdown, on the way to which HTML was made too."""
+    return written(findings, tmp_path, {"source": "run"} | facts)["small.md"]
+
+
+def rows(text: str, heading: str) -> list[str]:
+    """The rows of the first table below a heading."""
+    below = text.split(f" {heading}\n", 1)[1].splitlines()
+    start = next(number for number, line in enumerate(below) if line.startswith("| ---"))
+    table = []
+    for line in below[start + 1 :]:
+        if not line.startswith("|"):
+            break
+        table.append(line)
+    return table
+
+
+def with_summary(**parts: Any) -> Callable[[TrialRequest], Came]:
+    """Starts as of the small study, whose summaries say more."""
+
+    def came(request: TrialRequest) -> Came:
+        total = truth()(request)
+        assert isinstance(total, float)
+        return {"total": total} | parts
+
+    return came
+
+
+# -- how far it has come
+
+
+def test_a_finished_study_is_not_called_unfinished(tmp_path: Path) -> None:
+    assert "Unfinished" not in markdown(found(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("starts", "missing"),
+    [
+        (0, ["noise: not run yet", "quantization: not begun", "seqs: not begun", "confirmation: not begun"]),
+        (5, ["quantization: not run yet", "seqs: not begun", "confirmation: not begun"]),
+        (12, ["seqs: not run yet", "confirmation: not begun"]),
+    ],
+)
+def test_an_unfinished_study_says_so_at_the_top_and_what_is_missing(
+    starts: int, missing: list[str], tmp_path: Path
+) -> None:
+    text = markdown(found(starts=starts), tmp_path)
+    top = text.split("## Conclusion")[0]
+    assert '!!! warning "Unfinished study: not run yet"' in top
+    assert [line.strip(" -") for line in top.splitlines() if line.startswith("    - ")] == missing
+
+
+def test_before_the_first_run_nothing_is_recommended(tmp_path: Path) -> None:
+    text = markdown(found(starts=0), tmp_path)
+    assert "Nothing has been measured yet." in text
+    assert "Serving Command" not in text
+    assert "charts/" not in text
+
+
+def test_a_winner_that_is_not_confirmed_has_no_bounds_beside_the_baseline(tmp_path: Path) -> None:
+    text = markdown(found(starts=12), tmp_path)
+    assert "vllm serve Qwen/Qwen3-8B-FP8" in text.split("Comparison of")[0]
+    assert "not yet confirmed by fresh starts" in text
+    # 3 starts of each: 10000 * (1.004, 0.998, 0.997 in some order), and 1.25 times as much in other blocks
+    (row,) = rows(text, "Conclusion")
+    assert "no bounds yet)" in row
+    assert " to " not in row
+
+
+def test_a_winner_that_fresh_starts_do_not_confirm_is_not_recommended(tmp_path: Path) -> None:
+    text = markdown(found(truth(GAINS | {"quantization/fp8": 1.0}), stages=QUANTIZED), tmp_path)
+    assert "Fresh starts did not confirm `quantization/fp8` (not significant (" in text
+    tip = text.split('tip "Serving Command"')[1].split("```")[1]
+    assert tip.split() == ["bash", "vllm", "serve", "Qwen/Qwen3-8B"]
+    assert "Optimized |" not in text
+
+
+# -- what was found
+
+
+def test_where_nothing_is_better_the_baseline_stays(tmp_path: Path) -> None:
+    text = markdown(found(truth({})), tmp_path)
+    assert "No arm is shown to be 1.0% better than the baseline, so the baseline stays:" in text
+    assert [row.split("|")[2:4] for row in rows(text, "Summary of Optimization Options")] == [[" - ", " - "]] * 2
+    assert "waterfall" not in text
+    assert "winner" not in written(found(truth({})), tmp_path)["reproduce.sh"]
+
+
+def test_a_baseline_alone_is_reported(tmp_path: Path) -> None:
+    text = markdown(found(starts=3), tmp_path)
+    (row,) = rows(text, "Conclusion")
+    assert row.startswith("| **short** | Total TPS: 39")
+    assert row.count("|") == 3
+    assert "## Noise" in text
+
+
+def test_where_nothing_holds_what_is_demanded_the_closest_arm_is_shown(tmp_path: Path) -> None:
+    share = {"baseline": 700, "max_seqs=64": 900, "max_seqs=128": 800}
+    findings = found(
+        lambda request: {"total": 1000.0, "completed": share[request.arm]},
+        stages=STAGES[1:],
+        objective={"workload": "short"},
+    )
+    text = markdown(findings, tmp_path)
+    conclusion = text.split("Comparison of")[0]
+    assert "**No arm that ran met the limits of the study.**" in conclusion
+    assert "The closest was `max_seqs=64`: success rate 90.0%, at least 99.0% is required" in conclusion
+    assert "--max-num-seqs 64" in conclusion
+
+
+def test_an_arm_that_loses_requests_is_shown_and_not_considered(tmp_path: Path) -> None:
+    def came(request: TrialRequest) -> Came:
+        return {"total": 15000.0, "completed": 514} if request.arm == "fp8" else 10000.0
+
+    text = markdown(found(came, stages=QUANTIZED, report={"layout": "groups"}), tmp_path)
+    (row,) = rows(text, "Summary of Optimization Options")
+    assert "not considered: success rate 51.4%, at least 99.0% is required" in row
+    assert "lightgreen" not in row
+    assert "- Summary: `fp8` is not considered: success rate 51.4%" in text
+    assert "No arm is shown to be 1.0% better" in text
+
+
+def test_failures_stand_in_a_table_with_the_line_that_says_why(tmp_path: Path) -> None:
+    cause = "torch.OutOfMemoryError: CUDA out of memory | tried `2.5 GiB`\non <GPU 0>"
+
+    def came(request: TrialRequest) -> Came:
+        return Failure("oom", cause, True) if request.arm == "fp8" else 10000.0
+
+    findings = found(came, stages=QUANTIZED)
+    texts = written(findings, tmp_path)
+    escaped = "torch.OutOfMemoryError: CUDA out of memory &#124; tried &#96;2.5 GiB&#96; on &lt;GPU 0&gt;"
+    assert rows(texts["small.md"], "Failures") == [f"| quantization | `fp8` | 2 | oom | <code>{escaped}</code> |"]
+    assert "tried `2.5 GiB` on &lt;GPU 0&gt;" in texts["small.html"]
+
+
+def test_an_arm_that_is_left_out_says_what_it_contains(tmp_path: Path) -> None:
+    def came(request: TrialRequest) -> Came:
+        return Failure("bad_flag", "unknown argument", False) if "max_seqs=64" in request.arm else 10000.0
+
+    again = {"name": "again", "grid": {"max_seqs": [64], "max_batched_tokens": [8192]}}
+    failures = rows(markdown(found(came, stages=[STAGES[1], again]), tmp_path), "Failures")
+    assert [row.split("|")[1:5] for row in failures] == [
+        [" seqs ", " `max_seqs=64` ", " 1 ", " bad_flag "],
+        [" again ", " `max_seqs=64 max_batched_tokens=8192` ", " 0 ", " pruned "],
+    ]
+
+
+def test_where_less_is_better_a_gain_is_a_decrease(tmp_path: Path) -> None:
+    def came(request: TrialRequest) -> Came:
+        return {"median_e2el_ms": 4000.0 if "fp8" in request.arm else 5000.0}
+
+    text = markdown(found(came, stages=QUANTIZED, objective={"workload": "short", "metric": "e2e_p50"}), tmp_path)
+    row = rows(text, "Conclusion")[0]
+    assert "Median E2EL: 5000.00<br>Total TPS: 4000.00 (est.)<br>Mean TPOT(ms): 30.00" in row
+    # 4000 / 5000 - 1
+    assert 'Median E2EL: 4000.00 <span style="background-color:lightgreen;">(-20.00%; -20.00% to -20.00%)</span>' in row
+    assert "Result: `fp8` (4000.00 ms) < `baseline` (5000.00 ms)".replace("<", r"\<") in text
+
+
+# -- whose numbers they are
+
+
+def test_a_simulated_engine_is_named_above_everything_else(tmp_path: Path) -> None:
+    text = markdown(found(with_summary(loadgen={"simulated": True})), tmp_path)
+    assert text.splitlines()[2] == '!!! danger "SIMULATED ENGINE"'
+    assert "SIMULATED" not in markdown(found(), tmp_path)
+
+
+def test_numbers_of_a_part_of_the_box_are_marked(tmp_path: Path) -> None:
+    hardware = {"name": "a box", "devices": 1}
+    assert "(est.)" in markdown(found(), tmp_path)
+    assert "(est.)" not in markdown(found(hardware=hardware), tmp_path)
+
+
+def test_another_model_that_nobody_asked_questions_is_a_caveat(tmp_path: Path) -> None:
+    text = markdown(found(), tmp_path)
+    assert "serves Qwen/Qwen3-8B-FP8 instead of Qwen/Qwen3-8B. The quality of its answers was not checked" in text
+
+
+def test_suspect_runs_are_a_caveat_with_their_reasons(tmp_path: Path) -> None:
+    own = {"verdict": "SUSPECT", "reasons": ["lag p99: 12 ms, allowed is 5 ms"]}
+    findings = found(with_summary(loadgen=own), stages=QUANTIZED)
+    runs = sum(len(trial.runs) for trial in findings.trials)
+    text = markdown(findings, tmp_path)
+    assert f"{runs} of {runs} runs are SUSPECT: lag p99: 12 ms, allowed is 5 ms" in text
+
+
+def published(findings: Findings) -> Findings:
+    """The findings as if each arm had been measured once, by others."""
+
+    def once(arm: ArmResult) -> ArmResult:
+        return dataclasses.replace(arm, trials=arm.trials[:1], values=arm.values[:1], comparison=None)
+
+    steps = [
+        dataclasses.replace(step, arms=tuple(map(once, step.arms)), noise=None, least_effect=None)
+        for step in findings.steps
+        if step.step.name != "noise"
+    ]
+    return Findings(findings.study, tuple(steps))
+
+
+def test_published_results_have_percentages_without_bounds(tmp_path: Path) -> None:
+    came = {"baseline": 10.004, "fp8": 12.3437, "quantization/fp8": 12.3437}
+    findings = published(found(lambda request: came[request.arm], stages=QUANTIZED))
+    text = markdown(findings, tmp_path, source="import")
+    assert '!!! warning "Published results"' in text.split("## Conclusion")[0]
+    green = '<span style="background-color:lightgreen;">'
+    assert f"{green}(+23.39%; single runs)</span>" in rows(text, "Conclusion")[0]
+    assert f"{green}+23.39% (single runs)</span>" in rows(text, "1. quantization")[1]
+    assert " to +" not in text.split("## Provenance")[0]
+    assert "## Noise" not in text
+
+
+# -- combinations
+
+
+def test_combinations_are_named_by_their_stages(tmp_path: Path) -> None:
+    gains = {"fp8": 1.25, "quantization/fp8": 1.25, "max_seqs=128": 1.25 * 1.1, "seqs/max_seqs=128": 1.25 * 1.1}
+    gains |= {"quantization && seqs": 1.25 * 1.1}
+    stages = [*QUANTIZED, {"name": "seqs", "grid": {"max_seqs": [128]}}]
+    stages += [{"name": "both", "interactions": ["quantization", "seqs"]}]
+    text = markdown(found(truth(gains), stages=stages, report={"layout": "groups"}), tmp_path)
+    assert "#### quantization && seqs" in text
+    assert "- Summary: `quantization && seqs` Total TPS = " in text
+
+
+def test_a_stage_that_goes_on_says_why_its_arms_are_not_decided(tmp_path: Path) -> None:
+    text = markdown(found(starts=6), tmp_path)
+    assert '!!! warning "Not finished: not run yet"' in text
+    row = rows(text, "1. quantization")[1]
+    assert "(no bounds yet) |" in row
+    assert row.endswith("| open<br>not run yet |")

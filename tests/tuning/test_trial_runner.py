@@ -1,0 +1,141 @@
+"""A start runs its workloads so that none finds in a cache what another has left there."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.report.result import RunResult
+from loadgen.runner.engine_session import EngineSession
+from loadgen.tuning.execute import trial_runner
+from loadgen.tuning.execute.store import NotKept
+from loadgen.tuning.execute.trial import Failure, Trial, TrialRequest, WorkloadRun
+from loadgen.tuning.execute.trial_runner import TrialRunner
+from loadgen.tuning.plan.planner import Planner
+from tests.helpers.run_facts import answered, result
+from tests.helpers.study_files import study
+from tests.helpers.study_walks import summary
+
+SEQS = {"name": "seqs", "grid": {"max_seqs": [64]}}
+ENGINES = {"vllm": {}, "llamacpp": {}}
+
+
+class Process:
+    """A server that tells little."""
+
+    def __init__(self, log: list[str]) -> None:
+        self._log = log
+
+    def version(self) -> str:
+        return "1.2"
+
+    def resolved(self) -> Any:
+        return {"settings": {"max-num-seqs": 64}}
+
+    def flush(self) -> None:
+        self._log.append("flush")
+
+
+async def carried_out(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, engine: str, failing: str = ""
+) -> tuple[Trial, list[str]]:
+    """The trial of a baseline with two workloads, and what happened in order."""
+    log: list[str] = []
+
+    @contextlib.asynccontextmanager
+    async def started(engine: Any, begins: Any, timeout_s: float, on_progress: Any) -> AsyncIterator[EngineSession]:
+        log.append("start")
+        yield EngineSession(engine, (Process(log),))
+        log.append("stop")
+
+    async def load(
+        self: TrialRunner, engines: EngineSession, arm: Any, name: str, *rest: Any
+    ) -> tuple[WorkloadRun, Failure | None]:
+        log.append(name)
+        return WorkloadRun(summary(), f"{name}.json"), Failure("killed", "died", True) if name == failing else None
+
+    monkeypatch.setattr(trial_runner, "open_engines", started)
+    monkeypatch.setattr(TrialRunner, "_run_workload", load)
+    model = folder / "model.gguf"
+    model.touch()
+    made = study(SEQS, engines=ENGINES, models={"m": str(model)}, baseline={"engine": engine, "model": "m"})
+    planner = Planner(made)
+    arm = planner.confirmation().arms[0]
+    place = folder / "start"
+    place.mkdir(exist_ok=True)
+    trial = await TrialRunner(made, planner, folder).run_trial(
+        TrialRequest("confirmation", 0, "baseline"), arm, place, lambda *told: None
+    )
+    return trial, log
+
+
+async def test_an_engine_that_can_empty_its_caches_does_so_between_workloads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trial, log = await carried_out(monkeypatch, tmp_path, "vllm")
+    assert log == ["start", "short", "flush", "long", "stop"]
+    assert list(trial.runs) == ["short", "long"]
+
+
+async def test_one_that_cannot_is_started_afresh_for_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    trial, log = await carried_out(monkeypatch, tmp_path, "llamacpp")
+    assert log == ["start", "short", "stop", "start", "long", "stop"]
+    assert list(trial.runs) == ["short", "long"]
+
+
+@pytest.mark.parametrize("engine", ["vllm", "llamacpp"])
+async def test_after_a_failure_nothing_more_is_run(
+    engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trial, log = await carried_out(monkeypatch, tmp_path, engine, failing="short")
+    assert log == ["start", "short", "stop"]
+    assert trial.failure == Failure("killed", "died", True)
+
+
+async def test_what_the_server_tells_is_kept_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    trial, _ = await carried_out(monkeypatch, tmp_path, "vllm")
+    assert (trial.build, trial.server_config, trial.folder) == ("1.2", {"max_num_seqs": 64}, "start")
+    assert (tmp_path / "start" / "configuration.json").exists()
+
+
+# -- what cannot be written
+
+
+async def test_a_file_that_cannot_be_written_ends_the_study_and_is_no_failure_of_the_arm(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "start" / "configuration.json").mkdir(parents=True)
+    with pytest.raises(NotKept, match=r"configuration.json cannot be written \(Is a directory\); make room"):
+        await carried_out(monkeypatch, tmp_path, "vllm")
+
+
+@pytest.mark.parametrize("metric", ["total_tps_per_box", "goodput"])
+async def test_a_run_whose_records_are_not_whole_is_no_result(
+    metric: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """For goodput the disk is full once the workload has run as it stands."""
+    came = [None, "No space left on device"] if metric == "goodput" else ["No space left on device"]
+
+    async def server(settings: RunSettings) -> Any:
+        return settings
+
+    async def measure(*given: Any, **named: Any) -> Any:
+        return RunResult.from_dict(result([answered()], client={"records_error": came.pop(0)}))
+
+    monkeypatch.setattr(trial_runner, "open_participant", contextlib.nullcontext)
+    monkeypatch.setattr(trial_runner.run, "measure", measure)
+    made = study(SEQS, objective={"workload": "short", "metric": metric, "slo": "ttft_p99<500ms"})
+    planner = Planner(made)
+    engines: Any = SimpleNamespace(server=server, processes=[])
+    with pytest.raises(NotKept) as refused:
+        await TrialRunner(made, planner, tmp_path)._run_workload(
+            engines, planner.noise().arms[0], "short", tmp_path / "short", print
+        )
+    name = "goodput-01.records.jsonl" if metric == "goodput" else "records.jsonl"
+    assert str(refused.value).startswith(
+        f"{tmp_path}/short/{name} cannot be written (No space left on device); make room"
+    )
