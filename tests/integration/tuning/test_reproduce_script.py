@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from loadgen.engines import ports
+from loadgen.engines.launch import ports
 from tests.helpers.command_line import environment
 from tests.tuning.test_reproduce import SIMULATED, script
 
