@@ -21,7 +21,7 @@ import sys
 def test_nothing_was_imported():
     assert "loadgen.pytest_plugin" in sys.modules
     loaded = {name for name in sys.modules if name.split(".")[0] in ("loadgen", "numpy", "aiohttp", "uvloop")}
-    assert loaded == {"loadgen", "loadgen.pytest_plugin"}
+    assert loaded == {"loadgen", "loadgen.pytest_plugin", "loadgen.version"}
 """
 
 
@@ -168,19 +168,15 @@ def test_half_is_what_it_expects(loadgen_run):
 # -- the verdict
 
 JUDGED = """
+import msgspec
 import pytest
-from loadgen.checks import Verdict
+from loadgen.checks import Check, Verdict
 
 @pytest.fixture(autouse=True)
 def verdict(monkeypatch):
     def concluded(*arguments):
-        result = conclude(*arguments)
-        result.data["loadgen"]["verdict"] = {verdict!r}
-        result.data["loadgen"]["checks"] = [
-            {{"name": "lag p99", "ok": False, "value": "9 ms", "limit": "1 ms", "counts": True, "group": "B",
-              "advice": "free a core"}}
-        ]
-        return result
+        late = Check("lag p99", False, "9 ms", "1 ms", "free a core", group="B")
+        return msgspec.structs.replace(conclude(*arguments), verdict=Verdict({verdict!r}), checks=[late])
     from loadgen.runner.run_result import conclude
     monkeypatch.setattr("loadgen.runner.run.conclude", concluded)
 
