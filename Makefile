@@ -60,7 +60,7 @@ test-browser: $(VENV)/.all  ## pages of results in a real Chromium, fetched on f
 	$(BIN)/python -m pytest -m browser tests/qa/browser
 
 test-engines: $(VENV)/.all  ## real engines on this CPU, installed on first use (5 GB): kit, load, shutdowns; FLAGS=--write puts the tables there too
-	$(BIN)/python -m tests.engines.real $(FLAGS)
+	$(BIN)/python -m tests.qa.engines $(FLAGS)
 
 compare-vllm: $(VENV)/.all  ## `vllm bench serve` and loadgen on one real vLLM server; FLAGS=--write puts the tables into docs/peers.md
 	$(BIN)/python -m tests.qa.peers.compare_vllm $(FLAGS)

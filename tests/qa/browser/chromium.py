@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.engines.real.environments import CACHE, MADE, CannotBeMade, alone, install
+from tests.qa.engines.environments import CACHE, MADE, CannotBeMade, alone, install
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PACKAGES = ("chromium-headless-shell", "fonts-dejavu-core")

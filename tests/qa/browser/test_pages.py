@@ -8,11 +8,11 @@ import pytest
 
 from loadgen.report import html as pages
 from loadgen.report.html import Code, Document
-from tests.engines.real.environments import CannotBeMade
 from tests.helpers.saved_json import html
 from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, sweep
 from tests.qa.browser.chromium import chromium
 from tests.qa.browser.devtools import Browser, Tab
+from tests.qa.engines.environments import CannotBeMade
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from loadgen.testing.process import Process, started
 from loadgen.util import machine
-from tests.engines.real.environments import CACHE, CannotBeMade, Recipe, made
-from tests.engines.real.tiny_qwen3 import tiny_qwen3
 from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
+from tests.qa.engines.environments import CACHE, CannotBeMade, Recipe, made
+from tests.qa.engines.tiny_qwen3 import tiny_qwen3
 from tests.qa.peers import recipes
 from tests.qa.peers.aims import Aim, aims
 from tests.qa.peers.aiperf import AIPerf

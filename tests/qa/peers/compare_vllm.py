@@ -19,13 +19,13 @@ import psutil
 from loadgen.bench.table import figure
 from loadgen.engines import Server
 from loadgen.util import machine
-from tests.engines.real import recipes as real_recipes
-from tests.engines.real.engines import vllm_on_cpu
-from tests.engines.real.environments import made
 from tests.helpers.command_line import LOADGEN, environment
 from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 from tests.integration.commands.migrating import releases
+from tests.qa.engines import recipes as real_recipes
+from tests.qa.engines.engines import vllm_on_cpu
+from tests.qa.engines.environments import made
 from tests.qa.peers.agreement import DISAGREE, Kept, Row, kept, metrics, rows
 from tests.qa.peers.meter import Metered, metered
 from tests.qa.peers.peer import words

@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.engines.real.environments import Recipe
 from tests.helpers.source import ROOT
+from tests.qa.engines.environments import Recipe
 from tests.qa.peers.peer import MODEL, Reported, Task
 from tests.qa.performance.clients import Limit, Plain
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.engines.real.environments import Recipe
 from tests.helpers.command_line import LOADGEN
+from tests.qa.engines.environments import Recipe
 from tests.qa.peers import vllm_bench
 from tests.qa.peers.meter import BYTES_PER_MB
 from tests.qa.peers.peer import MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task, words

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tests.engines.real.environments import Recipe
+from tests.qa.engines.environments import Recipe
 from tests.qa.performance.load import Load
 
 PROMPT_TOKENS = 128

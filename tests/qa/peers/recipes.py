@@ -1,7 +1,7 @@
 """Recipes: how each peer is installed; no version moves by itself."""
 
-from tests.engines.real.environments import CACHE, Recipe
-from tests.engines.real.recipes import REQUIREMENTS, TORCH
+from tests.qa.engines.environments import CACHE, Recipe
+from tests.qa.engines.recipes import REQUIREMENTS, TORCH
 
 FOLDER = CACHE.parent / "peers"
 

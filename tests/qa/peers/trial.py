@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 from loadgen.util import machine
-from tests.engines.real.environments import made
 from tests.helpers.command_line import environment
+from tests.qa.engines.environments import made
 from tests.qa.peers import recipes
 from tests.qa.peers.meter import Metered, metered
 from tests.qa.peers.peer import PERCENTILES, Peer, Reported, Task

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.engines import Server
-from tests.engines.real.engines import Real
 from tests.helpers.command_line import loadgen
+from tests.qa.engines.engines import Real
 
 REQUESTS, OUTPUT_TOKENS = 30, 16
 RATE = 0.5  # a second: llama.cpp reads some hundred tokens a second on one core, and most prompts have as many

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from tests.engines.real.environments import alone
 from tests.helpers.real_tokenizers import QWEN_CONTROL, qwen3
+from tests.qa.engines.environments import alone
 
 HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD = 64, 2, 4, 2, 32
 VOCABULARY = 151936

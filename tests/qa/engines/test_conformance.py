@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.testing.engine_conformance import Case, EngineAlive, EngineOnPaper
-from tests.engines.real.engines import ENGINES
+from tests.qa.engines.engines import ENGINES
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 

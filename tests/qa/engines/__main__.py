@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.testing.stream import Stream, StreamFormat
-from tests.engines.real.engines import ENGINES, Real
-from tests.engines.real.loads import RATE, REQUESTS, load
-from tests.engines.real.shutdowns import TRIALS, Shutdown, shut_down
 from tests.helpers.documents import between, cells_of, found_between, table
 from tests.helpers.source import ROOT
+from tests.qa.engines.engines import ENGINES, Real
+from tests.qa.engines.loads import RATE, REQUESTS, load
+from tests.qa.engines.shutdowns import TRIALS, Shutdown, shut_down
 
 DOCUMENT = ROOT / "docs/engines.md"
 BEGIN, END = "<!-- real engines: written by make test-engines FLAGS=--write -->", "<!-- end of real engines -->"
@@ -31,7 +31,7 @@ Rows = list[tuple[str, ...]]
 
 def main() -> int:
     """Try each engine; the exit code is 1 if one fails or leaves something behind."""
-    parser = argparse.ArgumentParser(prog="python -m tests.engines.real", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.qa.engines", description=__doc__)
     parser.add_argument("--only", choices=list(ENGINES), action="append", help="an engine, instead of all")
     parser.add_argument("--write", action="store_true", help=f"put the rows into the tables of {DOCUMENT.name}")
     options = parser.parse_args()

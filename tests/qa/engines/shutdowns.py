@@ -11,7 +11,7 @@ import psutil
 from loadgen.engines import Leaked, Server
 from loadgen.engines.launch import ports, processes
 from loadgen.testing.stream import Stream
-from tests.engines.real.engines import Real
+from tests.qa.engines.engines import Real
 
 TRIALS = {"idle": 3, "streaming": 3, "SIGSTOPped": 2, "worker killed": 2}
 STREAMS = 4

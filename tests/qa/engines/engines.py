@@ -8,11 +8,11 @@ from loadgen.engines.kinds import llamacpp, transformers_serve, vllm
 from loadgen.engines.kinds.command_engine import CommandEngine
 from loadgen.engines.sim.vocabulary import TOKENIZER
 from loadgen.testing.engine_conformance import Case
-from tests.engines.real import recipes, xpyd
-from tests.engines.real.environments import CACHE, Recipe, made
-from tests.engines.real.tiny_qwen3 import tiny_qwen3
 from tests.helpers.real_llamacpp import KNOBS, RAW, gguf
 from tests.helpers.real_tokenizers import smollm2
+from tests.qa.engines import recipes, xpyd
+from tests.qa.engines.environments import CACHE, Recipe, made
+from tests.qa.engines.tiny_qwen3 import tiny_qwen3
 
 NO_TOKEN = 151935  # of the vocabulary, and never generated
 # Two threads on two busy cores wait for each other in loops.

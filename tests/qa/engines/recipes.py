@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from tests.engines.real.environments import Recipe
+from tests.qa.engines.environments import Recipe
 
 TORCH = "torch==2.13.0"
 VLLM = "0.32.0"
