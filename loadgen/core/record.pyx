@@ -6,34 +6,17 @@ arrays double; no Python object is made.
 """
 cimport cython
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from loadgen.core.c.buffer cimport append_bytes, free_buffer
-from loadgen.core.c.leak_count cimport (
-    BYTES, COUNTING, RECORDS, count_allocated, count_freed, count_objects, live_count,
-)
+from loadgen.core.c.buffer cimport append_bytes, free_buffer, resized
+from loadgen.core.c.leak_count cimport BYTES, COUNTING, RECORDS, count_freed, count_objects, live_count
 from loadgen.core.event_flags cimport CONTENT, REASONING, TOKENS
 
 import json
 
 cdef enum:
     MAX_RUNS = 1 << 16
-
-
-cdef void *resized(void *array, size_t size) except NULL:
-    """Return the array with room for `size` bytes.
-
-    Raises:
-        MemoryError: There is no memory for them.
-    """
-    cdef void *grown
-    count_freed(array)
-    grown = realloc(array, size)
-    if grown == NULL:
-        raise MemoryError()
-    count_allocated(grown)
-    return grown
 
 
 def live():

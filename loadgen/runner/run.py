@@ -66,65 +66,6 @@ async def run(
         folder = stack.enter_context(scratch_dir.scratch_folder())
         if server is None:
             server = await stack.enter_async_context(serving(asked, on_progress, own_data=dataset is not None))
-        return await measure(
-            server,
-            asked,
-            folder,
-            dataset=dataset,
-            on_progress=on_progress,
-            measurer=measurer,
-            preparer=preparer,
-            journal=journal,
-        )
-
-
-@contextlib.asynccontextmanager
-async def serving(
-    asked: RunSettings, on_progress: OnProgress = lambda progress: None, *, own_data: bool = False
-) -> AsyncIterator[Server]:
-    """Open the server that settings name: probe it, or start its engines and stop them after the context.
-
-    Args:
-        asked: The settings, checked.
-        on_progress: Called a few times a second.
-        own_data: Whether the prompts are those of the caller, so that no data set need be opened meanwhile.
-
-    Raises:
-        BadInput: A setting that cannot be used; nothing was sent.
-        Unreachable: No server where the settings say, or at one of several places.
-        EngineError: An engine does not answer, or something of it is left after it was stopped.
-    """
-    if wants_engine(asked):
-        early = check if asked.engine and not own_data else lambda settings: None
-        async with open_engine_server(asked, early, on_progress) as server:
-            yield server
-    else:
-        yield await probe(asked, on_progress)
-
-
-async def measure(
-    server: Server,
-    asked: RunSettings,
-    folder: Path,
-    *,
-    dataset: Dataset | None = None,
-    on_progress: OnProgress = lambda progress: None,
-    measurer: Participant | None = None,
-    preparer: Preparer | None = None,
-    journal: Path | None = None,
-) -> Result:
-    """Measure a server that answers.
-
-    Args:
-        server: The server, with the settings of the run as they are for it.
-        asked: The settings as they were given.
-        folder: For the run's own files; empty.
-        dataset, on_progress, measurer, preparer, journal: See `run`.
-
-    Raises:
-        BadInput: A setting that cannot be used; nothing was sent.
-    """
-    async with AsyncExitStack() as stack:
         if measurer is None:
             measurer = await stack.enter_async_context(open_participant(asked, own_loop=True))
         settings = server.settings.implied().replace(workers=measurer.workers).checked()
@@ -176,6 +117,30 @@ async def measure(
             header = header.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = request_store.schedule(folder)
         return conclude(header.with_requests(request_store.read_about(folder), schedule.about()), schedule, measurement)
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    asked: RunSettings, on_progress: OnProgress = lambda progress: None, *, own_data: bool = False
+) -> AsyncIterator[Server]:
+    """Open the server that settings name: probe it, or start its engines and stop them after the context.
+
+    Args:
+        asked: The settings, checked.
+        on_progress: Called a few times a second.
+        own_data: Whether the prompts are those of the caller, so that no data set need be opened meanwhile.
+
+    Raises:
+        BadInput: A setting that cannot be used; nothing was sent.
+        Unreachable: No server where the settings say, or at one of several places.
+        EngineError: An engine does not answer, or something of it is left after it was stopped.
+    """
+    if wants_engine(asked):
+        early = check if asked.engine and not own_data else lambda settings: None
+        async with open_engine_server(asked, early, on_progress) as server:
+            yield server
+    else:
+        yield await probe(asked, on_progress)
 
 
 def _trouble(processes: Sequence[Any]) -> str | None:

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from loadgen import checks, report
 from loadgen.config.settings import seed_of
@@ -28,12 +28,6 @@ class Result(RunResult, frozen=True, kw_only=True):
 
     snapshot: Snapshot
 
-    @classmethod
-    def with_snapshot(cls, result: RunResult, snapshot: Snapshot) -> Self:
-        """Add the snapshot to a result."""
-        fields = {name: getattr(result, name) for name in RunResult.__struct_fields__}
-        return cls(**fields, snapshot=snapshot)
-
     def assert_slo(self, limits: str) -> None:
         """Raise unless the run meets all of these limits, whatever `slo` the run was asked to meet.
 
@@ -57,7 +51,7 @@ def conclude(header: RunHeader, schedule: Schedule, measured: Measurement) -> Re
     """Check what was measured, and make the result."""
     snapshot = streamed_tokens.paced(measured.snapshot)
     data = RunData(header=header, schedule=schedule, snapshot=snapshot, trailer=measured.trailer)
-    return Result.with_snapshot(RunResult.of(data, checks.examine(data)), snapshot)
+    return Result.of(data, checks.examine(data), snapshot=snapshot)
 
 
 def from_records(path: str | Path) -> Result:

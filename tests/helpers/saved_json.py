@@ -13,6 +13,7 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import load_curve
+from loadgen.runner.run_result import Result
 
 
 def result(data: Mapping[str, Any]) -> RunResult:
@@ -23,6 +24,12 @@ def render(data: dict[str, Any]) -> str:
     """The console's view of a run, or of a series."""
     found = typed(data)
     return series.render(found) if isinstance(found, Series) else report.render(found)
+
+
+def with_snapshot(data: Mapping[str, Any], snapshot: Snapshot) -> Result:
+    """The result of a run in this process, which has its snapshot."""
+    saved = RunResult.from_dict(data)
+    return Result(**{name: getattr(saved, name) for name in RunResult.__struct_fields__}, snapshot=snapshot)
 
 
 def document(results: Sequence[dict[str, Any]]) -> Document:

@@ -14,11 +14,10 @@ from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import write_trailer
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
-from loadgen.report.result import RunResult
 from loadgen.runner.run_result import Result
 from loadgen.testing.memory import Server
 from loadgen.workload.arrivals import Schedule
-from tests.helpers import run_facts
+from tests.helpers import run_facts, saved_json
 from tests.helpers.virtual_runs import START_NS, carried_out
 
 
@@ -68,4 +67,4 @@ class Bench:
         write(Path(settings.records), run.records, settings, schedule)
         data = run.result
         self._distort(data)
-        return Result.with_snapshot(RunResult.from_dict(data), run.snapshot)
+        return saved_json.with_snapshot(data, run.snapshot)

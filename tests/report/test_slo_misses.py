@@ -7,8 +7,7 @@ import pytest
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
 from loadgen.report import misses as slo_misses
-from loadgen.report.result import RunResult
-from loadgen.runner.run_result import Result
+from tests.helpers import saved_json
 from tests.helpers.run_facts import measured, planned, result, steady
 
 
@@ -74,7 +73,7 @@ def test_latencies_are_those_of_the_clock_that_was_asked():
 
 
 def made(records):
-    return Result.with_snapshot(RunResult.from_dict(result(records)), measured(records))
+    return saved_json.with_snapshot(result(records), measured(records))
 
 
 def test_a_result_that_meets_all_limits_says_nothing():

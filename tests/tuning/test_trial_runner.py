@@ -127,7 +127,7 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
         return RunResult.from_dict(result([answered()], client={"records_error": came.pop(0)}))
 
     monkeypatch.setattr(trial_runner, "open_participant", contextlib.nullcontext)
-    monkeypatch.setattr(trial_runner.run, "measure", measure)
+    monkeypatch.setattr(trial_runner.run, "run", measure)
     made = study(SEQS, objective={"workload": "short", "metric": metric, "slo": "ttft_p99<500ms"})
     planner = Planner(made)
     engines: Any = SimpleNamespace(server=server, processes=[])

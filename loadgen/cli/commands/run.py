@@ -92,7 +92,12 @@ async def run(
 
     interrupts = Interrupts()
     work = execute(settings, interrupts, watch=watch, also=also, show=print_report)
-    return (await interrupts.run_interruptible(work)).code
+    finished = await interrupts.run_interruptible(work)
+    if settings.json:
+        from loadgen import report  # not before: it is slow to import, and processes must be started first
+
+        print(report.to_json(finished.result.data), flush=True)
+    return finished.code
 
 
 def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:

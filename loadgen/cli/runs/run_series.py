@@ -14,7 +14,7 @@ from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.live.view import progress_view
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.metrics_endpoint import exported
-from loadgen.cli.runs.single_run import execute, human, print_text, say_overwriting
+from loadgen.cli.runs.single_run import execute, human, print_report, say_overwriting
 from loadgen.config.output import FILES
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, LoadgenError
@@ -116,7 +116,7 @@ class Series:
         *,
         title: str,
         stop: Stop = lambda progress: None,
-        show: Show = print_text,
+        show: Show = print_report,
     ) -> "Result":
         """Execute one run, and keep its point.
 

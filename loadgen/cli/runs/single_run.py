@@ -109,15 +109,6 @@ def say_overwriting(paths: Sequence[str]) -> None:
 
 
 def print_report(settings: RunSettings, result: "Result", saved: list[str]) -> None:
-    """Print the report of a run, the paths of its files, and with --json the result as JSON."""
-    from loadgen import report
-
-    print_text(settings, result, saved)
-    if settings.json:
-        print(report.to_json(result.data), flush=True)
-
-
-def print_text(settings: RunSettings, result: "Result", saved: list[str]) -> None:
     """Print the report of a run and the paths of its files."""
     from loadgen import report
 

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""A byte buffer that grows by doubling. Debug builds count its memory in the module that appends to it."""
+"""Memory that grows, and a byte buffer of it. Debug builds count memory in the module that allocates it."""
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
@@ -12,24 +12,34 @@ cdef struct Buffer:
     Py_ssize_t capacity
 
 
+cdef inline void *resized(void *memory, size_t size) except NULL:
+    """Return `memory` with room for `size` bytes, which must not be 0; NULL allocates it.
+
+    Raises:
+        MemoryError: There is none.
+    """
+    cdef void *grown
+    count_freed(memory)
+    grown = realloc(memory, size)
+    if grown == NULL:
+        raise MemoryError()
+    count_allocated(grown)
+    return grown
+
+
 cdef inline int append_bytes(Buffer *buffer, const char *p, Py_ssize_t n) except -1:
     """Copy n bytes behind those of the buffer.
 
     Raises:
         MemoryError: There is no memory for them.
     """
-    cdef char *grown
     cdef Py_ssize_t capacity
     if n == 0:  # buffer.data and p may be NULL, which memcpy must not be given
         return 0
     if buffer.size + n > buffer.capacity:
         capacity = max(buffer.size + n, 2 * buffer.capacity, 256)
-        count_freed(buffer.data)
-        grown = <char *>realloc(buffer.data, capacity)
-        if grown == NULL:
-            raise MemoryError()
-        count_allocated(grown)
-        buffer.data, buffer.capacity = grown, capacity
+        buffer.data = <char *>resized(buffer.data, capacity)
+        buffer.capacity = capacity
     memcpy(buffer.data + buffer.size, p, n)
     buffer.size += n
     return 0

@@ -177,12 +177,13 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         return reasons(self.checks, group)
 
     @classmethod
-    def of(cls, run: RunData, checks: list[Check]) -> Self:
+    def of(cls, run: RunData, checks: list[Check], **more: Any) -> Self:
         """Make the result of a run.
 
         Args:
             run: Its data.
             checks: What was checked of it.
+            more: Fields that a subclass has besides.
         """
         settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
         counters, failures = snapshot.counters, snapshot.failures
@@ -228,6 +229,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             server=ServerMetrics.of(run),
             provenance=Provenance.from_dict(run.header.provenance),
             histograms=Histograms.of(snapshot),
+            **more,
         )
 
     @cached_property

@@ -28,7 +28,6 @@ from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
 from loadgen.tuning.spec.search_effort import Effort
 from loadgen.tuning.spec.study import Study
-from loadgen.util import scratch_dir
 from loadgen.util.atomic_file import write_atomic
 from loadgen.util.plugins import find
 
@@ -172,16 +171,15 @@ async def _measure(
         NotKept: Its records are incomplete, which is not a failure of the arm.
     """
     checked = settings.checked()
-    with scratch_dir.scratch_folder() as own:
-        async with open_participant(checked) as measurer:
+    async with open_participant(checked) as measurer:
 
-            def tell(progress: Progress) -> None:
-                on_progress(progress)
-                if (why := stop(progress)) is not None:
-                    measurer.abort(why)
+        def tell(progress: Progress) -> None:
+            on_progress(progress)
+            if (why := stop(progress)) is not None:
+                measurer.abort(why)
 
-            server = await engines.server(checked)
-            result = await run.measure(server, checked, own, on_progress=tell, measurer=measurer)
+        server = await engines.server(checked)
+        result = await run.run(checked, server=server, on_progress=tell, measurer=measurer)
     if (why := result.client.records_error) is not None:
         raise NotKept(str(checked.records), why)
     return result
