@@ -9,7 +9,7 @@ from loadgen.core.sse import MAX_LINE
 from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, read, streamed
 
 MIB = 1 << 20
-PING = b": ping\n" * (MIB // 7) + b":\n" * 2
+PING = (b":" + b"." * 1022 + b"\n") * 1024  # comments of a KiB, a MiB in all
 
 
 def begun(head: bytes = HEAD + b"\r\n") -> tuple[Response, Record]:
