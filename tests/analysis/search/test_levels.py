@@ -1,4 +1,4 @@
-"""Levels: how many requests the runs have. Whole runs are in tests/integration/virtual_time/test_search.py."""
+"""Levels: how many requests the runs have. Whole runs are in tests/slow/statistics/test_search.py."""
 
 from contextlib import nullcontext
 from pathlib import Path
