@@ -31,7 +31,7 @@ from loadgen.workload.target import Target
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-LONGEST_S = 600.0
+MAX_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def measure(way: str, work: Work) -> Taken:
     """
     words = [str(value) for value in dataclasses.astuple(work)]
     command = [sys.executable, "-m", "loadgen.bench.ways", way, *words]
-    said = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=LONGEST_S).stdout
+    said = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=MAX_S).stdout
     return Taken(**json.loads(said))
 
 

@@ -99,7 +99,7 @@ def _histograms(snapshot: Snapshot) -> Check:
     expected |= dict.fromkeys(("lag", "pool_wait", "connect"), int((snapshot.sent >= 0).sum()))
     expected["icl"] = counters["token_events"] - snapshot.ok
     if not any(counters[name] for name in ("unseen_tokens", "surplus_events", "tokenizer_requests")):
-        # The events told of all tokens.
+        # The events showed all tokens.
         expected["itl"] = counters["decode_tokens"]
     wrong = [
         f"{name} {histograms[name].count} for {wanted}"

@@ -28,7 +28,7 @@ def repeated_prompts(run: RunData) -> int:
     prompts, scheduled = run.header.provenance["prompts"], run.snapshot.scheduled
     if not prompts.get("further"):
         return int(max(0, scheduled - prompts["distinct"]))
-    # Of the prompts that were made while it ran, each request has told.
+    # Of the prompts that were made while it ran, each request says it.
     first = max(0, min(scheduled, prompts["requests"]) - prompts["distinct"])
     return int(first + run.snapshot.counters["repeated_prompts"])
 

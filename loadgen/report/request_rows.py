@@ -33,19 +33,19 @@ def rows(path: str) -> Iterator[dict[str, Value]]:
     Raises:
         BadInput: It is no such file, or a line of it is no record.
     """
-    for told, record in shards.lines(RecordFile(path)):
-        yield {"file": path, **_row(told, record)}
+    for line, record in shards.lines(RecordFile(path)):
+        yield {"file": path, **_row(line, record)}
 
 
-def _row(told: dict[str, Any], record: Record) -> dict[str, Value]:
-    row: dict[str, Value] = {name: told.get(name) for name in PLAIN}
-    row |= {f"{name}_ms": to_ms(told[name]) for name in STAMPS}
-    sent = told["sent"]
+def _row(line: dict[str, Any], record: Record) -> dict[str, Value]:
+    row: dict[str, Value] = {name: line.get(name) for name in PLAIN}
+    row |= {f"{name}_ms": to_ms(line[name]) for name in STAMPS}
+    sent = line["sent"]
     for metric, end in ENDS.items():
-        row[f"{metric}_due_ms"] = to_ms(told[end])
-        row[f"{metric}_sent_ms"] = None if told[end] is None else to_ms(told[end] - sent)
+        row[f"{metric}_due_ms"] = to_ms(line[end])
+        row[f"{metric}_sent_ms"] = None if line[end] is None else to_ms(line[end] - sent)
     ok = record.outcome is Outcome.OK
-    gaps = [later - earlier for earlier, later in pairwise(told["token_times"])]
+    gaps = [later - earlier for earlier, later in pairwise(line["token_times"])]
     return row | {
         "output_tokens": record.answer_tokens if ok else None,
         "events": record.events,

@@ -1,4 +1,4 @@
-"""Server metrics: what servers and GPUs told, as lines of a report."""
+"""Server metrics: what servers and GPUs reported, as lines of a report."""
 
 from collections.abc import Iterable, Iterator
 

@@ -20,7 +20,7 @@ from loadgen.util.child_process import ChildProcess
 logger = logging.getLogger("loadgen")
 # Eight bear a million tokens a second, more than one server gives.
 MAX_AUTO_WORKERS = 8
-PATIENCE_S = 15.0  # for what a worker has measured, once it was told to end
+PATIENCE_S = 15.0  # for what a worker has measured, after the command to end
 
 
 class WorkerProxy(Proxy):

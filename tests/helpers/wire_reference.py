@@ -24,7 +24,7 @@ BLANKED = bytes.maketrans(b"\r\n\0", b"   ")  # none may stand inside a line of 
 BOM = b"\xef\xbb\xbf"
 LARGEST = 1 << 40  # bytes of one chunk or body
 MAX_SAMPLE = 1024
-LONGEST_REST_S = 10**6
+MAX_REST_S = 10**6
 
 
 @dataclass
@@ -165,7 +165,7 @@ class Headers:
     def rest_s(self) -> int:
         rests = [re.match(rb"timeout=(\d*)", option) for value in self.values(b"keep-alive") for option in _list(value)]
         told = [int(match[1] or 0) for match in rests if match]
-        return min(told[-1], LONGEST_REST_S) if told else 0
+        return min(told[-1], MAX_REST_S) if told else 0
 
 
 def _list(value: bytes) -> list[bytes]:

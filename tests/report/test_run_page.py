@@ -191,7 +191,7 @@ def test_the_course_has_rates_of_its_columns_and_marks_failures() -> None:
     assert list(found["TTFT p99"].ys) == over_time["ttft_ms"]["p99"]
     (failed,) = (mark for mark in chart.panels[0].marks if isinstance(mark, Dots))
     assert list(failed.xs) == [5.5 * 0.25, 17.5 * 0.25]
-    assert dict(chart.told())["failed"][5] == "2"
+    assert dict(chart.tooltip_rows())["failed"][5] == "2"
 
 
 def test_what_the_server_said_stands_on_the_same_axis() -> None:

@@ -86,5 +86,5 @@ def test_one_run_is_drawn_too_and_of_none_there_is_no_picture() -> None:
 
 
 def test_a_reader_is_told_of_each_run() -> None:
-    told = dict(drawn(*POINTS).told())
+    told = dict(drawn(*POINTS).tooltip_rows())
     assert told["met the SLO"] == ["1: TPOT 20 ms", "2: TPOT 30 ms", "", ""]

@@ -65,8 +65,8 @@ class Command:
 
     def same_as(self, other: "Command") -> bool:
         """Whether both start the same server, as far as both tell."""
-        told = [(self.engine, other.engine), (self.name.lower(), other.name.lower())]
-        return all(a == b or not a or not b for a, b in told) and dict(self.flags) == dict(other.flags)
+        names = [(self.engine, other.engine), (self.name.lower(), other.name.lower())]
+        return all(a == b or not a or not b for a, b in names) and dict(self.flags) == dict(other.flags)
 
     def binding(self, in_flight: float) -> "Command":
         """Without limits on running requests that this many in flight never reach."""

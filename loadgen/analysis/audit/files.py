@@ -120,7 +120,7 @@ def _flat(data: dict[str, Any], place: Place) -> Published:
 
 
 def _lengths(data: dict[str, Any], own: dict[str, Any]) -> frozenset[int] | None:
-    """How long replies were; nobody can say whose TPOT is told where some have none."""
+    """Return the lengths of replies; None: unknown. Empty if some have no TPOT: then it is unknown which have one."""
     summaries = own.get("latency_ms")
     tpot = summaries.get("tpot_n1") if isinstance(summaries, dict) else None
     if isinstance(tpot, dict) and tpot.get("count") != data["completed"]:
@@ -134,10 +134,10 @@ def _lengths(data: dict[str, Any], own: dict[str, Any]) -> frozenset[int] | None
 def _guidellm(run: dict[str, Any], place: Place) -> Published:
     """One benchmark of guidellm's: means over the requests that succeeded."""
 
-    def told(metric: str) -> dict[str, Any]:
-        told = run["metrics"].get(metric)
-        told = told.get("successful") if isinstance(told, dict) else None
-        return told if isinstance(told, dict) else {}
+    def summary_of(metric: str) -> dict[str, Any]:
+        found = run["metrics"].get(metric)
+        found = found.get("successful") if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else {}
 
     numbers: dict[str, Number] = {}
     totals = run["metrics"]["request_totals"]
@@ -146,7 +146,7 @@ def _guidellm(run: dict[str, Any], place: Place) -> Published:
             numbers[name] = Number.exact(count)
     if "ok" in numbers:
         for metric, name in (("prompt_token_count", "input_tokens"), ("output_token_count", "output_tokens")):
-            if (mean := _value(told(metric).get("mean"))) is not None:
+            if (mean := _value(summary_of(metric).get("mean"))) is not None:
                 numbers[name] = Number.exact(round(mean * numbers["ok"].value))
     duration = _value(run.get("duration"))
     ends = _value(run.get("start_time")), _value(run.get("end_time"))
@@ -155,16 +155,16 @@ def _guidellm(run: dict[str, Any], place: Place) -> Published:
     if duration is not None:
         numbers["duration_s"] = Number.within(duration, COMPUTED)
     for metric, name in GUIDELLM_RATES.items():
-        if (value := _value(told(metric).get("mean"))) is not None:
+        if (value := _value(summary_of(metric).get("mean"))) is not None:
             numbers[name] = Number.within(value, RATED)
     for metric, (name, scale) in GUIDELLM_LATENCIES.items():
-        summary = told(metric)
+        summary = summary_of(metric)
         percentiles = summary.get("percentiles")
         everything = {**(percentiles if isinstance(percentiles, dict) else {}), **summary}
         for key, statistic in GUIDELLM_STATISTICS.items():
             if (value := _value(everything.get(key))) is not None:
                 numbers[f"{statistic}_{name}_ms"] = Number.within(value * scale, COMPUTED)
-    if (peak := _value(told("request_concurrency").get("max"))) is not None:
+    if (peak := _value(summary_of("request_concurrency").get("max"))) is not None:
         numbers["peak_in_flight"] = Number.exact(peak)
     return Published(numbers, {}, place, tpot_with_first=True)
 

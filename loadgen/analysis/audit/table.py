@@ -19,7 +19,7 @@ LABELS = {
     for label, metric in (("ttft", "ttft"), ("tpot", "tpot"), ("itl", "itl"), ("e2el", "e2el"))
 }
 SEPARATOR = re.compile(r"\|(?:[ \t]*:?-{3,}:?[ \t]*\|)+")
-MOST_HEADER = 4000  # characters before the separator in which a header is looked for
+MAX_HEADER = 4000  # characters before the separator in which a header is looked for
 QUANTITY = re.compile(
     r"(?P<label>[A-Za-z][A-Za-z0-9 /-]*?)\s*(?:\((?:ms|s|tok/s|%)\))?\s*[:=]\s*"
     r"(?P<number>\d[\d,]*(?:\.\d+)?)(?:\s?x\s?(?P<times>\d+)\b)?"
@@ -117,7 +117,7 @@ def tables(text: str) -> Iterator[Table]:
     for separator in SEPARATOR.finditer(text):
         count = separator[0].count("|") - 1
         cells = rf"\|((?:[^|]*\|){{{count}}})"
-        begin = max(0, separator.start() - MOST_HEADER)
+        begin = max(0, separator.start() - MAX_HEADER)
         header = re.search(rf"{cells}\s*\Z", text[begin : separator.start()])
         if header is None:
             continue

@@ -1,4 +1,4 @@
-"""Server: the metrics that servers and GPUs told during a run, beside what was measured."""
+"""Server: the metrics that servers and GPUs reported during a run, beside what was measured."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
@@ -36,7 +36,7 @@ class BucketCounts(Struct, frozen=True, kw_only=True):
 
 
 class MetricsSource(Struct, frozen=True, kw_only=True):
-    """What one source told. Lists have an item for each scrape."""
+    """What one source reported. Lists have an item for each scrape."""
 
     ttft: Annotated[BucketCounts | None, about("Its times to first token, s; null: it keeps none.")]
     url: Annotated[str, about("Where it was asked.")]
@@ -55,7 +55,7 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
     series: Annotated[
         dict[str, Readings],
         about(
-            "By quantity, what it told: levels as they were, counts since the first scrape; null: nothing. Levels: "
+            "By quantity, what it reported: levels as they were, counts since the first scrape; null: nothing. Levels: "
             "requests that it computes (`running`) or that wait, share of the KV cache in use (0 to 1), share of "
             "drafted tokens that were accepted in the last batch. Counts: requests that ended, prompt and output "
             "tokens, preemptions, prompt tokens looked up in the prefix cache with hits and misses, drafted and "
@@ -97,12 +97,12 @@ class GpuReadings(Struct, frozen=True, kw_only=True):
 class Level(Struct, frozen=True, kw_only=True):
     """A level over the run."""
 
-    mean: Annotated[float | None, about("Its mean; null: it was never told.")]
-    max: Annotated[float | None, about("Its maximum; null: it was never told.")]
+    mean: Annotated[float | None, about("Its mean; null: it was never reported.")]
+    max: Annotated[float | None, about("Its maximum; null: it was never reported.")]
 
     @classmethod
     def of(cls, series: Iterable[float | None]) -> Self:
-        """Summarize a series; None in it: nothing was told."""
+        """Summarize a series; None in it: nothing was reported."""
         values = [value for value in series if value is not None]
         return cls(mean=sum(values) / len(values) if values else None, max=max(values, default=None))
 
@@ -196,15 +196,15 @@ class OutputTokens(Struct, frozen=True, kw_only=True):
 
 
 class ServerMetrics(Struct, frozen=True, kw_only=True):
-    """What servers and GPUs told (docs/server-metrics.md); several sources are taken for one server."""
+    """What servers and GPUs reported (docs/server-metrics.md); several sources are taken for one server."""
 
-    sources: Annotated[list[MetricsSource], about("Those that told something.")]
+    sources: Annotated[list[MetricsSource], about("Those that reported something.")]
     gpus: Annotated[list[GpuReadings], about("Of this machine, if the server is on it.")]
     missing: Annotated[
         list[str], about("Where servers of the run have no metrics, or gave none, while others did.")
     ] = msgspec.field(default_factory=list)
     covers_run: Annotated[
-        bool, about("Whether each source told before the run and after it, so that differences are the run's.")
+        bool, about("Whether each source reported before the run and after it, so that differences are the run's.")
     ]
     restarts: Annotated[int, about("How often counters began anew.")]
     levels: Annotated[ServerLevels, about("Levels over the run.")]

@@ -117,7 +117,7 @@ def _server(telemetry: Telemetry, times: Times) -> Iterator[Panel]:
 def _levels(
     telemetry: Telemetry, times: Times, names: Mapping[str, tuple[str, int]], in_unit: Callable[[float], float] = float
 ) -> Iterator[Curve]:
-    """Draw a curve, with its name and colour, for each of these levels that the server told during the run."""
+    """Draw a curve, with its name and colour, for each of these levels that the server reported during the run."""
     for quantity, (name, colour) in names.items():
         points = [(at, in_unit(level)) for at, level in telemetry.course(quantity) if 0 <= at <= times.ends[-1]]
         if points:

@@ -9,9 +9,9 @@ import sys
 
 SECONDS = 1.0
 STILL_SHARE = 0.005  # of the time: with half of that work waiting behind it, a percentile of 99 % moves
-LEAST_NS = 200_000  # shorter gaps hardly move a percentile that is bounded by half a millisecond
+MIN_NS = 200_000  # shorter gaps hardly move a percentile that is bounded by half a millisecond
 
-# Prints the sum in ns of all gaps between two looks at the clock that are no shorter than LEAST_NS.
+# Prints the sum in ns of all gaps between two looks at the clock that are no shorter than MIN_NS.
 SPIN = """
 import sys, time
 most, least = int(sys.argv[1]), int(sys.argv[2])
@@ -29,7 +29,7 @@ print(lost)
 def stood_still() -> dict[int, float]:
     """The share of the time that each processor stood still, measured for a second on all of them at once."""
     length_ns = round(SECONDS * 1e9)
-    command = [sys.executable, "-I", "-S", "-c", SPIN, str(length_ns), str(LEAST_NS)]
+    command = [sys.executable, "-I", "-S", "-c", SPIN, str(length_ns), str(MIN_NS)]
     spinning = {
         core: subprocess.Popen(
             command, stdout=subprocess.PIPE, preexec_fn=lambda core=core: os.sched_setaffinity(0, {core})

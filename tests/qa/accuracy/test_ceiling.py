@@ -13,7 +13,7 @@ from tests.qa.accuracy.measuring import Watch, compared, measured
 SECONDS = 4.0
 ATTEMPTS = 3
 RATES = (2_000, 4_000, 8_000, 12_000, 16_000, 20_000, 24_000)
-LEAST_RATE = 4_000
+MIN_RATE = 4_000
 
 pytestmark = pytest.mark.accuracy
 
@@ -35,7 +35,7 @@ async def test_how_much_load_one_process_can_make(roofline: Process, row: Callab
             break
         highest, busy = rate, result.data["loadgen"]["client"]["busy_share"]
     told = f"VALID up to {highest:,} req/s, loop {busy:.0%} busy; {why}"
-    row("1 token, answered at once", told, f">= {LEAST_RATE:,} req/s", highest >= LEAST_RATE, watch.end())
+    row("1 token, answered at once", told, f">= {MIN_RATE:,} req/s", highest >= MIN_RATE, watch.end())
 
 
 async def valid_if_possible(server: Process, rate: int, processor: int) -> loadgen.Result:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MADE = "made"  # the file that tells a whole environment from one whose making was cut off
-MOST_S = 3600.0
+MAX_S = 3600.0
 
 
 class CannotBeMade(Exception):
@@ -86,10 +86,10 @@ def install(command: Sequence[str]) -> None:
     """
     try:
         done = subprocess.run(
-            ["nice", "-n", "10", *command], capture_output=True, text=True, timeout=MOST_S, check=False
+            ["nice", "-n", "10", *command], capture_output=True, text=True, timeout=MAX_S, check=False
         )
     except subprocess.TimeoutExpired:
-        raise CannotBeMade(f"{' '.join(command)}: not done after {MOST_S:.0f} s") from None
+        raise CannotBeMade(f"{' '.join(command)}: not done after {MAX_S:.0f} s") from None
     if done.returncode:
         raise CannotBeMade(f"{' '.join(command)}: {done.stderr.strip()[-2000:]}")
 

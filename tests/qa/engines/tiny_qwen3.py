@@ -19,7 +19,7 @@ from tests.qa.engines.environments import alone
 
 HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD = 64, 2, 4, 2, 32
 VOCABULARY = 151936
-MOST_TOKENS = 40960
+MAX_TOKENS = 40960
 SURE = 24.0  # logit of what follows, where all others are near 0
 REASONING = "Okay, let me think about this question step by careful way."
 ANSWER = (
@@ -78,7 +78,7 @@ def _settings() -> dict[str, dict[str, object]]:
         "num_key_value_heads": KV_HEADS,
         "head_dim": HEAD,
         "hidden_act": "silu",
-        "max_position_embeddings": MOST_TOKENS,
+        "max_position_embeddings": MAX_TOKENS,
         "vocab_size": VOCABULARY,
         "rms_norm_eps": 1e-6,
         "rope_theta": 1000000,
@@ -97,7 +97,7 @@ def _settings() -> dict[str, dict[str, object]]:
     generation = {"bos_token_id": pad, "eos_token_id": [end, pad], "pad_token_id": pad, "do_sample": False}
     tokenizer = {
         "tokenizer_class": "Qwen2Tokenizer",
-        "model_max_length": MOST_TOKENS,
+        "model_max_length": MAX_TOKENS,
         "eos_token": "<|im_end|>",
         "pad_token": "<|endoftext|>",
         "bos_token": None,

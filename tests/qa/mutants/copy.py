@@ -12,7 +12,7 @@ from tests.helpers.source import ROOT
 from tests.qa.mutants.mutant import Check, Edit, Test
 
 PARTS = ("loadgen", "engines", "bench", "docs", "tests", "pyproject.toml", "setup.py", "README.md")
-LONGEST_S = 300
+MAX_S = 300
 
 
 class Copy:
@@ -81,6 +81,6 @@ class Copy:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=LONGEST_S,
+            timeout=MAX_S,
             check=False,
         )

@@ -34,7 +34,7 @@ from tests.qa.peers.quiet import DISTURBED_S, all_disturbed, quiet
 DOCUMENT = ROOT / "docs/peers.md"
 BEGIN, END = "<!-- vllm: written by make compare-vllm FLAGS=--write -->", "<!-- end of vllm -->"
 INPUT_TOKENS, OUTPUT_TOKENS, SEED = 64, 32, 42
-LONGEST_S = 400.0
+MAX_S = 400.0
 PROMPTS_SCRIPT, FLAGS_SCRIPT = (Path(__file__).with_name(f"vllm_{what}.py") for what in ("prompts", "flags"))
 Flags = dict[str, str | int | float]
 
@@ -92,7 +92,7 @@ class Pair:
         more = ["--result-dir", str(self.folder), "--result-filename", written.name]
         command = [*self._head(tool), *common(self.server, self.tokenizer, self.folder), *more, *words(scenario.flags)]
         before_s = family_cpu_s(self.server)
-        cost, said = metered(command, folder=self.folder, env=offline(), timeout_s=LONGEST_S, name=tool)
+        cost, said = metered(command, folder=self.folder, env=offline(), timeout_s=MAX_S, name=tool)
         others_s = max(0.0, cost.elsewhere_s - (family_cpu_s(self.server) - before_s))
         if cost.code:
             raise RuntimeError(f"{' '.join(command)} ended with {cost.code}: {said[-2000:]}")
@@ -151,7 +151,7 @@ def write_prompts(tokenizer: str, folder: Path, count: int) -> None:
     }
     flags |= {"--random-input-len": f"{INPUT_TOKENS // 2}:{INPUT_TOKENS * 3 // 2}"}
     command = [*LOADGEN, "dataset", *words(flags), "--export", str(folder / "prompts.jsonl")]
-    cost, said = metered(command, folder=folder, env=offline(), timeout_s=LONGEST_S, name="prompts")
+    cost, said = metered(command, folder=folder, env=offline(), timeout_s=MAX_S, name="prompts")
     if cost.code:
         raise RuntimeError(said)
 
@@ -159,7 +159,7 @@ def write_prompts(tokenizer: str, folder: Path, count: int) -> None:
 def parsed_flags(programs: Path, folder: Path) -> list[str]:
     """Every flag that the parser of the installed `vllm bench serve` takes."""
     command = [str(programs / "python"), str(FLAGS_SCRIPT)]
-    cost, said = metered(command, folder=folder, env=offline(), timeout_s=LONGEST_S, name="flags")
+    cost, said = metered(command, folder=folder, env=offline(), timeout_s=MAX_S, name="flags")
     if cost.code:
         raise RuntimeError(said)
     (line,) = (line for line in said.splitlines() if line.startswith("flags "))
@@ -178,7 +178,7 @@ def random_alike(programs: Path, tokenizer: str, folder: Path, count: int) -> in
     flags |= {"--random-input-len": INPUT_TOKENS, "--export": str(folder / "random.jsonl")}
     theirs = [str(programs / "python"), str(PROMPTS_SCRIPT), tokenizer, *map(str, (SEED, count, INPUT_TOKENS))]
     ran: list[tuple[Metered, str]] = [
-        metered(command, folder=folder, env=offline(), timeout_s=LONGEST_S, name="random")
+        metered(command, folder=folder, env=offline(), timeout_s=MAX_S, name="random")
         for command in ([*LOADGEN, "dataset", *words(flags)], theirs)
     ]
     for cost, said in ran:

@@ -15,7 +15,7 @@ from tests.helpers.source import ROOT
 from tests.qa.performance.load import PROMPT_TOKENS, Load, Served
 
 LIMIT_C = Path(__file__).with_name("limit.c")
-LONGEST_S = 600.0
+MAX_S = 600.0
 
 
 class Client(Protocol):
@@ -149,7 +149,7 @@ def call(command: Sequence[str]) -> str:
         RuntimeError: It failed.
     """
     done = subprocess.run(
-        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=LONGEST_S, check=False
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=MAX_S, check=False
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")

@@ -4,7 +4,7 @@ What is changed of a block before it is run, and nothing else:
 
 - A port from 8000 to 8099 is a free one, the same in all of the page. Where nothing of the page listens at
   http://127.0.0.1:8000 when a block names it, the simulator does, and says that it is the model MODEL.
-- A run sends MOST_PROMPTS requests at most, and its requests become due for MOST_SECONDS at most.
+- A run sends MAX_PROMPTS requests at most, and its requests become due for MAX_SECONDS at most.
 
 The hub is not asked: its cache has the simulator's tokenizer under the name of MODEL.
 """
@@ -29,7 +29,7 @@ from tests.helpers.source import ROOT
 from tests.slow.docs.blocks import Block
 
 MODEL = "Qwen/Qwen3-8B"
-MOST_PROMPTS, MOST_SECONDS = 20, 2
+MAX_PROMPTS, MAX_SECONDS = 20, 2
 BLOCK_S = 60.0  # that a block may take
 GRACE_S = 15.0  # that what was started for a page may take to end
 COMMIT = "0" * 40
@@ -102,8 +102,8 @@ class Play:
     def _meant(self, text: str) -> str:
         """A block's text as it is run."""
         text = PORT.sub(lambda match: str(self._port(match[0])), text)
-        text = PROMPTS.sub(lambda match: str(min(int(match[0]), MOST_PROMPTS)), text)
-        return SECONDS.sub(lambda match: str(min(int(match[0]), MOST_SECONDS)), text)
+        text = PROMPTS.sub(lambda match: str(min(int(match[0]), MAX_PROMPTS)), text)
+        return SECONDS.sub(lambda match: str(min(int(match[0]), MAX_SECONDS)), text)
 
     def _port(self, written: str) -> int:
         if written not in self._ports:

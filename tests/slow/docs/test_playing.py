@@ -6,7 +6,7 @@ import pytest
 
 from tests.helpers.source import ROOT
 from tests.slow.docs.blocks import Block
-from tests.slow.docs.playing import MOST_PROMPTS, Play, hub_cache
+from tests.slow.docs.playing import MAX_PROMPTS, Play, hub_cache
 
 PAGE = ROOT / "docs" / "none.md"
 
@@ -69,7 +69,7 @@ def test_python_that_defines_tests_is_tested(play: Play) -> None:
 def test_a_server_is_there_where_a_page_names_one_and_has_started_none(play: Play) -> None:
     with play:
         play.block(block("loadgen run --base-url http://127.0.0.1:8000 --rate 20 --num-prompts 1000 --json > r.json\n"))
-        play.block(block(f"grep -q '\"completed\":{MOST_PROMPTS},' r.json\n"))
+        play.block(block(f"grep -q '\"completed\":{MAX_PROMPTS},' r.json\n"))
 
 
 def test_a_server_of_the_page_goes_on_until_the_page_has_ended(play: Play) -> None:

@@ -11,7 +11,7 @@ from tests.helpers.source import ROOT
 PARTS = ("loadgen", "engines", "bench", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md")
 BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.c", "*.egg-info")
 SDIST = "from setuptools import build_meta; print(build_meta.build_sdist({to!r}))"
-LONGEST_S = 900
+MAX_S = 900
 
 
 class Failed(Exception):
@@ -64,7 +64,7 @@ def called(*command: str, cwd: Path | None = None) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=LONGEST_S,
+            timeout=MAX_S,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

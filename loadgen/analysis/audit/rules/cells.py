@@ -84,8 +84,8 @@ def _of_tokens(study: Study, after: Quantity, before: Quantity, printed: Change,
 
 
 def _ratio(after: Published, before: Published) -> str:
-    told = [result.all("input_tokens", "output_tokens", "duration_s") for result in (after, before)]
-    return " against ".join(f"({n[0]} + {n[1]}) / {n[2]} s" for n in told if n is not None)
+    numbers = [result.all("input_tokens", "output_tokens", "duration_s") for result in (after, before)]
+    return " against ".join(f"({n[0]} + {n[1]}) / {n[2]} s" for n in numbers if n is not None)
 
 
 def hidden(study: Study) -> Iterator[Finding]:

@@ -17,9 +17,9 @@ COUNT = re.compile(r"(?:^|\s)(\d+)\s*(?:x|×|Ã—|\*|NVIDIA|AMD|Ascend|GPUs?\b|
 def models(study: Study) -> Iterator[Finding]:
     """Title, recommendation and commands name the model that the page is about, or a variant of it."""
     page = study.page
-    told = page.titled("Model")
+    stated = page.titled("Model")
     title = page.sections[0] if page.sections else None
-    subject = _first(told[0]) if told else ""
+    subject = _first(stated[0]) if stated else ""
     subject = subject or (_first(title.title) if title else "")
     if not subject:
         return
@@ -37,10 +37,10 @@ def models(study: Study) -> Iterator[Finding]:
 
 def hardware(study: Study) -> Iterator[Finding]:
     """The devices that a page has are counted, and no server takes more."""
-    told = study.page.titled("Hardware")
-    if told is None or not told[0]:
+    stated = study.page.titled("Hardware")
+    if stated is None or not stated[0]:
         return
-    said, at = told[0].split("\n")[0], told[1]
+    said, at = stated[0].split("\n")[0], stated[1]
     counted = _count(said)
     if counted is None:
         why = "nobody can tell how many there were, nor what was reached by each"

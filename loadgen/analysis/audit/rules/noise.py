@@ -12,7 +12,7 @@ from loadgen.stats import student_t
 from loadgen.stats.variance import Noise
 
 CONFIDENCE = 0.95  # two-sided
-LEAST_DF = 2  # degrees of freedom; below it a difference would have to be beyond any that is printed
+MIN_DF = 2  # degrees of freedom; below it a difference would have to be beyond any that is printed
 
 
 def noise(study: Study) -> Iterator[Finding]:
@@ -20,7 +20,7 @@ def noise(study: Study) -> Iterator[Finding]:
     sets = alike(study)
     values = [[math.log(rate) for arm in arms if (rate := _rate(arm))] for arms in sets]
     within = Noise.pooled([Noise.of_replicates(np.array(each)) for each in values if each])
-    if within is None or within.df < LEAST_DF or study.comparison is None:
+    if within is None or within.df < MIN_DF or study.comparison is None:
         return
     least = math.exp(student_t.two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
     for row, base, cell, _ in study.comparison.pairs():

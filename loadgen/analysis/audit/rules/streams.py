@@ -17,7 +17,7 @@ def tpot(result: Published) -> Iterator[Finding]:
     printed, ttft, reply = result.get("mean_tpot_ms"), result.get("mean_ttft_ms"), result.reply
     if printed is None or ttft is None:
         return
-    expected, told = _expected(result)
+    expected, reason = _expected(result)
     copied = reply and _is_ttft_per_token(result, reply)
     if expected is None:
         if copied == 2:  # without E2EL only that both agree is no chance
@@ -28,7 +28,7 @@ def tpot(result: Published) -> Iterator[Finding]:
         return
     if _is_near(printed, expected):
         return
-    why = f"{told} = {expected} ms from a token to the next"
+    why = f"{reason} = {expected} ms from a token to the next"
     if copied:
         whose = "mean" if _per_token(result, "mean", reply or 1) else "median"
         number, of = result.numbers[f"{whose}_tpot_ms"], result.numbers[f"{whose}_ttft_ms"]

@@ -156,7 +156,7 @@ class Chart:
         along: What the horizontal axis of all panels is, with its unit.
         scale: That axis.
         panels: From above; one at least.
-        stops: Places on that axis of which a reader can be told what stands there, ascending.
+        stops: Places on that axis that have a tooltip, ascending.
     """
 
     title: str
@@ -166,7 +166,7 @@ class Chart:
     panels: tuple[Panel, ...]
     stops: Sequence[float] = ()
 
-    def told(self) -> list[tuple[str, list[str]]]:
+    def tooltip_rows(self) -> list[tuple[str, list[str]]]:
         """Every mark that says something at a stop: its name, and its words at each of the stops."""
         rows = [
             (mark.name, [mark.text(stop, panel.scale) for stop in self.stops])

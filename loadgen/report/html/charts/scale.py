@@ -8,7 +8,7 @@ from typing import Protocol
 from loadgen.util.number_format import four_digits, percentile
 
 STEPS = (1.0, 2.0, 5.0, 10.0)
-MOST_DECADES = 2  # of a logarithmic axis that has ticks at 2 and 5 too
+MAX_DECADES = 2  # of a logarithmic axis that has ticks at 2 and 5 too
 APART = 5  # times: beyond that, values fit a logarithmic axis better
 LEAST = 1e-3  # what is less, 0 included, stands at the end of a logarithmic axis
 SHARES = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999)
@@ -92,7 +92,7 @@ class Log:
     def ticks(self) -> list[tuple[float, str]]:
         """See `Scale`."""
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-        steps = STEPS[:3] if math.log10(self.high / self.low) <= MOST_DECADES else STEPS[:1]
+        steps = STEPS[:3] if math.log10(self.high / self.low) <= MAX_DECADES else STEPS[:1]
         values = [round(step * 10.0**power, 12) for power in range(first, last + 1) for step in steps]
         return [(value, short(value)) for value in values if self.low * 0.999 <= value <= self.high * 1.001]
 

@@ -17,7 +17,7 @@ LETTER = 6.2  # as wide as a letter is on average
 APART = 12  # between the lines of two ticks' words
 MAX_NAME = 30  # letters of a name on a vertical axis
 FAINTEST = 48  # of 255: of a cell of the heat map with one value
-MOST_ROWS = 512  # of pixels, of a heat map
+MAX_ROWS = 512  # of pixels, of a heat map
 
 
 def svg(chart: Chart, key: str) -> str:
@@ -43,7 +43,7 @@ def svg_file(chart: Chart, style: str) -> str:
 
 
 def readout(chart: Chart) -> str:
-    """What a reader is told at each stop, as JSON that may stand inside HTML; empty where there is no stop.
+    """Return the tooltip of each stop, as JSON that may stand inside HTML; empty if there is no stop.
 
     That is: `at`, where the stops stand, in the chart's pixels; `along`, their words; `rows`, [name, words at each
     stop]; `from` and `to`, between which heights they stand.
@@ -51,14 +51,14 @@ def readout(chart: Chart) -> str:
     if not chart.stops:
         return ""
     tops = _tops(chart)
-    told = {
+    tooltips = {
         "at": [round(_x(chart, stop), 1) for stop in chart.stops],
         "along": [chart.scale.written(stop) for stop in chart.stops],
-        "rows": [[printable(name), [printable(text) for text in texts]] for name, texts in chart.told()],
+        "rows": [[printable(name), [printable(text) for text in texts]] for name, texts in chart.tooltip_rows()],
         "from": tops[0],
         "to": tops[-1] + chart.panels[-1].height,
     }
-    return json.dumps(told, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(tooltips, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
@@ -202,7 +202,7 @@ def _pixels(heat: Heat, y: Callable[[float], float]) -> list[bytes]:
     shades = [_shades(column, heat.most) for column in heat.counts]
     heights = [y(edge) for edge in heat.edges]  # falling
     rows = len(heat.edges) - 1
-    count = min(2 * rows, MOST_ROWS)
+    count = min(2 * rows, MAX_ROWS)
     found, row = list[bytes](), rows - 1
     for number in range(count):
         middle = heights[-1] + (heights[0] - heights[-1]) * (number + 0.5) / count
