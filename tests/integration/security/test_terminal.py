@@ -10,6 +10,7 @@ from msgspec import structs
 from rich.console import Console
 from rich.live import Live
 
+from loadgen.checks import Check
 from loadgen.cli.live.view import Screen
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
@@ -56,13 +57,13 @@ def hostile(value: Any) -> Any:
 
 
 def test_no_text_of_a_result_reaches_the_terminal_as_it_is() -> None:
-    made = result(measured([steady(), failed(1, Outcome.STATUS, detail=ESCAPES)]))
+    check = Check("a check", False, "1 s", "2 s", "look")
+    made = result(measured([steady(), failed(1, Outcome.STATUS, detail=ESCAPES)]), checks=[check])
     own = made["loadgen"]
     own["examples"] = {
         name + ESCAPES: [hostile(example) | {"phase": example["phase"]} for example in found]
         for name, found in own["examples"].items()
     }
-    own["checks"] = [check | {"ok": False} for check in own["checks"]]
     for part in ("checks", "slo"):
         own[part] = hostile(own[part])
     own["partial"] = own["tokens"]["output_counted_by"] = own["client"]["records_error"] = "x" + ESCAPES
