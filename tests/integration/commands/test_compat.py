@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from loadgen.cli import compat
 from loadgen.cli import run_settings as config
@@ -13,9 +14,12 @@ from loadgen.cli.flags import run_parser, run_settings
 from loadgen.config import presets
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.report.files import result_path
+from loadgen.report.result import RunResult
 from loadgen.runner.engine_session import wants_engine
 from loadgen.workload.target import Target, base_url
 from tests.helpers.documents import found_between
+from tests.helpers.run_facts import measured, result, steady
 from tests.helpers.source import ROOT
 from tests.integration.commands import migrating
 
@@ -136,11 +140,10 @@ def test_what_is_refused_may_ask_for_nothing(harmless: str) -> None:
 
 
 def test_the_label_is_kept_and_begins_the_name_of_the_file(tmp_path: Path) -> None:
-    from loadgen.report.files import result_path
-
-    data = {"backend": "openai", "model_id": "a/m", "date": "D"}
     settings = read(f"--model m --label mine/x --result-dir {tmp_path}")
-    assert result_path(settings, data) == tmp_path / "mine_x-infqps-m-D.json"
+    numbers = RunResult.from_dict(result(measured([steady()]), settings)).numbers
+    named = structs.replace(numbers, backend="openai", model_id="a/m", date="D")
+    assert result_path(settings, named) == tmp_path / "mine_x-infqps-m-D.json"
 
 
 def test_requests_are_named_as_asked() -> None:

@@ -132,7 +132,7 @@ async def test_the_folder_of_prompts_is_removed_after_a_sigterm_while_they_are_m
 async def test_a_key_on_the_command_line_is_pointed_out(tmp_path: Path) -> None:
     async with run_against(echo(), tmp_path, "--api-key", KEY, "--num-prompts", "1") as run:
         _, err = await run.communicate()
-    assert b"--api-key: other users of this machine can read it" in err
+    assert b"WARNING: --api-key: other users" in err
     assert KEY.encode() not in err
 
 

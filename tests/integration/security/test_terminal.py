@@ -3,11 +3,14 @@
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 from rich.live import Live
 
+from loadgen.checks import Check
 from loadgen.cli.live.view import Screen
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
@@ -16,6 +19,7 @@ from loadgen.errors import BadInput
 from loadgen.metrics.progress import Progress
 from loadgen.report import to_json
 from loadgen.report.files import result_path
+from loadgen.report.result import RunResult
 from loadgen.util.terminal_text import printable, printable_lines
 from tests.helpers.hostile_server import ESCAPES, UNSAFE
 from tests.helpers.run_facts import failed, measured, result, steady
@@ -41,7 +45,7 @@ def test_what_a_terminal_would_obey_or_hide_is_escaped(text: str, shown: str) ->
     assert printable_lines(f"{text}\nnext") == printable_lines(text) + "\nnext"
 
 
-def hostile(value: object) -> object:
+def hostile(value: Any) -> Any:
     """A JSON value in which every text, keys of what is counted by name included, has become hostile."""
     if isinstance(value, str):
         return value + ESCAPES
@@ -53,18 +57,38 @@ def hostile(value: object) -> object:
 
 
 def test_no_text_of_a_result_reaches_the_terminal_as_it_is() -> None:
-    made = result(measured([steady(), failed(1, Outcome.STATUS, detail=ESCAPES)]))
+    check = Check("a check", False, "1 s", "2 s", "look")
+    made = result(measured([steady(), failed(1, Outcome.STATUS, detail=ESCAPES)]), checks=[check])
     own = made["loadgen"]
-    own["outcomes"] = {name + ESCAPES: count for name, count in own["outcomes"].items()}
-    own["examples"] = {name + ESCAPES: hostile(found) for name, found in own["examples"].items()}
-    own["checks"] = [check | {"ok": False} for check in own["checks"]]
-    for part in ("checks", "verdict", "slo", "latency_from"):
+    own["examples"] = {
+        name + ESCAPES: [hostile(example) | {"phase": example["phase"]} for example in found]
+        for name, found in own["examples"].items()
+    }
+    for part in ("checks", "slo"):
         own[part] = hostile(own[part])
-    own["latency_from"] = "due"
     own["partial"] = own["tokens"]["output_counted_by"] = own["client"]["records_error"] = "x" + ESCAPES
     text = render(made)
     assert "\\x1b[2J" in text
     assert not UNSAFE.search(text)
+
+
+@pytest.mark.parametrize("name", ["verdict", "latency_from", "outcomes", "phase"])
+def test_a_hostile_word_of_a_fixed_list_is_refused_unobeyed(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = result(measured([steady(), failed(1, Outcome.STATUS)]))
+    own = made["loadgen"]
+    holder = own["examples"]["status(503)"][0] if name == "phase" else own
+    if name == "outcomes":
+        own[name] = {key + ESCAPES: value for key, value in own[name].items()}
+    else:
+        holder[name] += ESCAPES
+    path = tmp_path / "result.json"
+    path.write_text(to_json(made))
+    assert dispatch(["report", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert not UNSAFE.search(err.replace("\n", ""))
 
 
 def test_a_saved_result_can_be_looked_at() -> None:
@@ -129,7 +153,8 @@ def test_the_live_view_neither_obeys_nor_formats_what_others_say() -> None:
 @pytest.mark.parametrize("model", ["../../etc/passwd", "a/..", "x\x00y", "m\x1b[2J", "a b;rm -rf ~", "\n"])
 def test_a_model_that_the_server_names_cannot_choose_where_a_result_goes(model: str, tmp_path: Path) -> None:
     settings = RunSettings(result_dir=str(tmp_path))
-    path = result_path(settings, {"model_id": model, "backend": "openai", "date": "20250101-000000"})
+    numbers = RunResult.from_dict(result(measured([steady()]))).numbers
+    path = result_path(settings, structs.replace(numbers, model_id=model))
     assert path.parent == tmp_path
     assert path.name.isprintable()
     assert " " not in path.name
