@@ -116,8 +116,8 @@ LIES = (
         (
             Edit(
                 PACER,
-                "                    due = at_ns\n            if self._slots > 0:",
-                "                    due = at_ns\n            if at_ns - due > 1_000_000:\n                continue\n"
+                "                self._next += 1\n            if self._slots > 0:",
+                "                self._next += 1\n            if at_ns - due > 1_000_000:\n                continue\n"
                 "            if self._slots > 0:",
             ),
         ),
