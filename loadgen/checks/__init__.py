@@ -49,12 +49,12 @@ class Group(NamedTuple):
 
 GROUPS = {
     "A": Group("accounting", accounting),
-    "B": Group("did we send it?", sending),
-    "C": Group("did the client distort it?", distortion),
-    "D": Group("is it enough, and steady?", sufficiency),
-    "E": Group("is it the workload we claim?", workload),
-    "F": Group("can this be?", impossible),
-    "G": Group("can it be made again?", provenance),
+    "B": Group("was everything sent on time?", sending),
+    "C": Group("did the client distort the times?", distortion),
+    "D": Group("are there enough values, and was the load steady?", sufficiency),
+    "E": Group("was it the requested workload?", workload),
+    "F": Group("are the numbers consistent?", impossible),
+    "G": Group("can the run be reproduced?", provenance),
 }
 
 

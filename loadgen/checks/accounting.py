@@ -61,7 +61,7 @@ def _engine(run: RunData) -> Check:
         "same engine",
         runs and trouble is None,
         trouble or {True: "same process", False: "another process, or none", None: untold}[runs],
-        "the process of the start, in good health",
+        "the process that was started, healthy",
         "the engine died, hangs or was restarted under load: read its log",
     )
 

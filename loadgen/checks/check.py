@@ -16,7 +16,7 @@ class Verdict(StrEnum):
     INVALID = "INVALID"
 
 
-UNKNOWN = "what the measuring process met is not known"
+UNKNOWN = "the measuring process left no report"
 
 
 @dataclass(frozen=True, slots=True)

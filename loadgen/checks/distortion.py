@@ -101,7 +101,7 @@ def _time_lost(run: RunData) -> Iterator[Check]:
 def _by_reader(snapshot: Snapshot) -> Check:
     count = snapshot.counters["by_reader"]
     value = f"{count} of {snapshot.ended} responses read by the slow reader"
-    advice = "the server compresses its streams: turn that off, their stamps are late"
+    advice = "the server compresses its streams, so their time stamps are late: turn compression off"
     limit = MAX_BY_READER * snapshot.ended
     return Check("read directly", count <= limit, value, percent(MAX_BY_READER), advice)
 
@@ -132,7 +132,7 @@ def _reads(run: RunData) -> Check:
     advice = (
         because(f"the client looked late, so gaps between tokens are not the server's: {relief(run)}", run)
         if stalled
-        else "the server or a proxy sends several events in one piece: gaps of 0 are its, not the model's; read TPOT"
+        else "the server or a proxy sends several events in one piece: this causes gaps of 0; read TPOT"
     )
     value = f"{events / reads:.3f} events per read, {percent(together, 1)} came with another"
     return Check(name, together <= MAX_TOGETHER, value, percent(MAX_TOGETHER), advice)

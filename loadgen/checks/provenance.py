@@ -16,7 +16,7 @@ NEEDED = {
     "machine": ("system", "cores", "open_files_limit", "local_ports", "clock_source"),
 }
 ENGINE_VERSION = "engine_version"  # the name under which --metadata may say what a server does not
-_ADVICE = f"say what you know of it, as --metadata {ENGINE_VERSION}=..., so that the run can be made again"
+_ADVICE = f"name it with --metadata {ENGINE_VERSION}=..., so that the run can be made again"
 
 
 def provenance(run: RunData) -> list[Check]:

@@ -17,10 +17,10 @@ LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 MIN_FOR_RATE = 100
-LACKED = "the examples below say what the client lacked, and `loadgen doctor` what raises it"
+LACKED = "the examples below name the limit that the client reached; `loadgen doctor` says how to raise it"
 SMALL_RATE, SMALL_CAP = 10.0, 10  # requests/s, or in flight: so few keep no machine busy
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-_BURST = "all are due at once, and each takes its time to send: cap them with --max-concurrency, or give a rate"
+_BURST = "all requests are due at once, and sending each takes time: set --max-concurrency, or give a rate"
 
 
 def sending(run: RunData) -> list[Check]:
@@ -162,5 +162,7 @@ def _cut_short(snapshot: Snapshot) -> Check:
     cancelled = snapshot.outcomes.get(Outcome.CANCELLED, 0) - snapshot.counters["never_due"]
     why = f" as the run was ended early: {snapshot.partial}" if cancelled and snapshot.partial else ""
     value = f"{plural(cancelled, 'request')} cancelled{why}"
-    advice = "the figures are of what had been sent by then" if why else "let the run end by itself"
+    advice = (
+        "the numbers describe only the requests that were sent before the end" if why else "let the run end by itself"
+    )
     return Check("not cut short", cancelled == 0, value, "0", advice)

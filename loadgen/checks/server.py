@@ -32,9 +32,9 @@ def distortion(run: RunData) -> list[Check]:
     limit = max(SLACK_NS, SLACK_SHARE * theirs) + 1e6 * (run.telemetry.fastest_ms or 0.0)
     stall = run.snapshot.histograms["loop_stall"].percentile(99) or 0
     doubted = (
-        "doubt this client, whose loop stalls as long: see group C"
+        "the client may be the cause, since its event loop stalls for as long: see group C"
         if stall > (ours - theirs) / 2
-        else "doubt the way to the server, proxies included, or what it does before it counts (HTTP, tokenizing)"
+        else "the cause may be the network, a proxy, or the server's work before its TTFT starts (HTTP, tokenizing)"
     )
     value = f"mean {ms(ours)} from sent, {ms(theirs)} by the server"
     return [Check(TTFT, ours - theirs <= limit, value, f"{ms(limit)} apart", doubted)]
@@ -67,7 +67,7 @@ def _to_us_alone(run: RunData) -> list[Check]:
     advice = (
         "name the metrics of every server behind the URL with --server-metrics"
         if count is not None and count < run.snapshot.ok
-        else "others used the server meanwhile, and are in its numbers and in ours: measure when it is free"
+        else "other clients used the server during the run: measure when the server is idle"
     )
     return [Check(ALONE, ok, value, limit, advice, run.relied_on)]
 
@@ -81,8 +81,8 @@ def _restarts(run: RunData) -> Check:
     if not run.telemetry.sources:
         return inapplicable(RESTARTS, _untold(run))
     count = run.telemetry.restarts
-    advice = "it was started again under load, or another one answers now and then behind the same URL: read its log"
-    return Check(RESTARTS, count == 0, f"counters began anew {count} times", "0", advice)
+    advice = "the server restarted during the run, or several servers share the URL: read its log"
+    return Check(RESTARTS, count == 0, f"counters were reset {count} times", "0", advice)
 
 
 def _sooner(run: RunData) -> Check:
@@ -93,7 +93,7 @@ def _sooner(run: RunData) -> Check:
         return inapplicable(SOONER, _NO_TTFT)
     limit = max(BELOW_NS, BELOW_SHARE * theirs)
     value = f"mean {ms(ours)} from sent, {ms(theirs)} by the server"
-    advice = "doubt this client: no token can be here before the server has it; or its clock, if that is another's"
+    advice = "a token cannot arrive before the server has it: the client's stamps or the server's clock are wrong"
     return Check(SOONER, theirs - ours <= limit, value, f"at most {ms(limit)} below", advice)
 
 
@@ -106,9 +106,9 @@ def _tokens(run: RunData) -> Check:
     ours = counters["output_tokens"]
     by_server = counters["usage_requests"] == run.snapshot.ok
     advice = (
-        "doubt the server: its usage and its metrics differ; compare both with its log"
+        "the server's usage and its metrics differ: compare both with its log"
         if by_server
-        else "doubt our count, which is not the server's: ask for usage, or name the server's --tokenizer"
+        else "loadgen's own count may be wrong: request usage, or give the server's tokenizer with --tokenizer"
     )
     value = f"{ours} output tokens, {theirs:.0f} by the server"
     return Check(TOKENS, abs(theirs - ours) <= TOKENS_SHARE * theirs, value, "0.1% apart", advice)
@@ -121,12 +121,12 @@ def _untold(run: RunData) -> str:
     """Why the server's counts are not known of the run, if they are not."""
     telemetry = run.telemetry
     if telemetry.missing:
-        return "some of the servers say nothing of themselves"
+        return "some of the servers have no metrics"
     if not telemetry.sources:
         return "there are no server metrics"
     if not telemetry.covers:
         return "the server did not answer before the run and after it"
-    return "its counters began anew" if telemetry.restarts else ""
+    return "its counters were reset" if telemetry.restarts else ""
 
 
 def _why_not(run: RunData) -> str:
@@ -136,7 +136,7 @@ def _why_not(run: RunData) -> str:
     if any(worker.lost for worker in run.workers):
         return "a worker was lost, and what it had asked for is among the server's numbers"
     if _alone(run) is False:
-        return "the server's numbers are not of our requests alone"
+        return "the server's numbers include requests of other clients"
     failed = _sent(run) - run.snapshot.ok
     return (
         f"{plural(failed, 'request')} did not end well, and what the server did for them is unknown" if failed else ""
@@ -167,7 +167,7 @@ def _sent(run: RunData) -> int:
 
 
 def _ttft_ns(run: RunData) -> tuple[float | None, float | None]:
-    """The mean TTFT by the server and ours from sent, if both are of the same requests."""
+    """The mean TTFT by the server and loadgen from sent, if both are of the same requests."""
     theirs, ours = run.telemetry.ttft, run.snapshot.histograms["ttft_sent"]
     if theirs is None or theirs.mean is None or theirs.count != ours.count:
         return None, None

@@ -60,7 +60,7 @@ def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:
     value = plural(least, "value")
     if few:
         needs = ", ".join(f"{percentile(p)} (needs {least_samples(p)})" for p in few)
-        value += f" {'is' if least == 1 else 'are'} few for {needs}"
+        value += f" {'is' if least == 1 else 'are'} too few for {needs}"
     needed = max(map(least_samples, few or seen))
     advice = "send more requests, or read the intervals with the values"
     return Check(name, not few, value, f"at least {needed}", advice, counts_too)

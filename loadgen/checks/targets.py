@@ -93,7 +93,7 @@ def _failing(run: RunData) -> Check:
     limit = (
         f"what chance gives one of {len(targets)} alike in {percent(CONFIDENCE)} of runs, {sum(failed)} of all failed"
     )
-    advice = "its answers are not those of the others: read its log, or leave it out"
+    advice = "this target fails more often than the others: read its log, or leave it out"
     useless = any(not targets[k].ok for k in odd)  # so many servers were never measured
     return Check(FAILING, not odd, value, limit, advice, useless or run.relied_on)
 
@@ -114,7 +114,9 @@ def _slower(run: RunData) -> Check:
     behind, ratio, k = max((int((ratios > 1).sum()), float(np.median(ratios)), k) for k, ratios in enumerate(seen))
     value = f"{urls[k]} took longer than the others in {behind} of {STRETCHES} stretches, {ratio:.2f} times as long"
     limit = f"{STRETCHES} stretches and {1 + MUCH_SLOWER:.2f} times"
-    advice = "the numbers of all are a mixture: read those of each target, and find out why it is slower"
+    advice = (
+        "the totals mix fast and slow targets: read the numbers of each target, and find out why this one is slower"
+    )
     alike = behind < STRETCHES or ratio <= 1 + MUCH_SLOWER
     return Check(SLOWER, alike, value, limit, advice, run.relied_on)
 

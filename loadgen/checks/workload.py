@@ -82,13 +82,13 @@ def _output(run: RunData) -> Check:
     longer = counters["output_tokens"] > counters["planned_output_tokens"]
     advice = "add --ignore-eos where every answer is to have its full length"
     if run.settings.ignore_eos:
-        advice = "the server ended answers although it was asked to ignore their end: see what stopped them"
+        advice = "the server ended answers early although ignore_eos was sent: see the finish reasons"
     return Check(
         name,
         share >= MIN_AS_PLANNED,
-        f"{percent(share, 1)} of answers have the length asked ({means}; {ends})",
+        f"{percent(share, 1)} of answers have the requested length ({means}; {ends})",
         f"at least {percent(MIN_AS_PLANNED, 1)}",
-        "the server does not keep to the length that it is asked for" if longer else advice,
+        "the server does not respect the requested length" if longer else advice,
         run.relied_on,
     )
 
@@ -107,7 +107,7 @@ def _past_the_end(run: RunData) -> Iterator[Check]:
     yield Check(
         PAST_THE_END,
         broken <= MAX_BROKEN_OFF * of,
-        f"{broken} of {of} answers broke off after their first token, asked to go on past their end (ignore_eos)",
+        f"{broken} of {of} answers broke off after their first token, although ignore_eos was sent",
         percent(MAX_BROKEN_OFF),
         "the model may not be able to go on past the end of its answer: give --no-ignore-eos",
         run.relied_on,
@@ -129,7 +129,7 @@ def _events(run: RunData) -> Check:
         f"{tokens / events:.2f} tokens per event",
         f"{MIN_TOKENS_PER_EVENT} to {MAX_TOKENS_PER_EVENT}, the end tokens apart",
         "gaps between events are not gaps between tokens: compare no ICL with that of a server that sends each token; "
-        "--continuous-usage asks how many tokens an event bears",
+        "--continuous-usage requests the number of tokens in each event",
         run.relied_on,
     )
 

@@ -40,7 +40,7 @@ def run(path: Path, folder: Path | None, *, lines: bool) -> int:
         try:
             findings = asyncio.run(_conduct(file, store, view))
         except asyncio.CancelledError:
-            print(f"loadgen tune: interrupted; the same command goes on from {store}", file=sys.stderr)
+            print(f"loadgen tune: interrupted; the same command resumes from {store}", file=sys.stderr)
             return exit_codes.INTERRUPTED
     sys.stdout.write("".join(f"{printable(line)}\n" for line in findings_text.as_text(findings)))
     print(f"Store: {store}; `loadgen tune report {store}` writes the report")

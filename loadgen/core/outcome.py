@@ -29,11 +29,11 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout", "The whole request took longer than --timeout."
     TRUNCATED = "truncated", "Tokens came, and the stream ended without a finish reason."
     STREAM_ERROR = "stream_error", "The server sent an error inside a stream that had begun well."
-    PROTOCOL_ERROR = "protocol_error", "What came is not the protocol."
+    PROTOCOL_ERROR = "protocol_error", "The response violates the protocol."
     EMPTY = "empty", "A whole response without a single token."
     DROPPED = "dropped", "Never sent: a safety cap."
     CANCELLED = "cancelled", "Never finished: the run ended early, or a turn before it had failed."
-    CLIENT_ERROR = "client_error", "Never sent: a fault of the client's own, as a want of file descriptors."
+    CLIENT_ERROR = "client_error", "Never sent: the client itself failed, for example for lack of file descriptors."
 
 
 OUR_FAULTS = (Outcome.DROPPED, Outcome.CLIENT_ERROR)  # of the client, which never sent them: no failures of the server

@@ -109,7 +109,7 @@ def _own(result: RunResult) -> Iterator[str]:
 def banners(result: RunResult) -> Iterator[str]:
     """Write what one is to know before any number."""
     if result.simulated:
-        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, no real server."
+        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
     if result.insecure:
         yield "INSECURE: the server's TLS certificate was not verified (--insecure)."
     if result.partial:
@@ -117,7 +117,7 @@ def banners(result: RunResult) -> Iterator[str]:
     elif result.no_answer_since_s is not None:
         yield f"NO ANSWER since {result.no_answer_since_s:.1f} s: every connection was refused from then on."
     if result.outcomes and not result.outcomes.get("ok"):
-        yield "NO REQUEST SUCCEEDED: there is no latency to believe or to doubt."
+        yield "NO REQUEST SUCCEEDED: there are no latencies."
     if failing := not_ok(result):
         yield f"NOT OK: {failing} ({_kinds(result)})."
     if (silent := result.silent_streams).count:
@@ -217,7 +217,7 @@ def _of_few(result: RunResult) -> Iterator[str]:
             if 0 < count < least_samples(p):
                 few.append(f"{percentile(p).upper()} {HEADERS[metric][0]} (of {count})")
     if few:
-        yield f"Of few requests in the block above: {', '.join(few)}"
+        yield f"Too few requests for some percentiles in the block above: {', '.join(few)}"
 
 
 def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
@@ -287,10 +287,10 @@ def mark(column: str, requests: int) -> str:
 def _prompts(result: RunResult) -> Iterator[str]:
     """Write how many prompts were made, with the hash that `loadgen dataset` shows."""
     prompts = result.provenance.prompts
-    which = "of those prepared first, and made on while it ran" if prompts.further else ""
+    which = "of the prompts prepared before the run; more were made during the run" if prompts.further else ""
     yield f"Prompts: {prompts.requests}, SHA-256 {prompts.sha256} {which}".rstrip()
     if prompts.rows_left_out:
-        yield f"  left out of the trace, for want of tokens asked or answered: {prompts.rows_left_out}"
+        yield f"  rows of the trace without input or output tokens, left out: {prompts.rows_left_out}"
 
 
 def of_tokens(result: RunResult) -> Iterator[str]:
@@ -329,7 +329,7 @@ def _hidden(tokens: Tokens) -> Iterator[str]:
     if (sample := tokens.text_sample) is not None:
         yield (
             f"  text tokenized after the run: {sample.streamed:g} tokens where {sample.counted:g} were counted "
-            f"(medians of {plural(sample.answers, 'answer')}; {sample.difference:g} an answer were not streamed)"
+            f"(medians of {plural(sample.answers, 'answer')}; {sample.difference:g} per answer were not streamed)"
         )
     if tokens.tpot_over == OVER_SAMPLE:
         yield f"  TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them; {block}"
@@ -340,7 +340,7 @@ def of_rates(result: RunResult) -> Iterator[str]:
     rates = result.rates
     if rates.steady_output_tokens_per_s is not None:
         steady = fixed(rates.steady_output_tokens_per_s, 2, "tok/s")
-        yield f"Steady output throughput, ramp and tail left out: {steady}"
+        yield f"Steady output throughput, without ramp and tail: {steady}"
     if rates.uncached_input_tokens_per_s is not None:
         yield f"Uncached input throughput: {fixed(rates.uncached_input_tokens_per_s, 2, 'tok/s')}"
     if rates.good_share is not None:

@@ -20,7 +20,7 @@ UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
 LATENCIES = (("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("tpot", "p99"), ("e2el", "mean"))
 COLUMNS = {"ttft_p50": "TTFT p50", "ttft_p99": "p99", "tpot_p50": "TPOT p50", "tpot_p99": "p99"}
 MARK = "*"  # of a percentile of few values
-OF_FEW = f"{MARK} of few values: its interval stands in the result of the run"
+OF_FEW = f"{MARK} few values; the result of the run has the confidence interval"
 VERDICTS = {True: "met", False: "MISSED"}
 
 
@@ -128,7 +128,7 @@ def title(series: Series) -> str:
 def banners(series: Series) -> Iterator[str]:
     """Write what one is to know before any number."""
     if series.points and series.points[0].result.findings.simulated:
-        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, no real server."
+        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
     if series.partial:
         yield f"PARTIAL: {series.partial}."
 
@@ -143,7 +143,7 @@ def conclusions(series: Series) -> Iterator[str]:
         yield _met(series, list(dict.fromkeys(each.level for each in judged_points if each.met)))
     if series.kind == "sweep" and (best := strongest(series.points)):
         level = in_unit(best.level, series.over)
-        knee = f"Knee, most tokens/s for the mean E2EL: {level}"
+        knee = f"Knee (highest ratio of tokens/s to mean E2EL): {level}"
         yield f"No knee up to {level}" if _is_last(best, series.points) else knee
     yield from (f"Note: {note}" for note in series.notes)
 

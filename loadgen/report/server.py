@@ -65,7 +65,7 @@ def _times(ttft: TtftComparison | None) -> Iterator[str]:
         return
     server, ours = ttft.server, ttft.ours
     theirs = f"mean {fixed(server.mean)}, p50 {between(server.p50)}, p99 {between(server.p99)}"
-    yield f"TTFT (ms) {theirs}; ours from sent {fixed(ours.mean)}, {fixed(ours.p50)}, {fixed(ours.p99)}"
+    yield f"TTFT (ms) {theirs}; loadgen from sent {fixed(ours.mean)}, {fixed(ours.p50)}, {fixed(ours.p99)}"
 
 
 def between(ends: list[float | None] | None) -> str:
@@ -79,7 +79,7 @@ def between(ends: list[float | None] | None) -> str:
 
 
 def _tokens(tokens: OutputTokens) -> str:
-    return "" if tokens.server is None else f"output tokens {tokens.server:.0f}; ours {tokens.ours}"
+    return "" if tokens.server is None else f"output tokens {tokens.server:.0f}; loadgen {tokens.ours}"
 
 
 def of_gpus(levels: list[GpuLevels]) -> str:

@@ -148,7 +148,7 @@ async def _named_source(url: str, each: Mapping[str, RunSettings]) -> Source:
         raise BadInput(FLAG, f"{redact_user(url)!r} is no http or https URL", "write http://HOST:PORT/metrics")
     base = next((base for base in each if target.origin(base) == target.origin(url)), next(iter(each)))
     source = _source(url, base, each[base])
-    remedy = "name another, start the server so that it tells (SGLang: --enable-metrics), or leave the flag out"
+    remedy = "name another, start the server with metrics (SGLang: --enable-metrics), or leave the flag out"
     try:
         reply = await get(source)
     except Unreachable as error:

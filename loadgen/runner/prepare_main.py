@@ -89,7 +89,7 @@ class PromptSource:
             BadInput: The settings want prompts made to the server's measure.
         """
         if settings.input_len_counts == "server":
-            raise BadInput(FIELD, "a data set of your own has the length that it has", "leave it out")
+            raise BadInput(FIELD, "the length of your own data set is fixed", "leave it out")
         return cls._of(dataset, settings, count)
 
     @classmethod

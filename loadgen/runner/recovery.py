@@ -42,7 +42,7 @@ def recover_run(file: RecordFile, schedule: Schedule) -> Measurement:
     whole = reduce(Measurement.merge, parts)
     if whole.snapshot.partial is None and file.trailer is None:
         of = "" if is_bounded_by_time(file.header.settings) else f" of {file.scheduled}"
-        partial = f"{whole.snapshot.ended}{of} requests had ended when the records did"
+        partial = f"{whole.snapshot.ended}{of} requests had ended when the records stopped"
         whole = replace(whole, snapshot=replace(whole.snapshot, partial=partial))
     return whole
 

@@ -17,8 +17,8 @@ from loadgen.runner.run_result import Result
 from loadgen.workload.prompt import Dataset
 
 LEFT = (
-    "the run was given up as its block was left: await result() inside of it, after stop() where it is to end early; "
-    "where `records` names a file, loadgen.from_records makes a partial result of that"
+    "the run was cancelled because its block was left: await result() inside the block, after stop() to end it early; "
+    "if `records` names a file, loadgen.from_records reads a partial result from it"
 )
 
 

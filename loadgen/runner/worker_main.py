@@ -22,7 +22,7 @@ from loadgen.util.child_process import PipeWriter
 from loadgen.util.tasks import background_tasks
 
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
-GONE = "the process that started the run has gone"
+GONE = "the process that started the run has ended"
 
 
 async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> None:

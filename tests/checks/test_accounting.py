@@ -156,7 +156,7 @@ def test_an_engine_that_was_not_launched_here_is_not_judged():
 def test_what_became_of_an_engine_is_not_known_of_a_run_that_came_to_no_end():
     started = {"engine": {"commands": ["sim"]}, "client": {"engine_runs": None}}
     check = of(measured(RUN), **started)["same engine"]
-    assert (check.ok, check.value) == (None, "what the measuring process met is not known")
+    assert (check.ok, check.value) == (None, "the measuring process left no report")
     assert of(measured(RUN), client={"engine_runs": None})["same engine"].value == "not launched here"
 
 
@@ -164,7 +164,7 @@ def test_of_a_worker_that_has_not_told_how_it_ended_it_is_not_said_that_it_was_p
     schedule = due_at(*[0] * len(RUN))
     shards = [shard(schedule), WorkerReport(number=1, schedule_sha256=schedule.sha256)]
     check = of(measured(RUN), schedule=schedule, shards=shards)["every worker present"]
-    assert (check.ok, check.limit) == (None, "what the measuring process met is not known")
+    assert (check.ok, check.limit) == (None, "the measuring process left no report")
 
 
 def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():

@@ -92,7 +92,7 @@ def test_answers_that_ended_early_are_red_with_their_finish_reasons():
     check = of([*records, *short])["output as asked"]
     assert check.ok is False
     means = "2.6 of 3.0 tokens on average"
-    assert check.value == f"60.0% of answers have the length asked ({means}; 4 ended early: stop 4)"
+    assert check.value == f"60.0% of answers have the requested length ({means}; 4 ended early: stop 4)"
     assert "--ignore-eos" in check.advice
 
 

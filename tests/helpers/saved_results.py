@@ -20,7 +20,7 @@ CHECKS = (
     Check("every request ended once", True, "60 of 60", "one outcome for each", "report it", group="A"),
     Check("lag p99", True, "0.100 ms", "1.000 ms", "free a core", group="B"),
     Check("targets fail alike", None, "n/a", "there is one target", "none needed", group="D"),
-    Check("enough for percentiles", False, "60 values are few for p99", "662", "send more", counts=False, group="D"),
+    Check("enough for percentiles", False, "60 values are too few for p99", "662", "more", counts=False, group="D"),
 )
 SUSPECT = Check("loop stall p99", False, "4.1 ms", "0.8 ms", "free a core", group="C")
 INVALID = Check("same engine", False, "killed by SIGKILL", "the same process", "read the engine's log", group="A")

@@ -282,7 +282,7 @@ def test_a_second_run_in_the_file_is_refused(tmp_path):
     write_trailer(path, TRAILER, TOTALS)
     assert len(list(RecordFile(path))) == 1
     path.write_bytes(path.read_bytes() * 2)
-    with pytest.raises(BadInput, match="line 4 stands after the end of the run"):
+    with pytest.raises(BadInput, match="line 4 comes after the end of the run"):
         list(RecordFile(path))
 
 

@@ -54,6 +54,6 @@ def test_that_all_are_ok_is_not_printed():
 def test_without_a_success_that_is_said_first():
     lines = below(records=[failed(0, Outcome.STATUS)])
     assert lines[1:3] == [
-        "NO REQUEST SUCCEEDED: there is no latency to believe or to doubt.",
+        "NO REQUEST SUCCEEDED: there are no latencies.",
         "NOT OK: 100.00% of 1 request failed (status(503) 1).",
     ]

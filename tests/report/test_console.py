@@ -247,10 +247,10 @@ def test_enough_values_need_no_mark():
 
 def test_percentiles_of_the_block_that_are_of_few_values_are_named_below_it():
     def said(settings, records):
-        return [line for line in below(settings, records) if line.startswith("Of few requests")]
+        return [line for line in below(settings, records) if line.startswith("Too few requests")]
 
     wide = RunSettings(metric_percentiles="50,99", percentile_metrics="ttft,itl")
-    one = "Of few requests in the block above: P50 TTFT (of 1), P99 TTFT (of 1)"
+    one = "Too few requests for some percentiles in the block above: P50 TTFT (of 1), P99 TTFT (of 1)"
     assert said(wide, [steady(n=1)]) == [one]  # what has no value at all is n/a there
     (few,) = said(wide, [steady(i, n=700) for i in range(100)])
     assert few.endswith(": P99 TTFT (of 100), P99 ITL (of 100)")
@@ -273,7 +273,7 @@ def test_the_prompts_are_told_by_number_and_hash_and_what_was_left_out():
 
     assert said() == [f"Prompts: 24, SHA-256 {'ab' * 32}"]
     lines = below(prompts={"rows_left_out": 3})
-    assert "  left out of the trace, for want of tokens asked or answered: 3" in lines
+    assert "  rows of the trace without input or output tokens, left out: 3" in lines
     assert not any("of the trace" in line for line in below(prompts={"rows_left_out": 0}))
 
 

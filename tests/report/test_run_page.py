@@ -62,7 +62,7 @@ def words(line: Line) -> str:
         (
             (SUSPECT,),
             "warning",
-            "SUSPECT: the client, or what stands between it and the server, is in the numbers below",
+            "SUSPECT: the client, or something between it and the server, distorts the numbers below",
         ),
         ((INVALID, SUSPECT), "danger", "INVALID: requests, tokens or the engine went missing"),
     ],
@@ -89,9 +89,9 @@ def test_notes_are_told_apart_from_what_failed() -> None:
 
 def test_every_check_is_there_folded() -> None:
     found = rows(tables(ran(None, SUSPECT))["group"])
-    assert found["C did the client distort it?"] == ["loop stall p99", "failed", "4.1 ms", "0.8 ms"]
-    assert found["D is it enough, and steady?"][1] == "noted"
-    assert found["B did we send it?"][1] == "passed"
+    assert found["C did the client distort the times?"] == ["loop stall p99", "failed", "4.1 ms", "0.8 ms"]
+    assert found["D are there enough values, and was the load steady?"][1] == "noted"
+    assert found["B was everything sent on time?"][1] == "passed"
 
 
 def test_commands_in_an_advice_are_code_as_they_are_in_what_is_printed() -> None:
@@ -127,7 +127,7 @@ def test_without_a_success_no_number_is_called_believable() -> None:
     *banners, verdict, _ = [block for block in blocks(ran(failures=60)) if isinstance(block, Note)][:4]
     assert banners[0].title.startswith("NO REQUEST SUCCEEDED")
     assert verdict.kind == "info"
-    assert verdict.title.endswith("the measurement is VALID: the client did what was asked of it")
+    assert verdict.title.endswith("the measurement is VALID: the client worked correctly, but no request succeeded")
 
 
 # -- numbers
@@ -238,7 +238,7 @@ def test_limits_of_the_slo_are_drawn_where_they_hold() -> None:
                 **(one := ran()),
                 "loadgen": {name: value for name, value in one["loadgen"].items() if name != "timeline"},
             },
-            "There are no charts over time: the loadgen that saved this result did not keep what happened when.",
+            "There are no charts over time: the loadgen version that saved this result kept no time series.",
         ),
     ],
 )
@@ -381,7 +381,7 @@ def test_a_series_has_its_table_its_picture_and_every_run() -> None:
     for said in (
         "PARTIAL: interrupted.",
         "ttft_p99<500ms is met at: 1, 2 requests/s",
-        "Knee, most tokens/s for the mean E2EL: 2 requests/s",
+        "Knee (highest ratio of tokens/s to mean E2EL): 2 requests/s",
         "Throughput against latency",
     ):
         assert said in found

@@ -66,7 +66,7 @@ def test_a_row_for_each_run_in_the_order_of_the_levels() -> None:
     assert "  at 4: too few" in lines
     assert len({len(line) for line in lines[head : head + 4]}) == 1
     assert rows[0][4:6] == ["20.00*", "20.00*"]  # one value is few for any percentile
-    assert "* of few values: its interval stands in the result of the run" in lines
+    assert "* few values; the result of the run has the confidence interval" in lines
 
 
 def test_a_percentile_of_enough_values_has_no_mark() -> None:
@@ -147,7 +147,7 @@ class TestKnee:
         points = [swept(level, e2el) for level, e2el in ((1.0, 200.0), (2.0, 100.0), (4.0, 900.0))]
         data = together(*points, kind="sweep")
         assert data["knee"] == 2.0
-        assert "Knee, most tokens/s for the mean E2EL: 2 requests/s" in saved_json.render(data)
+        assert "Knee (highest ratio of tokens/s to mean E2EL): 2 requests/s" in saved_json.render(data)
         assert "Knee" not in saved_json.render(together(*points, end="floor", level=4.0))
 
     @pytest.mark.parametrize("beyond", [[], [("INVALID", 8.0)]])

@@ -55,8 +55,8 @@ def test_the_console_has_it_in_four_lines():
         "Server metrics (http://127.0.0.1:8000/metrics; 4 scrapes):",
         "  running 2.5 (max 4.0), waiting 0.5 (max 1.0), KV cache 37.5% (max 50.0%), 2 preemptions",
         "  25.0% of prompt tokens from the prefix cache",
-        "  TTFT (ms) mean 18.000, p50 10 to 20, p99 10 to 40; ours from sent 20.000, 20.000, 20.000",
-        "  output tokens 8; ours 8",
+        "  TTFT (ms) mean 18.000, p50 10 to 20, p99 10 to 40; loadgen from sent 20.000, 20.000, 20.000",
+        "  output tokens 8; loadgen 8",
     ]
 
 

@@ -174,7 +174,7 @@ async def test_of_what_it_has_left_all_is_kept_that_can_be_read(job: Job, tmp_pa
     died = WorkerDied("worker 2 of 2", "was killed by signal 9")
     found = recovery.recover_worker(replace(job, records=path, partition=Partition(1, 2)), 1, 5, died)
     assert found.snapshot.outcomes == {"ok": 1}
-    assert found.trailer.records_error == f"{path}: line 3 is none of a file of records"
+    assert found.trailer.records_error == f"{path}: line 3 is not a line of a file of records"
     assert [worker.lost for worker in found.trailer.workers] == ["was killed by signal 9"]
 
 

@@ -78,7 +78,7 @@ def test_what_is_missing_of_a_partial_run_makes_it_invalid_and_what_nobody_knows
     run(tmp_path / "records.jsonl", ended=30, to_its_end=False)
     again = from_records(tmp_path / "records.jsonl")
     assert again.verdict is Verdict.INVALID
-    assert "PARTIAL: 30 of 40 requests had ended when the records did." in str(again)
+    assert "PARTIAL: 30 of 40 requests had ended when the records stopped." in str(again)
     assert "30 outcomes of 40 scheduled" in str(again)
     assert "n/a busy" not in str(again)
     assert "Client: 0 connections opened by requests" in str(again)

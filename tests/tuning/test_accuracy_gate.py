@@ -120,7 +120,7 @@ class TestTheLimit:
     @pytest.mark.parametrize(
         ("found", "base", "why"),
         [
-            (None, answered(57), "it was not asked the questions"),
+            (None, answered(57), "it did not answer the questions"),
             (answered(0, trouble="it is gone"), answered(57), "it: it is gone"),
             (answered(57, questions="r"), answered(57), "its questions differ from the baseline's"),
         ],

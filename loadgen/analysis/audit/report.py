@@ -17,7 +17,7 @@ def render(findings: Sequence[Finding], files: int) -> str:
     """A line for each finding, and one that counts them."""
     wrong = sum(not finding.note for finding in findings)
     notes = len(findings) - wrong
-    counted = f"{files} {'file' if files == 1 else 'files'}: {wrong} cannot be true, {notes} noted"
+    counted = f"{files} {'file' if files == 1 else 'files'}: {wrong} inconsistent, {notes} notes"
     return "\n".join([*map(printable, map(_line, findings)), counted]) + "\n"
 
 

@@ -120,7 +120,7 @@ def _clashes(sides: Sequence[Side], noise: NoiseFile | None) -> Iterator[tuple[s
 
 def _notes(sides: Sequence[Side]) -> Iterator[str]:
     if simulated := [side.name for side in sides if any(run.simulated for run in side.starts)]:
-        yield f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, no real server"
+        yield f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, not a real server"
     for side in sides:
         yield from side.unusable_runs
         for run in side.starts:

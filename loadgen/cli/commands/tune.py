@@ -10,11 +10,11 @@ from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 
 USAGE = """\
-usage: loadgen tune plan FILE [--json]      what a study would start, and how long it may take; nothing is started
-       loadgen tune run FILE [--store DIR]  run it, from where it stopped
-       loadgen tune status STORE [--json]   its findings so far
-       loadgen tune report STORE [-o DIR]   write its report
-       loadgen tune export STORE            every start and every number, as JSON
+usage: loadgen tune plan FILE [--json]      show what a study would start, and how long it may take; start nothing
+       loadgen tune run FILE [--store DIR]  run it, or resume it
+       loadgen tune status STORE [--json]   show the findings so far
+       loadgen tune report STORE [-o DIR]   write the report
+       loadgen tune export STORE            write every start and every number as JSON
        loadgen tune schema                  the JSON schema of study files, for editors
 A study is a YAML file: docs/studies.md says how to write one."""
 STORE_HELP = "the folder that `loadgen tune run` made, or the study's file where that is NAME.store"
@@ -60,7 +60,7 @@ def run(argv: list[str]) -> int:
     parser = OneLineParser(
         "loadgen tune run",
         description="Run a study: start each arm, run its workloads, decide, go on. A store keeps the results; if "
-        "there is one of this study, the study goes on from it.",
+        "there is one of this study, the study resumes from it.",
     )
     parser.add_argument("file", metavar="FILE", help="a study")
     parser.add_argument(

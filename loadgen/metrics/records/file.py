@@ -207,12 +207,12 @@ class RecordFile:
                 record.tokenized = tokenized.get(record.index, -1)
                 yield data, record
             if next(file, None) is not None:
-                problem = f"{self.path}: line {number + 1} stands after the end of the run"
+                problem = f"{self.path}: line {number + 1} comes after the end of the run"
                 raise BadInput("FILE", problem, "name the records of one run")
 
     def _refusal(self, where: str) -> BadInput:
         return BadInput(
-            "FILE", f"{self.path}: {where} is none of a file of records", "name one that `loadgen run` wrote"
+            "FILE", f"{self.path}: {where} is not a line of a file of records", "name one that `loadgen run` wrote"
         )
 
 

@@ -43,7 +43,7 @@ class ProcessUsage(Struct, frozen=True, kw_only=True):
         int | None, about("Connections that were opened in the background while the clock ran.")
     ] = None
     records_error: Annotated[
-        str | None, about("Why the records are not complete; null where they are, or where none were asked for.")
+        str | None, about("Why the records are not complete; null: they are complete, or were not requested.")
     ]
     capture: Annotated[Capture | None, about("What --capture kept; null without it.")] = None
 

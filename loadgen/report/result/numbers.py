@@ -33,12 +33,12 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
 
     date: Annotated[str, about("Local start time, YYYYmmdd-HHMMSS.")]
     endpoint_type: Annotated[str, about("The backend, by vLLM's older name of the key.")]
-    backend: Annotated[str, about("Which API was asked: `openai-chat`, or a name of completions.")]
+    backend: Annotated[str, about("The API that was used: `openai-chat`, or a name of completions.")]
     label: Annotated[str | None, about("`--label`; null: none was given.")]
     model_id: Annotated[str, about("The model's name in requests.")]
     tokenizer_id: Annotated[str, about("`--tokenizer`, else the model's name.")]
     num_prompts: Annotated[int, about("Requests that were to be sent.")]
-    request_rate: Annotated[Rate, about('Requests per second that were asked for; "inf": all at once.')]
+    request_rate: Annotated[Rate, about('Requests per second that were requested; "inf": all at once.')]
     burstiness: Annotated[Rate, about('Gamma shape of the gaps: 1 Poisson; "inf": constant.')]
     max_concurrency: Annotated[int | None, about("Most requests in flight; null: no cap.")]
     duration: Annotated[

@@ -56,12 +56,14 @@ class Engine(Struct, frozen=True, kw_only=True):
     version: Annotated[str | UnsetType | None, about("What /version says; null: nothing.")] = UNSET
     continuous_usage: Annotated[Literal["refused"] | UnsetType, about("It does not take --continuous-usage.")] = UNSET
     targets: Annotated[list["Engine"] | UnsetType, about("Each of several.")] = UNSET
-    differ: Annotated[list[str] | UnsetType, about("In what these differ although it was not asked of them.")] = UNSET
+    differ: Annotated[list[str] | UnsetType, about("Settings in which these differ although none was requested.")] = (
+        UNSET
+    )
     name: Annotated[str | UnsetType, about("Of the engine that was started for the run.")] = UNSET
     simulated: Annotated[bool | UnsetType, about("Whether that is loadgen's simulator.")] = UNSET
     installed: Annotated[str | UnsetType | None, about("Its installed version; null: unknown.")] = UNSET
     commands: Annotated[list[str] | UnsetType, about("The commands that started it, without secrets.")] = UNSET
-    differences: Annotated[list[str] | UnsetType, about("What it set otherwise than asked.")] = UNSET
+    differences: Annotated[list[str] | UnsetType, about("What the engine set differently from the settings.")] = UNSET
     trouble: Annotated[str | UnsetType | None, about("What was wrong with it after the run; null: nothing.")] = UNSET
 
 
@@ -112,7 +114,7 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
             "The settings as resolved, without secrets: each is a flag of `loadgen run`, which explains it (`--help`)."
         ),
     ] = msgspec.field(name="settings")
-    asked: Annotated[dict[SettingName, Any], about("Those of them that were given and are not the default.")] = (
+    asked: Annotated[dict[SettingName, Any], about("The settings that were given and differ from the default.")] = (
         msgspec.field(default_factory=dict)
     )
     seeds: Annotated[Seeds, about("Seeds by what is drawn.")]

@@ -54,7 +54,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     early_stops: Annotated[
         Counts,
         about(
-            "What ended the ok requests that brought fewer tokens than asked: finish reasons, with the stop word or "
+            "What ended the ok requests with fewer output tokens than requested: finish reasons, with the stop word or "
             "token id that was met where the server tells."
         ),
     ] = msgspec.field(default_factory=dict)

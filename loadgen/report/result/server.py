@@ -39,7 +39,7 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
     """What one source reported. Lists have an item for each scrape."""
 
     ttft: Annotated[BucketCounts | None, about("Its times to first token, s; null: it keeps none.")]
-    url: Annotated[str, about("Where it was asked.")]
+    url: Annotated[str, about("The URL of its metrics.")]
     target: Annotated[str, about("Base URL of the server that it describes.")]
     at_s: Annotated[list[float], about("When, s from the start of the clock; below 0 before it.")]
     took_ms: Annotated[list[float], about("How long its answer took, ms.")]
@@ -55,7 +55,7 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
     series: Annotated[
         dict[str, Readings],
         about(
-            "By quantity, what it reported: levels as they were, counts since the first scrape; null: nothing. Levels: "
+            "By quantity, what the source reported: levels as read, counts since the first scrape; null: none. Levels: "
             "requests that it computes (`running`) or that wait, share of the KV cache in use (0 to 1), share of "
             "drafted tokens that were accepted in the last batch. Counts: requests that ended, prompt and output "
             "tokens, preemptions, prompt tokens looked up in the prefix cache with hits and misses, drafted and "
@@ -63,7 +63,7 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
             propertyNames={"enum": [*QUANTITIES]},
         ),
     ]
-    restarts: Annotated[int, about("How often its counters began anew.")]
+    restarts: Annotated[int, about("How often its counters were reset.")]
 
     @classmethod
     def of(cls, source: SourceSeries) -> Self:
@@ -198,15 +198,15 @@ class OutputTokens(Struct, frozen=True, kw_only=True):
 class ServerMetrics(Struct, frozen=True, kw_only=True):
     """What servers and GPUs reported (docs/server-metrics.md); several sources are taken for one server."""
 
-    sources: Annotated[list[MetricsSource], about("Those that reported something.")]
+    sources: Annotated[list[MetricsSource], about("The sources that reported something.")]
     gpus: Annotated[list[GpuReadings], about("Of this machine, if the server is on it.")]
     missing: Annotated[
         list[str], about("Where servers of the run have no metrics, or gave none, while others did.")
     ] = msgspec.field(default_factory=list)
     covers_run: Annotated[
-        bool, about("Whether each source reported before the run and after it, so that differences are the run's.")
+        bool, about("Whether each source reported before and after the run, so that differences belong to the run.")
     ]
-    restarts: Annotated[int, about("How often counters began anew.")]
+    restarts: Annotated[int, about("How often counters were reset.")]
     levels: Annotated[ServerLevels, about("Levels over the run.")]
     counts: Annotated[ServerCounts, about("By how much counts grew; null: the server does not tell.")]
     prefix_hit_rate: Annotated[

@@ -108,7 +108,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
     ]
     unplanned_input_tokens: Annotated[int, about("Their prompt tokens, as the server counts them.")]
     unknown_input: Annotated[int, about("Those of them of which it does not count any.")]
-    output_as_planned: Annotated[int, about("Ok requests that brought exactly the tokens asked.")]
+    output_as_planned: Annotated[int, about("Ok requests with exactly the requested number of output tokens.")]
     output_counted_by: Annotated[
         str,
         about(

@@ -25,8 +25,8 @@ class Term:
 REQUEST = {
     "due": Term(
         "due",
-        f"{DUE.capitalize()}. All due times are drawn before the clock starts; a further turn of a session is due its "
-        "think time after the answer before it, and in a closed loop a request is due when a slot is free.",
+        f"{DUE.capitalize()}. All due times are drawn before the clock starts. A later turn of a session is due one "
+        "think time after the previous answer. In a closed loop a request is due when a slot is free.",
     ),
     "sent": Term("sent", f"{SENT.capitalize()}: the moment just before they are written."),
     "requests": Term(
@@ -34,14 +34,14 @@ REQUEST = {
     ),
     "error_rate": Term(
         "error rate",
-        "The share of the requests that ended which the server failed, turns among them that were not sent because one "
-        "before them had failed. What the end of the run cancelled is not counted; what the client failed to send has "
-        "a rate of its own, client_error_rate in JSON.",
+        "Requests that failed on the server, divided by all requests that ended. Turns that were not sent because an "
+        "earlier turn had failed count as failed. Requests cancelled at the end of the run are not counted. Requests "
+        "that the client failed to send have their own rate, client_error_rate in JSON.",
     ),
     "output_tokens": Term(
         "output tokens",
-        "Tokens of ok requests, as the server's usage counts them; else by the token ids or logprobs of the events; "
-        "else by --tokenizer, once the run is over; else one for each event with tokens. The report says which.",
+        "Tokens of ok requests. They are counted by the first of these that is available: the server's usage, the "
+        "token ids or logprobs of the events, --tokenizer (after the run), one token per event. The report says which.",
     ),
 }
 LATENCIES = {
@@ -49,44 +49,44 @@ LATENCIES = {
     "ttfo": Term(
         "TTFO",
         "Time to first output: {clock} until the first event of the answer itself, after any reasoning. It is printed "
-        "where the model reasoned.",
+        "if the model sent reasoning.",
     ),
     "tpot": Term(
         "TPOT",
-        "Time per output token of a request: from its first event with tokens to its last, divided by the output "
-        "tokens that came after that first event; tokens that were never streamed are not among them. A request whose "
-        "tokens came in one event has none.",
+        "Time per output token of a request: the time from its first to its last event with tokens, divided by the "
+        "number of output tokens after the first event. Tokens that were never streamed are not counted. A request "
+        "whose tokens came in one event has no TPOT.",
     ),
     "itl": Term(
         "ITL",
-        "Inter-token latency: the gap between two tokens. Where an event brings k tokens, the gap before it counts as "
-        "k gaps of a k-th of it, and the report says how many were made so. It is printed where an event brought "
-        "several.",
+        "Inter-token latency: the gap between two tokens. If an event has k tokens, the gap before it is divided into "
+        "k equal gaps; the report says how many gaps were imputed in this way. ITL is printed if any event had "
+        "several tokens.",
     ),
     "icl": Term(
         "ICL",
-        "Inter-chunk latency: the gap between two events with tokens, as it was measured. vLLM calls it ITL.",
+        "Inter-chunk latency: the measured gap between two events with tokens. vLLM calls it ITL.",
     ),
     "e2el": Term("E2EL", "End-to-end latency: {clock} until the last event with tokens."),
     "token_weighted": Term(
         "TPOT weighted by tokens",
-        "TPOT of all requests together: the sum of their times by the sum of their tokens, so that a long answer "
-        "counts for more than a short one.",
+        "TPOT of all requests together: the sum of their times divided by the sum of their tokens. A long answer has "
+        "more weight than a short one.",
     ),
 }
 WAITS = {
     "lag": Term(
         "Lag",
-        "How late loadgen itself sent: from due to sent, less the wait for a slot and the opening of a connection.",
+        "How late loadgen itself sent a request: sent minus due, minus the wait for a slot, minus the time to connect.",
     ),
-    "pool_wait": Term("Wait for a slot", "From due until --max-concurrency lets the request go."),
-    "connect": Term("Connect", "How long the opening of a connection took; 0 where one was open."),
+    "pool_wait": Term("Wait for a slot", "From due until --max-concurrency allows the request to be sent."),
+    "connect": Term("Connect", "The time to open a connection; 0 if a connection was already open."),
 }
 RATES = {
     "duration": Term(
         "duration",
-        "From the first send until the last request has ended, whichever way. Every throughput divides by it, so ramp "
-        "and tail are in them.",
+        "From the first send until the last request has ended, successful or not. Every throughput is divided by it, "
+        "so every throughput includes ramp and tail.",
     ),
     "request_throughput": Term("request throughput", "Ok requests per second of the duration."),
     "output_throughput": Term("output throughput", "Output tokens per second of the duration."),
@@ -99,35 +99,37 @@ RATES = {
     ),
     "steady_throughput": Term(
         "steady output throughput",
-        "Output tokens per second, when they came, without ramp and tail: from the p99 of E2EL after the first send "
-        "until the last send. It is n/a where that is less than a second.",
+        "Output tokens per second without ramp and tail: tokens that arrive between (first send + p99 of E2EL) and "
+        "the last send. It is n/a if that interval is shorter than a second.",
     ),
     "peak_throughput": Term(
         "peak output throughput",
-        "The most output tokens in any one second that begins on a hundredth of a second.",
+        "The maximum number of output tokens in any one second that begins at a multiple of 10 ms.",
     ),
     "peak_concurrency": Term(
-        "peak concurrent requests", "The most requests at any one instant that were sent and not ended: exact."
+        "peak concurrent requests",
+        "The maximum number of requests in flight (sent and not ended) at any instant. It is exact.",
     ),
     "goodput": Term(
         "goodput",
-        "Ok requests within every --goodput limit, per second of the duration; and their share of all scheduled "
-        "requests. A request without a TPOT is held to the other limits.",
+        "Ok requests that meet every --goodput limit, per second of the duration; and their share of all scheduled "
+        "requests. A request without a TPOT is judged by the other limits.",
     ),
     "slo": Term(
         "SLO",
-        "The limits that --slo sets to the run as a whole. A request that failed is beyond every limit on a latency: "
-        "ttft_p99<500ms is that 99 % of the requests have a TTFT below 500 ms. Means and gaps are of ok requests; "
-        "where nothing else is limited, error_rate<1% is demanded too.",
+        "The limits that --slo sets for the whole run. A failed request misses every limit on a latency percentile: "
+        "ttft_p99<500ms means that 99 % of all requests have a TTFT below 500 ms. Means and gaps are computed from ok "
+        "requests; if no other limit counts failed requests, error_rate<1% is required too.",
     ),
 }
 CLIENT = {
     "loop_stall": Term(
-        "loop stall", "How late the client's event loop read what had come: so late may it have stamped a token."
+        "loop stall",
+        "How late the client's event loop read data that had arrived. A token stamp may be late by as much.",
     ),
     "gc_pause": Term("GC pause", "How long Python's garbage collector stopped the client."),
     "busy_share": Term(
-        "loop busy", "The share of the time in which the event loop ran; above 70 % its stamps may be late."
+        "loop busy", "The share of the time in which the event loop was busy. Above 70 % its stamps may be late."
     ),
 }
 GROUPS = {

@@ -29,7 +29,7 @@ def requests(result: RunResult) -> Iterator[Block]:
         yield Paragraph(line(f"Finish reasons of those that are ok: {reasons}."))
     if result.early_stops:
         reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
-        yield Paragraph(line(f"Of those that brought fewer tokens than asked: {reasons}."))
+        yield Paragraph(line(f"Of the requests with fewer output tokens than requested: {reasons}."))
 
 
 def _example(outcome: str, example: Example, result: RunResult) -> Line:
@@ -61,4 +61,4 @@ def tokens(result: RunResult) -> Iterator[Block]:
 def printed(result: RunResult) -> Note:
     """Quote the report as the console has it."""
     text = "\n".join(row.rstrip() for row in console.render(result).splitlines())
-    return Note("note", "As it was printed, in vllm bench serve's words and loadgen's", (Code(text),), folded=True)
+    return Note("note", "The report as it was printed on the console", (Code(text),), folded=True)

@@ -25,7 +25,7 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.timeline import HeatMap, Timeline
 
 ALONG = "seconds since the clock of the run started"
-OLDER = "There are no charts over time: the loadgen that saved this result did not keep what happened when."
+OLDER = "There are no charts over time: the loadgen version that saved this result kept no time series."
 NONE_ENDED = "There are no charts over time: no request has ended."
 PERCENTILES = ("p50", "p99")
 SHORTEST = 0.02  # of all gaps: those of events that were read together would take most of the height of the map
@@ -136,9 +136,7 @@ def _gaps(icl: HeatMap, times: Times, limits: Sequence[slo.Limit]) -> Chart:
         times.points(f"ICL {p}", icl.percentile(p), colour) for colour, p in zip((6, 2), PERCENTILES, strict=True)
     ]
     scale = Log.over("ms", (edges[0] or edges[1] / 2, edges[-1], *(limit.y for limit in wanted)))
-    about = (
-        "How many gaps between events with tokens ended when, and how long they were, in ms; without the shortest 2 %"
-    )
+    about = "Gaps between events with tokens, counted by time and by length in ms, without the shortest 2 %"
     panel = Panel("ICL, ms", scale, (heat, *wanted, *curves), height=220)
     return Chart("Gaps between tokens over time", about, ALONG, times.scale, (panel,), times.middles)
 

@@ -17,7 +17,7 @@ from loadgen.util.redaction import KEY_VARIABLE, MARK
 # Of the settings that say what is reported and kept, those that change what a report says; the others name files.
 REPORTED = ("percentile_metrics", "metric_percentiles", "label", "metadata")
 PARTS = {
-    "asked": "What was asked",
+    "asked": "Settings that were given",
     "settings": "All settings",
     "seeds": "Seeds",
     "prompts": "Prompts",
@@ -54,7 +54,7 @@ def _comments(asked: Mapping[str, Any]) -> Iterator[str]:
     if asked.get("api_key"):
         yield f"# {KEY_VARIABLE} must hold the API key."
     if asked.get("header"):
-        yield f"# FILE is to hold what {flag('header')} had: a file for each."
+        yield f"# FILE must contain the value of {flag('header')}: one file for each header."
     if any(MARK in json.dumps(asked[name]) for name in ("base_url", "engine_arg") if name in asked):
         yield f"# Put what was left out in place of {MARK}."
 

@@ -10,7 +10,7 @@ from loadgen.report.result.server import ServerMetrics
 from loadgen.util.number_format import fixed, percent
 
 NO_METRICS = "No server metrics: --server-metrics was off, or the server has no metrics that are known."
-UNKNOWN_METRICS = "Server metrics are not known: the run did not come to an end of its own."
+UNKNOWN_METRICS = "Server metrics are unknown: the run was killed before its end."
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
@@ -36,9 +36,9 @@ def _rows(result: RunResult, metrics: ServerMetrics) -> Iterator[tuple[Any, ...]
     rows: dict[str, tuple[str, str]] = {}
     if ttft is not None:
         theirs, ours = ttft.server, ttft.ours
-        rows["mean TTFT, ms; ours from sent"] = (fixed(theirs.mean), fixed(ours.mean))
-        rows["p50 TTFT, ms; ours from sent"] = (server.between(theirs.p50), fixed(ours.p50))
-        rows["p99 TTFT, ms; ours from sent"] = (server.between(theirs.p99), fixed(ours.p99))
+        rows["mean TTFT, ms; loadgen from sent"] = (fixed(theirs.mean), fixed(ours.mean))
+        rows["p50 TTFT, ms; loadgen from sent"] = (server.between(theirs.p50), fixed(ours.p50))
+        rows["p99 TTFT, ms; loadgen from sent"] = (server.between(theirs.p99), fixed(ours.p99))
     for what, count, measured in (
         ("requests that have ended", counts.requests, sum(result.outcomes.values())),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),

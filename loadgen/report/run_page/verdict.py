@@ -10,7 +10,7 @@ from loadgen.report.result import RunResult
 
 Kind = Literal["tip", "info", "warning", "danger"]
 MEANS: dict[str, tuple[Kind, str]] = {
-    "SUSPECT": ("warning", "the client, or what stands between it and the server, is in the numbers below"),
+    "SUSPECT": ("warning", "the client, or something between it and the server, distorts the numbers below"),
     "INVALID": ("danger", "requests, tokens or the engine went missing: the numbers below describe something else"),
 }
 
@@ -37,7 +37,7 @@ def _means(result: RunResult) -> tuple[Kind, str]:
     if result.verdict in MEANS:
         return MEANS[result.verdict]
     if not result.outcomes.get("ok"):
-        return "info", "the client did what was asked of it"
+        return "info", "the client worked correctly, but no request succeeded"
     return "info" if not_ok(result) else "tip", "the numbers below may be believed"
 
 

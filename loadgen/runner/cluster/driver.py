@@ -273,7 +273,7 @@ def _check_listens(address: str) -> None:
         socket.create_connection((host, int(port)), CONNECT_S).close()
     except (OSError, OverflowError) as error:
         problem = f"no cluster at {address} ({getattr(error, 'strerror', None) or error})"
-        raise BadInput(FLAG, problem, "give the address that `ray start --head` tells") from error
+        raise BadInput(FLAG, problem, "give the address that `ray start --head` prints") from error
 
 
 def _chosen(settings: RunSettings) -> list[dict[str, Any]]:

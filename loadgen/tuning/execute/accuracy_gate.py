@@ -96,7 +96,7 @@ class AccuracyGate:
             return False, ""
         answers = next((trial.answers for trial in trials if trial.answers is not None), None)
         if answers is None or answers.trouble:
-            return True, "it was not asked the questions" if answers is None else f"it: {answers.trouble}"
+            return True, "it did not answer the questions" if answers is None else f"it: {answers.trouble}"
         assert self._base_answers is not None  # without usable answers of the baseline no arm is started
         return self._compare(answers, self._base_answers, self._accuracy.max_loss)
 

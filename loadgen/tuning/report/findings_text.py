@@ -14,7 +14,7 @@ from loadgen.tuning.spec.objective import METRICS
 from loadgen.tuning.spec.study import Study
 from loadgen.util.number_format import brief, duration, fixed, percent, plural
 
-REMEDIES = {NOT_YET: "`loadgen tune run` goes on", BUDGET: "raise it in the study, and run that again"}
+REMEDIES = {NOT_YET: "`loadgen tune run` resumes", BUDGET: "raise it in the study, and run that again"}
 
 
 def as_text(findings: Findings) -> Iterator[str]:

@@ -113,7 +113,7 @@ class Grid(Named):
 class Log2Range(Strict):
     """A range of powers of two."""
 
-    log2: list[int] = Field(min_length=2, max_length=2, description="the least and the most; both are powers of two")
+    log2: list[int] = Field(min_length=2, max_length=2, description="minimum and maximum; both are powers of two")
 
     def ends(self) -> list[Any]:
         """Return minimum and maximum."""
@@ -130,8 +130,8 @@ class Log2Range(Strict):
 class IntRange(Strict):
     """A range of integers."""
 
-    int_: list[int] = Field(alias="int", min_length=2, max_length=2, description="the least and the most")
-    step: int = Field(default=1, ge=1, description="between two that may be drawn")
+    int_: list[int] = Field(alias="int", min_length=2, max_length=2, description="minimum and maximum")
+    step: int = Field(default=1, ge=1, description="step between two values that may be drawn")
 
     def ends(self) -> list[Any]:
         """Return the minimum and the maximum that may be drawn."""

@@ -25,7 +25,9 @@ class Hardware(Strict):
 
     name: str = Field(description="in reports")
     devices: int = Field(default=0, ge=0, le=4096, description="accelerators in the box; 0: it has none")
-    gpu_hour_price: float | None = Field(default=None, gt=0, description="of one accelerator, in any currency")
+    gpu_hour_price: float | None = Field(
+        default=None, gt=0, description="price of one accelerator for one hour, in any currency"
+    )
 
 
 class EngineBase(Strict):
@@ -49,23 +51,23 @@ class Repeats(Strict):
     @model_validator(mode="after")
     def _in_order(self) -> "Repeats":
         if self.least > self.most:
-            raise refused(f"{self.least} to {self.most}", "give a most of at least least")
+            raise refused(f"{self.least} to {self.most}", "give a maximum that is not below the minimum")
         return self
 
 
 class Decision(Strict):
     """When an arm counts as better."""
 
-    min_effect: float = Field(default=0.01, ge=0, lt=1, description="a gain below this share is none")
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="that a gain is real")
+    min_effect: float = Field(default=0.01, ge=0, lt=1, description="a gain below this share counts as no gain")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence with which a gain must be shown")
     repeats: Repeats = Repeats()
-    seed: int = Field(default=0, ge=0, lt=1 << 63, description="of the order of starts, and of what a sampler draws")
+    seed: int = Field(default=0, ge=0, lt=1 << 63, description="seed of the order of starts, and of the sampler")
 
 
 class Budget(Strict):
     """Limits of the time."""
 
-    hours: float | None = Field(default=None, gt=0, description="of time")
+    hours: float | None = Field(default=None, gt=0, description="hours of time")
     gpu_hours: float | None = Field(default=None, gt=0, description="hours times the devices of the box")
     start_timeout: float = Field(default=600.0, gt=0, le=86400, description="seconds until a server answers")
 
@@ -93,7 +95,7 @@ class Study(Strict):
         min_length=1, description="a preset, a profile file, the keys of a GPUStack profile, or flags of `loadgen run`"
     )
     objective: Objective
-    baseline: Change = Field(description="the arm that all is held against; with engine and model")
+    baseline: Change = Field(description="the arm that all others are compared with; it needs engine and model")
     stages: list[AnyStage] = Field(min_length=1, max_length=MAX_STAGES)
     keep: int = Field(default=1, ge=1, le=8, description="best arms that go on to the next stage")
     decision: Decision = Decision()

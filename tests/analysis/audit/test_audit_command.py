@@ -37,11 +37,11 @@ def test_a_finding_is_a_line_with_its_place_and_its_reason(clean: str, capsys: p
 
 def test_notes_leave_the_exit_code_alone(clean: str, noted: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["audit", clean]) == 0
-    assert capsys.readouterr().out == "1 file: 0 cannot be true, 0 noted\n"
+    assert capsys.readouterr().out == "1 file: 0 inconsistent, 0 notes\n"
     assert dispatch(["audit", noted]) == 0
     out = capsys.readouterr().out
     assert f"{noted}:16: note: in-flight: mean TPOT 10 ms: " in out
-    assert out.endswith("1 file: 0 cannot be true, 1 noted\n")
+    assert out.endswith("1 file: 0 inconsistent, 1 notes\n")
 
 
 def test_what_is_read_is_listed_though_other_files_cannot_be(
@@ -49,7 +49,7 @@ def test_what_is_read_is_listed_though_other_files_cannot_be(
 ) -> None:
     assert dispatch(["audit", str(tmp_path / "none"), noted, str(tmp_path)]) == 2
     out, err = capsys.readouterr()
-    assert out.endswith("1 file: 0 cannot be true, 1 noted\n")
+    assert out.endswith("1 file: 0 inconsistent, 1 notes\n")
     assert [line.rpartition("; ")[0].rpartition(": ")[2] for line in err.splitlines()] == [
         "No such file or directory",
         "Is a directory",

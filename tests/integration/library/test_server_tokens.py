@@ -172,7 +172,7 @@ async def test_a_caller_says_itself_what_the_server_will_count() -> None:
 
 async def test_a_callers_own_prompts_cannot_be_made_to_a_measure() -> None:
     mine = Repeated(loadgen.Prompt("one two", 2, 1, "mine"))
-    with pytest.raises(BadInput, match="--input-len-counts: a data set of your own has the length that it has"):
+    with pytest.raises(BadInput, match="--input-len-counts: the length of your own data set is fixed"):
         await measured(Chat(4), SETTINGS.replace(input_len_counts="server"), dataset=mine)
 
 

@@ -180,7 +180,7 @@ def test_everything_killed_at_once_leaves_what_was_written(state: Path) -> None:
         run.kill()
         worker.kill()
     done = loadgen("report")
-    assert "requests had ended when the records did" in done.stdout
+    assert "requests had ended when the records stopped" in done.stdout
     assert "Verdict: INVALID" in done.stdout
     assert json.loads(loadgen("report", "--json").stdout)["completed"] > 100
 

@@ -79,7 +79,7 @@ def test_a_killed_command_leaves_what_its_workers_have_written(state: Path) -> N
     done = loadgen("report", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert result["loadgen"]["partial"] == "the process that started the run has gone"
+    assert result["loadgen"]["partial"] == "the process that started the run has ended"
     assert result["completed"] > 100
     assert sum(result["loadgen"]["outcomes"].values()) == result["num_prompts"]
 

@@ -323,7 +323,7 @@ def in_parts(tmp_path: Path, workers: int) -> Path:
 def test_parts_that_nobody_has_put_together_make_a_report(tmp_path: Path) -> None:
     result = loadgen.from_records(in_parts(tmp_path, 3))
     assert result.data["completed"] == COUNT
-    assert result.data["loadgen"]["partial"] == f"{COUNT} of {COUNT} requests had ended when the records did"
+    assert result.data["loadgen"]["partial"] == f"{COUNT} of {COUNT} requests had ended when the records stopped"
     assert len(result.data["loadgen"]["workers"]) == 3
 
 
@@ -341,7 +341,7 @@ def test_what_was_put_together_but_not_finished_is_not_lost(tmp_path: Path) -> N
     assert join_shards([shard_path(path, number) for number in range(2)]) is None
     result = loadgen.from_records(path)
     assert result.data["completed"] == COUNT
-    assert result.data["loadgen"]["partial"] == f"{COUNT} of {COUNT} requests had ended when the records did"
+    assert result.data["loadgen"]["partial"] == f"{COUNT} of {COUNT} requests had ended when the records stopped"
     assert not red(result, "A")
 
 

@@ -43,7 +43,7 @@ def hardware(study: Study) -> Iterator[Finding]:
     said, at = stated[0].split("\n")[0], stated[1]
     counted = _count(said)
     if counted is None:
-        why = "nobody can tell how many there were, nor what was reached by each"
+        why = "the number of devices is unknown, and so is the throughput of each"
         yield Finding(study.page.place(at), "hardware-count", said, "a number of devices", why, note=True)
         return
     widest = max((command for command in study.page.commands), key=lambda command: command.width, default=None)

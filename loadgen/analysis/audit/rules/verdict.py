@@ -9,5 +9,5 @@ from loadgen.analysis.audit.published import Published
 def verdict(result: Published) -> Iterator[Finding]:
     """A run that its own tool does not believe is no result."""
     if result.verdict in ("INVALID", "SUSPECT"):
-        why = "its own checks say so: `loadgen report` tells which"
+        why = "its own checks failed: `loadgen report` lists them"
         yield Finding(result.place, "verdict", result.verdict, "VALID", why, note=result.verdict == "SUSPECT")
