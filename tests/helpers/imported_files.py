@@ -69,7 +69,7 @@ def achieved(findings: Findings, step: str, name: str, workload: str) -> float:
     """What an arm achieved at the objective on a workload, of which it has one run."""
     found = arm(findings, step, name)
     (ran,) = (trial.runs[workload] for trial in found.trials if workload in trial.runs)
-    value = score.objective_value(ran.summary, found.planned.spec, findings.study)
+    value = score.objective_value(ran, found.planned.spec, findings.study)
     assert value is not None
     return value
 

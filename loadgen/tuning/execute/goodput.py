@@ -3,19 +3,19 @@
 import math
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
 
 from loadgen.analysis.search.algorithm import End, SearchRange, find_highest_level
 from loadgen.analysis.search.criteria import RequestShare
 from loadgen.analysis.search.levels import RATE, Levels, Measure, format_level
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
+from loadgen.tuning.execute.workload_findings import Goodput
 from loadgen.tuning.spec.search_effort import Effort
 
 
 async def search_goodput(
     measure: Measure, settings: RunSettings, limits: RequestShare, effort: Effort, *, folder: Path, start: float
-) -> dict[str, Any]:
+) -> Goodput:
     """Find the highest rate that meets the limits.
 
     Each run lasts at least RUN_S, and has enough requests to decide the share that must be good.
@@ -27,11 +27,6 @@ async def search_goodput(
         effort: Resolution of the search.
         folder: Folder for the records.
         start: First rate, requests/s; the throughput of the workload itself is a good choice.
-
-    Returns:
-        JSON: `rate`, the highest in requests/s that met the limits (0: none); `fails`, the lowest that did not (null:
-        none); `end`, edge, floor or none; `tried`, pairs of rate and whether it met them; `attainment`, `limits` and
-        `resolution`; `runs`, the number of runs; `notes`, remarks.
 
     Raises:
         LoadgenError: A run ended early or is invalid, or the client was the limit at every rate.
@@ -49,14 +44,14 @@ async def search_goodput(
         if not found.level:
             raise LoadgenError(why)
         notes.append(f"{why}, so that the search ended")
-    return {
-        "rate": found.level,
-        "fails": found.fails if math.isfinite(found.fails) else None,
-        "end": str(End.FLOOR if found.end is End.CLIENT else found.end),
-        "tried": [list(pair) for pair in found.tried],
-        "attainment": limits.attainment,
-        "limits": limits.text,
-        "resolution": effort.resolution,
-        "runs": len(levels.points),
-        "notes": notes,
-    }
+    return Goodput(
+        rate=found.level,
+        fails=found.fails if math.isfinite(found.fails) else None,
+        end=str(End.FLOOR if found.end is End.CLIENT else found.end),
+        tried=list(found.tried),
+        attainment=limits.attainment,
+        limits=limits.text,
+        resolution=effort.resolution,
+        runs=len(levels.points),
+        notes=notes,
+    )

@@ -60,7 +60,7 @@ def _result(planned: PlannedArm, study: Study, trials: list[Trial], step: Step, 
     planned = _as_measured(planned, study, trials)
     workload = study.objective.workload
     deciding = [trial for trial in trials if workload in trial.runs and not trial.failure]
-    values = [objective_value(trial.runs[workload].summary, planned.spec, study) for trial in deciding]
+    values = [objective_value(trial.runs[workload], planned.spec, study) for trial in deciding]
     missed = [limits for trial in deciding if (limits := missed_limits(trial, study)) is not None]
     arm = ArmResult(
         planned,
@@ -86,7 +86,7 @@ def _result(planned: PlannedArm, study: Study, trials: list[Trial], step: Step, 
 def _remark(arm: PlannedArm, trials: list[Trial]) -> str:
     """Return a remark if an arm has no runs, or runs of another command."""
     other = {
-        workload: run.summary["loadgen"]["provenance"]["command"]
+        workload: run.findings.provenance.command if run.findings.provenance else None
         for trial in trials
         for workload, run in trial.runs.items()
         if trial.config != arm.identity
@@ -102,7 +102,7 @@ def _as_measured(arm: PlannedArm, study: Study, trials: list[Trial]) -> PlannedA
     One server gets its share of the box: all of it, unless the study has several replicas. Pages do not say how many
     devices were idle, so nothing more can be scaled up.
     """
-    if any(run.summary["loadgen"]["servers"] > 1 for trial in trials for run in trial.runs.values()):
+    if any(run.findings.servers > 1 for trial in trials for run in trial.runs.values()):
         return arm
     devices = arm.spec.devices or tuple(map(str, range(study.hardware.devices)))
     one = replace(arm.spec, replicas=1, devices=devices[: len(devices) // arm.spec.replicas])

@@ -1,11 +1,11 @@
 """The score of a trial: its value of the objective, and the limits of the study that it missed."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from loadgen.config import slo
+from loadgen.report.result.limit import LimitResult
 from loadgen.tuning.execute.accuracy_gate import AccuracyGate
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict
 from loadgen.tuning.execute.trial import Trial, WorkloadRun
@@ -38,7 +38,7 @@ def add_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, *,
         max_misses: Trials that may miss a limit before the arm is infeasible, that one included.
     """
     trials = (*arm.trials, trial)
-    value = objective_value(trial.runs[study.objective.workload].summary, arm.planned.spec, study)
+    value = objective_value(trial.runs[study.objective.workload], arm.planned.spec, study)
     rejected, answers = gate.judge(arm.planned.spec, trials)
     missed = answers if rejected else missed_limits(trial, study) or ("" if value is not None else "no value")
     notes = {"answers": "" if rejected else answers, "bound": lower_bound_note(trial, study)}
@@ -57,18 +57,18 @@ def add_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, *,
     return replace(arm, verdict=Verdict.INFEASIBLE) if rejected or arm.misses >= max_misses else arm
 
 
-def objective_value(summary: Mapping[str, Any], arm: ArmSpec, study: Study) -> float | None:
+def objective_value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | None:
     """Return the value of a run in the unit of the objective's metric; None if the run has none."""
     metric = study.objective.metric
     if metric == "goodput":
-        found = summary["loadgen"].get("goodput")
-        return found["rate"] * copies(arm, study) if found and found["rate"] else None
+        goodput = run.findings.goodput
+        return goodput.rate * copies(arm, study) if goodput and goodput.rate else None
     if metric == "e2e_p50":
-        return _positive(summary.get("median_e2el_ms"))
+        return _positive(run.summary.get("median_e2el_ms"))
     if metric == "output_tps_per_gpu":
-        output = _positive(summary.get("output_throughput"))
+        output = _positive(run.summary.get("output_throughput"))
         return None if output is None else output / devices_used(arm, study)
-    total = _positive(summary.get("total_token_throughput"))
+    total = _positive(run.summary.get("total_token_throughput"))
     if total is None:
         return None
     if metric == "total_tps_per_box":
@@ -89,36 +89,37 @@ def missed_limits(trial: Trial, study: Study) -> str | None:
     if run.success_rate < study.objective.success_rate:
         least = percent(study.objective.success_rate, 1)
         return f"success rate {percent(run.success_rate, 1)}, at least {least} is required"
-    found = run.summary["loadgen"].get("goodput")
-    if study.objective.metric == "goodput" and found and not found["rate"]:
-        lowest = min(rate for rate, _ in found["tried"])
-        return f"no rate meets {found['limits']}, down to {four_digits(lowest)} requests/s"
-    missed = [row for row in run.summary["loadgen"].get("slo", ()) if not row["met"]]
+    goodput = run.findings.goodput
+    if study.objective.metric == "goodput" and goodput and not goodput.rate:
+        lowest = min(rate for rate, _ in goodput.tried)
+        return f"no rate meets {goodput.limits}, down to {four_digits(lowest)} requests/s"
+    missed = [row for row in run.findings.slo if not row.met]
     if missed and study.objective.metric != "goodput":
-        return "; ".join(f"{row['limit']} is {_limit_value(row)}" for row in missed)
+        return "; ".join(f"{row.limit} is {_limit_value(row)}" for row in missed)
     return None
 
 
 def lower_bound_note(trial: Trial, study: Study) -> str:
     """Return why the true goodput may be higher than the measured one; empty if it is exact."""
-    found = trial.runs[study.objective.workload].summary["loadgen"].get("goodput")
-    if study.objective.metric != "goodput" or not found or found["end"] != "floor":
+    goodput = trial.runs[study.objective.workload].findings.goodput
+    if study.objective.metric != "goodput" or not goodput or goodput.end != "floor":
         return ""
-    edge = f"it failed at {four_digits(found['fails'])} requests/s" if found["fails"] else "no rate failed"
+    edge = f"it failed at {four_digits(goodput.fails)} requests/s" if goodput.fails else "no rate failed"
     return f"only a lower bound, {edge}"
 
 
 def distance(run: WorkloadRun) -> float:
     """Return how far a run is from its limits: 0 meets them, 0.5 exceeds one by half; failures add their share."""
     excess = 1 - run.success_rate
-    for row in run.summary["loadgen"].get("slo", ()):
-        if row.get("beyond"):  # the percentile lies among failed requests, which the success rate counts
+    for row in run.findings.slo:
+        if row.beyond:  # the percentile lies among failed requests, which the success rate counts
             continue
-        if not row["met"] and row["value"] is None:
+        if row.met:
+            continue
+        if row.value is None:
             return math.inf
-        if not row["met"]:
-            most = slo.parse(row["limit"])[0].threshold
-            excess += row["value"] / most - 1 if most else row["value"]
+        threshold = slo.parse(row.limit)[0].threshold
+        excess += row.value / threshold - 1 if threshold else row.value
     return excess
 
 
@@ -126,6 +127,6 @@ def _positive(number: Any) -> float | None:
     return float(number) if isinstance(number, int | float) and number > 0 and math.isfinite(number) else None
 
 
-def _limit_value(row: Mapping[str, Any]) -> str:
-    """Return the value of a missed limit; results of earlier versions lack `beyond`."""
-    return "exceeded, because too many requests failed" if row.get("beyond") else four_digits(row["value"])
+def _limit_value(row: LimitResult) -> str:
+    """Return the value of a missed limit."""
+    return "exceeded, because too many requests failed" if row.beyond else four_digits(row.value)

@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Self
+
+from loadgen.report.result.fields import from_json_values
+from loadgen.tuning.execute.workload_findings import WorkloadFindings
 
 INVALID = "invalid"  # kind of a failure that the client caused: its measurement is not usable
 
@@ -43,7 +47,7 @@ class Failure:
         return f"{self.kind}: {self.cause}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WorkloadRun:
     """The result of one workload in a trial.
 
@@ -54,6 +58,11 @@ class WorkloadRun:
 
     summary: Mapping[str, Any]
     path: str
+
+    @cached_property
+    def findings(self) -> WorkloadFindings:
+        """What was judged of it."""
+        return from_json_values(self.summary["loadgen"], WorkloadFindings)
 
     @property
     def success_rate(self) -> float:

@@ -15,6 +15,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
 from loadgen.report.result.brief import RunBrief
+from loadgen.report.result.fields import to_json_values
 from loadgen.runner import run
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.engine_session import EngineSession, open_engines
@@ -133,7 +134,7 @@ class TrialRunner:
             raise
         except LoadgenError as error:
             return found, await _engine_failure(engines) or Failure(INVALID, str(error), transient=True)
-        judged = {**found.summary["loadgen"], "goodput": goodput}
+        judged = {**found.summary["loadgen"], "goodput": to_json_values(goodput)}
         return replace(found, summary={**found.summary, "loadgen": judged}), await _engine_failure(engines)
 
     def _create(self, folder: Path) -> None:

@@ -37,7 +37,7 @@ def _workloads(arm: ArmResult, study: Study) -> dict[str, WorkloadResult]:
 
 def _result(runs: Mapping[int, WorkloadRun], arm: ArmResult, study: Study) -> WorkloadResult:
     spec = arm.planned.spec
-    values = {block: score.objective_value(run.summary, spec, study) for block, run in runs.items()}
+    values = {block: score.objective_value(run, spec, study) for block, run in runs.items()}
     scores = {block: value for block, value in values.items() if value is not None}
     copies, devices = score.copies(spec, study), score.devices_used(spec, study)
     total, output, tpot = (

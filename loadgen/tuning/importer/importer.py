@@ -13,6 +13,7 @@ from loadgen.errors import BadInput
 from loadgen.tuning.execute.facts import IMPORTED
 from loadgen.tuning.execute.store import Store, kept, locked
 from loadgen.tuning.execute.trial import INVALID, Failure, Trial, TrialRequest, WorkloadRun, now
+from loadgen.tuning.execute.workload_findings import Origin
 from loadgen.tuning.importer.arms import Arms, Unplaced
 from loadgen.tuning.importer.entries import Entry, Source
 from loadgen.tuning.importer.restatement import as_printed, restated
@@ -113,7 +114,7 @@ class Importer:
         self, store: Store, arms: Arms, study: Study, as_: tuple[PlannedArm, str | None] | None = None
     ) -> None:
         self._store, self._arms, self._study, self._as = store, arms, study, as_
-        self._runs: dict[Numbers, dict[str, Any]] = {}  # to their provenance
+        self._runs: dict[Numbers, Origin] = {}
         self._failed: set[tuple[str, str]] = set()  # identities, and causes
         self._servers: dict[str, int] = {}  # by identity
         self._blocks = 0  # each trial gets its own: pages do not say what was measured side by side
@@ -144,11 +145,11 @@ class Importer:
         """
         known = self._runs.get(_numbers(as_printed(entry.result))) if entry.result else None
         if known is not None:
-            same = (known["sha256"], known["result"]) == (source.sha256, entry.number)
-            if same or known["place"] == str(entry.place):  # a page may grow, and a file may be moved
+            same = (known.sha256, known.result) == (source.sha256, entry.number)
+            if same or known.place == str(entry.place):  # a page may grow, and a file may be moved
                 summary.again += 1
             else:
-                summary.lines.append(f"{entry.place}: left out: it has the same numbers as {known['place']}")
+                summary.lines.append(f"{entry.place}: left out: it has the same numbers as {known.place}")
             return
         placed = self._placed(entry, named=source.is_part)
         if entry.result is not None:
@@ -239,9 +240,9 @@ class Importer:
         if trial.failure is not None:
             self._failed.add((trial.config, trial.failure.cause))
         for ran in trial.runs.values():
-            own = ran.summary["loadgen"]
-            self._runs[_numbers(own["published"])] = own["provenance"]
-            self._servers[trial.config] = own["servers"]
+            if (origin := ran.findings.provenance) is not None:
+                self._runs[_numbers(ran.findings.published)] = origin
+            self._servers[trial.config] = ran.findings.servers
 
 
 def _numbers(printed: Mapping[str, Any]) -> Numbers:
@@ -258,7 +259,7 @@ def _shown(trial: Trial) -> str:
     if trial.failure is not None:
         return str(trial.failure)
     ((workload, ran),) = trial.runs.items()
-    total, printed = (numbers.get(TOTAL) for numbers in (ran.summary, ran.summary["loadgen"]["published"]))
+    total, printed = (numbers.get(TOTAL) for numbers in (ran.summary, ran.findings.published))
     if total is None:
         return workload
     return f"{workload}: {fixed(total, 2, 'tok/s')}" + (

@@ -65,9 +65,9 @@ def caveats(model: ReportModel) -> Iterator[Line]:
         ours, theirs = model.winner.planned.model, model.baseline.planned.model
         if ours != theirs:
             yield line(f"The winner serves {ours} instead of {theirs}. The quality of its answers was not checked.")
-    suspect = [run.summary["loadgen"] for run in model.runs if run.summary["loadgen"].get("verdict") == "SUSPECT"]
+    suspect = [run.findings for run in model.runs if run.findings.verdict == "SUSPECT"]
     if suspect:
-        reasons = dict.fromkeys(reason for own in suspect for reason in own.get("reasons", ()))
+        reasons = dict.fromkeys(reason for found in suspect for reason in found.reasons)
         shown = "; ".join(list(reasons)[:3]) or "without a reason"
         yield line(f"{len(suspect)} of {len(model.runs)} runs are SUSPECT: {shown}")
 

@@ -185,7 +185,7 @@ class ReportModel:
     @property
     def simulated(self) -> bool:
         """Whether any run was of the simulator."""
-        return any(run.summary["loadgen"].get("simulated") for run in self.runs)
+        return any(run.findings.simulated for run in self.runs)
 
     @cached_property
     def runs(self) -> list[WorkloadRun]:
