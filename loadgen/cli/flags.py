@@ -96,7 +96,7 @@ def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Cont
     )
     meanings = compat.tool_of(tool)
     groups: dict[str, Any] = {}
-    kinds = typing.get_type_hints(RunSettings)
+    kinds, in_seconds = typing.get_type_hints(RunSettings), times(RunSettings)
     fields = [f for f in dataclasses.fields(RunSettings) if f.name in wanted and f.name not in meanings.replaced]
     for field in sorted(fields, key=lambda field: GROUPS.index(field.metadata["group"])):
         meta = field.metadata
@@ -104,7 +104,7 @@ def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Cont
         options: dict[str, Any] = _by_kind(kinds[field.name])
         if meta["metavar"] and "choices" not in options:
             options["metavar"] = meta["metavar"]
-        if field.name in times(RunSettings):
+        if field.name in in_seconds:
             options["type"] = seconds
         if meta["metavar"] == "SHARE":
             options["type"] = _share

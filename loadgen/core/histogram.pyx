@@ -163,7 +163,9 @@ cdef class Histogram:
     def __iter__(self):
         """Yield (lowest value, highest value, count) of each non-empty bucket, in ascending order."""
         cdef int64_t index
-        for index in range(self.size):
+        if not self.count:
+            return
+        for index in range(index_of(self.smallest), index_of(self.largest) + 1):
             if self.counts[index]:
                 yield lowest_at(index), lowest_at(index + 1) - 1, self.counts[index]
 
@@ -194,8 +196,9 @@ cdef class Histogram:
         cdef int64_t index
         if self.highest != other.highest:
             raise ValueError(f"histograms up to {self.highest} and up to {other.highest} do not merge")
-        for index in range(self.size):
-            self.counts[index] += other.counts[index]
+        if other.count:  # no page beyond its values is touched: most histograms of a run fill few
+            for index in range(index_of(other.smallest), index_of(other.largest) + 1):
+                self.counts[index] += other.counts[index]
         self.count += other.count
         self.rejects += other.rejects
         self.total += other.total
