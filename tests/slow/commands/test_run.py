@@ -252,4 +252,5 @@ def test_without_a_tokenizer_and_the_hub_that_of_the_server_is_taken(
         done = loadgen("run", "--base-url", url, "--num-prompts", "5", *SHORT, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert (result["completed"], result["tokenizer_id"]) == (5, str(Path(TOKENIZER).parent))
+    assert result["completed"] == 5
+    assert Path(result["tokenizer_id"]).samefile(Path(TOKENIZER).parent)
