@@ -73,7 +73,7 @@ def test_a_first_token_is_here_later_than_the_server_had_it_by_what_lies_between
     )
     check = of(said(mean_ms=12.9, took_ms=2.0))[TTFT]
     assert check.ok is False
-    assert "doubt the way to the server" in check.advice
+    assert "the cause may be the network" in check.advice
 
 
 def test_of_a_slow_server_a_twentieth_may_lie_between():
@@ -87,7 +87,7 @@ def test_a_loop_that_stalls_as_long_is_doubted_first():
         snapshot.histograms["loop_stall"].record(12 * MS)
     check = of(said(mean_ms=2.0), snapshot)[TTFT]
     assert check.ok is False
-    assert "doubt this client" in check.advice
+    assert "the client may be the cause" in check.advice
 
 
 @pytest.mark.parametrize(("mean_ms", "ok"), [(20.9, True), (21.2, False)])
@@ -95,7 +95,7 @@ def test_no_first_token_can_be_here_before_the_server_has_it(mean_ms, ok):
     check = of(said(mean_ms=mean_ms))[SOONER]
     assert check.ok is ok
     assert check.limit == "at most 1.000 ms below"
-    assert "doubt this client" in check.advice
+    assert "stamps or the server's clock are wrong" in check.advice
 
 
 def test_ttft_of_other_requests_is_not_compared():
@@ -108,12 +108,12 @@ def test_output_tokens_are_those_that_the_server_generated(tokens, ok):
     check = of(said(tokens=tokens))[TOKENS]
     assert check.ok is ok
     assert check.value == f"50 output tokens, {tokens} by the server"
-    assert "its usage and its metrics differ" in check.advice
+    assert "the server's usage and its metrics differ" in check.advice
 
 
 def test_a_count_of_our_own_is_doubted_before_the_server():
     records = [answered(n, tokens=[20 + i for i in range(5)]) for n in range(10)]
-    assert "doubt our count" in of(said(tokens=60), records)[TOKENS].advice
+    assert "own count may be wrong" in of(said(tokens=60), records)[TOKENS].advice
 
 
 def test_a_thousandth_of_many_tokens_may_differ():
@@ -123,7 +123,7 @@ def test_a_thousandth_of_many_tokens_may_differ():
 
 
 @pytest.mark.parametrize(
-    ("requests", "ok", "word"), [(10, True, ""), (11, False, "others used the server"), (9, False, "every server")]
+    ("requests", "ok", "word"), [(10, True, ""), (11, False, "other clients used the server"), (9, False, "every server")]
 )
 def test_alone_is_who_had_all_that_was_served_and_all_of_whom_was_served(requests, ok, word):
     checks = of(said(requests=requests))

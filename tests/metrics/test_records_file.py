@@ -271,7 +271,7 @@ def test_an_ending_that_lacks_something_is_refused(tmp_path, name):
     told = orjson.loads(last)
     del told["end"][name]
     path.write_bytes(first + b"\n" + orjson.dumps(told) + b"\n")
-    with pytest.raises(BadInput, match="the last line is none"):
+    with pytest.raises(BadInput, match="the last line is not a line"):
         RecordFile(path)
 
 

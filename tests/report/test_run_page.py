@@ -320,7 +320,7 @@ def test_what_nobody_lived_to_tell_is_not_said() -> None:
     firsts = [words(row[0][0]) for block in blocks(result) if isinstance(block, Table) for row in block.rows]
     assert "lag" in firsts
     assert "CPU time" not in firsts
-    assert has("Server metrics are not known", result)
+    assert has("Server metrics are unknown", result)
     assert not has("No server metrics", result)
 
 

@@ -71,7 +71,7 @@ def test_records_without_an_end_make_a_partial_report_that_is_invalid(tmp_path):
     assert again.data["completed"] == whole.data["completed"]
     for name in ("ttft_due", "e2el_sent", "tpot", "itl", "icl", "lag"):
         assert again.snapshot.histograms[name] == whole.snapshot.histograms[name]
-    assert "had ended when the records did" in again.data["loadgen"]["partial"]
+    assert "had ended when the records stopped" in again.data["loadgen"]["partial"]
 
 
 def test_what_is_missing_of_a_partial_run_makes_it_invalid_and_what_nobody_knows_is_not_said(tmp_path):

@@ -14,7 +14,7 @@ BEGIN, END = "<!-- exit codes: made by python -m tests.slow.docs.exit_codes -->"
 def exit_codes() -> str:
     """The codes of all commands, and which of them wins if several apply."""
     first, *others, last, _ = exits.SEVERITY
-    order = f"Where several apply: {first}, then {', '.join(map(str, others))} and {last}."
+    order = f"If several codes apply, the first of {', '.join(map(str, (first, *others, last)))} is used."
     return f"{table(('code', 'when'), ((str(code), when) for code, when in exits.WHEN.items()))}\n\n{order}"
 
 
