@@ -13,6 +13,7 @@ from tests.helpers.command_line import SHORT, TOKENIZER, loadgen
 
 MS = 1_000_000
 TOKENS, EVENTS = 2000, 60
+GAP = 10 * MS  # wide: on a busy machine events of one stream must still arrive apart
 
 
 def thinking(index: int) -> dict[str, object]:
@@ -21,7 +22,7 @@ def thinking(index: int) -> dict[str, object]:
     words = [delta(reasoning="hm ")] * thoughts + [delta(content="so ")] * (EVENTS - 1 - thoughts)
     last = delta("length", content="x") if index % 8 == 0 else delta("length", reasoning="x")
     reads = [(20 * MS, STREAM), (20 * MS, chunk(delta(role="assistant", content="")))]
-    reads += [((30 + 2 * number) * MS, chunk(word)) for number, word in enumerate([*words, last])]
+    reads += [(30 * MS + GAP * number, chunk(word)) for number, word in enumerate([*words, last])]
     end = reads[-1][0] + MS
     reads.append((end, chunk(usage(prompt_tokens=25, completion_tokens=TOKENS) + DONE) + LAST_CHUNK))
     return {
