@@ -123,7 +123,8 @@ def test_a_thousandth_of_many_tokens_may_differ():
 
 
 @pytest.mark.parametrize(
-    ("requests", "ok", "word"), [(10, True, ""), (11, False, "other clients used the server"), (9, False, "every server")]
+    ("requests", "ok", "word"),
+    [(10, True, ""), (11, False, "other clients used the server"), (9, False, "every server")],
 )
 def test_alone_is_who_had_all_that_was_served_and_all_of_whom_was_served(requests, ok, word):
     checks = of(said(requests=requests))
