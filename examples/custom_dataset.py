@@ -1,4 +1,4 @@
-"""Prompts of your own: a data set is a class with three methods.
+"""Your own prompts: a data set is a class with three methods.
 
 python examples/custom_dataset.py        asks the built-in simulator
 python examples/custom_dataset.py URL    asks the server at URL
@@ -14,25 +14,25 @@ from loadgen.config.settings import seed_of
 
 
 class Sums:
-    """Asks to add two numbers, which the seed draws."""
+    """Prompts to add two numbers, drawn from the seed."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
     @classmethod
     def from_settings(cls, settings: loadgen.RunSettings) -> "Sums":
-        """For `--dataset-name sums`: refuse, with BadInput, what it cannot use."""
+        """For `--dataset-name sums`: raise BadInput for settings that it cannot use."""
         return cls(seed_of(settings, "prompts"))
 
     def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
-        """The same ones in the same order, in every process: drawn from the seed, never from the clock."""
+        """The same prompts in the same order in every process: drawn from the seed, never from the clock."""
         draw = random.Random(self.seed)
         for number in range(count):
             text = f"What is {draw.randrange(10**6)} plus {draw.randrange(10**6)}?"
             yield loadgen.Prompt(text, input_tokens=16, output_tokens=8, source=f"sums/{self.seed}/{number}")
 
     def provenance(self) -> dict[str, Any]:
-        """What the result says of where the prompts come from."""
+        """The origin of the prompts, for the result."""
         return {"name": "sums", "rule": "two numbers below a million", "seed": self.seed}
 
 

@@ -1,6 +1,6 @@
-"""A server that loadgen does not know: an engine says how it is started, and starts nothing itself.
+"""A server that loadgen does not know: an engine describes how to start it, and starts nothing itself.
 
-python examples/custom_engine.py    starts the program of loadgen's simulator, as if it were a server of yours
+python examples/custom_engine.py    starts the program of loadgen's simulator, as if it were your server
 """
 
 import sys
@@ -11,8 +11,11 @@ from custom_dataset import Sums
 import loadgen
 from loadgen.engines import Launch, Launcher, Place, Probes
 
-PROGRAM = (sys.executable, "-m", "loadgen.engines.sim")  # of yours: ("my-server", "serve")
-KNOBS = {"max_seqs": "--max-num-seqs", "context_len": "--max-model-len"}  # names that engines share, and its own
+PROGRAM = (sys.executable, "-m", "loadgen.engines.sim")  # yours: ("my-server", "serve")
+KNOBS = {
+    "max_seqs": "--max-num-seqs",
+    "context_len": "--max-model-len",
+}  # engine-neutral names, and the engine's own flags
 
 
 class Mine:
@@ -22,15 +25,15 @@ class Mine:
     probes = Probes(health="/health", metrics="/metrics", version="/version")
 
     def version(self) -> str | None:
-        """The version that is installed; None where that cannot be told without starting it."""
+        """The installed version; None if it is unknown without a start."""
         return None
 
     def knobs(self) -> Mapping[str, str]:
-        """The knobs that it has, and what it calls them."""
+        """Its knobs, and its flag for each."""
         return KNOBS
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
-        """The command, for the host and port that the launcher has found; `raw` are its own flags."""
+        """The command, for the host and port that the launcher chose; `raw` are the engine's own flags."""
         for knob in knobs.keys() - KNOBS.keys():
             raise loadgen.BadInput(knob, "it has no such knob", f"choose from {', '.join(KNOBS)}")
         flags = [word for knob, value in knobs.items() for word in (KNOBS[knob], str(value))]
@@ -42,7 +45,7 @@ engine = Mine()
 
 
 def main() -> None:
-    """Start it, measure it, and leave nothing of it behind."""
+    """Start it, measure it, and stop it completely."""
     with Launcher().begin(engine, "tiny", {"max_seqs": 64}, raw=["--step-base-ms", "5"]) as server:
         settings = loadgen.RunSettings(
             base_url=server.base_url, model=server.model, backend="openai-chat", request_rate=50, num_prompts=100

@@ -11,14 +11,14 @@ import loadgen
 
 
 async def heartbeat(beats: list[int]) -> None:
-    """Something of yours that goes on in the same loop meanwhile."""
+    """Your own task, which runs in the same loop."""
     while True:
         beats.append(len(beats))
         await asyncio.sleep(0.01)
 
 
 async def main(arguments: list[str]) -> None:
-    """Measure, while something else runs in the same loop."""
+    """Measure while another task runs in the same loop."""
     settings = loadgen.RunSettings(request_rate=100, num_prompts=100, random_input_len=64, random_output_len=8)
     if arguments:
         settings = settings.replace(base_url=arguments[0], tokenizer=arguments[1], backend="openai-chat")
@@ -27,7 +27,7 @@ async def main(arguments: list[str]) -> None:
     result = await loadgen.run(settings, on_progress=lambda progress: print(progress.phase, progress.ended))
     beating.cancel()
     print(f"{result.verdict}: {result.numbers.completed} requests, p99 TTFT {result.ttft.p99_ms:.1f} ms")
-    print(f"{len(beats)} beats of our own in the same loop")
+    print(f"{len(beats)} beats of the other task in the same loop")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Look on while a run goes on, and end it once it has shown enough.
+"""Follow a run, and end it when it has enough results.
 
 python examples/watch.py        measures the built-in simulator, until 300 requests have been answered
 python examples/watch.py URL    measures the server at URL, with prompts of custom_dataset.py
@@ -15,7 +15,7 @@ ENOUGH = 300
 
 
 async def main(arguments: list[str]) -> None:
-    """Print what was measured so far, twice a second."""
+    """Print the measurements so far, twice per second."""
     settings = loadgen.RunSettings(request_rate=200, duration=60, random_input_len=64, random_output_len=8)
     dataset = None
     if arguments:
@@ -30,7 +30,7 @@ async def main(arguments: list[str]) -> None:
             shown = "n/a" if p99_ns is None else f"{p99_ns / 1e6:.1f} ms"
             print(f"{progress.elapsed_s:.1f} s: {so_far.ok} ok, {progress.in_flight} in flight, p99 TTFT {shown}")
             if so_far.ok >= ENOUGH:
-                run.stop("enough was seen")
+                run.stop("enough requests were answered")
         result = await run.result()
     print(f"{result.verdict}: {result.numbers.completed} requests, partial because {result.partial}")
 

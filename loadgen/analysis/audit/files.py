@@ -69,7 +69,7 @@ def _objects(name: str, text: str) -> Iterator[tuple[int, Any]]:
                 try:
                     yield number, json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    raise BadInput("FILE", f"{name}:{number} is no JSON ({error})", "name a whole result") from None
+                    raise BadInput("FILE", f"{name}:{number} is not JSON ({error})", "name a whole result") from None
         return
     for data in whole if isinstance(whole, list) else [whole]:
         yield 1, data
@@ -83,7 +83,7 @@ def _read(data: Any, place: Place) -> Iterator[Published]:
     if not isinstance(runs, list) or not runs or not all(map(_is_guidellms, runs)):
         raise BadInput(
             "FILE",
-            f"{place.file}:{place.line} is JSON, but no result that is known",
+            f"{place.file}:{place.line} is JSON, but not a known result",
             "name one of loadgen, vllm bench serve, SGLang's bench_serving or guidellm",
         )
     for number, run in enumerate(runs, 1):

@@ -222,7 +222,7 @@ def many_events(request: Request, count: int = 100_000) -> Steps:
 
 @fault
 def bad_json(request: Request) -> Steps:
-    """Sends an event that is no JSON after the first token."""
+    """Sends an event that is not JSON after the first token."""
     yield from with_odd(request, b'data: {"choices": [}\n\n')
 
 

@@ -226,7 +226,7 @@ def test_what_is_not_of_the_study_is_refused(study: StudyFile, tmp_path: Path, s
     [
         ("none.md", "# Nothing here\n", "none.md has no block of results"),
         ("page.md#3", block(), "page.md has no result 3; it has 1, counted from 1"),
-        ("page.json", "{}", "is JSON, but no result that is known"),
+        ("page.json", "{}", "is JSON, but not a known result"),
     ],
 )
 def test_a_file_without_what_is_asked_is_refused(

@@ -21,7 +21,7 @@ def copied(study: Study) -> Iterator[Finding]:
                     continue
                 arms = study.showing(total)
                 if not arms:
-                    why = f"no block on this page has it; it stands in the row {row.name}"
+                    why = f"no block on this page has it; it is in the row {row.name}"
                     yield _finding(study, total.at, "cell", f"total {total.text} tok/s", "", why, note=True)
                     continue
                 for quantity in cell.quantities:

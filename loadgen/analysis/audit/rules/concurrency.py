@@ -18,7 +18,7 @@ def peak_throughput(result: Published) -> Iterator[Finding]:
     peak, tokens, duration = known
     seconds = math.ceil(duration.high)
     if peak.above(tokens):
-        why = f"more tokens in one second than the {tokens} of the whole run: the time they are divided by is no second"
+        why = f"more tokens in one second than the {tokens} of the whole run: the divisor is not one second"
         yield _peak(result, peak, f"at most {tokens}", why)
     elif (tokens / seconds).above(peak):
         why = f"{tokens} tokens in {duration} s fill {seconds} seconds: one has {plain(tokens.value / seconds)} or more"
@@ -31,7 +31,7 @@ def peak_concurrency(result: Published) -> Iterator[Finding]:
     if peak is None:
         return
     if cap is not None and peak.above(cap):
-        why = f"no more than {cap} may be in flight at once: all that ran within a second are no such number"
+        why = f"no more than {cap} may be in flight at once: requests that ran within the same second were counted"
         yield _in_flight(result, "peak_in_flight", peak, f"at most {cap}", why)
     elif sent is not None and peak.above(sent[0] + sent[1]):
         why = f"there were {sent[0] + sent[1]} requests"
@@ -75,7 +75,7 @@ def _from_parts(result: Published, rate: Number, limit: Number | None) -> Iterat
         why = f"{sum_of}, and no more than {limit} were"
         yield Finding(result.where("mean_tpot_ms"), "in-flight", says, "", why)
     else:
-        why = f"{sum_of} of {limit}: a mean over replies is that of short ones, and goes with no mean length"
+        why = f"{sum_of} of {limit}: a mean over replies is dominated by short replies and does not match a mean length"
         yield Finding(result.where("mean_tpot_ms"), "in-flight", says, "", why, note=True)
 
 

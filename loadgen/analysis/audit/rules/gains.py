@@ -39,7 +39,7 @@ def rows(study: Study) -> Iterator[Finding]:
         return
     for row in study.summary.rows:
         if study.stage_of(row) is None:
-            why = f"no stage is about it: {', '.join(stage.title for stage in study.stages)}"
+            why = f"no stage covers it: {', '.join(stage.title for stage in study.stages)}"
             yield Finding(study.page.place(row.at), "row-without-stage", row.name, "", why)
 
 
@@ -53,10 +53,9 @@ def incumbents(study: Study) -> Iterator[Finding]:
         winner = best.command.engine if best and best.command else ""
         if winner and engines and winner not in engines and lost != winner:
             lost = winner
-            says = f"goes on with {' and '.join(sorted(engines))}"
-            why = (
-                f"{winner} had won by then, with {best.total if best else ''} tok/s: gains add up over the winner alone"
-            )
+            says = f"continues with {' and '.join(sorted(engines))}"
+            total = best.total if best else ""
+            why = f"{winner} had won before this stage, with {total} tok/s: gains can be added only to the winner"
             yield Finding(study.page.place(stage.begin), "incumbent", says, winner, why, note=True)
         best = _best(study, [*arms, *([best] if best else [])])
 

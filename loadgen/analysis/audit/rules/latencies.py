@@ -25,7 +25,7 @@ def _at_once(result: Published) -> Iterator[Finding]:
             name = f"{statistic}_{metric}_ms"
             found = result.get(name)
             if found is not None and found.value <= 0:
-                why = "an answer takes time: what was stamped, before a token came, was no token"
+                why = "an answer takes time: the stamp was taken before the first token"
                 yield Finding(result.where(name), "latency-zero", f"{title(name)} {found} ms", "above 0", why)
 
 

@@ -16,7 +16,7 @@ def recommended(study: Study) -> Iterator[Finding]:
     tuned = [arm.command for arm in study.arms if arm.stage and arm.command]
     if command is None or not tuned or any(command.same_as(other) for other in tuned):
         return
-    why = "no arm of any stage was started so"
+    why = "no arm of any stage was started with this command"
     shown = [arm for arm in _column(study, optimized=True) if arm.stage and arm.command]
     if shown and shown[0].command:
         line = study.page.place(shown[0].command.at).line
@@ -54,7 +54,7 @@ def combinations(study: Study) -> Iterator[Finding]:
             added = _unnamed(arm.command, base, stage.title) if arm.command else []
             if added:
                 named = ", ".join(f"--{name}" for name in added)
-                why = f"beside what its title says it changes {named}: {arm.settings}"
+                why = f"besides the change in its title, it changes {named}: {arm.settings}"
                 yield Finding(arm.result.place, "label", stage.title, "", why)
 
 
@@ -91,5 +91,5 @@ def unreported(study: Study) -> Iterator[Finding]:
     for workload, arms in study.by_workload().items():
         if workload and study.comparison and not any(id(arm) in shown for arm in arms):
             totals = " and ".join(f"{arm.total}" for arm in arms if arm.total)
-            why = f"its {totals} tok/s stand in no table"
+            why = f"its {totals} tok/s are in no table"
             yield Finding(arms[0].result.place, "unreported", workload, "a row", why, note=True)
