@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from loadgen.engines.kinds.engine import Engine, Launch, Place, Probes
-    from loadgen.engines.launch.crash import Crash, EngineFailed
+    from loadgen.engines.launch.crash_cause import Crash, EngineFailed
     from loadgen.engines.launch.launcher import Launcher
     from loadgen.engines.launch.server import Server
     from loadgen.engines.launch.shutdown import Leaked
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["Crash", "Engine", "EngineFailed", "Launch", "Launcher", "Leaked", "Place", "Probes", "Server"]
 
 _MODULES = {
-    "Crash": "launch.crash",
+    "Crash": "launch.crash_cause",
     "Engine": "kinds.engine",
-    "EngineFailed": "launch.crash",
+    "EngineFailed": "launch.crash_cause",
     "Launch": "kinds.engine",
     "Launcher": "launch.launcher",
     "Leaked": "launch.shutdown",

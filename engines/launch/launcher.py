@@ -15,7 +15,7 @@ from loadgen.engines.kinds.engine import Engine, Launch, Place
 from loadgen.engines.kinds.engine_args import split_engine_args
 from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.engines.launch import ports, processes
-from loadgen.engines.launch.crash import Crash, EngineFailed
+from loadgen.engines.launch.crash_cause import Crash, EngineFailed
 from loadgen.engines.launch.gpu_memory import GpuMemory
 from loadgen.engines.launch.log_file import LogFile
 from loadgen.engines.launch.processes import Process

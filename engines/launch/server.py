@@ -11,7 +11,7 @@ from typing import Any
 from loadgen.engines.kinds.engine import Engine, Launch
 from loadgen.engines.launch import processes, shared_memory
 from loadgen.engines.launch.blocking_http import request
-from loadgen.engines.launch.crash import Crash, EngineFailed, complaint, diagnose
+from loadgen.engines.launch.crash_cause import Crash, EngineFailed, complaint, diagnose
 from loadgen.engines.launch.gpu_memory import GpuMemory
 from loadgen.engines.launch.log_file import LogFile
 from loadgen.engines.launch.ports import Reservation

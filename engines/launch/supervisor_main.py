@@ -48,7 +48,7 @@ def main(parent: int, log: str, folder: str, command: list[str]) -> None:
 
     signal.signal(signal.SIGTERM, kill)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    engine = start_engine(command, folder)
+    engine = fork_engine(command, folder)
     report(f"started {engine}")
     poll = select.poll()
     for descriptor in (parent_fd, wakeup_fd, sys.stdin.fileno()):
@@ -80,7 +80,7 @@ def main(parent: int, log: str, folder: str, command: list[str]) -> None:
                 killing = True
 
 
-def start_engine(command: list[str], folder: str) -> int:
+def fork_engine(command: list[str], folder: str) -> int:
     """Start the engine in its own session, with its output on this process's stderr; return its process id."""
     supervisor = os.getpid()
     child = os.fork()

@@ -9,7 +9,7 @@ from loadgen.engines.sim.flags import check, setting
 from loadgen.errors import BadInput
 
 HANG, UNAVAILABLE = "hang", "unavailable"
-# Messages of vLLM and its libraries; the keys are kinds of `loadgen.engines.launch.crash`.
+# Messages of vLLM and its libraries; the keys are kinds of `loadgen.engines.launch.crash_cause`.
 CRASHES = {
     "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
     "79.11 GiB of which 1.02 GiB is free.",

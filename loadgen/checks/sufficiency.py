@@ -8,7 +8,7 @@ from loadgen.checks.targets import alike
 from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import UNFINISHED
-from loadgen.stats.percentile_interval import least_samples
+from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import ms, percentile, plural
 
 STEADY = "in flight steady"

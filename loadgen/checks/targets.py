@@ -10,7 +10,7 @@ from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.stats import fisher
-from loadgen.stats.percentile_interval import CONFIDENCE
+from loadgen.stats.percentile_confidence_interval import CONFIDENCE
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.number_format import percent
 

@@ -18,7 +18,7 @@ from loadgen.core.record cimport Record
 import os
 
 
-cdef int read_socket(object target) except -1:
+cdef int read_and_stamp(object target) except -1:
     """Read what the socket of a Connection holds, and stamp it first: the `on_readable` of a ReadLoop."""
     cdef Connection connection = <Connection>target
     cdef char *buffer = connection.read_loop.buffer
@@ -188,7 +188,7 @@ cdef class Connection:
 
     cdef int _read_directly(self) except -1:
         """Have the read loop read the socket, unless the kernel watches no more files."""
-        if not self.read_loop.watch(self.socket_fd, self, read_socket):
+        if not self.read_loop.watch(self.socket_fd, self, read_and_stamp):
             return self._fall_back_to_loop()
         self.transport.pause_reading()
         self.fd = self.socket_fd

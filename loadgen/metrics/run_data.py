@@ -5,7 +5,7 @@ from functools import cached_property
 
 from loadgen.config.output import parse_percentiles
 from loadgen.config.settings import RunSettings, is_closed_loop
-from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.server.telemetry import Telemetry

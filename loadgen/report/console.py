@@ -14,7 +14,7 @@ from loadgen.report.distribution import Distribution
 from loadgen.report.result import RunResult
 from loadgen.report.result.numbers import VLLM_MEANING
 from loadgen.report.result.tokens import OVER_SAMPLE, Tokens
-from loadgen.stats.percentile_interval import least_samples
+from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import UNKNOWN, fixed, four_digits, percent, percentile, plural
 from loadgen.util.terminal_text import printable
 

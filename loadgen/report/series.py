@@ -11,7 +11,7 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.brief import RunBrief
 from loadgen.report.result.limit import judged
 from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, Series
-from loadgen.stats.percentile_interval import least_samples
+from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import fixed, percent
 from loadgen.util.terminal_text import printable
 

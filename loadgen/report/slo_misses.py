@@ -6,7 +6,7 @@ from loadgen.config import slo
 from loadgen.config.slo import Limit
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.limit import judged
-from loadgen.stats.percentile_interval import interval, least_samples
+from loadgen.stats.percentile_confidence_interval import interval, least_samples
 from loadgen.util.number_format import UNKNOWN, ms, percent, percentile, plural
 
 

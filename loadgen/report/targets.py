@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.report.distribution import Distribution
 from loadgen.report.result import RunResult
-from loadgen.stats.percentile_interval import least_samples
+from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import fixed
 
 COLUMNS = (("requests", 9), ("ok", 8), ("failed", 8), ("tok/s", 11), ("peak", 6))

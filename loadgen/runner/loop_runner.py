@@ -17,7 +17,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.errors import BadInput
 from loadgen.metrics import per_target
-from loadgen.metrics.client_usage import UsageSampler
+from loadgen.metrics.client_cpu_usage import UsageSampler
 from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.recorder import Recorder

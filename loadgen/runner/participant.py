@@ -135,9 +135,9 @@ class Proxy(ABC):
 
     async def recover(self, start_ns: int, died: WorkerDied) -> "Measurement":
         """Return what is left of the measurement after the process or machine has died."""
-        from loadgen.runner import recovery
+        from loadgen.runner import crash_recovery
 
-        return await asyncio.to_thread(recovery.recover_worker, self.job, self.workers, start_ns, died)
+        return await asyncio.to_thread(crash_recovery.recover_worker, self.job, self.workers, start_ns, died)
 
     def progress(self) -> Progress:
         """Return the last progress that came over the channel, with the latest server metrics."""

@@ -15,7 +15,7 @@ from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result import RunResult
-from loadgen.runner import recovery
+from loadgen.runner import crash_recovery
 from loadgen.workload.arrivals import Schedule
 
 
@@ -66,7 +66,7 @@ def from_records(path: str | Path) -> Result:
     file = RecordFile(path)
     settings = file.header.settings
     schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), file.asked_due)
-    return conclude(file.header, schedule, recovery.recover_run(file, schedule))
+    return conclude(file.header, schedule, crash_recovery.recover_run(file, schedule))
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.engines.launch.crash import diagnose
+from loadgen.engines.launch.crash_cause import diagnose
 from loadgen.engines.sim.deployment import GIB, Deployment, StartFailed
 from loadgen.engines.sim.faults import Faults, log_of
 from loadgen.engines.sim.flags import flag

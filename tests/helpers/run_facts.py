@@ -14,7 +14,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.provenance import provenance
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.header import RunHeader

@@ -13,7 +13,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import BY_EVENTS, Record
 from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
-from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.records.file import RecordFile, RecordWriter
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.line import record_from_line

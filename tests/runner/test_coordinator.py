@@ -9,7 +9,7 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError, Unreachable, WorkerDied
-from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.metrics.recorder import Recorder
@@ -18,7 +18,7 @@ from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.server.series import Source
 from loadgen.metrics.server.telemetry import FILE_NAME
 from loadgen.metrics.worker_report import WorkerReport
-from loadgen.runner import recovery
+from loadgen.runner import crash_recovery
 from loadgen.runner.coordinator import coordinate
 from loadgen.runner.group import Group
 from loadgen.runner.job import Job
@@ -172,7 +172,7 @@ async def test_of_what_it_has_left_all_is_kept_that_can_be_read(job: Job, tmp_pa
     with path.open("ab") as file:
         file.write(b"what is this?\n")
     died = WorkerDied("worker 2 of 2", "was killed by signal 9")
-    found = recovery.recover_worker(replace(job, records=path, partition=Partition(1, 2)), 1, 5, died)
+    found = crash_recovery.recover_worker(replace(job, records=path, partition=Partition(1, 2)), 1, 5, died)
     assert found.snapshot.outcomes == {"ok": 1}
     assert found.trailer.records_error == f"{path}: line 3 is not a line of a file of records"
     assert [worker.lost for worker in found.trailer.workers] == ["was killed by signal 9"]

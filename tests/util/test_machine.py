@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from loadgen.metrics.client_usage import UsageSampler
+from loadgen.metrics.client_cpu_usage import UsageSampler
 from loadgen.util import machine
 from loadgen.util.machine import CpuTimes, stolen_share, throttled_s
 

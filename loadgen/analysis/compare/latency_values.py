@@ -8,7 +8,7 @@ import numpy as np
 
 from loadgen.core.histogram import Histogram
 from loadgen.stats.block_bootstrap import effective_sample_size, resample_ratio
-from loadgen.stats.percentile_interval import least_samples
+from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.arrays import Floats
 
 MIN_SAMPLE_SIZE = 100  # effective, for any interval

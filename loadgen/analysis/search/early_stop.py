@@ -14,7 +14,7 @@ from loadgen.metrics.progress import ON_THE_CLOCK, Progress
 from loadgen.metrics.records.line import record_from_line
 from loadgen.metrics.records.shards import shard_path
 from loadgen.stats import block_bootstrap
-from loadgen.stats.ratio_interval import share_bounds
+from loadgen.stats.ratio_confidence_interval import share_bounds
 from loadgen.util.number_format import percent
 from loadgen.util.tail import TailReader
 

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 
 from loadgen.stats import block_bootstrap
-from loadgen.stats.ratio_interval import mean_bounds, share_bounds
+from loadgen.stats.ratio_confidence_interval import mean_bounds, share_bounds
 from loadgen.util.arrays import Floats
 
 LOOKS = 3  # runs at a level whose first run is inconclusive

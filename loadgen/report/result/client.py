@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from msgspec import Struct
 
-from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.worker_report import WorkerReport
 from loadgen.report.result.fields import about

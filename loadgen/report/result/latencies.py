@@ -11,7 +11,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import LATENCIES, Snapshot
 from loadgen.report.distribution import Distribution
 from loadgen.report.result.fields import about
-from loadgen.stats.percentile_interval import interval
+from loadgen.stats.percentile_confidence_interval import interval
 from loadgen.util.number_format import percentile, to_ms
 
 Clock = Literal["due", "sent"]

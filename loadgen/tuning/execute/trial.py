@@ -34,7 +34,7 @@ class Failure:
     """The reason why a trial has no value.
 
     Attributes:
-        kind: Class of the failure, of `loadgen.engines.launch.crash`, or INVALID.
+        kind: Class of the failure, of `loadgen.engines.launch.crash_cause`, or INVALID.
         cause: The log line or message that explains it.
         transient: Whether a second attempt may succeed.
     """

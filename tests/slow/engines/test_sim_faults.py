@@ -10,7 +10,7 @@ import pytest
 from loadgen.engines import EngineFailed, Launcher, Server
 from loadgen.engines.kinds.simulator import engine
 from loadgen.engines.launch.blocking_http import request
-from loadgen.engines.launch.crash import DETERMINISTIC
+from loadgen.engines.launch.crash_cause import DETERMINISTIC
 from loadgen.engines.sim.faults import CRASHES, Faults
 from loadgen.errors import BadInput, Unreachable
 from loadgen.testing.stream import Stream

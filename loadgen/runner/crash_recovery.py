@@ -7,7 +7,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput, WorkerDied
 from loadgen.metrics import per_target
-from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.shards import shard_path

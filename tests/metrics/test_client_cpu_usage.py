@@ -1,6 +1,6 @@
 """ClientUsage: what several processes took adds up; of what each of them met, the worst is kept."""
 
-from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.client_cpu_usage import ClientUsage
 from tests.helpers.run_facts import CLIENT
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadgen.core.histogram import Histogram
-from loadgen.stats.percentile_interval import interval, least_samples
+from loadgen.stats.percentile_confidence_interval import interval, least_samples
 
 
 def counted(values):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import Crash, EngineFailed
-from loadgen.engines.launch.crash import DETERMINISTIC, complaint, diagnose, stripped
+from loadgen.engines.launch.crash_cause import DETERMINISTIC, complaint, diagnose, stripped
 from loadgen.engines.launch.log_file import MAX_LINE_CHARS, LogFile
 
 LOGS = Path(__file__).with_name("logs")

@@ -5,7 +5,7 @@ import pytest
 
 from loadgen.stats import student_t
 from loadgen.stats.block_bootstrap import block_length
-from loadgen.stats.ratio_interval import mean_bounds, share_bounds
+from loadgen.stats.ratio_confidence_interval import mean_bounds, share_bounds
 from loadgen.util.arrays import Floats
 
 
