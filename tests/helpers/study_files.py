@@ -8,6 +8,7 @@ import yaml
 from loadgen.tuning.plan.plan import Plan, Step
 from loadgen.tuning.plan.planner import plan
 from loadgen.tuning.spec import study_file
+from loadgen.tuning.spec.strict_model import convert
 from loadgen.tuning.spec.study import Study
 
 SMALL: dict[str, Any] = {
@@ -24,7 +25,7 @@ SMALL: dict[str, Any] = {
 
 def study(*stages: dict[str, Any], **parts: Any) -> Study:
     """The small study with these stages, and these parts in the place of its own."""
-    made = Study.model_validate(SMALL | parts | ({"stages": list(stages)} if stages else {}))
+    made = convert(SMALL | parts | ({"stages": list(stages)} if stages else {}), Study)
     made.check()
     return made
 

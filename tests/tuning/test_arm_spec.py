@@ -9,6 +9,7 @@ from loadgen.errors import BadInput
 from loadgen.tuning.plan.study_engines import StudyEngines, identity
 from loadgen.tuning.spec.arm_spec import baseline
 from loadgen.tuning.spec.stages import Change
+from loadgen.tuning.spec.strict_model import convert
 from tests.helpers.study_files import study
 
 VLLM = {
@@ -21,7 +22,7 @@ STUDY = study(engines={"vllm": VLLM, "sglang": {"version": "0.5.9", "knobs": {"c
 
 
 def change(**parts: Any) -> Change:
-    return Change.model_validate(parts)
+    return convert(parts, Change)
 
 
 def test_the_baseline_begins_with_what_is_set_of_its_engine() -> None:

@@ -108,7 +108,7 @@ def test_a_duration_is_what_it_says() -> None:
     ("given", "ends", "has", "has_not"),
     [
         (stages.Log2Range(log2=[4, 16]), [4, 16], [4, 8, 16], [2, 6, 32, 8.0, True]),
-        (stages.IntRange(int=[1, 8], step=3), [1, 7], [1, 4, 7], [0, 2, 8, 10, 4.0]),
+        (stages.IntRange(int_=[1, 8], step=3), [1, 7], [1, 4, 7], [0, 2, 8, 10, 4.0]),
         (stages.Categorical(choice=["a", None]), ["a", None], ["a", None], ["b"]),
     ],
 )

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from loadgen.errors import BadInput
@@ -89,7 +90,7 @@ def test_pictures_are_files_only_beside_a_page_that_does_not_have_them_in_it(tmp
 
 def test_a_study_s_name_is_no_path(tmp_path: Path) -> None:
     findings = found(stages=study_reports.STAGES[:1])
-    renamed = findings.study.model_copy(update={"name": "../a b\\c"})
+    renamed = msgspec.structs.replace(findings.study, name="../a b\\c")
     texts = written(Findings(renamed, findings.steps), tmp_path)
     assert set(texts) == {"a-b-c.md", "a-b-c.html", "reproduce.sh"}
 

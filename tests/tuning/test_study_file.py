@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from loadgen.errors import BadInput
 from loadgen.tuning.plan.planner import plan
-from loadgen.tuning.spec import study_file
+from loadgen.tuning.spec.strict_model import AtFault, convert
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.study_file import MAX_BYTES
 from tests.helpers.study_files import SMALL, as_yaml, read
@@ -109,6 +108,10 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
             "study.yaml:8: decision.repeats: invalid value 3; write keys and values, `NAME: VALUE`; `loadgen tune",
         ),
         ("    grid:", "  - 3\n  - name: x\n    grid:", "study.yaml:13: stages.1: needs exactly one of choice, grid,"),
+        # of several the first in the file, or else an unknown key
+        ("name: small", "keep: x\nname: a/b", "study.yaml:1: keep: invalid value 'x'; write a whole number"),
+        ("name: small", "name: a/b\nkepe: 1", "study.yaml:2: kepe: unknown key; did you mean keep?"),
+        ("devices: 1", f"gpu_hour_price: 1{'0' * 400}", "study.yaml:3: hardware.gpu_hour_price: invalid value 1000"),
         # names
         ("engine: vllm", "engine: vlm", "study.yaml:8: baseline.engine: unknown name 'vlm'; did you mean vllm?"),
         ("model: bf16", "model: fp8", "study.yaml:8: baseline.model: unknown name 'fp8';"),
@@ -302,9 +305,9 @@ def test_whatever_is_not_usable_is_refused_in_plain_words(tmp_path: Path) -> Non
     for part in WHOLE:
         for bad in spoilt(WHOLE[part]):
             try:
-                Study.model_validate(WHOLE | {part: bad})
-            except ValidationError as error:
-                refusals.add(str(study_file._first(error, {})))
+                convert(WHOLE | {part: bad}, Study)
+            except AtFault as error:
+                refusals.add(str(error))
     assert len(refusals) > 200
     assert [
         said for said in refusals if re.search(r"(?i)input should|should have|instance of|valid (string|list)", said)

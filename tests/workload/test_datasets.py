@@ -81,7 +81,7 @@ def test_built_in_dataset_needs_no_scan_of_packages(monkeypatch):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("module", ["tokenizers", "transformers", "huggingface_hub", "pydantic", "yaml"])
+@pytest.mark.parametrize("module", ["tokenizers", "transformers", "huggingface_hub", "msgspec", "yaml"])
 def test_the_registry_and_the_presets_import_nothing_heavy(module):
     code = f"import sys, loadgen.workload.datasets, loadgen.config.presets; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

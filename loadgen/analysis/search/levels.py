@@ -156,7 +156,7 @@ class Levels:
         needed = max(criterion.min_requests for criterion in criteria)
         self.min_requests = min_requests or needed
         # A block is as long as two requests in succession (`block_bootstrap.block_length`), and the effective sample
-        # size of b blocks is b * b / MIN_BLOCKS at most (`ratio_confidence_interval.share_bounds`): two runs of this length show
+        # size of b blocks is b * b / MIN_BLOCKS at most (`share_bounds`): two runs of this length show
         # as much as `needed` independent requests.
         self.sojourns = max(MIN_SOJOURNS, math.ceil(math.sqrt(block_bootstrap.MIN_BLOCKS * needed)))
         self.points: list[Point] = []

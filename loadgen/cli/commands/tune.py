@@ -118,10 +118,9 @@ def schema(argv: list[str]) -> int:
     """Print the JSON schema of study files."""
     OneLineParser("loadgen tune schema", description="Print the JSON schema of study files.").parse_args(argv)
     from loadgen.report import to_json
-    from loadgen.tuning.spec.study import Study
+    from loadgen.tuning.spec import schema as study_schema
 
-    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    print(to_json(dialect | Study.model_json_schema(by_alias=True)))
+    print(to_json(study_schema.schema()))
     return exit_codes.DONE
 
 

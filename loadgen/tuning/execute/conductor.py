@@ -17,6 +17,7 @@ from loadgen.tuning.execute.trial_runner import TrialRunner
 from loadgen.tuning.execute.walk import Walk
 from loadgen.tuning.plan.estimate import UsualStart
 from loadgen.tuning.plan.planner import Planner
+from loadgen.tuning.spec.strict_model import convert
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.study_file import StudyFile
 
@@ -71,7 +72,7 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
 def load_findings(store: Store) -> tuple[Findings, Mapping[str, Any]]:
     """Return a study's findings and facts from its store alone; its engines need not be installed."""
     known = store.facts
-    study = Study.model_validate(known["study"])
+    study = convert(known["study"], Study)
     if known["source"] == facts.IMPORTED:
         return published_findings(study, store.trials().values()), known
     walk = Walk(study, Planner(_with_builds(study, known["builds"])))
@@ -92,11 +93,10 @@ def limit_s(study: Study) -> float:
 
 def _with_builds(study: Study, builds: Mapping[str, str | None]) -> Study:
     """Return the study with the engine versions that it ran with."""
-    engines = {
-        name: base.model_copy(update={"version": base.version or builds.get(name)})
-        for name, base in study.engines.items()
-    }
-    return study.model_copy(update={"engines": engines})
+    from msgspec.structs import replace  # slow to import
+
+    engines = {name: replace(base, version=base.version or builds.get(name)) for name, base in study.engines.items()}
+    return replace(study, engines=engines)
 
 
 def _replay(walk: Walk, trials: Mapping[TrialRequest, Trial], *, same: Path | None = None) -> float:

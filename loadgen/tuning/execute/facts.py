@@ -33,7 +33,7 @@ def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
         BadInput: The questions of its gate cannot be read.
     """
     return {
-        "study": study.model_dump(mode="json", by_alias=True),
+        "study": study.as_json(),
         "text": text,
         "source": RUN,
         "loadgen": __version__,

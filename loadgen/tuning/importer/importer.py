@@ -65,7 +65,7 @@ class ImportSummary:
 def facts(file: StudyFile) -> dict[str, Any]:
     """Return the facts of a new store of published results; they name no machine."""
     return {
-        "study": file.study.model_dump(mode="json", by_alias=True),
+        "study": file.study.as_json(),
         "text": file.text,
         "source": IMPORTED,
         "loadgen": __version__,

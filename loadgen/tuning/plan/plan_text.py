@@ -26,7 +26,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
     low_s, high_s = plan.seconds
     return {
         "study": study.name,
-        "objective": study.objective.model_dump() | {"more_is_better": study.objective.more_is_better},
+        "objective": study.objective.as_json() | {"more_is_better": study.objective.more_is_better},
         "workloads": {name: _differing(public(settings)) for name, settings in plan.loads.items()},
         "steps": [_step(step, plan) for step in plan.steps],
         "estimate": {
@@ -34,7 +34,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
             "gpu_hours": list(plan.gpu_hours),
             "without": plan.without_estimate,
         },
-        "budget": study.budget.model_dump(),
+        "budget": study.budget.as_json(),
     }
 
 

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from msgspec import Meta
 
 from loadgen.analysis.search.criteria import RequestShare, joint_criterion
 from loadgen.config import slo
-from loadgen.errors import BadInput
 from loadgen.tuning.spec.strict_model import Strict, refused
 
 MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_p50", "cost_per_mtok"]
@@ -38,48 +37,42 @@ METRICS: dict[MetricName, Metric] = {
 assert METRICS.keys() == set(get_args(MetricName))
 
 
-def _limits(text: str) -> str:
-    try:
-        slo.parse(text)
-    except BadInput as error:
-        raise refused(error.problem, error.remedy) from error
-    return text
+Limits = Annotated[str, Meta(extra={"check": slo.parse})]
 
 
-class Accuracy(Strict):
+class Accuracy(Strict, frozen=True):
     """The accuracy gate: questions with known answers that a changed model must still answer."""
 
-    file: str | None = Field(
-        default=None, min_length=1, description="questions and answers, one JSON line each (60 of loadgen's own)"
+    file: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="questions and answers, one JSON line each (60 of loadgen's own)"),
+    ] = None
+    max_loss: Annotated[float, Meta(ge=0, lt=1, description="most that may be lost against the baseline, a share")] = (
+        0.01
     )
-    max_loss: float = Field(default=0.01, ge=0, lt=1, description="most that may be lost against the baseline, a share")
 
 
-class Objective(Strict):
+class Objective(Strict, frozen=True, kw_only=True):
     """The metric to optimize and the limits to meet."""
 
-    metric: MetricName = Field(
-        default="total_tps_per_box", description="; ".join(f"{m}: {METRICS[m].text}" for m in METRICS)
-    )
-    workload: str = Field(description="name of the workload that decides")
-    slo: Annotated[str, AfterValidator(_limits)] | None = Field(
-        default=None, description="limits that an arm must meet, as --slo: ttft_p99<500ms,error_rate<1%"
-    )
-    success_rate: float = Field(
-        default=0.99, gt=0, le=1, description="share of requests that must succeed, or the arm is out"
-    )
-    accuracy: Accuracy | None = Field(default=None, description="questions that a changed model must still answer")
+    metric: Annotated[
+        MetricName, Meta(description="; ".join(f"{name}: {metric.text}" for name, metric in METRICS.items()))
+    ] = "total_tps_per_box"
+    workload: Annotated[str, Meta(description="name of the workload that decides")]
+    slo: Annotated[
+        Limits | None, Meta(description="limits that an arm must meet, as --slo: ttft_p99<500ms,error_rate<1%")
+    ] = None
+    success_rate: Annotated[
+        float, Meta(gt=0, le=1, description="share of requests that must succeed, or the arm is out")
+    ] = 0.99
+    accuracy: Annotated[Accuracy | None, Meta(description="questions that a changed model must still answer")] = None
 
-    @model_validator(mode="after")
-    def _has_what_it_needs(self) -> "Objective":
-        if self.metric == "goodput" and self.slo is None:
-            raise refused("goodput without an slo", "give the limits of a request, as ttft_p99<500ms")
+    def __post_init__(self) -> None:
+        """Refuse a goodput without limits of single requests."""
         if self.metric == "goodput":
-            try:
-                _ = self.limits
-            except BadInput as error:
-                raise refused(error.problem, error.remedy) from error
-        return self
+            if self.slo is None:
+                raise refused("goodput without an slo", "give the limits of a request, as ttft_p99<500ms")
+            joint_criterion(self.slo)
 
     @property
     def limits(self) -> RequestShare:

@@ -1,15 +1,38 @@
-"""The base class of the models of a study file: unknown keys are refused, and errors have their place in the file."""
+"""The base class of the parts of a study file, and their strict conversion with the place of each error."""
 
 import difflib
-from collections.abc import Sequence
-from typing import Any
+import functools
+import itertools
+import json
+import operator
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, model_validator
-from pydantic_core import PydanticCustomError
+import msgspec
+from msgspec.structs import FieldInfo
 
 from loadgen.errors import BadInput
 
 At = tuple[str | int, ...]  # a place in a study file: keys, and positions in lists from 0
+MAX_SHOWN = 60  # characters of a refused value in its message
+_KEYS = "write keys and values, `NAME: VALUE`; `loadgen tune schema` says which"
+_REMEDIES: dict[type, str] = {
+    str: "write a string, in quotes if YAML reads it as another type",
+    int: "write a whole number",
+    float: "write a number",
+    list: "write a list, [A, B]",
+    dict: _KEYS,
+}
+# Limits of `msgspec.Meta`: what must hold of a value and its limit, and what to write instead.
+_LIMITS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
+    ("le", operator.le, "write {:g} or less"),
+    ("lt", operator.lt, "write less than {:g}"),
+    ("ge", operator.ge, "write {:g} or more"),
+    ("gt", operator.gt, "write more than {:g}"),
+    ("min_length", lambda value, limit: len(value) >= limit, "give {} or more"),
+    ("max_length", lambda value, limit: len(value) <= limit, "give {} or fewer"),
+)
 
 
 class AtFault(BadInput):
@@ -29,21 +52,51 @@ class AtFault(BadInput):
         return type(self), (self.at, self.problem, self.remedy)
 
 
-class Strict(BaseModel):
-    """A mapping with known keys and values of exact types."""
+class UnknownKey(AtFault):
+    """A key that its mapping does not have."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_unknown_key(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            known = [field.alias or name for name, field in cls.model_fields.items()]
-            for key in given:
-                if key not in known:
-                    remedy = suggestion(str(key), known) or f"use {', '.join(known)}"
-                    raise PydanticCustomError("unknown_key", "unknown key", {"key": str(key), "remedy": remedy})
-        return given
+class Strict(msgspec.Struct, frozen=True):
+    """A mapping with known keys and values of exact types.
+
+    The types of its fields are annotated with `msgspec.Meta`: limits, descriptions for the JSON Schema, and in `extra`
+    the functions `before`, which converts what the file holds, and `check`. These, and `__post_init__`, raise BadInput,
+    without a field. Of several such types, a mapping has the one of which it has the only key that no other requires.
+    """
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the mapping with the keys of the file, as `convert` reads it."""
+        mapping: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(self)))  # YAML has keys that are not text
+        return mapping
+
+
+T = TypeVar("T", bound=Strict)
+
+
+def convert(given: Any, kind: type[T], lines: Mapping[At, int] = types.MappingProxyType({})) -> T:
+    """Convert the contents of a file to a type.
+
+    Args:
+        given: The contents.
+        kind: The type.
+        lines: Line of each place in the file.
+
+    Raises:
+        AtFault: The error to show: an unknown key, which explains others, or else the first in the file.
+    """
+    reader = _Reader()
+    model = reader.part(given, kind, ())
+    if reader.faults:
+        raise min(reader.faults, key=lambda fault: (not isinstance(fault, UnknownKey), line_of(fault.at, lines)))
+    assert isinstance(model, kind)
+    return model
+
+
+def line_of(at: At, lines: Mapping[At, int]) -> int:
+    """Return the line of a place, or of what it is part of."""
+    while at and at not in lines:
+        at = at[:-1]
+    return lines.get(at, 1)
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
@@ -52,6 +105,121 @@ def suggestion(word: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]}?" if near else ""
 
 
-def refused(problem: str, remedy: str) -> PydanticCustomError:
-    """Return the error of a value that a validator refuses."""
-    return PydanticCustomError("refused", "{problem}", {"problem": problem, "remedy": remedy})
+def refused(problem: str, remedy: str) -> BadInput:
+    """Return the error of a value that a check refuses."""
+    return BadInput("", problem, remedy)
+
+
+def bare(kind: Any) -> tuple[Any, tuple[Any, ...], tuple[msgspec.Meta, ...]]:
+    """Return a type without parameters and annotations, and these; a union is `Union`."""
+    metas: tuple[msgspec.Meta, ...] = ()
+    if get_origin(kind) is Annotated:
+        kind, metas = kind.__origin__, kind.__metadata__
+    origin = get_origin(kind) or kind
+    return Union if origin is types.UnionType else origin, get_args(kind), metas
+
+
+@functools.cache
+def fields(kind: type[Strict]) -> tuple[FieldInfo, ...]:
+    """Return the fields of a type."""
+    return msgspec.structs.fields(kind)
+
+
+class _Reader:
+    """Converts parts of a file, and collects what is wrong with them."""
+
+    def __init__(self) -> None:
+        self.faults: list[AtFault] = []
+
+    def part(self, given: Any, kind: Any, at: At) -> Any:
+        """Convert a part; what cannot be used is None, with an entry in `faults`."""
+        try:
+            return self._converted(given, kind, at)
+        except AtFault as fault:
+            self.faults.append(fault)
+        except BadInput as error:
+            self.faults.append(AtFault(at, error.problem, error.remedy))
+        return None
+
+    def _converted(self, given: Any, kind: Any, at: At) -> Any:
+        origin, parameters, metas = bare(kind)
+        steps = [meta.extra or {} for meta in metas]
+        for step in steps:
+            given = step["before"](given) if "before" in step else given
+        if origin is Any:
+            return given
+        if origin is Union:
+            return self._one_of([each for each in parameters if each is not types.NoneType], given, at)
+        if origin is Literal:
+            if given not in parameters:
+                *others, last = map(repr, parameters)
+                raise _invalid(given, f"write {', '.join(others)} or {last}", at)
+            return given
+        if issubclass(origin, Strict):
+            return self._struct(given, origin, at)
+        value = self._plain(given, origin, parameters, metas, at)
+        for step in steps:
+            if "check" in step:
+                step["check"](value)
+        return value
+
+    def _plain(
+        self, given: Any, origin: Any, parameters: tuple[Any, ...], metas: tuple[msgspec.Meta, ...], at: At
+    ) -> Any:
+        """Convert to a string, a number, a list or a mapping with any keys."""
+        accepted: Any = (int, float) if origin is float else origin
+        if isinstance(given, bool) or not isinstance(given, accepted):
+            raise _invalid(given, _REMEDIES[origin], at)
+        for (name, holds, remedy), meta in itertools.product(_LIMITS, metas):
+            limit = getattr(meta, name)
+            if limit is not None and not holds(given, limit):
+                empty = "write something, or leave the key out"
+                raise _invalid(given, empty if given == "" else remedy.format(limit), at)
+        if origin is list:
+            return [self.part(each, parameters[0], (*at, number)) for number, each in enumerate(given)]
+        if origin is dict:
+            keys, values = parameters
+            entries = [(key, each, (*at, str(key))) for key, each in given.items()]
+            return {self.part(key, keys, place): self.part(each, values, place) for key, each, place in entries}
+        try:
+            return origin(given)
+        except OverflowError as error:
+            raise _invalid(given, _REMEDIES[origin], at) from error
+
+    def _one_of(self, kinds: list[Any], given: Any, at: At) -> Any:
+        """Convert to the only type of an optional part, or to the type that the keys of a mapping choose."""
+        if len(kinds) == 1:
+            return None if given is None else self._converted(given, kinds[0], at)
+        required = [(field.encode_name, kind) for kind in kinds for field in fields(kind) if field.required]
+        names = [name for name, _ in required]
+        own = {name: kind for name, kind in required if names.count(name) == 1}
+        found = [name for name in own if isinstance(given, dict) and name in given]
+        if len(found) != 1:
+            raise AtFault(at, f"needs exactly one of {', '.join(own)}", "write one of them")
+        return self._struct(given, own[found[0]], at)
+
+    def _struct(self, given: Any, kind: type[Strict], at: At) -> Any:
+        if not isinstance(given, dict):
+            raise _invalid(given, _KEYS, at)
+        known = [field.encode_name for field in fields(kind)]
+        for key in given:
+            if key not in known:
+                raise UnknownKey(
+                    (*at, str(key)), "unknown key", suggestion(str(key), known) or f"use {', '.join(known)}"
+                )
+        faults, values = len(self.faults), {}
+        for field in fields(kind):
+            name = field.encode_name
+            if name in given:
+                values[field.name] = self.part(given[name], field.type, (*at, name))
+            elif field.required:
+                self.faults.append(AtFault((*at, name), "is missing", "give it; `loadgen tune schema` describes it"))
+        return kind(**values) if len(self.faults) == faults else None
+
+
+def _invalid(given: Any, remedy: str, at: At) -> AtFault:
+    if "env" in at:
+        return AtFault(at, "invalid value", remedy)  # not shown: it may be a secret
+    shown = repr(given)
+    shown = shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}..."
+    return AtFault(at, f"invalid value {shown}", remedy)

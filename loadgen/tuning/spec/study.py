@@ -3,7 +3,7 @@
 import itertools
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from msgspec import Meta, field
 
 from loadgen.errors import BadInput
 from loadgen.tuning.spec.objective import Objective
@@ -20,84 +20,102 @@ def _version(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
 
-class Hardware(Strict):
+Version = Annotated[str, Meta(extra={"before": _version}, extra_json_schema={"type": ["string", "integer"]})]
+Positive = Annotated[float, Meta(gt=0)]
+
+
+class Hardware(Strict, frozen=True):
     """The hardware that the study expects; a run checks it."""
 
-    name: str = Field(description="in reports")
-    devices: int = Field(default=0, ge=0, le=4096, description="accelerators in the box; 0: it has none")
-    gpu_hour_price: float | None = Field(
-        default=None, gt=0, description="price of one accelerator for one hour, in any currency"
-    )
+    name: Annotated[str, Meta(description="in reports")]
+    devices: Annotated[int, Meta(ge=0, le=4096, description="accelerators in the box; 0: it has none")] = 0
+    gpu_hour_price: Annotated[
+        Positive | None, Meta(description="price of one accelerator for one hour, in any currency")
+    ] = None
 
 
-class EngineBase(Strict):
+class EngineBase(Strict, frozen=True):
     """An engine and the settings of all its arms."""
 
-    version: Annotated[str, BeforeValidator(_version), WithJsonSchema({"type": ["string", "integer"]})] | None = Field(
-        default=None, description="the version that is expected, and for which commands are written (the installed one)"
+    version: Annotated[
+        Version | None,
+        Meta(description="the version that is expected, and for which commands are written (the installed one)"),
+    ] = None
+    host: Annotated[str, Meta(description="address to listen on")] = "127.0.0.1"
+    knobs: Annotated[dict[str, Any], Meta(description="engine-neutral knobs")] = field(default_factory=dict)
+    raw: Annotated[list[RawFlag], Meta(description="flags of its own, each with its values")] = field(
+        default_factory=list
     )
-    host: str = Field(default="127.0.0.1", description="address to listen on")
-    knobs: dict[str, Any] = Field(default={}, description="engine-neutral knobs")
-    raw: list[RawFlag] = Field(default=[], description="flags of its own, each with its values")
-    env: dict[str, Text] = Field(default={}, description="variables")
+    env: Annotated[dict[str, Text], Meta(description="variables")] = field(default_factory=dict)
 
 
-class Repeats(Strict):
+class Repeats(Strict, frozen=True):
     """Fresh starts of each arm."""
 
-    least: int = Field(default=2, ge=2, le=100, description="before anything is decided")
-    most: int = Field(default=7, ge=2, le=100, description="where it stays undecided")
+    least: Annotated[int, Meta(ge=2, le=100, description="before anything is decided")] = 2
+    most: Annotated[int, Meta(ge=2, le=100, description="where it stays undecided")] = 7
 
-    @model_validator(mode="after")
-    def _in_order(self) -> "Repeats":
+    def __post_init__(self) -> None:
+        """Refuse numbers out of order."""
         if self.least > self.most:
             raise refused(f"{self.least} to {self.most}", "give a maximum that is not below the minimum")
-        return self
 
 
-class Decision(Strict):
+class Decision(Strict, frozen=True):
     """When an arm counts as better."""
 
-    min_effect: float = Field(default=0.01, ge=0, lt=1, description="a gain below this share counts as no gain")
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence with which a gain must be shown")
+    min_effect: Annotated[float, Meta(ge=0, lt=1, description="a gain below this share counts as no gain")] = 0.01
+    confidence: Annotated[float, Meta(gt=0.5, lt=1, description="confidence with which a gain must be shown")] = 0.95
     repeats: Repeats = Repeats()
-    seed: int = Field(default=0, ge=0, lt=1 << 63, description="seed of the order of starts, and of the sampler")
+    seed: Annotated[int, Meta(ge=0, lt=1 << 63, description="seed of the order of starts, and of the sampler")] = 0
 
 
-class Budget(Strict):
+class Budget(Strict, frozen=True):
     """Limits of the time."""
 
-    hours: float | None = Field(default=None, gt=0, description="hours of time")
-    gpu_hours: float | None = Field(default=None, gt=0, description="hours times the devices of the box")
-    start_timeout: float = Field(default=600.0, gt=0, le=86400, description="seconds until a server answers")
+    hours: Annotated[Positive | None, Meta(description="hours of time")] = None
+    gpu_hours: Annotated[Positive | None, Meta(description="hours times the devices of the box")] = None
+    start_timeout: Annotated[float, Meta(gt=0, le=86400, description="seconds until a server answers")] = 600.0
 
 
-class Report(Strict):
+class Report(Strict, frozen=True):
     """Form of the report."""
 
-    title: str | None = Field(default=None, description="(the study's name)")
-    formats: list[Literal["markdown", "html"]] = Field(default=["markdown", "html"], min_length=1)
-    layout: Literal["stages", "groups"] = Field(
-        default="stages", description="stages: each against the one before; groups: each against the baseline"
+    title: Annotated[str | None, Meta(description="(the study's name)")] = None
+    formats: Annotated[list[Literal["markdown", "html"]], Meta(min_length=1)] = field(
+        default_factory=lambda: ["markdown", "html"]
     )
+    layout: Annotated[
+        Literal["stages", "groups"],
+        Meta(description="stages: each against the one before; groups: each against the baseline"),
+    ] = "stages"
 
 
-class Study(Strict):
+class Study(Strict, frozen=True):
     """A question about serving: which arm is best at the objective, found stage by stage."""
 
-    name: Name = Field(description="of the study")
-    models: dict[Name, Annotated[str, Field(min_length=1)]] = Field(
-        min_length=1, description="variants of the model: name to folder, hub name or .gguf file"
-    )
+    name: Annotated[Name, Meta(description="of the study")]
+    models: Annotated[
+        dict[Name, Annotated[str, Meta(min_length=1)]],
+        Meta(min_length=1, description="variants of the model: name to folder, hub name or .gguf file"),
+    ]
     hardware: Hardware
-    engines: dict[str, EngineBase] = Field(min_length=1, description="by the names that `loadgen engines` lists")
-    workloads: dict[Name, Any] = Field(
-        min_length=1, description="a preset, a profile file, the keys of a GPUStack profile, or flags of `loadgen run`"
-    )
+    engines: Annotated[
+        dict[str, EngineBase], Meta(min_length=1, description="by the names that `loadgen engines` lists")
+    ]
+    workloads: Annotated[
+        dict[Name, Any],
+        Meta(
+            min_length=1,
+            description="a preset, a profile file, the keys of a GPUStack profile, or flags of `loadgen run`",
+        ),
+    ]
     objective: Objective
-    baseline: Change = Field(description="the arm that all others are compared with; it needs engine and model")
-    stages: list[AnyStage] = Field(min_length=1, max_length=MAX_STAGES)
-    keep: int = Field(default=1, ge=1, le=8, description="best arms that go on to the next stage")
+    baseline: Annotated[
+        Change, Meta(description="the arm that all others are compared with; it needs engine and model")
+    ]
+    stages: Annotated[list[AnyStage], Meta(min_length=1, max_length=MAX_STAGES)]
+    keep: Annotated[int, Meta(ge=1, le=8, description="best arms that go on to the next stage")] = 1
     decision: Decision = Decision()
     budget: Budget = Budget()
     report: Report = Report()

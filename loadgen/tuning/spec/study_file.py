@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from loadgen.errors import BadInput
-from loadgen.tuning.spec.stages import KINDS
-from loadgen.tuning.spec.strict_model import At, AtFault
+from loadgen.tuning.spec.strict_model import At, AtFault, convert, line_of
 from loadgen.tuning.spec.study import Study
 from loadgen.util.yaml_loader import loader
 
@@ -20,25 +17,6 @@ MAX_BYTES = 1 << 20
 MAX_PLACES = 100_000  # aliases may repeat a part of the file many times
 MAX_DEPTH = 40
 MERGE = "tag:yaml.org,2002:merge"  # <<, which may be given several times
-MAX_SHOWN = 60  # characters of a refused value in its message
-_KEYS = "write keys and values, `NAME: VALUE`; `loadgen tune schema` says which"
-# What to write instead of a refused value, by the type of pydantic's error.
-_REMEDIES = {
-    "string_type": "write a string, in quotes if YAML reads it as another type",
-    "string_too_short": "write something, or leave the key out",
-    "int_type": "write a whole number",
-    "float_type": "write a number",
-    "greater_than": "write more than {gt:g}",
-    "greater_than_equal": "write {ge:g} or more",
-    "less_than": "write less than {lt:g}",
-    "less_than_equal": "write {le:g} or less",
-    "literal_error": "write {expected}",
-    "list_type": "write a list, [A, B]",
-    "dict_type": _KEYS,
-    "model_type": _KEYS,
-    "too_short": "give {min_length} or more",
-    "too_long": "give {max_length} or fewer",
-}
 
 
 @dataclass(frozen=True)
@@ -82,10 +60,10 @@ def read(path: Path) -> StudyFile:
     lines: dict[At, int] = {}
     try:
         given = _constructed(path, content, lines)
-        study = Study.model_validate(given)
+        if not isinstance(given, dict):
+            raise AtFault((), "is not a study", "write keys and values; docs/studies.md shows how")
+        study = convert(given, Study, lines)
         study.check()
-    except ValidationError as error:
-        raise _named(path, lines, _first(error, lines)) from error
     except AtFault as error:
         raise _named(path, lines, error) from error
     return StudyFile(path, study, lines, content.decode())
@@ -127,53 +105,5 @@ def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
 
 
 def _named(path: Path, lines: Mapping[At, int], error: AtFault) -> BadInput:
-    at = error.at
-    while at and at not in lines:
-        at = at[:-1]
-    where = f"{path}:{lines.get(at, 1)}"
+    where = f"{path}:{line_of(error.at, lines)}"
     return BadInput(f"{where}: {error.field}" if error.field else where, error.problem, error.remedy)
-
-
-def _first(error: ValidationError, lines: Mapping[At, int]) -> AtFault:
-    """Return the error to show: an unknown key, which explains others, or else the first in the file."""
-    faults = [(each["type"] != "unknown_key", _fault(each)) for each in error.errors()]
-
-    def place(fault: tuple[bool, AtFault]) -> tuple[bool, int]:
-        at = fault[1].at
-        while at and at not in lines:
-            at = at[:-1]
-        return fault[0], lines.get(at, 1)
-
-    return min(faults, key=place)[1]
-
-
-def _fault(error: ErrorDetails) -> AtFault:
-    at, context = _at(error["loc"]), error.get("ctx", {})
-    message = error["msg"][:1].lower() + error["msg"][1:]
-    remedy = _REMEDIES[error["type"]].format(**context) if error["type"] in _REMEDIES else message
-    match error["type"]:
-        case "unknown_key":
-            return AtFault((*at, context["key"]), "unknown key", context["remedy"])
-        case "refused":
-            return AtFault(at, context["problem"], context["remedy"])
-        case "missing":
-            return AtFault(at, "is missing", "give it; `loadgen tune schema` describes it")
-        case "kind":
-            return AtFault(at, message, "write one of them")
-        case _ if not at:
-            return AtFault(at, "is not a study", "write keys and values; docs/studies.md shows how")
-        case _ if "env" in at:
-            return AtFault(at, "invalid value", remedy)  # not shown: it may be a secret
-    shown = repr(error["input"])
-    shown = shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}..."
-    return AtFault(at, f"invalid value {shown}", remedy)
-
-
-def _at(loc: tuple[str | int, ...]) -> At:
-    """Return the place in the file of a place in the models, which also has the kinds of stages and ranges."""
-    at = [part for part in loc if part != "[key]"]
-    if len(at) > 2 and at[0] == "stages" and at[2] in KINDS:
-        del at[2]
-    if len(at) > 4 and at[2] == "joint":
-        del at[4]
-    return tuple(at)
