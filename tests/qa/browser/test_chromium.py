@@ -1,4 +1,4 @@
-"""Chromium is fetched once, whole or not at all, without root; where none is to be had, the remedy is said."""
+"""Chromium is fetched once, whole or not at all, without root."""
 
 import shutil
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ def _none_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Steps:
-    """Does what fetching would, as far as the disk is concerned, and fails at a step."""
+    """Write the files that the commands would write, and fail at a given step."""
 
     def __init__(self, fails_at: int | None = None) -> None:
         self.fails_at, self.commands = fails_at, list[Sequence[str]]()
@@ -34,7 +34,7 @@ class Steps:
             program.touch()
 
 
-def test_packages_are_fetched_and_unpacked_and_nothing_is_installed(tmp_path: Path) -> None:
+def test_packages_are_unpacked_and_not_installed(tmp_path: Path) -> None:
     steps = Steps()
     program = chromium(tmp_path / "c", steps)
     assert program.path == str(tmp_path / "c/root/usr/lib/chromium/headless_shell")
@@ -46,12 +46,12 @@ def test_packages_are_fetched_and_unpacked_and_nothing_is_installed(tmp_path: Pa
     assert sorted(path.name for path in (tmp_path / "c").iterdir()) == [MADE, "root"]
 
 
-def test_it_is_fetched_once(tmp_path: Path) -> None:
+def test_chromium_is_fetched_once(tmp_path: Path) -> None:
     assert chromium(tmp_path / "c", Steps()) == chromium(tmp_path / "c", Steps(fails_at=1))
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
-def test_what_failed_is_begun_anew_and_the_remedy_is_said(tmp_path: Path, step: int) -> None:
+def test_failed_fetch_names_the_remedy_and_starts_over(tmp_path: Path, step: int) -> None:
     with pytest.raises(CannotBeMade, match=f"{REMEDY}: no network"):
         chromium(tmp_path / "c", Steps(fails_at=step))
     again = Steps()
@@ -59,6 +59,6 @@ def test_what_failed_is_begun_anew_and_the_remedy_is_said(tmp_path: Path, step: 
     assert len(again.commands) == 3
 
 
-def test_one_that_is_installed_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_chromium_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}" if name == "chromium" else None)
     assert chromium(tmp_path / "c", Steps(fails_at=1)).path == "/usr/bin/chromium"

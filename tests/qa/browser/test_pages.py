@@ -1,17 +1,18 @@
-"""The page of a result in a real browser: it needs nothing else, fits every window, and works from the keyboard."""
+"""Result pages in Chromium: they need no other file, fit every window, and work from the keyboard."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page, expect
 
 from loadgen.report import html as pages
 from loadgen.report.html import Code, Document
 from tests.helpers.saved_json import html
 from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, sweep
 from tests.qa.browser.chromium import chromium
-from tests.qa.browser.devtools import Browser, Tab
+from tests.qa.browser.page import launched_browser, open_file, open_folds
 from tests.qa.engines.environments import CannotBeMade
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -55,13 +56,14 @@ def browser() -> Iterator[Browser]:
         program = chromium()
     except CannotBeMade as error:
         pytest.skip(str(error))
-    with Browser.started(program) as browser:
+    with launched_browser(program) as browser:
         yield browser
 
 
-@pytest.fixture(scope="module")
-def tab(browser: Browser) -> Tab:
-    return Tab(browser)
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with browser.new_page() as page:
+        yield page
 
 
 @pytest.fixture(scope="module")
@@ -72,35 +74,43 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in RESULTS}
 
 
+def _complaints(page: Page) -> list[str]:
+    """Return what the page or Chromium wrote to the console since the file was opened, and all uncaught errors."""
+    page.evaluate("null")  # when this is answered, everything earlier has been reported
+    return [one.text for one in page.console_messages()] + [one.message for one in page.page_errors()]
+
+
 @pytest.mark.parametrize("name", RESULTS)
-def test_it_asks_for_nothing_and_nothing_is_wrong_with_it(tab: Tab, files: dict[str, Path], name: str) -> None:
-    tab.show(files[name])
-    assert tab.complaints() == []
-    assert tab.asked() == [files[name].as_uri()]
+def test_page_requests_only_its_file_and_reports_no_error(page: Page, files: dict[str, Path], name: str) -> None:
+    requested: list[str] = []
+    network = page.context.new_cdp_session(page)  # page.requests() leaves out every /favicon.ico
+    network.on("Network.requestWillBeSent", lambda event: requested.append(event["request"]["url"]))
+    network.send("Network.enable")
+    open_file(page, files[name])
+    assert _complaints(page) == []
+    assert [url for url in requested if not url.startswith("data:")] == [files[name].as_uri()]
 
 
 @pytest.mark.parametrize("width", [360, 800, 1280])
 @pytest.mark.parametrize("name", RESULTS)
-def test_no_window_is_too_narrow(tab: Tab, files: dict[str, Path], name: str, width: int) -> None:
-    tab.show(files[name], width=width)
-    assert tab.tell("document.documentElement.scrollWidth") <= width
-    tab.tell("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    assert tab.tell("document.documentElement.scrollWidth") <= width
+def test_page_fits_windows_of_every_width(page: Page, files: dict[str, Path], name: str, width: int) -> None:
+    open_file(page, files[name], width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    open_folds(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     beyond = """[...document.querySelectorAll("h1, h2, p, li, dt, dd, summary, .note, nav a")]
         .filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.textContent)"""
-    assert tab.tell(beyond) == []
+    assert page.evaluate(beyond) == []
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_the_keyboard_reaches_every_term_fold_and_chart_and_shows_what_they_hold(
-    tab: Tab, files: dict[str, Path], width: int
-) -> None:
-    tab.show(files["failing"], width=width)
-    wanted = tab.tell("document.querySelectorAll('dfn, summary, svg, button, nav a').length")
+def test_keyboard_reaches_every_term_fold_and_chart(page: Page, files: dict[str, Path], width: int) -> None:
+    open_file(page, files["failing"], width=width)
+    wanted = page.evaluate("document.querySelectorAll('dfn, summary, svg, button, nav a').length")
     reached = set()
     for _ in range(wanted + 60):  # tables that are wider than the window can be reached too
-        tab.press("Tab")
-        found = tab.tell("""(async () => {
+        page.keyboard.press("Tab")
+        found = page.evaluate("""(async () => {
             await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));  // laid out by then
             const all = [...document.querySelectorAll("dfn, summary, svg, button, nav a")];
             const one = document.activeElement;
@@ -114,83 +124,85 @@ def test_the_keyboard_reaches_every_term_fold_and_chart_and_shows_what_they_hold
             reached.add(found[0])
             assert found[2], found
         if found[1] == "SUMMARY":
-            before = tab.tell("document.activeElement.parentElement.open")
-            tab.press("Enter")
-            assert tab.tell("document.activeElement.parentElement.open") is not before
-            tab.press("Enter")
+            before = page.evaluate("document.activeElement.parentElement.open")
+            page.keyboard.press("Enter")
+            assert page.evaluate("document.activeElement.parentElement.open") is not before
+            page.keyboard.press("Enter")
     assert reached == set(range(wanted))
 
 
-def test_what_a_term_means_is_shown_where_one_points_and_hidden_again(tab: Tab, files: dict[str, Path]) -> None:
-    tab.show(files["valid"])
+def test_term_shows_its_meaning_on_hover_and_focus(page: Page, files: dict[str, Path]) -> None:
+    open_file(page, files["valid"])
     shown = """[...document.querySelectorAll("[role=tooltip]")]
         .filter((one) => one.offsetWidth).map((one) => one.textContent)"""
-    assert tab.tell(shown) == []
-    box = tab.tell(
+    assert page.evaluate(shown) == []
+    box = page.evaluate(
         "document.querySelector('dfn').scrollIntoView(), document.querySelector('dfn').getBoundingClientRect().toJSON()"
     )
-    tab.point(box["x"] + 3, box["y"] + 3)
-    assert tab.tell(shown) == [
+    page.mouse.move(box["x"] + 3, box["y"] + 3)
+    assert page.evaluate(shown) == [
         "A request is ok when it was answered with status 200, a token and a finish reason, and no error."
     ]
-    tab.point(1, 1)
-    assert tab.tell(shown) == []
-    tab.tell("document.querySelector('dfn').focus()")
-    assert len(tab.tell(shown)) == 1
-    tab.press("Escape")
-    assert tab.tell(shown) == []
+    page.mouse.move(1, 1)
+    assert page.evaluate(shown) == []
+    page.locator("dfn").first.focus()
+    assert len(page.evaluate(shown)) == 1
+    page.keyboard.press("Escape")
+    assert page.evaluate(shown) == []
 
 
-def test_a_chart_tells_its_values_by_arrow_keys_and_where_one_points(tab: Tab, files: dict[str, Path]) -> None:
-    tab.show(files["failing"])
-    tab.tell("document.querySelectorAll('svg')[1].focus()")
+def test_chart_shows_values_by_arrow_keys_and_on_hover(page: Page, files: dict[str, Path]) -> None:
+    open_file(page, files["failing"])
+    page.locator("svg").nth(1).focus()
     said = "document.querySelectorAll('.readout')[1].textContent"
-    tab.press("ArrowRight")
-    first = tab.tell(said)
+    page.keyboard.press("ArrowRight")
+    first = page.evaluate(said)
     assert first.startswith("0.125 s: sent 40 /s, ended 0 /s, in flight 10, ")  # the most, not those at an end
-    tab.press("ArrowRight")
-    assert tab.tell(said) != first
-    tab.press("End")
-    assert tab.tell(said).startswith("5.875 s: ")
-    tab.tell("document.querySelectorAll('svg')[1].scrollIntoView()")
-    box = tab.tell("document.querySelectorAll('svg')[1].getBoundingClientRect().toJSON()")
-    tab.point(box["x"] + box["width"] * (52 + 656 * 5.5 / 24) / 720, box["y"] + 60)
-    assert "failed 2" in tab.tell(said)
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(said) != first
+    page.keyboard.press("End")
+    assert page.evaluate(said).startswith("5.875 s: ")
+    page.evaluate("document.querySelectorAll('svg')[1].scrollIntoView()")
+    box = page.evaluate("document.querySelectorAll('svg')[1].getBoundingClientRect().toJSON()")
+    page.mouse.move(box["x"] + box["width"] * (52 + 656 * 5.5 / 24) / 720, box["y"] + 60)
+    assert "failed 2" in page.evaluate(said)
 
 
-def test_the_command_is_copied(tab: Tab, files: dict[str, Path]) -> None:
-    tab.allow("clipboardReadWrite", "clipboardSanitizedWrite")
-    tab.show(files["valid"])
-    tab.tell("document.querySelector('button').focus()")
-    tab.press("Enter")
-    tab.tell("new Promise((done) => setTimeout(done, 200))")
-    assert tab.tell("document.querySelector('button').textContent") == "Copied"
-    command = tab.tell("document.querySelector('pre.taken').textContent")
+def test_button_copies_the_command(page: Page, files: dict[str, Path]) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_file(page, files["valid"])
+    page.locator("button").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("button").first).to_have_text("Copied")
+    command = page.evaluate("document.querySelector('pre.taken').textContent")
     assert command == "loadgen run --random-input-len 1024 --random-output-len 128 --request-rate 10"
-    assert tab.tell("navigator.clipboard.readText()") == command
+    assert page.evaluate("navigator.clipboard.readText()") == command
 
 
-def test_where_there_is_no_clipboard_the_command_is_selected(tab: Tab, files: dict[str, Path]) -> None:
-    tab.show(files["valid"])
-    tab.tell("Object.defineProperty(navigator, 'clipboard', { value: undefined }); document.execCommand = () => false")
-    tab.tell("document.querySelector('button').click()")
-    tab.tell("new Promise((done) => setTimeout(done, 200))")
-    assert tab.tell("document.querySelector('button').textContent") == "Selected: press Ctrl+C"
-    assert tab.tell("getSelection().toString()") == tab.tell("document.querySelector('pre.taken').textContent")
+def test_button_selects_the_command_without_a_clipboard(page: Page, files: dict[str, Path]) -> None:
+    open_file(page, files["valid"])
+    page.evaluate(
+        "Object.defineProperty(navigator, 'clipboard', { value: undefined }); document.execCommand = () => false"
+    )
+    page.locator("button").first.click()
+    expect(page.locator("button").first).to_have_text("Selected: press Ctrl+C")
+    assert page.evaluate("getSelection().toString()") == page.evaluate(
+        "document.querySelector('pre.taken').textContent"
+    )
 
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("name", ["failing", "series", "invalid"])
-def test_words_and_lines_stand_out_from_what_is_behind_them(
-    tab: Tab, files: dict[str, Path], name: str, dark: bool
+def test_words_and_lines_contrast_with_their_background(
+    page: Page, files: dict[str, Path], name: str, dark: bool
 ) -> None:
-    tab.show(files[name], dark=dark)
-    assert (_luminance(_read(tab)) < 0.05) is dark
+    open_file(page, files[name], dark=dark)
+    assert (_luminance(_checked_background(page)) < 0.05) is dark
 
 
-def _read(tab: Tab) -> str:
-    """The colour of the paper, from which all words and lines stand out as the guidelines below ask."""
-    paper, words, lines = tab.tell(COLOURS)
+def _checked_background(page: Page) -> str:
+    """Return the color of the paper after a check that all words and lines contrast with what is behind them."""
+    paper, words, lines = page.evaluate(COLOURS)
     for text, colour, behind in words:
         assert _contrast(colour, behind) >= 4.5, (text, colour, behind)
     assert lines
@@ -200,7 +212,7 @@ def _read(tab: Tab) -> str:
 
 
 def _luminance(colour: str) -> float:
-    """By the Web Content Accessibility Guidelines, of what a browser writes as rgb(r, g, b)."""
+    """Return the relative luminance of an `rgb(r, g, b)` color by the Web Content Accessibility Guidelines."""
     parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -211,30 +223,30 @@ def _contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_without_scripts_the_page_is_whole(tab: Tab, files: dict[str, Path]) -> None:
+def test_page_is_whole_without_scripts(browser: Browser, page: Page, files: dict[str, Path]) -> None:
     counted = "['table', 'svg', 'details', 'dfn', 'pre'].map((tag) => document.querySelectorAll(tag).length)"
-    tab.show(files["failing"])
-    whole = tab.tell(counted)
-    tab.show(files["failing"], scripts=False)
-    assert tab.tell(counted) == whole
-    assert tab.tell("document.querySelectorAll('button, .readout').length") == 0
+    open_file(page, files["failing"])
+    whole = page.evaluate(counted)
+    with browser.new_page(java_script_enabled=False) as scriptless:
+        open_file(scriptless, files["failing"])
+        assert scriptless.evaluate(counted) == whole
+        assert scriptless.locator("button, .readout").count() == 0
 
 
-def test_a_script_that_somebody_else_has_put_there_does_not_run(tab: Tab, tmp_path: Path) -> None:
+def test_injected_script_does_not_run(page: Page, tmp_path: Path) -> None:
     text = pages.html(Document("Title", (Code("x", taken=True),)))
     (tmp_path / "p.html").write_text(text.replace("<main>", "<main><script>window.theirs = 1</script>"))
-    tab.show(tmp_path / "p.html")
-    assert tab.tell("window.theirs") is None
-    assert len(tab.complaints()) == 1
+    open_file(page, tmp_path / "p.html")
+    assert page.evaluate("window.theirs") is None
+    assert len(_complaints(page)) == 1
 
 
 @pytest.mark.parametrize("name", ["failing", "series"])
-def test_on_paper_it_is_dark_on_light_with_nothing_that_only_a_screen_can_use(
-    tab: Tab, files: dict[str, Path], name: str
-) -> None:
-    tab.show(files[name], dark=True, paper=True)
-    assert _luminance(_read(tab)) > 0.95
+def test_print_is_dark_on_light_without_controls(page: Page, files: dict[str, Path], name: str) -> None:
+    open_file(page, files[name], dark=True, paper=True)
+    assert _luminance(_checked_background(page)) > 0.95
     assert (
-        tab.tell("[...document.querySelectorAll('nav, button, .readout')].filter((one) => one.offsetWidth).length") == 0
+        page.evaluate("[...document.querySelectorAll('nav, button, .readout')].filter((one) => one.offsetWidth).length")
+        == 0
     )
-    assert tab.printed().startswith(b"%PDF")
+    assert page.pdf(print_background=False).startswith(b"%PDF")
