@@ -11,14 +11,14 @@ import pytest
 
 from loadgen.analysis.search.algorithm import End, SearchRange, SearchResult, find_highest_level
 from loadgen.analysis.search.criteria import separate_criteria
-from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.levels import CONCURRENCY, RATE, Axis, InconclusiveRun, Levels, format_level
+from loadgen.checks.check import Check
 from loadgen.config.settings import RunSettings
 from loadgen.config.validate import MAX_RATE
 from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.scheduler import Scheduler, Sequence
 from loadgen.engines.sim.settings import SimSettings
-from loadgen.runner.run_result import Result
+from loadgen.report.result.fields import to_json_values
 from loadgen.testing.memory import Server
 from loadgen.testing.memory_servers import answered, planned, queued
 from loadgen.workload.arrivals import Schedule
@@ -110,8 +110,8 @@ async def test_every_run_has_draws_of_its_own(tmp_path: Path) -> None:
 async def test_a_client_that_cannot_keep_up_is_no_limit_of_the_server(tmp_path: Path) -> None:
     def distort(data: Any) -> None:
         if data["request_rate"] > 25:
-            check = {"group": "C", "name": "loop busy", "ok": False, "counts": True, "value": "91% of the time"}
-            data["loadgen"]["checks"] = [*data["loadgen"]["checks"], check]
+            check = Check("loop busy", False, "91% of the time", "limit", "advice", group="C")
+            data["loadgen"]["checks"] = [*data["loadgen"]["checks"], to_json_values(check)]
 
     bench = Bench(lambda: planned(lambda index: [20 * MS]), distort=distort)
     at = levels(bench, tmp_path, "ttft_p90<500ms")
@@ -204,14 +204,11 @@ def test_a_search_may_ask_for_any_rate_that_a_run_may() -> None:
 
 
 async def test_a_run_of_which_records_are_missing_says_nothing_and_is_kept(tmp_path: Path) -> None:
-    bench = Bench(lambda: planned(lambda index: [20 * MS]))
+    def distort(data: Any) -> None:
+        data["num_prompts"] += 1
 
-    async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
-        result = await bench.measure(settings, name, stop)
-        result.data["num_prompts"] += 1
-        return result
-
-    at = levels(bench, tmp_path, "ttft_p90<500ms", measure=measure)
+    bench = Bench(lambda: planned(lambda index: [20 * MS]), distort=distort)
+    at = levels(bench, tmp_path, "ttft_p90<500ms")
     with pytest.raises(InconclusiveRun, match="only 600 of 601 requests have a record"):
         await at.run_level(10.0)
     assert [point.why for point in at.points] == ["only 600 of 601 requests have a record"]
