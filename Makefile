@@ -42,7 +42,7 @@ check: $(VENV)/.check  ## style, types and structure
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy --strict -p loadgen
-	$(BIN)/python -m pytest --quiet tests/slow/packaging/test_structure.py
+	$(BIN)/python -m pytest --quiet -m slow tests/slow/packaging/test_structure.py
 
 bench: $(VENV)/.all  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
 	$(BIN)/python -m tests.qa.performance.cost $(FLAGS)
