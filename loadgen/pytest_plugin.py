@@ -37,7 +37,7 @@ class Runs:
     """The runs of one test: what they are asked, where their results go, and what they have to be.
 
     Args:
-        request: Of the fixture.
+        request: The request of the fixture.
     """
 
     def __init__(self, request: pytest.FixtureRequest) -> None:

@@ -15,7 +15,7 @@ def latency_ms(record: Record, metric: str, settings: RunSettings) -> float | No
     Args:
         record: The request.
         metric: ttft, ttfo, tpot or e2el.
-        settings: Of the run: `latency_from` tells whether latencies start when a request is due or when it is sent.
+        settings: The settings of the run; `latency_from` says whether latencies start when a request is due or sent.
     """
     if metric == "tpot":
         return to_ms(record.tpot_ns)

@@ -27,12 +27,12 @@ class Balancer:
     Each worker of a run has a balancer, which knows of the requests of its own partition alone.
 
     Args:
-        transports: One to each target, all with one bell; their `on_end` is taken.
+        transports: One to each target, all with one hook; their `on_end` is taken.
         balance: How to choose the target of a request.
         partition: Whose requests it gets.
 
     Attributes:
-        bell: That of the transports.
+        hook: The send hook of the transports.
     """
 
     def __init__(self, transports: Sequence[Transport], balance: Balance, partition: Partition = WHOLE) -> None:
@@ -45,7 +45,7 @@ class Balancer:
         )
         # In turn, a partition may never come to some of them.
         self._used = [transports[number] for number in sorted({turn % count for turn in turns})]
-        self.bell = transports[0].bell
+        self.hook = transports[0].hook
         self._on_end: Callable[[Record], None] = lambda record: None
         self._in_flight = [0] * len(transports)
         self._session: memoryview[int] | None = None  # of each request; None: each is one of its own

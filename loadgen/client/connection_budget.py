@@ -25,7 +25,7 @@ def check_limits(settings: RunSettings, schedule: Schedule, partition: Partition
     """Refuse a run that is sure to need more connections than this process can have, or addresses that it lacks.
 
     Args:
-        settings: Of the run, resolved: so many workers share this machine's ports.
+        settings: The settings of the run, resolved: so many workers share this machine's ports.
         schedule: When its requests are due.
         partition: This worker's part of them.
 
@@ -50,10 +50,10 @@ def warn_of_limits(
     """Log a warning where a run is likely, but not sure, to need more connections than its processes can have.
 
     Args:
-        settings: Of the run, resolved.
+        settings: The settings of the run, resolved.
         schedule: When requests are due.
         output_tokens: Mean of what they ask for; 0 where it is not known.
-        partition: Of the worker that says it.
+        partition: The partition of the worker that says it.
     """
     wanted = _wanted(settings, schedule, _latency_s(output_tokens))
     likely = math.ceil(min(wanted, settings.max_concurrency or wanted))
@@ -74,7 +74,7 @@ def warm_count(
     more than MAX_WARM where it is a guess, nor than file descriptors and local ports allow.
 
     Args:
-        settings: Of the run, resolved: so many workers share this machine's ports.
+        settings: The settings of the run, resolved: so many workers share this machine's ports.
         schedule: When its requests are due.
         output_tokens: Mean of what they ask for; 0 where it is not known.
         partition: This worker's part of them.
@@ -95,7 +95,7 @@ def spare_count(settings: RunSettings, schedule: Schedule, warm: int, partition:
     No more than there are requests for which those opened before are too few, or too old by then.
 
     Args:
-        settings: Of the run, resolved.
+        settings: The settings of the run, resolved.
         schedule: When its requests are due.
         warm: How many connections are open already.
         partition: This worker's part of them.

@@ -10,7 +10,7 @@ from loadgen.client.sessions import Sessions
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
-from loadgen.core.record import BY_EVENTS, Record
+from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.arrays import Int64s
@@ -24,13 +24,13 @@ class Sender(Protocol):
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        bell: Compares each read with the next due time.
+        hook: Compares each read with the next due time.
     """
 
     on_end: Callable[[Record], None]
 
     @property
-    def bell(self) -> SendHook: ...  # noqa: D102
+    def hook(self) -> SendHook: ...  # noqa: D102
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as there is a connection."""
@@ -47,7 +47,7 @@ class Load:
         due: When each request of the run is due, ns from the start, sorted; FOLLOWS for a further turn of the session
             of the request before it.
         index: The numbers of those that are sent here: whole sessions, ascending.
-        clock: Of the due times, and of the transport.
+        clock: The clock of the due times, and of the transport.
         on_record: Called with every record as it ends, e.g. to write it out.
         count_tokens: Counts the tokens of texts, for answers that the server does not count, and for a sample of those
             whose events show fewer tokens than it counts. It is slow, and returns None where it cannot count.
@@ -94,7 +94,7 @@ class Load:
             recorder.start_ns + due[begins],
             index[begins],
             self._send,
-            transport.bell,
+            transport.hook,
             following=following,
             cap=settings.max_concurrency,
             closed_loop=closed_loop,
@@ -102,7 +102,7 @@ class Load:
             clock=clock,
         )
         self.sending_s = None if following else settings.duration if closed_loop else _last_s(due)
-        self._streamed_before, self._sent_before = transport.bell.tokens, transport.bell.sends
+        self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
         self._sessions = Sessions(requests, int(index[-1]) + 1) if following else None
         self._body = self._sessions.body if self._sessions else requests.body
         self._keeps_answer = settings.save_detailed or (following > 0 and requests.repeats_answers)
@@ -125,7 +125,7 @@ class Load:
     @property
     def sent(self) -> int:
         """Requests that were handed to a connection."""
-        return self._transport.bell.sends - self._sent_before
+        return self._transport.hook.sends - self._sent_before
 
     @property
     def in_flight(self) -> int:
@@ -140,7 +140,7 @@ class Load:
     @property
     def streamed_tokens(self) -> int:
         """Tokens that have come, as events show them."""
-        return self._transport.bell.tokens - self._streamed_before
+        return self._transport.hook.tokens - self._streamed_before
 
     async def run(self) -> None:
         """Send everything when it is due, then wait for the last one to end.
@@ -149,7 +149,7 @@ class Load:
             Exception: An error of ours on the clock.
         """
         try:
-            with LoopProbe(self._clock, self._transport.bell, self._recorder.histograms["loop_stall"]):
+            with LoopProbe(self._clock, self._transport.hook, self._recorder.histograms["loop_stall"]):
                 self._pacer.start()
                 await self._pacer.all_sent.wait()
                 self._recorder.scheduled -= self._pacer.never_due
@@ -212,11 +212,10 @@ class Load:
     def _ended(self, record: Record) -> None:
         try:
             self.ended += 1
-            counted = record.completion_tokens >= 0 or record.counted_by != BY_EVENTS
-            if record.outcome is Outcome.OK and record.keeps_text and not counted:
+            if record.outcome is Outcome.OK and record.keeps_text and not record.counts_tokens:
                 self._uncounted.append(record)
             else:
-                self._keeps_text = self._keeps_text and not counted
+                self._keeps_text = self._keeps_text and not record.counts_tokens
                 self._recorder.add(record)
                 if record.outcome is Outcome.OK:
                     self._sample.add(record)

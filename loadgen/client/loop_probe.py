@@ -19,27 +19,27 @@ class LoopProbe:
     alarms count with the greater lateness of the two.
 
     Args:
-        clock: Of the alarms.
-        bell: Of the connections; counts their reads.
+        clock: The clock of the alarms.
+        hook: The hook of the connections; counts their reads.
         stalls: The histogram that gets the lateness.
     """
 
-    def __init__(self, clock: Clock, bell: SendHook, stalls: Histogram) -> None:
-        self._clock, self._now_ns, self._bell, self._stalls = clock, clock.now_ns, bell, stalls
+    def __init__(self, clock: Clock, hook: SendHook, stalls: Histogram) -> None:
+        self._clock, self._now_ns, self._hook, self._stalls = clock, clock.now_ns, hook, stalls
 
     def __enter__(self) -> None:
         self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._on_alarm)
         self._due_ns = self._now_ns() + PERIOD_NS
-        self._late_ns, self._reads = 0, self._bell.reads
+        self._late_ns, self._reads = 0, self._hook.reads
         self._alarm.set(self._due_ns)
-        self._bell.probed = True
+        self._hook.probed = True
 
     def __exit__(self, *error: object) -> None:
-        self._bell.probed = False
+        self._hook.probed = False
         self._alarm.close()
 
     def _on_alarm(self) -> None:
-        at_ns, reads = self._now_ns(), self._bell.reads
+        at_ns, reads = self._now_ns(), self._hook.reads
         late_ns, stalls = at_ns - self._due_ns, self._stalls
         if reads > self._reads:
             stalls.record(max(late_ns, self._late_ns), reads - self._reads)

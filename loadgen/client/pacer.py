@@ -22,14 +22,14 @@ class Pacer:
         due_ns: Absolute ns on the clock, sorted; one per request.
         index: The number of each request within the whole run.
         send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait for a slot.
-        bell: Checked at each read of a stream, so that requests are sent on time also in a long turn of the loop.
+        hook: Checked at each read of a stream, so that requests are sent on time also in a long turn of the loop.
         following: How many more requests become due only once others have ended: `follow()` says when, or
             `cancel_followups()` that they never do.
         cap: Maximum of requests in flight; None for no limit. Call `release()` when one has ended.
         closed_loop: Every request is due when a slot is free for it: a burst under a cap has no other due time. Those
             that follow have one, and go first.
         until_ns: Nothing becomes due from then on.
-        clock: Of the due times.
+        clock: The clock of the due times.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Pacer:
         due_ns: npt.NDArray[np.int64],
         index: npt.NDArray[np.int64],
         send: Callable[[int, int, int], None],
-        bell: SendHook,
+        hook: SendHook,
         *,
         following: int = 0,
         cap: int | None = None,
@@ -47,7 +47,7 @@ class Pacer:
     ) -> None:
         # memoryviews give plain ints, several times faster than numpy scalars
         self._due, self._index = due_ns.data, index.data
-        self._bell, self._clock, self._now_ns = bell, clock, clock.now_ns
+        self._hook, self._clock, self._now_ns = hook, clock, clock.now_ns
         self._send, self._closed_loop, self._until = send, closed_loop, until_ns
         self._slots = len(due_ns) + following if cap is None else cap
         self._next = 0
@@ -70,7 +70,7 @@ class Pacer:
         if self._stopped:
             return
         self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._wake)
-        self._bell.callback = self._wake
+        self._hook.callback = self._wake
         self._wake()
 
     def stop(self) -> int:
@@ -126,7 +126,7 @@ class Pacer:
             elif later:
                 follows = True
             else:
-                self._bell.due_ns = NEVER
+                self._hook.due_ns = NEVER
                 break
             if follows:
                 due = later[0][0]
@@ -152,7 +152,7 @@ class Pacer:
     def _wake_at(self, due_ns: int) -> None:
         assert self._alarm is not None
         self._alarm.set(due_ns)  # in the past: at the loop's next turn
-        self._bell.due_ns = max(due_ns, self._now_ns())
+        self._hook.due_ns = max(due_ns, self._now_ns())
 
     def _is_over(self, ready_ns: int) -> bool:
         """Return whether time is up for a request that could be sent at `ready_ns`; then none is sent any more."""
@@ -178,5 +178,5 @@ class Pacer:
         if not self.all_sent.is_set():
             if self._alarm is not None:
                 self._alarm.close()
-            self._bell.due_ns = NEVER
+            self._hook.due_ns = NEVER
             self.all_sent.set()

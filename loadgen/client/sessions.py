@@ -1,21 +1,19 @@
 """Sessions: the turns that follow others, and the answers that their bodies repeat."""
 
 import json
-import re
 
 from loadgen.core.outcome import OUR_FAULTS, Outcome
 from loadgen.core.record import Record
+from loadgen.core.sse_event import SURROGATE
 from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests
-
-SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Sessions:
     """The state of the sessions of one load.
 
     Args:
-        requests: Of the run; the turns of a session are neighbours.
+        requests: The requests of the run; the turns of a session are neighbours.
         end: One beyond the last request of this load.
     """
 

@@ -25,7 +25,7 @@ class SpareConnections:
         idle: Where they are put, and what is retired.
         connect: Opens one and puts it there.
         in_use: How many connections requests use or open themselves.
-        poll: That of the transport, which leaves the loop its turns while a connection is opened.
+        read_loop: The read loop of the transport; it leaves the event loop its turns while a connection is opened.
         max_connections: How many this process may have to the target in all.
 
     Attributes:
@@ -37,10 +37,10 @@ class SpareConnections:
         idle: IdleConnections,
         connect: Callable[[], Coroutine[Any, Any, None]],
         in_use: Callable[[], int],
-        poll: ReadLoop,
+        read_loop: ReadLoop,
         max_connections: int,
     ) -> None:
-        self._idle, self._connect, self._in_use, self._poll = idle, connect, in_use, poll
+        self._idle, self._connect, self._in_use, self._read_loop = idle, connect, in_use, read_loop
         self.opened = 0
         self._count = 0
         self._most = max_connections * 9 // 10  # the rest is for requests that find none
@@ -108,13 +108,13 @@ class SpareConnections:
         at_once = (1 if self._unreachable else AT_ONCE) - len(self._opening)
         for _ in range(min(short, room, at_once, self._may_open)):
             self._may_open -= 1
-            self._poll.loop_users += 1
+            self._read_loop.loop_users += 1
             task = asyncio.get_running_loop().create_task(self._connect())
             self._opening.add(task)
             task.add_done_callback(self._opening_ended)
 
     def _opening_ended(self, task: "asyncio.Task[None]") -> None:
-        self._poll.loop_users -= 1
+        self._read_loop.loop_users -= 1
         self._opening.discard(task)
         self._unreachable = task.cancelled() or task.exception() is not None  # the requests will tell why
         if not self._unreachable:

@@ -45,13 +45,13 @@ class Transport:
     Args:
         target: Where to ask.
         timeouts: Limits for connecting and for each request.
-        poll: That of transports to other targets in the same loop; by default one of its own.
+        read_loop: The read loop of the other targets' transports in the same event loop; by default a new one.
         sources: Where its connections come from; by default the system chooses.
         max_connections: How many it may have open; by default as many as a process can have to one server.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        bell: Compares each read with the next due time.
+        hook: Compares each read with the next due time.
         opened: Connections opened so far.
         silent: Requests of whose streams no token has come for SILENCE_NS as they were looked at last, by index, and
             the stamp of the last token.
@@ -61,14 +61,14 @@ class Transport:
         self,
         target: Target,
         timeouts: Timeouts,
-        poll: ReadLoop | None = None,
+        read_loop: ReadLoop | None = None,
         sources: SourceAddresses | None = None,
         max_connections: int | None = None,
     ) -> None:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
-        self._poll = poll or ReadLoop()
-        self.bell = self._poll.hook
+        self._read_loop = read_loop or ReadLoop()
+        self.hook = self._read_loop.hook
         self.opened = 0
         self.silent: dict[int, int] = {}
         self._tracker = ReachabilityTracker()
@@ -83,7 +83,7 @@ class Transport:
             self._idle,
             self._connect_ahead,
             lambda: len(self._active) + len(self._late),
-            self._poll,
+            self._read_loop,
             machine.max_connections() if max_connections is None else max_connections,
         )
         self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
@@ -110,7 +110,7 @@ class Transport:
         )
         self._session = aiohttp.ClientSession(connector=self._connector, auto_decompress=True)
         loop = asyncio.get_running_loop()
-        self._poll.open(loop)
+        self._read_loop.open(loop)
         self._template = ClientRequest(
             "POST", URL(self.target.url), loop=loop, session=self._session, ssl=self.target.verify_tls
         )
@@ -164,7 +164,7 @@ class Transport:
             self._active.add(connection)
             connection.send(request, record)
         else:
-            self._poll.loop_users += 1  # until the task has ended: the loop is to see to it at once
+            self._read_loop.loop_users += 1  # until the task has ended: the loop is to see to it at once
             task = asyncio.get_running_loop().create_task(self._send_late(record, request))
             self._late[task] = record
             task.add_done_callback(self._late_ended)
@@ -204,7 +204,7 @@ class Transport:
         self._idle.close_all()
         if self._session is not None:
             await self._session.close()
-            self._poll.close()
+            self._read_loop.close()
         await asyncio.sleep(0)  # lets the loop run the transports' connection_lost
 
     # -- what Connection calls ---------------------------------------------------------------------------
@@ -258,7 +258,7 @@ class Transport:
             elif outcome is Outcome.TLS_ERROR:
                 self._tracker.answered(now_ns())
             raise
-        connection = Connection(self, handle, handle.transport, self._poll)
+        connection = Connection(self, handle, handle.transport, self._read_loop)
         connection.transport.set_protocol(connection)
         connection.begin_reading()
         connection.tap = self._tap
@@ -285,7 +285,7 @@ class Transport:
             connection.send(request, record)
 
     def _late_ended(self, task: "asyncio.Task[None]") -> None:
-        self._poll.loop_users -= 1
+        self._read_loop.loop_users -= 1
         record = self._late.pop(task)
         if task.cancelled():  # perhaps before its first step
             record.end(*self._abandoned, now_ns())

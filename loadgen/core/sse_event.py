@@ -21,7 +21,7 @@ from loadgen.core.event_flags import (
     USAGE,
 )
 
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NON_FINITE = re.compile(rb"NaN|Infinity")
 MAX_TOKENS = 10**9  # a larger count for one answer is an error of the server
 
@@ -110,7 +110,7 @@ def _loads(payload: bytes) -> tuple[Any, bool]:
     try:
         return orjson.loads(payload), False
     except orjson.JSONDecodeError:
-        if not _SURROGATE.search(payload) and not _NON_FINITE.search(payload):
+        if not SURROGATE.search(payload) and not _NON_FINITE.search(payload):
             raise
     # Half a surrogate pair is JSON, and some servers send it when they cut a character in two; orjson refuses it.
     # Servers in Python write NaN for broken logprobs; the answer is read all the same.

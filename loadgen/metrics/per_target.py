@@ -64,7 +64,7 @@ def recorder_for(settings: RunSettings, start_ns: int, scheduled: int) -> Record
     """Make a recorder that keeps and judges what the settings ask, for each target apart where there are several.
 
     Args:
-        settings: Of the run.
+        settings: The settings of the run.
         start_ns: When its clock starts.
         scheduled: How many requests are to be sent.
     """

@@ -100,7 +100,7 @@ def differ(pairs: Iterable[tuple[int, int]]) -> bool:
     return bool(tokens > MAX_UNSEEN and share > MAX_UNSEEN_SHARE)
 
 
-def paced(snapshot: Snapshot) -> Snapshot:
+def with_sampled_tpot(snapshot: Snapshot) -> Snapshot:
     """Return a snapshot with TPOT over the streamed tokens of the sample, where usage counts tokens never streamed.
 
     Whether it does is a matter of the whole sample, so that all targets have the same TPOT.

@@ -104,7 +104,7 @@ def number(histogram: Histogram, name: str, failed: int = 0) -> float | None:
     """Compute a statistic as an SLO names it (mean, median, max, p99), in ms; None where nothing was measured.
 
     Args:
-        histogram: Of the requests that have a value.
+        histogram: The histogram of the requests that have a value.
         name: Which statistic.
         failed: How many further requests failed. They are above every value: a percentile, and the maximum, is inf
             where it lies among them; a mean leaves them out.

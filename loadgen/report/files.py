@@ -49,8 +49,8 @@ class Saved:
         """Write a file: that one cannot be written is no reason to lose the next.
 
         Args:
-            name: Of the setting that asks for it.
-            path: Of the file.
+            name: The name of the setting that asks for it.
+            path: The path of the file.
             write: Writes it.
         """
         try:

@@ -49,8 +49,8 @@ def point(level: float, result: RunResult, snapshot: Snapshot, *, limits: str | 
     """Make the point of a run.
 
     Args:
-        level: Of the load.
-        result: Of the run.
+        level: The level of the load.
+        result: The result of the run.
         snapshot: The numbers it was made from.
         limits: The SLO that it is held against, if there is one.
         saved: Files of it.

@@ -29,7 +29,7 @@ def open_participant(settings: RunSettings, *, own_loop: bool = False) -> Abstra
     """Open the participant that carries out one run: the running loop, worker processes, or machines of a cluster.
 
     Args:
-        settings: Of the run, checked.
+        settings: The settings of the run, checked.
         own_loop: Whether the running loop measures, where one loop is enough.
 
     Raises:
@@ -114,11 +114,11 @@ async def _report_progress(participant: Participant, on_progress: Callable[[Prog
 
 
 def _check_records(settings: RunSettings, flag: str) -> None:
-    """Refuse a pipe or a device as the file of the records: each participant writes a file, which are joined.
+    """Refuse a pipe or a device for the records: each participant writes a file of its own, and these are joined.
 
     Raises:
         BadInput: It is no regular file.
     """
     if settings.records is not None and (path := Path(settings.records)).exists() and not path.is_file():
-        problem = f"{path} is no regular file, which several can make together"
+        problem = f"{path} is not a regular file, and several processes cannot write to it together"
         raise BadInput("--records", problem, f"name a file, or leave {flag} out")

@@ -26,7 +26,7 @@ def recover_run(file: RecordFile, schedule: Schedule) -> Measurement:
 
     Args:
         file: The file that holds all records, or into which they were to be joined.
-        schedule: Of the run.
+        schedule: The schedule of the run.
 
     Raises:
         BadInput: A line of a file is no record.

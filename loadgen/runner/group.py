@@ -63,15 +63,15 @@ class Group:
         ]
 
     async def check_ready(self) -> None:
-        """Have all take this step."""
+        """Have all check that the servers answer."""
         await gather_or_cancel(participant.check_ready() for participant in self._participants)
 
     async def warm_up(self) -> None:
-        """Have all take this step."""
+        """Have all send their warm-up requests."""
         await gather_or_cancel(participant.warm_up() for participant in self._participants)
 
     async def connect(self) -> None:
-        """Have all take this step."""
+        """Have all open their connections."""
         await gather_or_cancel(participant.connect() for participant in self._participants)
 
     async def carry_out(self, start_ns: int) -> "Measurement":

@@ -67,11 +67,11 @@ class LoopRunner:
 
     async def begin(self, job: Job) -> None:
         """Take the job and prepare to connect; raises as `Participant.begin`."""
-        self._job, settings, self._poll = job, job.settings, ReadLoop(self._linger_ns)
+        self._job, settings, self._read_loop = job, job.settings, ReadLoop(self._linger_ns)
         addresses, limits = source_address.parse(settings.source_address), Timeouts.from_settings(settings)
         most = connection_budget.max_connections(settings) // len(job.targets)
         self._transports = [
-            Transport(target, limits, self._poll, SourceAddresses(addresses, job.partition), most)
+            Transport(target, limits, self._read_loop, SourceAddresses(addresses, job.partition), most)
             for target in job.targets
         ]
         self._transport: Transport | Balancer = self._transports[0]
@@ -139,7 +139,7 @@ class LoopRunner:
             recorder,
             self._schedule.due_ns,
             self._index,
-            clock_for(self._poll),
+            clock_for(self._read_loop),
             on_record=writer.write if writer else None,
             count_tokens=self._count_tokens,
             workers=job.partition.count,

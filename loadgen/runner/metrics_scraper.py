@@ -71,7 +71,7 @@ async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool =
 
     Args:
         settings: Resolved, with the URL at which the server answers.
-        folder: Of the run.
+        folder: The folder of the run.
         simulated: Whether it is loadgen's simulator, started for the run, which is known to have metrics and no GPU.
 
     Raises:

@@ -42,7 +42,7 @@ class PrepareOrder:
     """Which requests to prepare.
 
     Attributes:
-        settings: Of the run, resolved.
+        settings: The settings of the run, resolved.
         target: The server, which decides the form of a request.
         count: How many, as far as that is known.
         folder: Where to write them.
@@ -82,7 +82,7 @@ class PromptSource:
 
         Args:
             dataset: The data set.
-            settings: Of the run.
+            settings: The settings of the run.
             count: How many are due, as far as that is known beforehand.
 
         Raises:
@@ -105,7 +105,7 @@ class PromptSource:
         """Open the data set that the settings name.
 
         Args:
-            settings: Of the run.
+            settings: The settings of the run.
             target: The server.
             count: How many are due, as far as that is known beforehand.
             overhead: What the server adds to a prompt, where that is known beforehand.

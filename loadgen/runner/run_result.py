@@ -49,7 +49,7 @@ class Result(RunResult, frozen=True, kw_only=True):
 
 def conclude(header: RunHeader, schedule: Schedule, measured: Measurement) -> Result:
     """Check what was measured, and make the result."""
-    snapshot = streamed_tokens.paced(measured.snapshot)
+    snapshot = streamed_tokens.with_sampled_tpot(measured.snapshot)
     data = RunData(header=header, schedule=schedule, snapshot=snapshot, trailer=measured.trailer)
     return Result.of(data, checks.examine(data), snapshot=snapshot)
 

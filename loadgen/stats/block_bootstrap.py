@@ -76,10 +76,10 @@ def resample_ratio(numerator: Floats, denominator: Floats, length: int, seed: in
     observations belong together in pairs, are resampled together.
 
     Args:
-        numerator: Of each observation, shape (n,).
-        denominator: Of each observation, shape (n,).
-        length: Of a block, in observations, 1 to n.
-        seed: Of the random numbers.
+        numerator: The numerator of each observation, shape (n,).
+        denominator: The denominator of each observation, shape (n,).
+        length: The length of a block, in observations, 1 to n.
+        seed: The seed of the random numbers.
 
     Returns:
         Shape (RESAMPLES,); NaN where the denominators sum to 0.
@@ -103,9 +103,9 @@ def standard_error(replicates: Floats, count: float, length: int) -> tuple[float
     b - 1 degrees of freedom.
 
     Args:
-        replicates: Of the statistic, shape (RESAMPLES,).
+        replicates: The replicates of the statistic, shape (RESAMPLES,).
         count: Number of observations.
-        length: Of a block, in observations; less than `count`.
+        length: The length of a block, in observations; less than `count`.
     """
     blocks = count / length
     return float(replicates.std(ddof=1)) * math.sqrt(blocks / (blocks - 1)), blocks - 1
@@ -117,7 +117,7 @@ def effective_sample_size(count: float, independent_variance: float, replicates:
     Args:
         count: Number of observations.
         independent_variance: Variance that the statistic would have if the observations were independent.
-        replicates: Of the statistic, shape (RESAMPLES,).
+        replicates: The replicates of the statistic, shape (RESAMPLES,).
     """
     variance = float(replicates.var())
     if variance <= (ROUNDING * float(replicates.mean())) ** 2:  # all observations are equal

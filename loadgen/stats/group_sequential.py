@@ -193,7 +193,7 @@ def detectable_effect(noise: Noise, arms: int, plan: Plan) -> float:
     """Return the detectable effect, as a share: the one that is found with a chance of POWER if all blocks are run.
 
     Args:
-        noise: Of one value's logarithm.
+        noise: The noise of one value's logarithm.
         arms: Number of treatments besides the reference. One of them alone is taken to be better.
         plan: The design.
     """

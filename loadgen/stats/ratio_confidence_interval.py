@@ -21,10 +21,10 @@ def share_bounds(good: Floats, total: Floats, length: int, confidence: float) ->
     is b * b / 5 at most; with five blocks or fewer each counts as one observation.
 
     Args:
-        good: Of each observation, how much of it is good, shape (n,).
+        good: How much of each observation is good, shape (n,).
         total: Of each observation, how much there is, shape (n,); 0 for one that does not count. One counts at least.
-        length: Of a block, in observations.
-        confidence: Of each bound, above 0.5.
+        length: The length of a block, in observations.
+        confidence: The confidence of each bound, above 0.5.
     """
     share, count = _ratio(good, total), int(np.count_nonzero(total))
     independent_variance = share * (1 - share) / count
@@ -44,8 +44,8 @@ def mean_bounds(sums: Floats, counts: Floats, length: int, confidence: float) ->
         sums: Of each observation, the sum of its values, shape (n,).
         counts: Of each observation, the number of its values, shape (n,); 0 for one that does not count. One counts at
             least.
-        length: Of a block, in observations.
-        confidence: Of each bound, above 0.5.
+        length: The length of a block, in observations.
+        confidence: The confidence of each bound, above 0.5.
 
     Returns:
         The upper bound is infinite if the values do not bound the mean.
@@ -75,10 +75,10 @@ def _design_effect(
     independent, 1 at least. Where there are too few blocks to resample, it is the length of a block.
 
     Args:
-        numerator: Of each observation, shape (n,).
-        denominator: Of each observation, shape (n,).
-        length: Of a block, in observations.
-        independent_variance: Of the ratio.
+        numerator: The numerator of each observation, shape (n,).
+        denominator: The denominator of each observation, shape (n,).
+        length: The length of a block, in observations.
+        independent_variance: The variance of the ratio if observations were independent.
     """
     count = len(numerator)
     if not block_bootstrap.enough_blocks(count, length):

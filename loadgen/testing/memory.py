@@ -63,12 +63,12 @@ class Memory:
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        bell: Called between reads, so that requests are sent on time.
+        hook: Called between reads, so that requests are sent on time.
     """
 
     def __init__(self, server: Server, clock: Clock) -> None:
         self.on_end: Callable[[Record], None] = lambda record: None
-        self.bell = SendHook()
+        self.hook = SendHook()
         self.clock = clock
         self._server = server
         self._streams: dict[_Stream, None] = {}  # in the order in which they were sent
@@ -121,5 +121,5 @@ class _Stream(Response):
             self._owner.ended(self)
         else:
             self.wait()
-        if at_ns >= self._owner.bell.due_ns and self._owner.bell.callback is not None:  # last: it may send
-            self._owner.bell.callback()
+        if at_ns >= self._owner.hook.due_ns and self._owner.hook.callback is not None:  # last: it may send
+            self._owner.hook.callback()

@@ -15,8 +15,8 @@ from loadgen.workload.arrivals import FOLLOWS, Schedule
 class Transport:
     """Remembers what it is asked to do; `end` ends what it was first sent."""
 
-    def __init__(self, bell):
-        self.bell, self.reuses, self.sent, self.taps, self.idle = bell, True, [], [], 0
+    def __init__(self, hook):
+        self.hook, self.reuses, self.sent, self.taps, self.idle = hook, True, [], [], 0
         self.on_end = None
 
     def send(self, record, body):
@@ -41,8 +41,8 @@ class Transport:
 
 @pytest.fixture
 def transports():
-    bell = SendHook()
-    return [Transport(bell) for _ in range(3)]
+    hook = SendHook()
+    return [Transport(hook) for _ in range(3)]
 
 
 def balancer(transports, balance="round-robin", schedule=None):
@@ -161,4 +161,4 @@ def test_all_are_tapped_and_all_in_flight_abandoned(transports):
 
 
 def test_one_bell_is_rung_by_all(transports):
-    assert balancer(transports).bell is transports[2].bell
+    assert balancer(transports).hook is transports[2].hook

@@ -92,7 +92,7 @@ async def test_once_all_is_sent_the_alarm_is_put_away():
     world.pace([1])
     await world.run()
     assert world.alarms[-1].closed
-    assert world.bell.due_ns == NEVER
+    assert world.hook.due_ns == NEVER
 
 
 # -- the cap
@@ -218,7 +218,7 @@ async def test_stop_counts_what_was_never_sent_and_nothing_is_sent_after_it():
 async def test_the_bell_of_a_stopped_pacer_sends_nothing():
     world = World()
     world.pace([5])
-    ring = world.bell.callback
+    ring = world.hook.callback
     world.pacer.stop()
     virtual.spend(10 * MS)
     ring()
@@ -233,16 +233,16 @@ async def test_stopping_after_the_last_request_leaves_none_unsent():
     assert world.pacer.stop() == 0
 
 
-# -- the bell
+# -- the hook
 
 
 @timed
 async def test_the_bell_is_set_to_the_next_due_time():
     world = World()
     world.pace([5, 9])
-    assert world.bell.due_ns == world.start + 5 * MS
+    assert world.hook.due_ns == world.start + 5 * MS
     await world.run(until_ms=5)
-    assert world.bell.due_ns == world.start + 9 * MS
+    assert world.hook.due_ns == world.start + 9 * MS
 
 
 @timed
@@ -250,7 +250,7 @@ async def test_a_bell_rung_by_a_stream_sends_what_is_due_and_the_alarm_after_it_
     world = World()
     world.pace([5, 9])
     virtual.spend(6 * MS)  # a long turn of the loop: the alarm is due, but cannot ring
-    world.bell.callback()
+    world.hook.callback()
     assert world.sent_ms == [6]
     assert world.alarms[-1].at_ns == world.start + 9 * MS
     await world.run()
@@ -261,9 +261,9 @@ async def test_a_bell_rung_by_a_stream_sends_what_is_due_and_the_alarm_after_it_
 async def test_a_bell_rung_too_early_sends_nothing():
     world = World()
     world.pace([5])
-    world.bell.callback()
+    world.hook.callback()
     assert world.sends == []
-    assert world.bell.due_ns == world.start + 5 * MS
+    assert world.hook.due_ns == world.start + 5 * MS
 
 
 # -- what is due and not sent

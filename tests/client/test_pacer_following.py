@@ -95,6 +95,6 @@ async def test_what_would_follow_after_the_end_is_never_due():
 async def test_the_bell_is_set_for_what_follows_and_for_nothing_when_nothing_is_known():
     world = World()
     pacer = world.pace([0], following=1)
-    assert world.bell.due_ns == NEVER
+    assert world.hook.due_ns == NEVER
     pacer.follow(7, world.start + 5 * MS)
-    assert world.bell.due_ns == world.start + 5 * MS
+    assert world.hook.due_ns == world.start + 5 * MS

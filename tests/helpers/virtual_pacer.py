@@ -18,7 +18,7 @@ class World:
         self.start, self.sends, self.alarms = virtual.now_ns(), [], []
         self._serves, self._late, self._costs = serves, late, costs
         self.in_flight = self.most_in_flight = 0
-        self.bell = SendHook()
+        self.hook = SendHook()
 
     def alarm(self, loop, callback):
         def ring():
@@ -46,7 +46,7 @@ class World:
         index = np.arange(len(due_ns), dtype=np.int64) if index is None else np.array(index, dtype=np.int64)
         until_ns = None if until_ms is None else self.start + until_ms * MS
         clock = replace(virtual.clock(), alarm=self.alarm)
-        self.pacer = Pacer(due_ns, index, self.send, self.bell, until_ns=until_ns, clock=clock, **options)
+        self.pacer = Pacer(due_ns, index, self.send, self.hook, until_ns=until_ns, clock=clock, **options)
         self.pacer.start()
         return self.pacer
 

@@ -15,7 +15,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import SampledAnswer
-from loadgen.metrics.streamed_tokens import MAX_ANSWERS, Comparison, Sample, differ, paced, sampled
+from loadgen.metrics.streamed_tokens import MAX_ANSWERS, Comparison, Sample, differ, sampled, with_sampled_tpot
 from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta, usage
 from loadgen.util.clock import now_ns
 from tests.helpers.run_facts import MS, answered, failed, measured, per_event
@@ -46,7 +46,7 @@ async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer
     class Burst:
         """Takes all requests, and then answers all of them."""
 
-        bell, sent = SendHook(), []
+        hook, sent = SendHook(), []
 
         def send(self, record, body):
             self.sent.append(record)
@@ -120,7 +120,7 @@ def test_tpot_is_over_the_streamed_tokens_of_the_sample():
     record = answered(tokens=[1000, 1100, 1200], counts={"completion_tokens": 503})
     snapshot = measured([record])
     assert only(snapshot, "tpot") == pytest.approx(200 / 502, rel=0.01)
-    told = paced(_with(snapshot, sampled(record, 3)))
+    told = with_sampled_tpot(_with(snapshot, sampled(record, 3)))
     assert only(told, "tpot") == pytest.approx(100, rel=0.01)
     assert (told.counters["decode_ns"], told.counters["decode_tokens"]) == (200 * MS, 2)
     assert told.counters["output_tokens"] == 503
@@ -130,7 +130,7 @@ def test_tpot_is_over_the_streamed_tokens_of_the_sample():
 def test_a_sample_that_shows_all_tokens_changes_nothing():
     record = answered(tokens=[20, 30], counts={"completion_tokens": 30})
     snapshot = _with(measured([record]), sampled(record, 30))
-    assert paced(snapshot) is snapshot
+    assert with_sampled_tpot(snapshot) is snapshot
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_all_targets_have_the_tpot_of_the_whole(told, mean_ms):
     parts = [_with(measured([record]), sampled(record, 3)) for record in records]
     whole = _with(measured(records), *(sampled(record, 3) for record in records))
     assert Comparison.of(whole).hides is (len(told) == 2)
-    found = paced(replace(whole, targets=tuple(parts)))
+    found = with_sampled_tpot(replace(whole, targets=tuple(parts)))
     assert [only(part, "tpot") for part in found.targets] == [pytest.approx(ms, rel=0.01) for ms in mean_ms]
     for name in ("decode_ns", "decode_tokens"):
         assert found.counters[name] == sum(part.counters[name] for part in found.targets)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from loadgen.checks import examine
-from loadgen.metrics.streamed_tokens import paced, sampled
+from loadgen.metrics.streamed_tokens import sampled, with_sampled_tpot
 from loadgen.report import RunResult, render
 from tests.helpers.run_facts import answered, measured, run_data
 
@@ -25,7 +25,7 @@ def test_hidden_reasoning_tokens_are_named_beside_what_divides_by_them():
 
 def test_a_sample_that_shows_hidden_tokens_is_named_with_the_difference():
     record = answered(counts={"completion_tokens": 503})
-    snapshot = paced(replace(measured([record]), sample=(sampled(record, 3),)))
+    snapshot = with_sampled_tpot(replace(measured([record]), sample=(sampled(record, 3),)))
     console = said(snapshot)
     assert "3 tokens where 503 were counted (medians of 1 answer; 500 per answer were not streamed)" in console
     assert "TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them" in console

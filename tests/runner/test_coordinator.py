@@ -1,4 +1,4 @@
-"""Conducting: all parts of a run start at one time, once all are ready; what happens to one is told to the others."""
+"""The coordinator: all participants start at one time, once all are ready, and stop if one is lost."""
 
 import asyncio
 from dataclasses import replace

@@ -59,7 +59,7 @@ async def test_the_running_loop_measures_where_it_may_and_one_is_enough():
 def test_several_cannot_write_records_into_a_pipe(tmp_path, shared):
     os.mkfifo(tmp_path / "pipe")
     settings = RunSettings(records=str(tmp_path / "pipe"), **shared)
-    with pytest.raises(BadInput, match=r"--records: .*pipe is no regular file"):
+    with pytest.raises(BadInput, match=r"--records: .*pipe is not a regular file"):
         open_participant(settings)
 
 

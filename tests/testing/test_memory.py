@@ -145,8 +145,8 @@ async def test_bytes_are_read_late_while_the_loop_is_busy():
 @timed
 async def test_a_read_rings_the_bell_once_it_is_due_and_not_before():
     rung, client = [], Client(planned(lambda index: [5 * MS, 10 * MS, 15 * MS]))
-    client.memory.bell.due_ns = EPOCH_NS + 10 * MS
-    client.memory.bell.callback = lambda: rung.append(virtual.now_ns() - EPOCH_NS)
+    client.memory.hook.due_ns = EPOCH_NS + 10 * MS
+    client.memory.hook.callback = lambda: rung.append(virtual.now_ns() - EPOCH_NS)
     client.send()
     await client.all(1)
     assert rung == [10 * MS, 15 * MS]

@@ -44,7 +44,7 @@ def blocks(text: str, place: Callable[[int, str], Place]) -> Iterator[Published]
     """Every block of a text.
 
     Args:
-        text: Of a page, a log or a terminal; a block may stand on one line.
+        text: The text of a page, a log or a terminal; a block may stand on one line.
         place: What says where an offset of the text lies; its second argument is the name of the block.
     """
     for number, found in enumerate(BLOCK.finditer(text), 1):

@@ -51,7 +51,7 @@ def results(name: str, text: str) -> list[Published]:
     """The results in a file of JSON, or of one JSON object a line.
 
     Args:
-        name: Of the file, as findings call it.
+        name: The name of the file, as findings call it.
         text: All of it.
 
     Raises:

@@ -32,7 +32,7 @@ class Page:
     """A page, read.
 
     Attributes:
-        name: Of its file.
+        name: The name of its file.
         text: All of it.
         prose: As long as the text, fences blanked out but for their marks.
         sections, tables, results, commands: What is in it, in its order; commands start engines, results are blocks.

@@ -24,7 +24,7 @@ class CandidateRows:
 
     Attributes:
         candidate: The side that is compared.
-        rows: Of the metrics that both sides have.
+        rows: The rows of the metrics that both sides have.
         repeated: Metrics without a row, each with the metric that it is a fixed multiple of in every run.
         differences: Between the environments of the two sides.
         error_rates_differ: Error rates of both sides, if they differ too much to compare latencies; else empty.

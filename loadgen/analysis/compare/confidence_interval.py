@@ -92,7 +92,7 @@ def interval_within_run(
         candidate: The runs of the candidate.
         metric: That is compared.
         difference: Candidate minus baseline, in scaled values.
-        length: Of a block, in requests.
+        length: The length of a block, in requests.
         rounding: Rounding error of the difference.
     """
     replicates = [_resample_side(samples, metric, length) for samples in (baseline, candidate)]

@@ -22,7 +22,7 @@ class LatencyValues:
         sums: Sum of the request's values, ms.
         counts: Number of its values.
         within: Number of its values up to a percentile of all values, by the percentile.
-        distribution: Of all values, ns.
+        distribution: The distribution of all values, ns.
     """
 
     sums: Floats
@@ -42,8 +42,8 @@ class LatencyValues:
         """Return bootstrap replicates of the mean, ms; None if the values are too few.
 
         Args:
-            length: Of a block, in requests.
-            seed: Of the random numbers.
+            length: The length of a block, in requests.
+            seed: The seed of the random numbers.
         """
         means = resample_ratio(self.sums, self.counts, length, seed)
         if np.isnan(means).any():
@@ -61,8 +61,8 @@ class LatencyValues:
 
         Args:
             p: One of the keys of `within`.
-            length: Of a block, in requests.
-            seed: Of the random numbers.
+            length: The length of a block, in requests.
+            seed: The seed of the random numbers.
         """
         count = float(self.counts.sum())
         if not 0 < p < 100 or count < least_samples(p):

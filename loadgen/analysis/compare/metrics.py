@@ -31,7 +31,7 @@ class Metric:
 
     Attributes:
         name: As in a condition: output_throughput, ttft_p99.
-        unit: Of its values: ms, req/s, tok/s; empty if it has none, "%" for shares.
+        unit: The unit of its values: ms, req/s, tok/s; empty if it has none, "%" for shares.
         more_is_better: Its direction; None if it depends on the purpose.
         from_server: Whether the server reported it; else loadgen measured it.
     """
@@ -65,7 +65,7 @@ class Metric:
         """Return the value in a result; None if it has none.
 
         Args:
-            result: Of the run.
+            result: The result of the run.
             histograms: The distributions of the result, by name.
         """
         if self.latency is not None:

@@ -25,7 +25,7 @@ class NoiseFile:
 
     Attributes:
         noise: By the name of the metric.
-        workload: Of the starts.
+        workload: The workload of the starts.
     """
 
     noise: Mapping[str, Noise]

@@ -42,7 +42,7 @@ class RequestSample:
     Attributes:
         failed: 1 if the server failed the request, else 0, shape (n,).
         counted: 1 if the request counts in the error rate (`Failures`), else 0, shape (n,).
-        latencies: Of the requests that ended, by the name of the latency.
+        latencies: The latencies of the requests that ended, by the name of the latency.
         ended: The requests that ended, for throughputs.
         in_flight: Requests due and not ended, on average over the run.
     """
@@ -58,7 +58,7 @@ class RequestSample:
         """Read a file of --records in one pass; a row of numbers is kept for each request.
 
         Args:
-            path: Of the file.
+            path: The path of the file.
             histograms: The distributions of the run's result, by name.
             metrics: That will be resampled.
 
@@ -106,8 +106,8 @@ class RequestSample:
 
         Args:
             metric: One of those that `read` was given.
-            length: Of a block, in requests.
-            seed: Of the random numbers.
+            length: The length of a block, in requests.
+            seed: The seed of the random numbers.
         """
         if metric.latency is not None:
             values = self.latencies[metric.latency[0]]
@@ -124,8 +124,8 @@ class _LatencyColumns:
     """The columns of a latency in the table of a run's requests.
 
     Args:
-        name: Of the latency.
-        settings: Of the run.
+        name: The name of the latency.
+        settings: The settings of the run.
         histograms: The distributions of the run, by name.
         metrics: Whose percentiles will be resampled.
     """

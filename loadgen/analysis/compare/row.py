@@ -30,7 +30,7 @@ class Row:
         candidate: Value of the candidate.
         change: Relative difference of the candidate; for shares the difference. None if only the baseline is 0.
         resolution: Rounding step of the values, as a share of them; 0 if they are exact.
-        interval: Of the difference of scaled values; None if unknown.
+        interval: The interval of the difference of scaled values; None if unknown.
         why_no_interval: Why it is unknown; empty if it is known.
         conclusion: About the difference.
     """

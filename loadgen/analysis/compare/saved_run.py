@@ -19,7 +19,7 @@ class SavedRun:
 
     Args:
         where: Path of the file, and the line in it if it holds several runs; for messages.
-        result: Of the run.
+        result: The result of the run.
         records: Path of the file of its records, if that is what was read.
 
     Raises:

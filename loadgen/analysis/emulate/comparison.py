@@ -31,7 +31,7 @@ class ExplainedRow:
     """A row of a tool, explained.
 
     Attributes:
-        row: Of the tool.
+        row: The row of the tool.
         ours: The corresponding number of loadgen; None: n/a.
         why: The rules that cause the difference, and the row's notes.
     """
@@ -47,7 +47,7 @@ class ToolComparison:
 
     Attributes:
         tool: The tool.
-        path: Of the file of records.
+        path: The path of the file of records.
         requests: Number of requests in it.
         rows: In the order of the tool's console.
     """
@@ -110,7 +110,7 @@ def explain(tool: Tool, run: RecordedRun, result: Result) -> list[ExplainedRow]:
     Args:
         tool: The tool.
         run: The recorded run.
-        result: Of the same records.
+        result: The result of the same records.
     """
     return [row for section in tool.sections for row in _explain_section(tool, section, run, result)]
 
@@ -119,7 +119,7 @@ def loadgen_value(result: Result, name: str) -> float | None:
     """Return a number of loadgen's result.
 
     Args:
-        result: Of the run.
+        result: The result of the run.
         name: A number of `RunNumbers`, or a latency and its statistic: "ttft mean", "itl p99", "e2el max"; these are in
             ms, on the clock of --latency-from.
     """

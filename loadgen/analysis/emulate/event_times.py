@@ -52,7 +52,7 @@ def busiest_whole_second(at: Int64s, begin: int, weights: Int64s | None = None) 
     Args:
         at: Times, ns.
         begin: Time, ns.
-        weights: Of the times; None: 1 each.
+        weights: The weights of the times; None: 1 each.
     """
     return float(np.bincount((at - begin) // SECOND_NS, weights).max(initial=0))
 

@@ -28,8 +28,8 @@ def rates(times: Floats, weights: Floats) -> Distribution | None:
     """Return events per second: the weight of each event over half the time to its neighbours, weighted by that time.
 
     Args:
-        times: Of the events, s, shape (n,), in any order.
-        weights: Of the events, shape (n,).
+        times: The times of the events, s, shape (n,), in any order.
+        weights: The weights of the events, shape (n,).
 
     Returns:
         None if there are fewer than two distinct times.

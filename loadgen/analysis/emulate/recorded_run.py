@@ -75,7 +75,7 @@ class RecordedRun:
     """The requests and events of a run, for tools with other definitions.
 
     Args:
-        settings: Of the run.
+        settings: The settings of the run.
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
         records: All requests.
 

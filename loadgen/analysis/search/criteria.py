@@ -44,7 +44,7 @@ class Criterion(Protocol):
 
         Args:
             records: In the order of their due times.
-            settings: Of the run.
+            settings: The settings of the run.
         """
 
 

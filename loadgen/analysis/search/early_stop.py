@@ -31,9 +31,9 @@ class EarlyStop:
     on a cluster is never stopped early, because the records of its machines arrive after it has ended.
 
     Args:
-        path: Of the records.
+        path: The path of the records.
         criteria: That the run must meet.
-        settings: Of the run.
+        settings: The settings of the run.
 
     Attributes:
         reason: Why the run need not go on; None as long as it must.

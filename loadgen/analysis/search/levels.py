@@ -104,8 +104,8 @@ class Point:
     """One run at one level.
 
     Attributes:
-        level: Of the load.
-        result: Of the run.
+        level: The level of the load.
+        result: The result of the run.
         run: What it shows of the criteria.
         why: Why it is inconclusive, was stopped early, or missed the criteria whatever they are; None otherwise.
     """
@@ -122,12 +122,12 @@ class Levels:
     Args:
         measure: Carries out a run with these settings under this name. It calls the stop rule with the run's progress
             and aborts the run for the reason that the rule returns. Records go where the settings say.
-        settings: Of the workload, with the server. Level, ramp and duration are replaced; arrivals are Poisson unless
-            the settings say how bursty they are.
-        criteria: That each run is judged by.
+        settings: The settings of the workload, with the server. Level, ramp and duration are replaced. Arrivals are
+            Poisson unless the settings say how bursty they are.
+        criteria: The criteria by which each run is judged.
         records: Where a run's records go, by its name; the context ends when they have been read.
         name: Prefix of the names of runs.
-        axis: Of the levels.
+        axis: The axis of the levels.
         length_s: Minimum duration of a run at a rate.
         min_requests: Minimum requests of a run; None: as many as the criteria need.
         max_runs: Maximum number of runs.
@@ -303,7 +303,7 @@ def _inconclusive(result: Result, *, stopped: bool) -> str | None:
     """Return why a run shows nothing about the server; None if it does.
 
     Args:
-        result: Of the run.
+        result: The result of the run.
         stopped: Whether a stop rule ended it early.
     """
     if result.verdict == "INVALID" or (result.partial is not None and not stopped):

@@ -20,8 +20,8 @@ class RatioSample:
     """A ratio of two sums over the requests of a run, and its threshold. Requests are in the order of their due times.
 
     Attributes:
-        numerator: Of each request, how much of it is good; for a mean, the sum of its values.
-        denominator: Of each request, how much there is; for a mean, the number of its values. 0 if it does not count.
+        numerator: How much of each request is good; for a mean, the sum of its values.
+        denominator: How much of each request there is; for a mean, the number of its values. 0 if it does not count.
         threshold: The smallest share that meets the criterion; for a mean, the largest mean.
         is_mean: Whether it is a mean, else a share.
     """

@@ -42,7 +42,7 @@ def summarize(records: RecordFile, strategy: Strategy, result: RunResult) -> dic
     Args:
         records: The records of its requests.
         strategy: Its load.
-        result: Of the same run.
+        result: The result of the same run.
     """
     wall_ns = time.time_ns() - time.monotonic_ns()
     found = by_status(records)

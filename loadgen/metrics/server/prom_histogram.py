@@ -10,8 +10,8 @@ class PromHistogram:
     """Values counted by upper bound.
 
     Attributes:
-        count: Of all values.
-        sum: Of all values, in their unit.
+        count: The count of all values.
+        sum: The sum of all values, in their unit.
         upto: How many values are no greater than each bound; of the last one, which is infinite, all are.
     """
 

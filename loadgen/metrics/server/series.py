@@ -17,9 +17,9 @@ class Source:
     """An endpoint with the metrics of a server.
 
     Attributes:
-        url: Of the endpoint, for GET.
+        url: The url of the endpoint, for GET.
         target: Base URL of the server.
-        headers: Of the request, credentials among them.
+        headers: The headers of the request, credentials among them.
         verify_tls: Whether certificates are checked.
     """
 

@@ -135,7 +135,7 @@ class Telemetry:
         """Read the scraper's file in a run's folder; there may be none, and a last line that is cut off is left out.
 
         Args:
-            folder: Of the run.
+            folder: The folder of the run.
             start_ns: When its clock started.
             missing: URLs of servers that had no metrics before the run; sources that never had any are added.
         """
@@ -157,7 +157,7 @@ class LatestServerMetrics:
     """Follows the scraper's file while a run goes on; not for a loop that measures, which has no time to read.
 
     Args:
-        folder: Of the run.
+        folder: The folder of the run.
     """
 
     def __init__(self, folder: Path) -> None:

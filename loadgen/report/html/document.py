@@ -148,7 +148,7 @@ class Drawing:
     """A chart.
 
     Attributes:
-        name: Of its file, without the ending.
+        name: The name of its file, without the ending.
         chart: What is drawn.
     """
 

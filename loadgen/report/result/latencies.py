@@ -6,9 +6,8 @@ from typing import Annotated, Literal, Self
 import msgspec
 from msgspec import Struct
 
-from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
-from loadgen.metrics.snapshot import LATENCIES, Snapshot
+from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.distribution import Distribution
 from loadgen.report.result.fields import about
 from loadgen.stats.percentile_confidence_interval import interval
@@ -17,7 +16,6 @@ from loadgen.util.number_format import percentile, to_ms
 Clock = Literal["due", "sent"]
 Bounds = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2)]
 Intervals = dict[Annotated[str, msgspec.Meta(pattern=r"^p[0-9.e-]+$")], Bounds]
-WITH_INTERVALS = tuple(name for name in LATENCIES if name not in GAPS)
 
 
 class Latencies(Struct, frozen=True, kw_only=True):
@@ -43,7 +41,7 @@ class Latencies(Struct, frozen=True, kw_only=True):
         """Summarize the histograms of a snapshot.
 
         Args:
-            snapshot: Of a run, or of the requests to one target.
+            snapshot: The snapshot of a run, or of the requests to one target.
             percentiles: Those that are wanted, ascending, 0 to 100.
         """
         wanted = list(percentiles)

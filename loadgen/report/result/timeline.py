@@ -55,7 +55,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
         """Compute it; None where no request has ended.
 
         Args:
-            snapshot: Of the run.
+            snapshot: The snapshot of the run.
         """
         if not len(snapshot.closed):
             return None

@@ -54,7 +54,7 @@ class Times:
     """The columns of a timeline.
 
     Args:
-        width_s: Of each.
+        width_s: The width of each, s.
         columns: How many.
     """
 

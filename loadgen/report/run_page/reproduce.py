@@ -32,7 +32,7 @@ def again(provenance: Provenance) -> Iterator[Block]:
     """Write the command that makes the run again, as far as it may be written down.
 
     Args:
-        provenance: Of the result.
+        provenance: The provenance of the result.
     """
     yield Code("\n".join([*_comments(provenance.asked), command(provenance.asked)]), "bash", taken=True)
 
@@ -63,7 +63,7 @@ def settings(provenance: Provenance) -> Iterator[Block]:
     """Write everything that is known of where the numbers come from, folded.
 
     Args:
-        provenance: Of the result.
+        provenance: The provenance of the result.
     """
     saved = to_json_values(provenance)
     for name, title in PARTS.items():

@@ -211,7 +211,7 @@ async def open_nodes(settings: RunSettings) -> AsyncIterator[Group]:
     """Open the machines of a cluster that measure, as long as the context.
 
     Args:
-        settings: Of the run, checked: which cluster, how many machines of it, how many workers on each.
+        settings: The settings of the run, checked: which cluster, how many machines of it, how many workers on each.
 
     Raises:
         BadInput: The cluster cannot be used, or not with these settings.
@@ -307,7 +307,7 @@ def _placed(what: Any, node: dict[str, Any]) -> Any:
 
 
 async def _facts(node: dict[str, Any]) -> dict[str, Any]:
-    """Ask a machine for its `actor.facts`.
+    """Ask a machine for the facts of `actor.facts_by_value`.
 
     Raises:
         BadInput: It does not answer.

@@ -57,7 +57,7 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
         reasons: Why the run is not VALID.
         slo: What it shows of each limit.
         simulated: Whether the simulator was measured.
-        goodput: Of a study whose objective it is.
+        goodput: The goodput of a study whose objective it is.
         servers: How many servers were measured together.
         published: The numbers as published, by vLLM's names; empty if the study measured the run itself.
         provenance: Where a published result is from.

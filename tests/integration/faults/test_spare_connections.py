@@ -67,7 +67,7 @@ async def test_no_more_are_opened_in_a_round_than_wanted(faulty: Faulty, monkeyp
 async def test_a_request_is_written_before_any_is_opened(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Sender(faulty.url) as sender:
         transport, sends = sender.transport, list[int]()
-        monkeypatch.setattr(transport._spare, "sent", lambda at_ns: sends.append(transport.bell.sends))
+        monkeypatch.setattr(transport._spare, "sent", lambda at_ns: sends.append(transport.hook.sends))
         await transport.warm(1)
         await sender.one()
         assert sends == [1]

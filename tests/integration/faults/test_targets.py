@@ -136,5 +136,5 @@ async def test_a_capture_tells_who_gave_each_response_and_hides_the_secrets_of_a
 async def test_reads_from_each_ring_the_one_bell(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
     runner, given = LoopRunner(), shared((both[0].url, both[1].url), tmp_path, 2)
     await carried_out(runner, given)
-    assert len({id(transport.bell) for transport in runner._transports}) == 1
-    assert runner._transport.bell.reads >= 2
+    assert len({id(transport.hook) for transport in runner._transports}) == 1
+    assert runner._transport.hook.reads >= 2

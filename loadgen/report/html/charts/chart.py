@@ -105,7 +105,7 @@ class Heat:
     Attributes:
         name: What is counted.
         low, high: Where the first column begins and the last one ends, on the shared axis.
-        edges: Of the rows, ascending; one more than there are rows.
+        edges: The edges of the rows, ascending; one more than there are rows.
         counts: By column and row.
     """
 
@@ -137,7 +137,7 @@ class Panel:
         title: What stands above it.
         scale: Its vertical axis.
         marks: What is drawn, the first below the others.
-        height: Of the plot, in pixels of a page 720 wide.
+        height: The height of the plot, in pixels of a page 720 wide.
     """
 
     title: str
