@@ -16,11 +16,13 @@ from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import Progress
+from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.runner.run_result import Result
 from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered, planned, queued
 from loadgen.tuning.execute.findings import Verdict
 from loadgen.tuning.execute.goodput import search_goodput
+from loadgen.tuning.execute.workload_findings import Goodput
 from loadgen.tuning.plan.planner import plan
 from loadgen.tuning.spec.search_effort import Effort
 from tests.helpers.study_files import as_yaml, read, study
@@ -52,7 +54,7 @@ def long_answers(seconds: int) -> Server:
 
 async def found(
     bench: Bench, folder: Path, *, start: float = 7.0, limits: RequestShare = LIMITS, **workload: Any
-) -> dict[str, Any]:
+) -> Goodput:
     settings = WORKLOAD.replace(**workload)
     return await search_goodput(bench.measure, settings, limits, COARSE, folder=folder, start=start)
 
@@ -61,11 +63,11 @@ async def found(
 async def test_evenly_spaced_requests_are_served_up_to_the_capacity(tmp_path: Path, start: float) -> None:
     """Ten a second wait for nothing; with more of them a queue grows, and after a minute all are late."""
     ended = await found(Bench(one_at_a_time), tmp_path, start=start, burstiness=math.inf)
-    assert ended["end"] == "edge"
-    assert ended["rate"] <= 10.0 * 1.001 < ended["fails"] * 1.001 <= 1.051 * ended["rate"]
-    assert ended["tried"][0][0] == start
-    assert [ended[name] for name in ("attainment", "limits", "resolution")] == [0.99, "ttft_p99<500ms", 0.05]
-    assert orjson.loads(orjson.dumps(ended)) == ended
+    assert ended.end == "edge"
+    assert ended.rate <= 10.0 * 1.001 < ended.fails * 1.001 <= 1.051 * ended.rate
+    assert ended.tried[0][0] == start
+    assert (ended.attainment, ended.limits, ended.resolution) == (0.99, "ttft_p99<500ms", 0.05)
+    assert from_json_values(orjson.loads(orjson.dumps(to_json_values(ended))), Goodput) == ended
 
 
 def share_served(rate: float, within_s: float) -> float:
@@ -78,9 +80,9 @@ def share_served(rate: float, within_s: float) -> float:
 
 async def test_poisson_arrivals_need_room_and_what_is_shown_is_no_more_than_the_truth(tmp_path: Path) -> None:
     ended = await found(Bench(one_at_a_time), tmp_path, start=5.0)
-    assert ended["end"] == "edge"
-    assert share_served(ended["rate"], 0.5) >= 0.99
-    assert share_served(1.5 * ended["fails"], 0.5) < 0.99
+    assert ended.end == "edge"
+    assert share_served(ended.rate, 0.5) >= 0.99
+    assert share_served(1.5 * ended.fails, 0.5) < 0.99
 
 
 async def test_each_run_is_as_long_as_a_minute_and_as_its_requests_need_with_draws_of_its_own(tmp_path: Path) -> None:
@@ -101,22 +103,22 @@ async def test_a_run_is_made_longer_where_its_beginning_would_decide(tmp_path: P
     assert lengths[0] == pytest.approx(60.0, abs=1.0)
     assert bench.asked[1].request_rate == 9.0
     assert all(length >= 23 * 10.0 > MIN_SOJOURNS * 10.0 for length in lengths[1:])
-    assert ended["rate"] <= 10.01 <= ended["fails"]
+    assert ended.rate <= 10.01 <= ended.fails
 
 
 async def test_a_run_that_cannot_be_made_longer_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levels, "MAX_REQUESTS", 600)
     bench = Bench(lambda: long_answers(20))
     ended = await found(bench, tmp_path, start=9.9, burstiness=math.inf)
-    assert ended["notes"][0].startswith("at 9.9")
-    assert ended["notes"][0].endswith("requests/s a run is too short for requests of 20 s")
+    assert ended.notes[0].startswith("at 9.9")
+    assert ended.notes[0].endswith("requests/s a run is too short for requests of 20 s")
 
 
 async def test_where_no_rate_is_good_enough_there_is_none(tmp_path: Path) -> None:
     bench = Bench(lambda: planned(lambda index: [600 * MS]))
     ended = await found(bench, tmp_path, start=1.0)
-    assert (ended["rate"], ended["end"]) == (0.0, "none")
-    assert ended["tried"][-1][0] >= LIMITS.min_requests / MAX_RUN_S
+    assert (ended.rate, ended.end) == (0.0, "none")
+    assert ended.tried[-1][0] >= LIMITS.min_requests / MAX_RUN_S
 
 
 async def test_what_runs_out_of_runs_is_a_floor(tmp_path: Path) -> None:
@@ -124,8 +126,8 @@ async def test_what_runs_out_of_runs_is_a_floor(tmp_path: Path) -> None:
     ended = await search_goodput(
         bench.measure, WORKLOAD, joint_criterion("ttft_median<500ms"), few, folder=tmp_path, start=0.1
     )
-    assert (ended["end"], ended["fails"]) == ("floor", None)
-    assert len(ended["tried"]) == few.max_runs == 8
+    assert (ended.end, ended.fails) == ("floor", None)
+    assert len(ended.tried) == few.max_runs == 8
 
 
 async def test_a_finer_search_ends_nearer_to_the_edge(tmp_path: Path) -> None:
@@ -133,8 +135,8 @@ async def test_a_finer_search_ends_nearer_to_the_edge(tmp_path: Path) -> None:
     ended = await search_goodput(
         bench.measure, WORKLOAD.replace(burstiness=math.inf), LIMITS, fine, folder=tmp_path, start=9.0
     )
-    assert ended["fails"] <= 1.02 * ended["rate"]
-    assert ended["runs"] == len(ended["tried"]) <= fine.max_runs
+    assert ended.fails <= 1.02 * ended.rate
+    assert ended.runs == len(ended.tried) <= fine.max_runs
 
 
 def without_the_last(path: Path) -> None:
@@ -182,7 +184,7 @@ async def test_that_the_client_was_disturbed_is_noted(tmp_path: Path) -> None:
 
     bench = Bench(one_at_a_time, distort=distort)
     ended = await search_goodput(bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0)
-    assert ended["notes"] == ["at 7, 3.5 requests/s the client itself was disturbed (loop stall)"]
+    assert ended.notes == ["at 7, 3.5 requests/s the client itself was disturbed (loop stall)"]
 
 
 async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_limits(tmp_path: Path) -> None:
@@ -197,8 +199,8 @@ async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_li
 
     settings = WORKLOAD.replace(burstiness=math.inf)
     ended = await search_goodput(measure, settings, LIMITS, COARSE, folder=tmp_path, start=7.0)
-    assert ended["end"] == "edge"
-    assert ended["rate"] <= 10.01
+    assert ended.end == "edge"
+    assert ended.rate <= 10.01
 
 
 class TestInAStudy:
