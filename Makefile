@@ -6,7 +6,7 @@ SOURCES := pyproject.toml setup.py $(shell find loadgen engines -name "*.p[yx][x
 
 ROOMS := $(filter-out %/data/ %/helpers/ %/integration/ %/slow/ %/qa/ %/__pycache__/,$(wildcard tests/*/))
 # What is measured or tried by hand before a release: never by `make test` or `make test-all`.
-RELEASE := accuracy or browser or engines or qa or rehearsal
+RELEASE := accuracy or browser or engines or rehearsal
 BY_HAND := accuracy mutants compare-vllm compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
 
 # Of a build with other switches: its tests, and where they are.
@@ -28,10 +28,10 @@ test: $(VENV)/.test  ## what every change must pass: unit tests, and integration
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'not slow' $(ROOMS) tests/integration
 
 test-all: test $(VENV)/.all  ## all tests: also docs pages, packaging, clusters, simulations, real data
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m '(slow or real_data) and not ($(RELEASE))'
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'slow or real_data' $(ROOMS) tests/integration tests/slow
 
 qa: $(VENV)/.all  ## checks of a release that take minutes; it names the other targets that belong to one
-	$(BIN)/python -m pytest -m qa --timeout 1800
+	$(BIN)/python -m pytest -m 'not ($(RELEASE))' --timeout 1800 --ignore tests/qa/browser tests/qa
 	@echo "Before a release also: make $(BY_HAND)"
 
 docs: $(VENV)/.docs  ## the site of docs/, into build/site
@@ -57,7 +57,7 @@ mutants: $(VENV)/.all  ## lies told in a copy of the source: each must be notice
 	$(BIN)/python -m tests.qa.mutants $(FLAGS)
 
 test-browser: $(VENV)/.browser  ## pages of results in a real Chromium, fetched on first use (100 MB)
-	$(BIN)/python -m pytest -m browser tests/qa/browser
+	$(BIN)/python -m pytest -m slow tests/qa/browser
 
 test-engines: $(VENV)/.all  ## real engines on this CPU, installed on first use (5 GB): kit, load, shutdowns; FLAGS=--write puts the tables there too
 	$(BIN)/python -m tests.qa.engines $(FLAGS)

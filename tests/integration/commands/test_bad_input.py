@@ -61,7 +61,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--tokenizer", "~nobody-at-home/x"], "--tokenizer", "tokenizer.json"),
         (["--workload", "shrot"], "--workload", "short"),
         (["--workload", "~nobody-at-home/x"], "--workload", "short"),
-        (["--api-key", "@~nobody-at-home/x"], "--api-key", "name a file"),
+        (["--api-key", "@~nobody-at-home/x"], "--api-key", "name a readable file"),
         (["--config", "none.yaml"], "--config", "YAML"),
         (["--base-url", "localhost:8000"], "--base-url", "http://"),
         (["--records", "/nowhere/r.jsonl"], "--records", "another"),

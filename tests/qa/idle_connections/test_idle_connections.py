@@ -6,7 +6,7 @@ import pytest
 
 from tests.qa.idle_connections import idle
 
-pytestmark = [pytest.mark.qa, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 # Answers take less than a second in the open loop, and about as long as an idle connection lasts in the closed one.
 OPEN = {"request_rate": 60.0, "num_prompts": 830, "random_output_len": "100:400"}
 CLOSED = {"max_concurrency": 100, "num_prompts": 840, "random_output_len": "400:800"}

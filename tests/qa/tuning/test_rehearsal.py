@@ -172,7 +172,7 @@ def test_ctrl_c_leaves_no_engine_and_a_store_that_goes_on(tmp_path: Path) -> Non
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
         assert process.wait(60) == 130
-    assert "interrupted; the same command goes on from short.store" in rest
+    assert "interrupted; the same command resumes from short.store" in rest
     assert "Traceback" not in rest
     starts = sorted((tmp_path / "short.store" / "starts").iterdir())
     kept = [start for start in starts if (start / "chat" / "result.json").exists()]
