@@ -11,6 +11,7 @@ from loadgen.util.machine import MAX_STOLEN_SHARE
 from loadgen.util.number_format import ms, percent, plural
 
 BUSY = "loop busy"
+READ_ONE_BY_ONE, GAPS_ABOVE_50_US = "events read one by one", "gaps above 50 us"
 MAX_BUSY = 0.7  # beyond it events wait in line before they are stamped
 # A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events: so it
 # is held against their median. Half a millisecond is what stamps are good to; and stalls of 5 ms are not good whatever
@@ -123,7 +124,7 @@ def _clocks(run: RunData) -> Check:
 
 def _reads(run: RunData) -> Check:
     """Events that one read brought came together, or came while the client did not look."""
-    name, counters = "events read one by one", run.snapshot.counters
+    name, counters = READ_ONE_BY_ONE, run.snapshot.counters
     events, reads = counters["token_events"], counters["token_reads"]
     if not reads:
         return inapplicable(name, "no token came")
@@ -140,7 +141,7 @@ def _reads(run: RunData) -> Check:
 
 def _short_gaps(snapshot: Snapshot) -> Check:
     """Gaps too short for a model between events that were read one by one."""
-    name, counters = "gaps above 50 us", snapshot.counters
+    name, counters = GAPS_ABOVE_50_US, snapshot.counters
     together = counters["token_events"] - counters["token_reads"]
     gaps = snapshot.histograms["icl"].count - together
     if gaps <= 0:

@@ -10,6 +10,7 @@ from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.util.number_format import percent
 from loadgen.workload.arrivals import is_bounded_by_time
 
+ONE_TOKEN_PER_EVENT = "one token per event"
 PAST_THE_END = "answers past their end"
 MIN_AS_PLANNED = 0.999
 # Engines count an end token that no event shows, one an answer; beyond it a tenth is left for what else is not shown.
@@ -115,7 +116,7 @@ def _past_the_end(run: RunData) -> Iterator[Check]:
 
 
 def _events(run: RunData) -> Check:
-    name, counters, ok = "one token per event", run.snapshot.counters, run.snapshot.ok
+    name, counters, ok = ONE_TOKEN_PER_EVENT, run.snapshot.counters, run.snapshot.ok
     if ok == counters["event_requests"]:
         return inapplicable(name, "the server counts no output tokens")
     tokens, events = counters["output_tokens"] - counters["hidden_tokens"], counters["token_events"]

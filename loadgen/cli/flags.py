@@ -153,7 +153,7 @@ def _by_kind(kind: Any) -> dict[str, Any]:
     if typing.get_origin(kind) is tuple:
         return {"nargs": "*", "action": "extend"}
     if typing.get_origin(kind) is dict:
-        return {"type": _json}
+        return {"type": json_value}
     names: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str}
     return {"type": names[kind]}
 
@@ -178,7 +178,8 @@ def _one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:
     return read
 
 
-def _json(text: str) -> Any:
+def json_value(text: str) -> Any:
+    """Read the value of a flag as JSON; the type of an argparse argument."""
     try:
         return json.loads(text)
     except ValueError as error:

@@ -8,6 +8,7 @@ from loadgen.config.option import CONNECTIONS, JUDGEMENT, LOAD, option
 
 SeedPurpose = Literal["arrivals", "prompts", "order"]
 SEEDS: tuple[SeedPurpose, ...] = get_args(SeedPurpose)
+SEED_FIELDS = ("seed", *(f"seed_{purpose}" for purpose in SEEDS))
 SWEPT = ("request_rate", "max_concurrency")  # a command takes several values of these, for one run each
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from loadgen.config import slo
 from loadgen.config.data import TRACE, DataSettings
-from loadgen.config.load import LoadSettings
+from loadgen.config.load import SEED_FIELDS, LoadSettings
 from loadgen.config.option import flag
 from loadgen.config.output import METRICS, NAMING, OutputSettings, parse_listen
 from loadgen.config.scale import ScaleSettings
@@ -31,7 +31,6 @@ class RunFields(LoadSettings, TargetSettings, DataSettings, OutputSettings, Scal
 
 
 Range = tuple[tuple[str, ...], Callable[[Any], bool], str]  # fields, what must hold, and what to give instead
-_SEEDS = ("seed", "seed_arrivals", "seed_prompts", "seed_order")
 _TOKENS = (
     *("sharegpt_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),
     *("sonnet_input_len", "sonnet_output_len", "hf_output_len"),
@@ -46,12 +45,12 @@ _RUN_RANGES: tuple[Range, ...] = (
     (
         (
             *("ramp_up_start_rps", "ramp_up_end_rps", "ready_check_timeout_sec", "num_warmups"),
-            *("connect_timeout", "first_token_timeout", "stall_timeout", "timeout", *_SEEDS),
+            *("connect_timeout", "first_token_timeout", "stall_timeout", "timeout", *SEED_FIELDS),
         ),
         lambda v: 0 <= v < math.inf,
         "0 or more",
     ),
-    (_SEEDS, lambda v: v < 1 << 63, "less than 2**63"),
+    (SEED_FIELDS, lambda v: v < 1 << 63, "less than 2**63"),
     (("max_error_rate",), lambda v: 0 <= v <= 1, "a share between 0 and 1"),
     (("port",), lambda v: 0 < v < 65536, "a port between 1 and 65535"),
     (("request_rate",), lambda v: v <= MAX_RATE or math.isinf(v), f"at most {MAX_RATE:g} requests/s, or inf"),

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from loadgen.checks.distortion import GAPS_ABOVE_50_US, READ_ONE_BY_ONE
+from loadgen.checks.workload import ONE_TOKEN_PER_EVENT
 from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.failures import Failures
@@ -34,8 +36,7 @@ TABLE = {
     "e2el": "E2EL",
 }
 # The checks that find several tokens in one event, or several events sent at once.
-PER_EVENT = "one token per event"
-BUNDLING = (PER_EVENT, "gaps above 50 us", "events read one by one")
+BUNDLING = (ONE_TOKEN_PER_EVENT, GAPS_ABOVE_50_US, READ_ONE_BY_ONE)
 OF_FEW = "* few requests; 99 % confidence interval if requests are independent, in ms"
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
@@ -198,7 +199,7 @@ def _bundles(result: RunResult) -> Iterator[str]:
     tokens = result.tokens
     bundled = tokens.output_tokens - tokens.hidden_tokens > tokens.token_events
     values = {check.name: check.value for check in result.checks if check.ok is False}
-    reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != PER_EVENT)]
+    reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != ONE_TOKEN_PER_EVENT)]
     if reasons:
         yield f"  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: {'; '.join(reasons)}"
 

@@ -1,7 +1,7 @@
 """Distribution: a latency in a few numbers, and the statistics that an SLO names."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 from loadgen.core.histogram import Histogram
@@ -126,3 +126,18 @@ def _percentile(histogram: Histogram, p: float, failed: int) -> float | None:
     rank = min(int(position), count - 1)
     low, high = histogram.value_at_rank(rank), histogram.value_at_rank(min(rank + 1, count - 1))
     return to_ms(low + (high - low) * (position - rank) if high > low else low)
+
+
+def percentiles_by_nines(histogram: Histogram, places: Sequence[float]) -> list[float | None]:
+    """Compute the percentiles of a latency at places of a `Nines` axis: place 2 is p99.
+
+    Args:
+        histogram: The latency, ns; not empty.
+        places: Powers of ten between a percentile and 100 %, ascending.
+
+    Returns:
+        Milliseconds; None beyond the last place that has a value of its own.
+    """
+    last = math.log10(histogram.count)
+    found = [to_ms(value) for value in histogram.percentiles(100 * (1 - 10**-at) for at in places if at <= last + 1e-9)]
+    return found + [None] * (len(places) - len(found))

@@ -86,6 +86,7 @@ async def run(
         else:
             if preparer is None:
                 preparer = await stack.enter_async_context(Preparer())
+            stack.push_async_callback(preparer.stop)  # before its folder is removed
             preparing = preparer.prepare(order, on_progress)
         preparing = asyncio.ensure_future(preparing)
         stack.push_async_callback(_cancel, preparing)

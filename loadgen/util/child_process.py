@@ -62,8 +62,7 @@ class ChildProcess:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self.kill()
-        await self._process.wait()
+        await self.stop()
         await asyncio.wait([self._stderr_copy], timeout=STDERR_TIMEOUT_S)
         self._stderr_copy.cancel()
         await asyncio.gather(self._stderr_copy, return_exceptions=True)
@@ -77,6 +76,11 @@ class ChildProcess:
                 # Not the process's own kill(), which would first look whether it has ended, and take the exit code
                 # away from the loop that waits for it.
                 os.kill(self._process.pid, signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """Kill the process with SIGKILL, and wait until it has ended."""
+        self.kill()
+        await self._process.wait()
 
     @property
     def pid(self) -> int:

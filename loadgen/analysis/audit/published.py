@@ -7,7 +7,6 @@ from typing import Any
 from loadgen.analysis.audit.finding import Place
 from loadgen.analysis.audit.number import Number
 
-METRICS = ("ttft", "tpot", "itl", "e2el")
 SURE = 100  # requests: of sets of n lengths that differ, one in n has a whole number as its mean
 
 

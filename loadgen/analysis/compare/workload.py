@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from loadgen.config.load import SEED_FIELDS
 from loadgen.config.option import DATA, LOAD, OUTPUT, SAMPLING, flag
 from loadgen.config.settings import RunSettings, public
 from loadgen.report.result import RunResult
@@ -18,10 +19,9 @@ from loadgen.workload import target
 GROUPS = {field.name: field.metadata["group"] for field in dataclasses.fields(RunSettings)}
 # Settings that must be the same even if the hashes are.
 ALWAYS_COMPARED = ("extra_body", "max_concurrency", "num_warmups", "think_time", "history", "latency_from", "goodput")
-SEEDS = ("seed", "seed_arrivals", "seed_prompts", "seed_order")
 # The settings that determine each hash.
 HASHED_SETTINGS = {
-    "prompts": {name for name, group in GROUPS.items() if group == DATA} | {*SEEDS},
+    "prompts": {name for name, group in GROUPS.items() if group == DATA} | {*SEED_FIELDS},
     "due times": {name for name, group in GROUPS.items() if group == LOAD} - {"num_prompts", "ready_check_timeout_sec"},
 }
 # Settings that do not affect how a server is measured.

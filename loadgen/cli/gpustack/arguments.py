@@ -4,10 +4,10 @@ It covers all versions of benchmark-runner, from the first to the one based on g
 """
 
 import argparse
-import json
 from collections.abc import Sequence
 from typing import Any
 
+from loadgen.cli.flags import json_value
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser, integer, number
 
@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-concurrency", type=integer, metavar="N", help="maximum number of requests in flight (512)")
     add(
         "--stages",
-        type=_json,
+        type=json_value,
         metavar="JSON",
         help='several runs, one after the other: [{"rate": 1, "max_requests": 100}]',
     )
@@ -160,15 +160,8 @@ def _dest(flag: str) -> str:
     return flag.removeprefix("--").replace("-", "_")
 
 
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not valid JSON") from error
-
-
 def _object(text: str) -> dict[str, Any]:
-    found = _json(text)
+    found = json_value(text)
     if not isinstance(found, dict):
         raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object")
     return found

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 from msgspec import Struct
 
-from loadgen.config.output import METRICS, parse_percentiles
+from loadgen.config.output import METRICS, NAMING, parse_percentiles
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.report.result.fields import about
@@ -168,7 +168,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             columns: What --save-detailed keeps; its keys stand among the others.
         """
         scalars = {name: getattr(self, name) for name in SCALARS}
-        flat = {name: scalars.pop(name) for name in BEFORE_METADATA}
+        flat = {name: scalars.pop(name) for name in NAMING}
         flat = flat | {name: value for name, value in self.metadata.items() if name not in flat}
         peaks = {name: scalars.pop(name) for name in AFTER_COLUMNS}
         flat |= scalars
@@ -211,6 +211,5 @@ def _latencies(latencies: Distributions, percentiles: Iterable[float]) -> dict[s
 
 
 STATISTICS = ("mean", "median", "std")
-BEFORE_METADATA = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts")
 AFTER_COLUMNS = ("max_output_tokens_per_s", "max_concurrent_requests")
 SCALARS = RunNumbers.__struct_fields__[: RunNumbers.__struct_fields__.index("mean_ttft_ms")]

@@ -12,11 +12,11 @@ from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.series import SourceSeries
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.report.result.fields import about
+from loadgen.report.result.latencies import Bounds
 from loadgen.util.number_format import to_ms
 
 QUANTITIES = (*SUMMED, *HIGHEST, *COUNTERS)
 Readings = list[float | None]
-Bounds = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2)]
 
 
 class BucketCounts(Struct, frozen=True, kw_only=True):

@@ -2,8 +2,8 @@
 
 import math
 
-from loadgen.core.histogram import Histogram
 from loadgen.report.console import distributions
+from loadgen.report.distribution import percentiles_by_nines
 from loadgen.report.html import Chart, Curve, Drawing, Log, Nines, Panel
 from loadgen.report.result import RunResult
 
@@ -23,18 +23,10 @@ def drawing(result: RunResult) -> Drawing | None:
     most = max(1.0, math.log10(max(histogram.count for histogram in found.values())))
     places = [LOWEST, *(number / A_DECADE for number in range(1, math.ceil(most * A_DECADE))), most]
     curves = tuple(
-        Curve(title, places, _values(histogram, places), colour=1 + number % 6)
+        Curve(title, places, percentiles_by_nines(histogram, places), colour=1 + number % 6)
         for number, (title, histogram) in enumerate(found.items())
     )
     scale = Log.over("ms", (value for curve in curves for value in curve.ys))
     about = f"The percentiles of {', '.join(found)}, from 2 to the highest of which there is a value, in ms"
     panel = Panel("Latency, ms", scale, curves, height=280)
     return Drawing("distributions", Chart("Latency by percentile", about, "percentile", Nines(most), (panel,), places))
-
-
-def _values(histogram: Histogram, places: list[float]) -> list[float | None]:
-    """Compute the percentiles, ms, up to the one above which there is one value."""
-    last = math.log10(histogram.count)
-    found = histogram.percentiles(100 * (1 - 10**-place) for place in places if place <= last + 1e-9)
-    values = [None if value is None else value / 1e6 for value in found]
-    return values + [None] * (len(places) - len(values))

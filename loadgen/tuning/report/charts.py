@@ -10,6 +10,7 @@ import orjson
 
 from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
+from loadgen.report.distribution import percentiles_by_nines
 from loadgen.report.html import Bars, Chart, Curve, Dots, Drawing, Linear, Names, Nines, Panel
 from loadgen.report.html.charts.chart import Look
 from loadgen.tuning.execute.arm_result import ArmResult, WorkloadResult
@@ -203,7 +204,7 @@ def _latencies(model: ReportModel, baseline: ArmResult, folder: Path) -> Chart |
     panels = []
     for title, each in found.items():
         curves = tuple(
-            Curve(name, places, _percentiles(histogram, places), colour=1 if name == "optimized" else 6)
+            Curve(name, places, percentiles_by_nines(histogram, places), colour=1 if name == "optimized" else 6)
             for name, histogram in each.items()
         )
         scale = Linear.over("ms", [value for curve in curves for value in curve.ys])
@@ -234,14 +235,6 @@ def _histograms(folder: Path, result: WorkloadResult | None) -> dict[str, Histog
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError, BadInput) as error:
         problem = f"is not the whole result of a run ({error})"
         raise BadInput(str(path), problem, "restore it, or remove it: the report does not need it") from error
-
-
-def _percentiles(histogram: Histogram, places: Sequence[float]) -> list[float | None]:
-    """Return the percentiles at these places of a `Nines` axis, in ms; None above the last one that has a value."""
-    last = math.log10(histogram.count)
-    values = histogram.percentiles(100 * (1 - 10**-place) for place in places if place <= last + 1e-9)
-    found = [None if value is None else value / 1e6 for value in values]
-    return found + [None] * (len(places) - len(found))
 
 
 def _rows_panel(title: str, names: Sequence[str], marks: Sequence[Any], row: int = ROW) -> Panel:

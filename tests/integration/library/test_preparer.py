@@ -1,4 +1,4 @@
-"""The process that makes a run's requests starts before anybody knows what to ask, and is told once that is known."""
+"""The preparer: a process that starts before the requests of a run are known, and writes them once they are."""
 
 import os
 import signal
@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.client import connection_budget
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import Progress
 from loadgen.runner.prepare import Preparer
 from loadgen.runner.prepare_main import PrepareOrder
+from loadgen.runner.run import run
+from loadgen.runner.server import Server
 from loadgen.workload import request_store
 from loadgen.workload.target import Target
 from tests.helpers.command_line import TOKENIZER
@@ -21,7 +24,7 @@ def order(folder: Path, **changes: object) -> PrepareOrder:
     return PrepareOrder(settings, Target.from_settings(settings, "m"), 3, folder)
 
 
-async def test_it_makes_what_is_ordered_and_tells_how_far_it_is(tmp_path: Path) -> None:
+async def test_preparer_writes_the_ordered_requests_and_reports_progress(tmp_path: Path) -> None:
     told: list[Progress] = []
     async with Preparer() as preparer:
         await preparer.prepare(order(tmp_path), told.append)
@@ -30,14 +33,25 @@ async def test_it_makes_what_is_ordered_and_tells_how_far_it_is(tmp_path: Path) 
     assert [(progress.scheduled, progress.ended) for progress in told] == [(3, 0), (3, 3)]
 
 
-async def test_what_cannot_be_made_is_refused_as_if_it_were_made_here(tmp_path: Path) -> None:
+async def test_preparer_sends_back_why_requests_cannot_be_made(tmp_path: Path) -> None:
     async with Preparer() as preparer:
         with pytest.raises(BadInput, match=r"--tokenizer: file or folder \./none does not exist"):
             await preparer.prepare(order(tmp_path, tokenizer="./none"), lambda progress: None)
 
 
-async def test_one_that_dies_is_told_of(tmp_path: Path) -> None:
+async def test_dead_preparer_is_reported_with_its_signal(tmp_path: Path) -> None:
     async with Preparer() as preparer:
         os.kill(preparer._process.pid, signal.SIGKILL)
         with pytest.raises(LoadgenError, match="the process that makes the prompts was killed by signal 9"):
             await preparer.prepare(order(tmp_path), lambda progress: None)
+
+
+async def test_preparer_of_a_refused_run_has_ended_before_its_folder_is_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection_budget, "max_connections", lambda settings: 136)
+    settings = RunSettings(tokenizer=TOKENIZER, num_prompts=900, max_concurrency=500, base_url="http://127.0.0.1:9")
+    async with Preparer() as preparer:
+        with pytest.raises(BadInput, match="500 requests at once"):
+            await run(settings, server=Server(settings, "m"), preparer=preparer)
+        assert preparer._process.returncode == -signal.SIGKILL

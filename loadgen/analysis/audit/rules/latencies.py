@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.published import METRICS, Published, title
+from loadgen.analysis.audit.published import Published, title
+from loadgen.config.output import METRICS
 
 STATISTICS = ("mean", "median", "p50", "p75", "p90", "p95", "p99", "p99.9")
 ASCENDING = STATISTICS[1:]
