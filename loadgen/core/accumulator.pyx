@@ -39,8 +39,8 @@ cpdef int64_t fold_events(
         How many gaps in `itl` are such k-ths.
     """
     cdef Py_ssize_t i, bin, first_bin, last_bin
-    cdef int64_t attributed, k = 1, borne = 0, given = 0, imputed = 0, hidden = record.hidden_reasoning()
-    cdef int64_t tokens = record.confirmed_output() - hidden
+    cdef int64_t attributed, k = 1, borne = 0, given = 0, imputed = 0, hidden = record.get_hidden_tokens()
+    cdef int64_t tokens = record.get_answer_tokens() - hidden
     cdef int64_t *stamps_ns = record.stamps_ns
     cdef int64_t since_ns = stamps_ns[0] if record.events else 0
     if hidden:
@@ -138,7 +138,7 @@ cdef class Tally:
             self.lost_token_events += record.events
 
     cdef int _add_waits(self, Record record) except -1:
-        cdef int64_t lag = record.send_lag_ns()
+        cdef int64_t lag = record.get_lag_ns()
         self.lag.add(max(lag, 0), 1)
         self.pool_wait.add(record.ready - record.due, 1)
         self.connect.add(record.connect_ns, 1)
@@ -146,12 +146,12 @@ cdef class Tally:
         self.early += lag < -EARLY_NS
         self.late_connections += record.connect_ns != 0
         self.by_reader += record.by_reader
-        if lag >= 0 and not record.has_ordered_stamps():  # one sent early is counted as that
+        if lag >= 0 and not record.is_ordered():  # one sent early is counted as that
             self.disordered += 1
         return 0
 
     cdef int _add_input(self, Record record) except -1:
-        cdef int64_t expected = record.expected_input(), counted = max(record.prompt_tokens, 0)
+        cdef int64_t expected = record.get_expected_tokens(), counted = max(record.prompt_tokens, 0)
         if record.input_tokens == UNPLANNED:
             self.unplanned_requests += 1
             self.unplanned_input_tokens += counted
@@ -173,7 +173,7 @@ cdef class Tally:
         return 0
 
     cdef int _add_output(self, Record record) except -1:
-        cdef int64_t tokens = record.confirmed_output()
+        cdef int64_t tokens = record.get_answer_tokens()
         self.planned_output_tokens += record.output_tokens
         self.output_as_planned += tokens == record.output_tokens
         self.output_tokens += tokens
@@ -181,7 +181,7 @@ cdef class Tally:
             self.usage_requests += 1
             self.unseen_tokens += max(tokens - record.counted, 0)
             self.surplus_events += max(record.counted - tokens, 0)
-            self.hidden_tokens += record.hidden_reasoning()
+            self.hidden_tokens += record.get_hidden_tokens()
         elif record.tokenized >= 0:
             self.tokenizer_requests += 1
         elif record.counted_by == BY_EVENTS:

@@ -49,11 +49,11 @@ cdef class Record:
     cdef int _store_counts(self) except -1
     # What reads it.
     cdef bint has_all_runs(self) noexcept
-    cdef int64_t expected_input(self) noexcept
-    cdef int64_t confirmed_output(self) noexcept
-    cdef int64_t hidden_reasoning(self) noexcept
+    cdef int64_t get_expected_tokens(self) noexcept
+    cdef int64_t get_answer_tokens(self) noexcept
+    cdef int64_t get_hidden_tokens(self) noexcept
     cdef int64_t tokens_after_first_event(self) noexcept
     cdef int64_t tokens_but_one(self) noexcept
-    cdef int64_t send_lag_ns(self) noexcept
+    cdef int64_t get_lag_ns(self) noexcept
     cdef int64_t stamped_span_ns(self) noexcept
-    cdef bint has_ordered_stamps(self) noexcept
+    cdef bint is_ordered(self) noexcept

@@ -291,12 +291,12 @@ cdef class Record:
     @property
     def expected_tokens(self):
         """The input tokens that the server should count: as predicted, else those of the prompt's text."""
-        return self.expected_input()
+        return self.get_expected_tokens()
 
     @property
     def answer_tokens(self):
         """The tokens of the answer: by usage, else by a tokenizer, else by its events."""
-        return self.confirmed_output()
+        return self.get_answer_tokens()
 
     @property
     def counts_tokens(self):
@@ -306,7 +306,7 @@ cdef class Record:
     @property
     def hidden_tokens(self):
         """The reasoning tokens that the usage counts and that were never streamed."""
-        return self.hidden_reasoning()
+        return self.get_hidden_tokens()
 
     @property
     def tpot_ns(self):
@@ -323,22 +323,22 @@ cdef class Record:
     @property
     def lag_ns(self):
         """How late the client sent it, ns; None if it did not."""
-        return max(self.send_lag_ns(), 0) if self.sent else None
+        return max(self.get_lag_ns(), 0) if self.sent else None
 
     @property
     def ordered(self):
         """Whether the stamps are in the order in which things must have happened."""
-        return self.has_ordered_stamps()
+        return self.is_ordered()
 
-    cdef int64_t expected_input(self) noexcept:
+    cdef int64_t get_expected_tokens(self) noexcept:
         return self.server_tokens if self.server_tokens >= 0 else self.input_tokens
 
-    cdef int64_t confirmed_output(self) noexcept:
+    cdef int64_t get_answer_tokens(self) noexcept:
         if self.completion_tokens >= 0:
             return self.completion_tokens
         return self.tokenized if self.tokenized >= 0 else self.counted
 
-    cdef int64_t hidden_reasoning(self) noexcept:
+    cdef int64_t get_hidden_tokens(self) noexcept:
         """The reasoning tokens by usage that no event bore; 0 if any reasoning was streamed."""
         if self.reasoning_events or self.completion_tokens < 0:
             return 0
@@ -348,13 +348,13 @@ cdef class Record:
         """The streamed tokens that came after the first event; 0 if there was only one event."""
         if self.events < 2:
             return 0
-        return self.confirmed_output() - self.hidden_reasoning() - (1 if self.tokens == NULL else self.tokens[0])
+        return self.get_answer_tokens() - self.get_hidden_tokens() - (1 if self.tokens == NULL else self.tokens[0])
 
     cdef int64_t tokens_but_one(self) noexcept:
         """All tokens but one, streamed or not, as vLLM counts; 0 if there was only one event."""
-        return self.confirmed_output() - 1 if self.events > 1 else 0
+        return self.get_answer_tokens() - 1 if self.events > 1 else 0
 
-    cdef int64_t send_lag_ns(self) noexcept:
+    cdef int64_t get_lag_ns(self) noexcept:
         """The time from due to sent without the waits for a slot and a connection, ns; below 0 if sent early."""
         return self.sent - self.ready - self.connect_ns
 
@@ -362,7 +362,7 @@ cdef class Record:
         """The time from the first stamp of an event to the last, ns."""
         return self.stamps_ns[self.events - 1] - self.stamps_ns[0] if self.events else 0
 
-    cdef bint has_ordered_stamps(self) noexcept:
+    cdef bint is_ordered(self) noexcept:
         cdef int64_t latest = self.due
         cdef int64_t[6] stamps
         stamps[:] = [self.ready, self.sent, self.first_byte, self.first_token, self.last_token, self.closed]

@@ -68,23 +68,28 @@ async def coordinate(
         LoadgenError: Something failed before the clock started; or all participants died, and nothing was recovered.
     """
     from loadgen.metrics.records.shards import write_trailer
-    from loadgen.metrics.server.telemetry import Telemetry
+    from loadgen.metrics.server.telemetry import LatestServerMetrics, Telemetry
     from loadgen.metrics.snapshot import LoopTotals
     from loadgen.runner.metrics_scraper import MetricsScraper
     from loadgen.util.clock import now_ns
 
     gone: Reachability | None = None
+    metrics = None if job.scraping is None else LatestServerMetrics(job.folder)
 
-    def watch(progress: Progress) -> None:
+    def progress_now() -> Progress:
+        progress = participant.progress()
+        return progress if metrics is None else replace(progress, server=metrics.latest())
+
+    def watch() -> None:
         nonlocal gone
-        on_progress(progress)
+        on_progress(progress := progress_now())
         if gone is None and not job.settings.keep_going and (gone := progress.no_answer) is not None:
             participant.abort(f"no answer since {gone.refused_s:.1f} s: {gone.why}")
 
     async with MetricsScraper(job.scraping) as scraper:
         await participant.begin(job)
         await prepared
-        async with background_tasks(_report_progress(participant, watch)):
+        async with background_tasks(_repeat(watch)):
             await participant.check_ready()
             await participant.warm_up()
             await scraper.scrape_first()
@@ -92,7 +97,7 @@ async def coordinate(
             start_ns = now_ns() + LEAD_NS
             measurement = await participant.carry_out(start_ns)
             await scraper.scrape_last()
-        progress = participant.progress()
+        progress = progress_now()
         if gone is None and progress.contacts and all(contact.refusing for contact in progress.contacts):
             gone = max(progress.contacts, key=lambda contact: contact.refused_s or 0.0)
         on_progress(replace(progress, phase=DONE))
@@ -107,9 +112,9 @@ async def coordinate(
     return measurement.with_records_error(write_trailer(job.records, trailer, LoopTotals.of(snapshot)))
 
 
-async def _report_progress(participant: Participant, on_progress: Callable[[Progress], None]) -> None:
+async def _repeat(report: Callable[[], None]) -> None:
     while True:
-        on_progress(participant.progress())
+        report()
         await asyncio.sleep(PROGRESS_S)
 
 

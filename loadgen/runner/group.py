@@ -15,7 +15,6 @@ from loadgen.util.tasks import gather_or_cancel
 
 if TYPE_CHECKING:
     from loadgen.metrics.measurement import Measurement
-    from loadgen.metrics.server.telemetry import LatestServerMetrics
     from loadgen.runner.job import Job
 
 
@@ -35,14 +34,10 @@ class Group:
     def __init__(self, participants: Sequence[Participant], workers: int) -> None:
         self._participants, self.workers = participants, workers
         self._jobs: list[Job] = []
-        self._server_metrics: LatestServerMetrics | None = None
 
     async def begin(self, job: "Job") -> None:
         """Share the job among the participants."""
-        from loadgen.metrics.server.telemetry import LatestServerMetrics
-
         self.job, self._jobs = job, self.shares(job)
-        self._server_metrics = None if job.scraping is None else LatestServerMetrics(job.folder)
         pairs = zip(self._participants, self._jobs, strict=True)
         await gather_or_cancel(participant.begin(own) for participant, own in pairs)
 
@@ -85,9 +80,8 @@ class Group:
         return whole.with_records_error(await asyncio.to_thread(join_shards, paths)) if paths else whole
 
     def progress(self) -> Progress:
-        """Return how far all are, with the latest server metrics."""
-        whole = Progress.together([participant.progress() for participant in self._participants])
-        return whole if self._server_metrics is None else replace(whole, server=self._server_metrics.latest())
+        """Return how far all are."""
+        return Progress.together([participant.progress() for participant in self._participants])
 
     def snapshot(self) -> None:
         """Return None: to send snapshots takes longer than loops that stamp tokens can wait."""

@@ -13,7 +13,6 @@ from loadgen.metrics.progress import PHASES, Progress
 
 if TYPE_CHECKING:
     from loadgen.metrics.measurement import Measurement
-    from loadgen.metrics.server.telemetry import LatestServerMetrics
     from loadgen.metrics.snapshot import Snapshot
     from loadgen.runner.job import Job
 
@@ -85,7 +84,6 @@ class Proxy(ABC):
 
     def __init__(self, workers: int = 1) -> None:
         self.workers, self._progress = workers, Progress(PHASES[0])
-        self._server_metrics: LatestServerMetrics | None = None
 
     @property
     def pid(self) -> int | None:
@@ -107,10 +105,7 @@ class Proxy(ABC):
 
     async def begin(self, job: "Job") -> None:
         """Hand the job over, as `Participant.begin`; the server metrics of a whole run are read on this side."""
-        from loadgen.metrics.server.telemetry import LatestServerMetrics
-
         self.job = job
-        self._server_metrics = None if job.scraping is None else LatestServerMetrics(job.folder)
         await self.call("begin", replace(job, scraping=None))
 
     async def check_ready(self) -> None:
@@ -140,10 +135,8 @@ class Proxy(ABC):
         return await asyncio.to_thread(crash_recovery.recover_worker, self.job, self.workers, start_ns, died)
 
     def progress(self) -> Progress:
-        """Return the last progress that came over the channel, with the latest server metrics."""
-        if self._server_metrics is None:
-            return self._progress
-        return replace(self._progress, server=self._server_metrics.latest())
+        """Return the last progress that came over the channel."""
+        return self._progress
 
     def snapshot(self) -> "Snapshot | None":
         """Return None: to send a snapshot takes longer than a loop that stamps tokens can wait."""

@@ -37,7 +37,7 @@ async def run(
     server: Server | None = None,
     dataset: Dataset | None = None,
     on_progress: OnProgress = lambda progress: None,
-    measurer: Participant | None = None,
+    participant: Participant | None = None,
     preparer: Preparer | None = None,
     journal: Path | None = None,
 ) -> Result:
@@ -51,7 +51,7 @@ async def run(
         server: The server, where it serves already, with the settings of this run as they are for it.
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
-        measurer: The participant that measures, where the caller has opened one; by default the running loop, or the
+        participant: Carries out the run, where the caller has opened it; by default the running loop, or the
             processes and machines that the settings ask for.
         preparer: The process that prepares the prompts of the settings, where it was started already.
         journal: A file for the records, of bounded size, where the settings name none: what is left of a run whose
@@ -66,9 +66,9 @@ async def run(
         folder = stack.enter_context(scratch_dir.scratch_folder())
         if server is None:
             server = await stack.enter_async_context(serving(asked, on_progress, own_data=dataset is not None))
-        if measurer is None:
-            measurer = await stack.enter_async_context(open_participant(asked, own_loop=True))
-        settings = server.settings.implied().replace(workers=measurer.workers).checked()
+        if participant is None:
+            participant = await stack.enter_async_context(open_participant(asked, own_loop=True))
+        settings = server.settings.implied().replace(workers=participant.workers).checked()
         scraping = await scrape_order(settings, folder, simulated=server.simulated and bool(server.processes))
         schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
         request_store.write_schedule(folder, schedule)
@@ -113,7 +113,7 @@ async def run(
                 preparer.keep_ahead(progress)
             on_progress(progress)
 
-        measurement = await coordinate(measurer, job, preparing, report)
+        measurement = await coordinate(participant, job, preparing, report)
         if server.processes:
             header = header.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = request_store.schedule(folder)

@@ -25,12 +25,14 @@ LEFT = (
 class Watched:
     """A run that goes on, made by `watch`: an asynchronous iterator of its progress, which ends with the run."""
 
-    def __init__(self, settings: RunSettings, dataset: Dataset | None, measurer: Participant, every_s: float) -> None:
-        self._measurer, self._every_s = measurer, every_s
+    def __init__(
+        self, settings: RunSettings, dataset: Dataset | None, participant: Participant, every_s: float
+    ) -> None:
+        self._participant, self._every_s = participant, every_s
         self._progress = self._returned = Progress("starting")
         self._was_raised = False
         self._failure: BaseException | None = None
-        running = run(settings, dataset=dataset, measurer=measurer, on_progress=self._update)
+        running = run(settings, dataset=dataset, participant=participant, on_progress=self._update)
         self._task = asyncio.create_task(running)
 
     def __aiter__(self) -> Self:
@@ -51,7 +53,7 @@ class Watched:
 
         It takes the loop some milliseconds, in which no token is stamped.
         """
-        return self._measurer.snapshot()
+        return self._participant.snapshot()
 
     def stop(self, reason: str) -> None:
         """Send nothing more and let requests in flight end: the result is partial, because of `reason`.
@@ -61,7 +63,7 @@ class Watched:
         """
         if not self._progress.measuring:
             raise LoadgenError(f"the run is {self._progress.phase} and measures nothing yet: leave the block instead")
-        self._measurer.stop(reason)
+        self._participant.stop(reason)
 
     async def result(self) -> Result:
         """Wait until it has ended, and return its result; raises what `run` does.
@@ -112,8 +114,8 @@ async def watch(
     if not 0 < every_s < math.inf:
         raise BadInput("every_s", f"{every_s} is out of range", "give seconds above 0")
     asked = (settings or RunSettings()).checked()
-    async with open_participant(asked, own_loop=True) as measurer:
-        watched = Watched(asked, dataset, measurer, every_s)
+    async with open_participant(asked, own_loop=True) as participant:
+        watched = Watched(asked, dataset, participant, every_s)
         try:
             yield watched
         finally:

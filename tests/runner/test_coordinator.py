@@ -1,6 +1,7 @@
 """The coordinator: all participants start at one time, once all are ready, and stop if one is lost."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.server.series import Source
 from loadgen.metrics.server.telemetry import FILE_NAME
 from loadgen.metrics.worker_report import WorkerReport
-from loadgen.runner import crash_recovery
+from loadgen.runner import crash_recovery, metrics_scraper
 from loadgen.runner.coordinator import coordinate
 from loadgen.runner.group import Group
 from loadgen.runner.job import Job
@@ -89,12 +90,14 @@ def parts(log: list[str], **of_the_second: object) -> list[Fake]:
     return [Fake(0, log), Fake(1, log, **of_the_second)]  # type: ignore[arg-type]
 
 
-async def run(made: list[Fake], job: Job) -> Measurement:
+async def run(
+    participants: list[Fake], job: Job, on_progress: Callable[[Progress], None] = lambda progress: None
+) -> Measurement:
     async def prepared() -> None:
         pass
 
-    participant = made[0] if len(made) == 1 else Group(made, len(made))
-    return await coordinate(participant, job, prepared(), lambda progress: None)
+    participant = participants[0] if len(participants) == 1 else Group(participants, len(participants))
+    return await coordinate(participant, job, prepared(), on_progress)
 
 
 async def test_no_step_begins_before_all_have_done_the_one_before(job: Job) -> None:
@@ -184,16 +187,35 @@ async def test_where_nothing_is_left_it_says_so(job: Job) -> None:
         await run([alone], job)
 
 
-async def test_what_the_server_says_is_read_by_whoever_waits_for_the_parts_and_by_no_part(job: Job) -> None:
-    made = parts([])
-    group = Group(made, 2)
-    await group.begin(replace(job, scraping=ScrapeOrder((Source(URL, TARGET.url),), job.folder)))
-    assert [part.job.scraping for part in made] == [None, None]
-    assert group.progress().server == {}
-    (job.folder / FILE_NAME).write_bytes(orjson.dumps(scrape(1, running=3).to_dict()) + b"\n")
-    assert group.progress().server == {"running": 3}
-    await group.begin(job)
-    assert group.progress().server == {}
+class FakeScraper:
+    """Takes the place of the process that scrapes server metrics."""
+
+    def __init__(self, order: ScrapeOrder | None) -> None:
+        assert order
+        self._path = order.folder / FILE_NAME
+
+    async def __aenter__(self) -> "FakeScraper":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        pass
+
+    async def scrape_first(self) -> None:
+        self._path.write_bytes(orjson.dumps(scrape(1, running=3).to_dict()) + b"\n")
+
+    async def scrape_last(self) -> None:
+        pass
+
+
+async def test_progress_has_the_latest_server_metrics(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_scraper, "MetricsScraper", FakeScraper)
+    shown: list[Progress] = []
+    participants = parts([])
+    order = ScrapeOrder((Source(URL, TARGET.url),), job.folder)
+    await run(participants, replace(job, scraping=order), shown.append)
+    assert shown[0].server == {}
+    assert shown[-1].server == {"running": 3}
+    assert [participant.job.scraping for participant in participants] == [None, None]
 
 
 def test_a_group_shares_partitions_records_and_pids(job: Job) -> None:

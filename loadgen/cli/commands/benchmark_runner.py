@@ -66,11 +66,11 @@ async def _execute(job: "Job") -> int:
 async def _steps(job: "Job", reporter: "Reporter | None") -> int:
     for number, step in enumerate(job.steps):
 
-        def watch(progress: "Progress", measurer: "Participant", number: int = number, step: "Step" = step) -> None:
+        def watch(progress: "Progress", participant: "Participant", number: int = number, step: "Step" = step) -> None:
             if reporter is not None:
                 reporter.update(100 * (number + done(progress, step.settings.duration)) / len(job.steps))
             if progress.phase == "running" and (why := too_many(job, progress)):
-                measurer.stop(why)
+                participant.stop(why)
 
         def also(result: "Result", step: "Step" = step) -> list[str]:
             return [_save(step, result)]

@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     warning = burst_warning(given, runs[0])
     with exported(runs[0]) as export:
 
-        def watch(progress: "Progress", measurer: "Participant") -> None:
+        def watch(progress: "Progress", participant: "Participant") -> None:
             nonlocal warning
             first_prompt = progress.phase == "preparing" and progress.ended
             if warning and (first_prompt or progress.phase in PHASES):  # the run can start, and nothing has been sent
@@ -77,14 +77,14 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
 async def run(
     settings: RunSettings,
     *,
-    watch: "Callable[[Progress, Participant], None]" = lambda progress, measurer: None,
+    watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
     """Execute one run; returns the exit code.
 
     Args:
         settings: The checked settings of the run.
-        watch: Is called with each progress update, and may stop the measurer.
+        watch: Is called with each progress update, and may stop the run.
         also: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
     """
     from loadgen.cli.runs.interrupts import Interrupts

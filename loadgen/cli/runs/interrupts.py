@@ -25,21 +25,21 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
-        self._measurer: Participant | None = None
+        self._participant: Participant | None = None
         self._view: View = Silent()
 
-    def attach(self, measurer: "Participant", view: View) -> None:
+    def attach(self, participant: "Participant", view: View) -> None:
         """Direct further signals to a run.
 
         Args:
-            measurer: What measures it, and can stop or abort it.
+            participant: Carries out the run, and can stop or abort it.
             view: Shows its progress, and knows whether it is being measured.
         """
-        self._measurer, self._view = measurer, view
+        self._participant, self._view = participant, view
 
     def detach(self) -> None:
         """Direct further signals to the command itself, until the next run is attached."""
-        self._measurer = None
+        self._participant = None
 
     async def run_interruptible(self, work: Coroutine[Any, Any, T]) -> T:
         """Await `work` with the signal handlers installed.
@@ -51,13 +51,13 @@ class Interrupts:
 
         def interrupt(patient: bool) -> None:
             self.count += 1
-            if self._measurer is None or not self._view.measuring:
+            if self._participant is None or not self._view.measuring:
                 task.cancel()
             elif patient and self.count == 1:
                 self._view.note("interrupted: waiting for requests in flight; Ctrl-C again ends them")
-                self._measurer.stop("interrupted")
+                self._participant.stop("interrupted")
             else:
-                self._measurer.abort("interrupted")
+                self._participant.abort("interrupted")
 
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, interrupt, True)

@@ -138,10 +138,10 @@ class Series:
         if not requested.quiet:
             print(f"loadgen: {title}", file=sys.stderr, flush=True)
 
-        def watch(progress: "Progress", measurer: "Participant") -> None:
+        def watch(progress: "Progress", participant: "Participant") -> None:
             self._export(progress)
             if (why := stop(progress)) is not None:
-                measurer.abort(why)
+                participant.abort(why)
 
         ended = await execute(requested, self.interrupts, server=server, watch=watch, show=show)
         saved = [path for path in ended.saved if path != requested.records or self._requested.records]

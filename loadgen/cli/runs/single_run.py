@@ -39,7 +39,7 @@ async def execute(
     interrupts: Interrupts,
     *,
     server: "Server | None" = None,
-    watch: "Callable[[Progress, Participant], None]" = lambda progress, measurer: None,
+    watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
     show: "Callable[[RunSettings, Result, list[str]], None]",
 ) -> FinishedRun:
@@ -49,7 +49,7 @@ async def execute(
         settings: The checked settings of the run.
         interrupts: Receives the signals while the run goes on.
         server: A server that answers already, with the settings of this run; None: start or probe it.
-        watch: Is called with each progress update, and may stop the measurer.
+        watch: Is called with each progress update, and may stop the run.
         also: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
         show: Prints the report, given the settings, the result and the saved paths.
     """
@@ -58,7 +58,7 @@ async def execute(
 
     with journal(wanted=not settings.records) as kept:  # closed when nothing writes to it any more
         # The processes import their modules while this one imports its own.
-        async with open_participant(settings) as measurer, Preparer() as preparer:
+        async with open_participant(settings) as participant, Preparer() as preparer:
             with single_threaded():
                 from loadgen import report
                 from loadgen.runner import run
@@ -66,16 +66,16 @@ async def execute(
             report.check_writable(settings)
             say_overwriting(report.overwritten(settings))
             with progress_view(settings) as view:
-                interrupts.attach(measurer, view)
+                interrupts.attach(participant, view)
 
                 def on_progress(progress: "Progress") -> None:
-                    watch(progress, measurer)
+                    watch(progress, participant)
                     view.show(progress)  # last, so that the exported metrics are never older than what is shown
 
                 result = await run.run(
                     settings,
                     server=server,
-                    measurer=measurer,
+                    participant=participant,
                     preparer=preparer,
                     on_progress=on_progress,
                     journal=kept.path,

@@ -154,7 +154,7 @@ class Telemetry:
 
 
 class LatestServerMetrics:
-    """Follows the scraper's file while a run goes on; not for a loop that measures, which has no time to read.
+    """Follows the scraper's file while a run goes on.
 
     Args:
         folder: The folder of the run.

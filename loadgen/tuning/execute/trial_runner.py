@@ -172,15 +172,15 @@ async def _measure(
         NotKept: Its records are incomplete, which is not a failure of the arm.
     """
     checked = settings.checked()
-    async with open_participant(checked) as measurer:
+    async with open_participant(checked) as participant:
 
         def tell(progress: Progress) -> None:
             on_progress(progress)
             if (why := stop(progress)) is not None:
-                measurer.abort(why)
+                participant.abort(why)
 
         server = await engines.server(checked)
-        result = await run.run(checked, server=server, on_progress=tell, measurer=measurer)
+        result = await run.run(checked, server=server, on_progress=tell, participant=participant)
     if (why := result.client.records_error) is not None:
         raise NotKept(str(checked.records), why)
     return result

@@ -108,7 +108,7 @@ async def test_a_worker_that_dies_takes_only_what_it_had_in_flight(tmp_path: Pat
 
     settings = LOOP.replace(workers=2, records=str(tmp_path / "records.jsonl")).checked()
     async with open_workers(2) as workers:
-        result, bodies = await asked(settings, measurer=workers, on_progress=kill)
+        result, bodies = await asked(settings, participant=workers, on_progress=kill)
     own = result.data["loadgen"]
     assert own["partial"]
     assert set(own["outcomes"]) == {"ok"}

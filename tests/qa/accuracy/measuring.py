@@ -193,8 +193,8 @@ async def measured(
         on_progress: Told a few times a second.
     """
     with separate_cores([server.pid], processor):
-        async with open_workers(1) if worker else contextlib.nullcontext() as measurer:
-            return await loadgen.run(settings, dataset=Short(tokens), measurer=measurer, on_progress=on_progress)
+        async with open_workers(1) if worker else contextlib.nullcontext() as participant:
+            return await loadgen.run(settings, dataset=Short(tokens), participant=participant, on_progress=on_progress)
 
 
 class Watch:

@@ -238,7 +238,7 @@ async def test_one_that_does_not_answer_is_killed_when_the_run_is_to_end(monkeyp
                 os.kill(workers._participants[1].pid, signal.SIGSTOP)
                 workers.abort("interrupted")
 
-        result = await run.run(LONG.replace(base_url=url, workers=2), measurer=workers, on_progress=watch)
+        result = await run.run(LONG.replace(base_url=url, workers=2), participant=workers, on_progress=watch)
     assert [worker["lost"] for worker in result.data["loadgen"]["workers"]] == [None, "was killed by signal 9"]
     assert result.verdict is loadgen.Verdict.INVALID
 
