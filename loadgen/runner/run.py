@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -80,16 +80,11 @@ async def run(
             server.overhead,
             further=dataset is None and is_bounded_by_time(settings),
         )
-        preparing: Awaitable[Any]
-        if dataset is not None:  # a caller's own is read in a thread: it is not for another process to see
-            preparing = asyncio.to_thread(prepare, order, dataset)
-        else:
-            if preparer is None:
-                preparer = await stack.enter_async_context(Preparer())
-            stack.push_async_callback(preparer.stop)  # before its folder is removed
-            preparing = preparer.prepare(order, on_progress)
-        preparing = asyncio.ensure_future(preparing)
-        stack.push_async_callback(_cancel, preparing)
+        source = dataset if dataset is not None else preparer
+        if source is None:
+            source = await stack.enter_async_context(Preparer())
+        preparing = await stack.enter_async_context(_preparing(order, source, on_progress))
+        ahead = source if order.further and isinstance(source, Preparer) else None
         header = RunHeader(
             settings,
             server.model,
@@ -97,7 +92,6 @@ async def run(
             server.simulated,
             provenance.provenance(settings, asked, server.about),
         )
-        keeps_ahead = order.further and preparer is not None
         job = Job(
             header,
             request_targets(settings, server.model),
@@ -105,12 +99,12 @@ async def run(
             engine_pids=tuple(process.pid for process in server.processes),
             records=Path(settings.records) if settings.records else journal,
             scraping=scraping,
-            preparer_pid=preparer.pid if keeps_ahead and preparer else None,
+            preparer_pid=None if ahead is None else ahead.pid,
         )
 
         def report(progress: Progress) -> None:
-            if keeps_ahead and preparer is not None:
-                preparer.keep_ahead(progress)
+            if ahead is not None:
+                ahead.keep_ahead(progress)
             on_progress(progress)
 
         measurement = await coordinate(participant, job, preparing, report)
@@ -175,7 +169,21 @@ def prompts_needed(settings: RunSettings, schedule: Schedule) -> int:
     return schedule.count
 
 
-async def _cancel(task: "asyncio.Future[Any]") -> None:
-    """Cancel a task, and wait until it has ended."""
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+@contextlib.asynccontextmanager
+async def _preparing(
+    order: PrepareOrder, source: Dataset | Preparer, on_progress: OnProgress
+) -> "AsyncIterator[asyncio.Future[Any]]":
+    """Have the requests of a run prepared while the context lasts; yields what ends once they are."""
+    work: Coroutine[Any, Any, Any]
+    if isinstance(source, Preparer):
+        work = source.prepare(order, on_progress)
+    else:  # a caller's own data set is read in a thread: another process cannot see it
+        work = asyncio.to_thread(prepare, order, source)
+    task = asyncio.ensure_future(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        if isinstance(source, Preparer):
+            await source.stop()  # before the folder is removed that it writes to
