@@ -17,7 +17,7 @@ from loadgen.metrics.progress import Progress
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
 from loadgen.workload import target
-from loadgen.workload.chat_template.overhead import Overhead
+from loadgen.workload.chat_template.template_tokens import TemplateTokens
 from loadgen.workload.prompt import Prompt
 
 HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
@@ -34,7 +34,7 @@ class Server:
         about: Facts for the result.
         simulated: Whether it is loadgen's simulator.
         processes: The engines started for the run, one for each target.
-        overhead: What its chat template adds to a prompt, where that is known of the engine.
+        template_tokens: Tokens that its chat template adds to a prompt; None: unknown.
         models: The models that it lists.
     """
 
@@ -43,7 +43,7 @@ class Server:
     about: dict[str, Any] = field(default_factory=dict)
     simulated: bool = False
     processes: tuple[Any, ...] = ()
-    overhead: Overhead | None = None
+    template_tokens: TemplateTokens | None = None
     models: tuple[str, ...] = ()
 
 

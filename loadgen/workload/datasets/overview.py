@@ -85,12 +85,12 @@ class Overview:
         return len(self.output_tokens)
 
     @property
-    def overhead(self) -> tuple[int, int] | None:
+    def added_tokens(self) -> tuple[int, int] | None:
         """The minimum and maximum of tokens that the server counts beyond those of a prompt; None if unknown."""
         if self.server_tokens is None:
             return None
-        overheads = self.server_tokens - self.input_tokens
-        return int(overheads.min()), int(overheads.max())
+        added = self.server_tokens - self.input_tokens
+        return int(added.min()), int(added.max())
 
     def hashes(self) -> dict[str, str | None]:
         """Return SHA-256 in hex of `file`, `tokenizer` and `prompts`; None for what does not exist."""
