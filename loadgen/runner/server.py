@@ -148,7 +148,7 @@ async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
     """Request one token to see whether the server knows the option: else it would refuse every request of the run."""
     probed = target.Target.from_settings(settings, model)
     body = probed.body(Prompt("Hello", 1, 1, "probe"))
-    reply = await http_client.post(probed.url, body, headers=probed.headers, verify_tls=probed.verify_tls)
+    reply = await http_client.send_json(probed.url, body, headers=probed.headers, verify_tls=probed.verify_tls)
     return reply.status not in (400, 422)
 
 

@@ -76,7 +76,7 @@ async def _reply(target: Target, question: Question) -> str:
         "temperature": 0,
         "seed": 0,
     }
-    reply = await http_client.post(
+    reply = await http_client.send_json(
         target.url,
         orjson.dumps(asked | template_options(target.fields)),
         headers=target.headers,
