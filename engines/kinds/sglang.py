@@ -12,7 +12,7 @@ from loadgen.engines.kinds.knob_table import KnobTable
 METHODS = {"mtp": "NEXTN", "eagle": "EAGLE", "eagle3": "EAGLE3", "ngram": "NGRAM", "draft_model": "STANDALONE"}
 
 
-def _batched(tokens: int, knobs: Mapping[str, Any]) -> list[str]:
+def _step_limits(tokens: int, knobs: Mapping[str, Any]) -> list[str]:
     """Return the flags that bound a step: the size of a prompt's chunk, and the prompt tokens taken together."""
     chunk = [] if knobs.get("chunked_prefill") is False else ["--chunked-prefill-size", str(tokens)]
     return [*chunk, "--max-prefill-tokens", str(tokens)]
@@ -49,7 +49,7 @@ TABLE = KnobTable(
         ),
         "context_len": (Flag("--context-length"),),
         "max_batched_tokens": (
-            FlagGroup({"--chunked-prefill-size": (), "--max-prefill-tokens": ()}, convert=_batched),
+            FlagGroup({"--chunked-prefill-size": (), "--max-prefill-tokens": ()}, convert=_step_limits),
         ),
         "max_seqs": (Flag("--max-running-requests"),),
         "chunked_prefill": (Switch(off=("--chunked-prefill-size", "-1")),),

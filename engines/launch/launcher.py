@@ -19,7 +19,7 @@ from loadgen.engines.launch.crash_cause import Crash, EngineFailed
 from loadgen.engines.launch.gpu_memory import GpuMemory
 from loadgen.engines.launch.log_file import LogFile
 from loadgen.engines.launch.processes import Process
-from loadgen.engines.launch.server import READY_S, OnProgress, Server
+from loadgen.engines.launch.server import READY_S, OnProgress, Server, ServerResources
 from loadgen.engines.launch.server_registry import Orphan, ServerEntry, ServerRegistry
 from loadgen.engines.launch.startup_history import StartupHistory
 from loadgen.engines.launch.supervisor import SupervisedProcess
@@ -29,7 +29,8 @@ from loadgen.util.redaction import KEY_VARIABLE
 
 LOG_NAME = "engine.log"
 MAX_FAILED_LOGS = 10  # folders of failed launches that are kept
-# For commands that are shown and not started; the same on every machine.
+# For commands that are shown and not started; the same on every machine. The folder is absolute, since scripts that
+# reproduce a study write configuration files there, and MindIE starts in another working directory.
 SHOWN_PORT, SHOWN_FOLDER = 8000, Path("/tmp/loadgen-engine")
 UNSUPPORTED_SYSTEM = (
     "loadgen starts engines only on Linux, where it can stop them completely; "
@@ -127,6 +128,8 @@ class Launcher:
             launch = engine.launch(model, knobs or {}, raw, Place(reservation.port, folder, host, tuple(devices)))
             since_s = time.time()
             process = self._start_process(engine, launch, run_id, folder, temporary)
+            log = LogFile(folder / LOG_NAME)
+            resources = ServerResources(process, run_id, since_s, log, reservation, gpu_memory)
             undo.pop_all()
 
         def clean_up(failed: bool) -> None:
@@ -142,12 +145,7 @@ class Launcher:
         return Server(
             engine,
             launch,
-            process,
-            run_id=run_id,
-            since_s=since_s,
-            log=LogFile(folder / LOG_NAME),
-            reservation=reservation,
-            gpu_memory=gpu_memory,
+            resources,
             usual_s=history.usual_s(engine.name, model),
             on_ready=partial(history.add, engine.name, model),
             on_stopped=clean_up,

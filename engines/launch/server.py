@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -34,12 +35,34 @@ FLUSH_TRIES = 20
 FLUSH_RETRY_S = 0.5
 
 
+@dataclass(frozen=True, slots=True)
+class ServerResources:
+    """The process of a server, and what the launcher reserved for it.
+
+    Attributes:
+        process: The engine's process, with its supervisor.
+        run_id: Value of LOADGEN_RUN_ID in the environment of all its processes.
+        since_s: Unix time before the start, s; its files are not older.
+        log: The log file.
+        reservation: The port.
+        gpu_memory: The use of GPU memory before the start.
+    """
+
+    process: SupervisedProcess
+    run_id: str
+    since_s: float
+    log: LogFile
+    reservation: Reservation
+    gpu_memory: GpuMemory
+
+
 class Server:
     """A running engine, created by `Launcher`; as a context manager it waits until the server is ready, and stops it.
 
     Args:
-        kept: The server's process, with its supervisor.
-        since_s: Unix time before the start, s; its files are not older.
+        resources: Its process, port, log and GPU memory.
+        on_ready: Called once with the start-up time, s.
+        on_stopped: Called once after the stop, with whether the server failed.
 
     Attributes:
         engine: The kind of engine.
@@ -57,26 +80,22 @@ class Server:
         self,
         engine: Engine,
         launch: Launch,
-        kept: SupervisedProcess,
+        resources: ServerResources,
         *,
-        run_id: str,
-        since_s: float,
-        log: LogFile,
-        reservation: Reservation,
-        gpu_memory: GpuMemory,
         usual_s: float | None,
         on_ready: Callable[[float], None],
         on_stopped: Callable[[bool], None],
     ) -> None:
-        self.engine, self.launch, self.log, self.run_id, self.usual_s = engine, launch, log, run_id, usual_s
+        self.engine, self.launch, self.usual_s = engine, launch, usual_s
+        self.log, self.run_id = resources.log, resources.run_id
         self.base_url, self.model, self.tokenizer = launch.base_url, launch.model, launch.tokenizer
         self.template_tokens = launch.template_tokens
-        self._supervised, self._reservation, self._gpu_memory = kept, reservation, gpu_memory
+        self._resources, self._process = resources, resources.process
         self._on_ready, self._on_stopped = on_ready, on_stopped
         self._started_s = time.monotonic()
         self._ready = self._stopping = self._stopped = self._failed = False
         self._stop_once = threading.Lock()
-        self._since, self._shared = since_s, set[Path]()
+        self._shared = set[Path]()
 
     def __repr__(self) -> str:
         state = "stopped" if not self.alive() else "ready" if self._ready else "starting"
@@ -94,11 +113,11 @@ class Server:
     @property
     def pid(self) -> int:
         """Process id of the engine, which leads its own session."""
-        return self._supervised.pid
+        return self._process.pid
 
     def alive(self) -> bool:
         """Return whether the engine's process still runs."""
-        return self._supervised.alive
+        return self._process.alive
 
     def ready(self, timeout_s: float = READY_S, on_progress: OnProgress | None = None) -> str:
         """Wait until the server has answered a prompt, and return its URL; a server that fails is stopped.
@@ -125,7 +144,7 @@ class Server:
                     )
                 else:
                     since_s = time.monotonic() - self._started_s
-                    self._supervised.wait_ended(min(max(since_s / 20, MIN_POLL_S), MAX_POLL_S))
+                    self._process.wait_ended(min(max(since_s / 20, MIN_POLL_S), MAX_POLL_S))
         except EngineError:
             self.stop()
             raise
@@ -155,7 +174,7 @@ class Server:
 
     def wait_ended(self, timeout_s: float) -> bool:
         """Wait until the engine's process has ended; return whether it has."""
-        return self._supervised.wait_ended(timeout_s)
+        return self._process.wait_ended(timeout_s)
 
     def flush(self) -> None:
         """Empty the server's caches, if it can; retried while it reports that requests still run.
@@ -171,7 +190,7 @@ class Server:
                     raise EngineError(f"{self.engine.name}: its caches cannot be emptied: {error}") from error
                 if response.status < 300:
                     break
-                self._supervised.wait_ended(FLUSH_RETRY_S)
+                self._process.wait_ended(FLUSH_RETRY_S)
             else:
                 tried = f"POST {path} answers {response} after {FLUSH_TRIES} tries"
                 raise EngineError(f"{self.engine.name}: {tried}; restart the server instead")
@@ -202,20 +221,20 @@ class Server:
         with self._stop_once:
             if self._stopped:
                 return
-            port = self._reservation if self._ready else None
+            port = self._resources.reservation if self._ready else None
             self._note_shared_memory()
-            stop_and_verify(self.engine.name, self._supervised, self.run_id, port, self._gpu_memory, grace_s)
-            shared_memory.remove(self._shared, self._since)
+            stop_and_verify(self.engine.name, self._process, self.run_id, port, self._resources.gpu_memory, grace_s)
+            shared_memory.remove(self._shared, self._resources.since_s)
             self._stopped = True
             self._on_stopped(self._failed)
 
     def hurry(self) -> None:
         """End the grace time of a `stop` in another thread or below a signal handler: what is left is killed now."""
-        self._supervised.request_stop(0.0)
+        self._process.request_stop(0.0)
 
     def _note_shared_memory(self) -> None:
         """Note the shared memory of the server's processes; after their end it is unknown whose it was."""
-        self._shared |= shared_memory.segments(processes.descendants(self._supervised.supervisor_pid))
+        self._shared |= shared_memory.segments(processes.descendants(self._process.supervisor_pid))
 
     def _readiness_problem(self, end_s: float, on_progress: OnProgress | None) -> str | None:
         """Return why the server is not ready yet; None if it is."""
@@ -240,7 +259,7 @@ class Server:
 
     def _ended(self) -> EngineFailed:
         """Return why the engine's process has ended."""
-        return self._failure(diagnose(self.log.text(), self._supervised.code, was_ready=self._ready))
+        return self._failure(diagnose(self.log.text(), self._process.code, was_ready=self._ready))
 
     def _log_complaint(self) -> str:
         """Return the error in the log of a server that still runs, as the end of a message."""
@@ -249,7 +268,7 @@ class Server:
 
     def _failure(self, crash: Crash) -> EngineFailed:
         self._failed = True
-        others = self._gpu_memory.in_use() if crash.kind in MEMORY_FAILURES else ""
+        others = self._resources.gpu_memory.in_use() if crash.kind in MEMORY_FAILURES else ""
         if others:
             crash = Crash("gpu_in_use", f"{others}; {crash.cause}", crash.code)
         return EngineFailed(self.engine.name, crash, self.log.path, self.log.tail(TAIL_LINES))

@@ -57,14 +57,14 @@ class Orphan:
 
 
 class ServerRegistry:
-    """A folder with one file for each server.
+    """A folder with one file for each server, in the user's state folder.
 
-    Args:
-        folder: The folder; by default it is in the user's state folder.
+    Attributes:
+        folder: The folder.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or private_files.state_folder() / "engines"
+    def __init__(self) -> None:
+        self.folder = private_files.state_folder() / "engines"
 
     def write(self, entry: ServerEntry) -> None:
         """Write the entry of a server.

@@ -23,6 +23,7 @@ from loadgen.engines.sim.core_pool import CorePool
 from loadgen.engines.sim.faults import HANG, UNAVAILABLE, Faults
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
+from loadgen.engines.sim.vocabulary import TOKENIZER
 from loadgen.version import __version__
 
 
@@ -105,7 +106,7 @@ class Api:
             "object": "model",
             "created": self._started,
             "owned_by": "loadgen-simulator",  # by this `loadgen run` recognises the simulator
-            "root": str(self._tokenizer.path.parent),
+            "root": str(TOKENIZER.parent),
             "parent": None,
             "max_model_len": self._settings.max_model_len,
         }

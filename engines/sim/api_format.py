@@ -132,7 +132,7 @@ class ResponseWriter:
         return self._event("", usage)
 
     def _complete_choice(self, choice: str, reason: str | None) -> str:
-        """Return a complete choice, with the finish reason if there is one."""
+        """Return a complete choice, with the finish reason unless it is None."""
         return choice + (f'"{reason}","stop_reason":null}}' if reason else self._api.unfinished)
 
     def _event(self, choice: str, usage: Usage | None) -> bytes:

@@ -34,7 +34,7 @@ class PrefixCache:
         """Tokens of blocks that no sequence uses."""
         return BLOCK * len(self._idle)
 
-    def found(self, names: Iterable[int]) -> int:
+    def count_cached(self, names: Iterable[int]) -> int:
         """Return how many of the first blocks of a prompt are in memory."""
         count = 0
         for name in names:

@@ -262,7 +262,7 @@ class Scheduler(Generic[S]):
             return None
         context = sequence.prompt_tokens + sequence.generated
         # The last token is always computed, since the next one comes from it.
-        found = self.cache.found(sequence.blocks[: (context - 1) // BLOCK])
+        found = self.cache.count_cached(sequence.blocks[: (context - 1) // BLOCK])
         alone = context - BLOCK * found
         if self.kv_tokens + alone + self.cache.unused(sequence.blocks[:found]) > self.limits.num_kv_tokens:
             return None

@@ -19,6 +19,7 @@ from loadgen.engines.sim.faults import Faults, leave_orphan, log_of
 from loadgen.engines.sim.flags import add, given
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
+from loadgen.engines.sim.vocabulary import TOKENIZER
 from loadgen.errors import BadInput, EngineError
 
 BACKLOG = 16384  # a load generator may open all its connections at once
@@ -50,7 +51,7 @@ async def serve(settings: SimSettings, faults: Faults) -> None:
         server = await _listen(settings, api)
         port = server.sockets[0].getsockname()[1]
         print(f"listening on http://{settings.host}:{port}")
-        print(f"model {settings.served_model_name}\ntokenizer {tokenizer.path}", flush=True)
+        print(f"model {settings.served_model_name}\ntokenizer {TOKENIZER}", flush=True)
         if api.state == "loading":
             await _wait(settings.startup_s, stop)
             api.state = "ready"

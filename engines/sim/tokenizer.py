@@ -1,7 +1,6 @@
 """The simulator's tokenizer: token ids of a text, and the words of answers."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -21,13 +20,11 @@ class SimTokenizer:
     """The shipped tokenizer.json; to count tokens only, `loadgen.engines.sim.emit.count_tokens` is faster.
 
     Attributes:
-        path: Path of tokenizer.json.
         words: The words of which answers are made.
     """
 
-    def __init__(self, path: Path = TOKENIZER) -> None:
-        self.path = path
-        model: dict[str, Any] = orjson.loads(path.read_bytes())["model"]
+    def __init__(self) -> None:
+        model: dict[str, Any] = orjson.loads(TOKENIZER.read_bytes())["model"]
         self._ids: dict[str, int] = model["vocab"]
         # A word is a token that may follow a space; single characters and numbers are not words.
         self.words = Words(

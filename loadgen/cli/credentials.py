@@ -13,7 +13,7 @@ VISIBLE = "{}: other users of this machine can see it in the process list; {}"
 MAX_LENGTH = 65536  # characters; no header may be longer
 
 
-def resolved(given: dict[str, Any]) -> dict[str, Any]:
+def read_credential_files(given: dict[str, Any]) -> dict[str, Any]:
     """Replace `@FILE` in api_key and in the values of header by the content of the file.
 
     A file is read once, so it may be a pipe. Surrounding whitespace is removed. `@-` reads standard input.

@@ -9,7 +9,7 @@ from loadgen.util.machine import BLAS_THREADS
 
 
 @contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
+def sigint_blocked() -> Iterator[None]:
     """Block SIGINT during imports: SciPy's compiled modules turn a Ctrl-C into another error."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -103,9 +103,9 @@ def _command(name: str) -> Command | None:
 
         found: Command = importlib.import_module(OWN[name][1]).main
         return found
-    added = _added()
-    if name in added:
-        command: Command = added[name].load()
+    plugin_commands = _plugin_commands()
+    if name in plugin_commands:
+        command: Command = plugin_commands[name].load()
         return command
     return None
 
@@ -114,14 +114,14 @@ def _remedy(name: str) -> str:
     """Suggest what to write instead of an unknown command."""
     import difflib
 
-    known = [*OWN, *_added()]
+    known = [*OWN, *_plugin_commands()]
     if name.startswith("-"):
         return f"write the command first, for example `loadgen run {printable(name)}`"
     near = difflib.get_close_matches(name, known, 1)
     return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
 
 
-def _added() -> "dict[str, EntryPoint]":
+def _plugin_commands() -> "dict[str, EntryPoint]":
     """Return the commands that packages add by entry points; loadgen's engines are among them."""
     import importlib.metadata
 
@@ -139,7 +139,7 @@ def _summary(entry: "EntryPoint") -> str:
 
 def _help() -> str:
     rows = [(name, text) for name, (text, _) in OWN.items()]
-    rows += [(name, _summary(entry)) for name, entry in sorted(_added().items())]
+    rows += [(name, _summary(entry)) for name, entry in sorted(_plugin_commands().items())]
     lines = [f"  {name:<16} {text}".rstrip() for name, text in rows]
     return "\n".join(
         [

@@ -47,7 +47,7 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
 
         found = presets.resolve(found["workload"]) | found
     lists = {name: found.pop(name) for name in SWEPT if isinstance(found.get(name), tuple)}
-    one = RunSettings(**credentials.resolved(compat.apply(given.get("compat"), found)))
+    one = RunSettings(**credentials.read_credential_files(compat.apply(given.get("compat"), found)))
     if not lists:
         return None, [one]
     if len(lists) > 1:

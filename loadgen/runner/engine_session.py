@@ -18,7 +18,7 @@ from loadgen.runner.server import Server, probe
 from loadgen.util import gpus
 from loadgen.util.plugins import find
 from loadgen.util.redaction import redact_command
-from loadgen.workload.chat_template.overhead import Overhead
+from loadgen.workload.chat_template.template_tokens import TemplateTokens
 
 SIMULATOR = "sim"
 SIMULATED_DURATION_S = 10.0
@@ -37,7 +37,7 @@ def wants_engine(settings: RunSettings) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def open_engine_server(
+async def start_engine_server(
     settings: RunSettings, check: Callable[[RunSettings], None], on_progress: Callable[[Progress], None]
 ) -> AsyncIterator[Server]:
     """Start the replicas of a run's engine, wait until all are ready, and stop them after the block.
@@ -71,7 +71,7 @@ async def open_engine_server(
     devices = settings.devices.split(",") if settings.devices else []
     begins = [partial(begin, share) for share in gpus.split_devices(devices, settings.replicas)]
     timeout_s = settings.engine_timeout
-    async with open_engines(engine, begins, timeout_s, on_progress, check=check_process, tries=2) as session:
+    async with start_engines(engine, begins, timeout_s, on_progress, check=check_process, tries=2) as session:
         yield await session.server(settings)
 
 
@@ -110,12 +110,12 @@ class EngineSession:
             | server.about,
             simulated=simulated,
             processes=self.processes,
-            overhead=None if tokens is None else Overhead(tokens, f"the chat template of {name}"),
+            template_tokens=None if tokens is None else TemplateTokens(tokens, f"the chat template of {name}"),
         )
 
 
 @contextlib.asynccontextmanager
-async def open_engines(
+async def start_engines(
     engine: Any,
     begins: Sequence[Callable[[], Any]],
     timeout_s: float,

@@ -22,7 +22,7 @@ from loadgen.errors import BadInput, LoadgenError
 from loadgen.util import child_process, log_setup
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
-from loadgen.workload.chat_template.overhead import FIELD, Overhead
+from loadgen.workload.chat_template.template_tokens import FIELD, TemplateTokens
 from loadgen.workload.prompt import UNPLANNED, Continued, Dataset, Prompt, Sessions, Timed
 from loadgen.workload.prompt_digest import prompt_mark
 from loadgen.workload.request_store import RequestFiles, next_block
@@ -46,7 +46,7 @@ class PrepareOrder:
         target: The server, which decides the form of a request.
         count: How many, as far as that is known.
         folder: Where to write them.
-        overhead: What the server adds to a prompt, where that is known beforehand.
+        template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
         further: Whether more of them are wanted while the clock runs, as far as the data set has any.
     """
 
@@ -54,7 +54,7 @@ class PrepareOrder:
     target: Target
     count: int
     folder: Path
-    overhead: Overhead | None = None
+    template_tokens: TemplateTokens | None = None
     further: bool = False
 
 
@@ -98,7 +98,7 @@ class PromptSource:
         settings: RunSettings,
         target: Target,
         count: int,
-        overhead: Overhead | None = None,
+        template_tokens: TemplateTokens | None = None,
         *,
         asks: bool = True,
     ) -> "PromptSource":
@@ -108,8 +108,8 @@ class PromptSource:
             settings: The settings of the run.
             target: The server.
             count: How many are due, as far as that is known beforehand.
-            overhead: What the server adds to a prompt, where that is known beforehand.
-            asks: Whether the server may be asked for it.
+            template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
+            asks: Whether the server may be asked for them.
 
         Raises:
             BadInput: The settings cannot be met.
@@ -118,7 +118,7 @@ class PromptSource:
         from loadgen.workload.datasets import prompt_cache
 
         found = prompt_cache.cached_dataset(settings)
-        prediction = TokenPrediction.of(found, settings, target, overhead, asks=asks)
+        prediction = TokenPrediction.of(found, settings, target, template_tokens, asks=asks)
         own = cls._of(prediction.sized(found, settings), settings, count)
 
         def origin() -> dict[str, Any]:
@@ -210,7 +210,7 @@ def prepare(
         BadInput: The data set cannot be made, or there is no room for the requests.
     """
     if dataset is None:
-        source = PromptSource.named(order.settings, order.target, order.count, order.overhead)
+        source = PromptSource.named(order.settings, order.target, order.count, order.template_tokens)
     else:
         source = PromptSource.of(dataset, order.settings, order.count)
     with _room_for(source.count, order.folder):

@@ -14,7 +14,7 @@ from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.header import RunHeader
 from loadgen.runner.coordinator import coordinate, open_participant
-from loadgen.runner.engine_session import open_engine_server, wants_engine
+from loadgen.runner.engine_session import start_engine_server, wants_engine
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import scrape_order
 from loadgen.runner.participant import Participant
@@ -77,7 +77,7 @@ async def run(
             Target.from_settings(settings, server.model),
             prompts_needed(settings, schedule),
             folder,
-            server.overhead,
+            server.template_tokens,
             further=dataset is None and is_bounded_by_time(settings),
         )
         source = dataset if dataset is not None else preparer
@@ -132,7 +132,7 @@ async def serving(
     """
     if wants_engine(asked):
         early = check if asked.engine and not own_data else lambda settings: None
-        async with open_engine_server(asked, early, on_progress) as server:
+        async with start_engine_server(asked, early, on_progress) as server:
             yield server
     else:
         yield await probe(asked, on_progress)

@@ -17,7 +17,7 @@ from loadgen.metrics.progress import Progress
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
 from loadgen.workload import target
-from loadgen.workload.chat_template.overhead import Overhead
+from loadgen.workload.chat_template.template_tokens import TemplateTokens
 from loadgen.workload.prompt import Prompt
 
 HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
@@ -34,7 +34,7 @@ class Server:
         about: Facts for the result.
         simulated: Whether it is loadgen's simulator.
         processes: The engines started for the run, one for each target.
-        overhead: What its chat template adds to a prompt, where that is known of the engine.
+        template_tokens: Tokens that its chat template adds to a prompt; None: unknown.
         models: The models that it lists.
     """
 
@@ -43,7 +43,7 @@ class Server:
     about: dict[str, Any] = field(default_factory=dict)
     simulated: bool = False
     processes: tuple[Any, ...] = ()
-    overhead: Overhead | None = None
+    template_tokens: TemplateTokens | None = None
     models: tuple[str, ...] = ()
 
 
@@ -148,7 +148,7 @@ async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
     """Request one token to see whether the server knows the option: else it would refuse every request of the run."""
     probed = target.Target.from_settings(settings, model)
     body = probed.body(Prompt("Hello", 1, 1, "probe"))
-    reply = await http_client.post(probed.url, body, headers=probed.headers, verify_tls=probed.verify_tls)
+    reply = await http_client.send_json(probed.url, body, headers=probed.headers, verify_tls=probed.verify_tls)
     return reply.status not in (400, 422)
 
 

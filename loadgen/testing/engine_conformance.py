@@ -184,19 +184,19 @@ class EngineAlive:
         assert ports.is_free(case.host, int(server.base_url.rpartition(":")[2]))
         assert not server.log.path.parent.exists(), f"{list(server.log.path.parent.iterdir())} is left"
 
-    def test_a_port_that_is_taken_is_told(self, case: Case) -> None:
+    def test_taken_port_is_reported(self, case: Case) -> None:
         with socket.socket() as stranger:
             failed = _failure(case, engine=_PortTaken(case.engine, stranger))
         assert failed.crash.kind == "port_in_use", str(failed)
 
-    def test_a_flag_that_it_does_not_know_is_told(self, case: Case) -> None:
+    def test_unknown_flag_is_reported(self, case: Case) -> None:
         try:
             failed = _failure(case, more=(case.no_flag,))
         except BadInput:
             return  # the engine refuses it before anything is started
         assert failed.crash.kind == "bad_flag", str(failed)
 
-    def test_a_model_that_is_not_there_is_told(self, case: Case) -> None:
+    def test_missing_model_is_reported(self, case: Case) -> None:
         if case.no_model is None:
             pytest.skip("the engine serves any name")
         try:

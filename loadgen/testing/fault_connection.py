@@ -14,10 +14,10 @@ class FaultServer(Protocol):
     def answer(self, request: Request) -> Steps:
         """Return the steps that answer a request; a BadInput refuses it."""
 
-    def joined(self, connection: "FaultConnection") -> None:
+    def register(self, connection: "FaultConnection") -> None:
         """Note that a connection was accepted."""
 
-    def left(self, connection: "FaultConnection") -> None:
+    def unregister(self, connection: "FaultConnection") -> None:
         """Note that a connection has ended."""
 
     def gather(self, connection: "FaultConnection", count: int) -> None:
@@ -36,12 +36,12 @@ class FaultConnection(ServerConnection):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the connection with the server."""
         super().connection_made(transport)
-        self._server.joined(self)
+        self._server.register(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Unregister the connection, and stop playing."""
         self._steps = None
-        self._server.left(self)
+        self._server.unregister(self)
 
     def pause_writing(self) -> None:
         """Pause: the client reads too slowly."""

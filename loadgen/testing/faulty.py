@@ -95,12 +95,12 @@ class Faulty:
         if self._connections:
             await self._none_left.wait()
 
-    def joined(self, connection: FaultConnection) -> None:
+    def register(self, connection: FaultConnection) -> None:
         """Count a new connection."""
         self.connections += 1
         self._connections.add(connection)
 
-    def left(self, connection: FaultConnection) -> None:
+    def unregister(self, connection: FaultConnection) -> None:
         """Remove a connection that has ended."""
         self._connections.discard(connection)
         if connection in self._waiting:

@@ -102,7 +102,7 @@ class _Stream(Response):
         self.begin(record)
 
     def wait(self) -> None:
-        """Set the alarm for the next part or the end, if there is one."""
+        """Set the alarm for the next part, or for the end if the response closes."""
         if self._next < len(self._reply.parts):
             self.alarm.set(self._reply.parts[self._next][0])
         elif self._reply.closes_ns is not None:

@@ -38,52 +38,39 @@ async def get(
     Raises:
         Unreachable: No response, none in time, or one that is too large.
     """
-    return await _request("GET", url, None, headers, verify_tls, timeout_s)
+    return await _request("GET", url, None, headers or {}, verify_tls, timeout_s)
 
 
-async def post(
-    url: str, body: bytes, *, headers: dict[str, str] | None = None, verify_tls: bool = True, timeout_s: float = 60.0
-) -> Reply:
-    """Send a POST request with a JSON body, and return the response of any status.
-
-    Raises:
-        Unreachable: No response, or none in time.
-    """
-    return await _request(
-        "POST", url, body, {"Content-Type": "application/json"} | (headers or {}), verify_tls, timeout_s
-    )
-
-
-async def patch(
+async def send_json(
     url: str,
     body: bytes,
     *,
-    headers: dict[str, str] | None = None,
-    verify_tls: "bool | SSLContext" = True,
-    timeout_s: float = 10.0,
+    method: str = "POST",
+    headers: dict[str, str],
+    verify_tls: "bool | SSLContext",
+    timeout_s: float = 60.0,
 ) -> Reply:
-    """Send a PATCH request with a JSON body, and return the response of any status.
+    """Send a request with a JSON body, and return the response of any status.
 
     Args:
-        url: The resource to change.
-        body: The change, as JSON.
+        url: The resource.
+        body: The JSON.
+        method: POST, or PATCH to change the resource.
         headers: Headers in addition to the content type.
         verify_tls: Whether to verify certificates, or the TLS context to verify them with.
-        timeout_s: Limit for the whole exchange.
+        timeout_s: Limit for the whole exchange, s.
 
     Raises:
-        Unreachable: No response, or none in time.
+        Unreachable: No response, none in time, or one that is too large.
     """
-    return await _request(
-        "PATCH", url, body, {"Content-Type": "application/json"} | (headers or {}), verify_tls, timeout_s
-    )
+    return await _request(method, url, body, {"Content-Type": "application/json"} | headers, verify_tls, timeout_s)
 
 
 async def _request(
     method: str,
     url: str,
     body: bytes | None,
-    headers: dict[str, str] | None,
+    headers: dict[str, str],
     verify_tls: "bool | SSLContext",
     timeout_s: float,
 ) -> Reply:

@@ -54,7 +54,7 @@ def test_where_no_run_is_valid_nothing_is_claimed() -> None:
 
 def text(**parts: object) -> str:
     made = {"cores": 2, "requests": NO_CLIMB, "events": NO_CLIMB, "streams": run(1), "connections": 60_000} | parts
-    lines = list(screen.measured(Capacity(**made)))  # type: ignore[arg-type]
+    lines = list(screen.capacity_lines(Capacity(**made)))  # type: ignore[arg-type]
     assert all(len(line) <= 80 for line in lines)
     return " ".join(lines)
 

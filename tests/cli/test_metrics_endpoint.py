@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from loadgen.cli.runs.metrics_endpoint import BOUNDS_NS, Metrics, buckets, exported
+from loadgen.cli.runs.metrics_endpoint import BOUNDS_NS, Metrics, buckets, serve_metrics
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.sketch import Sketch
@@ -148,7 +148,7 @@ def port() -> int:
 @pytest.mark.integration
 def test_it_is_served_on_loopback_while_the_context_lasts(port: int, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"http://127.0.0.1:{port}/metrics"
-    with exported(RunSettings(prometheus=str(port))) as export:
+    with serve_metrics(RunSettings(prometheus=str(port))) as export:
         export(running(10))
         with urllib.request.urlopen(url, timeout=10) as reply:
             assert reply.headers["Content-Type"].startswith("text/plain; version=")
@@ -164,7 +164,7 @@ def test_a_port_in_use_is_refused_by_name() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         place = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(BadInput) as refused, exported(RunSettings(prometheus=place)):
+        with pytest.raises(BadInput) as refused, serve_metrics(RunSettings(prometheus=place)):
             pass
     assert str(refused.value).startswith(
         f"--prometheus: cannot listen on {place} (Address already in use); give a free port"

@@ -89,7 +89,7 @@ def test_a_flush_forgets_what_is_idle_and_nothing_else() -> None:
     cache.take([1, 2, 3])
     assert cache.release([2, 3]) == 2 * BLOCK
     cache.clear()
-    assert cache.found([1, 2]) == 1
+    assert cache.count_cached([1, 2]) == 1
     assert cache.idle_tokens == 0
 
 

@@ -10,7 +10,7 @@ import os
 import re
 from unittest import mock
 
-from loadgen.cli.main import _added, dispatch
+from loadgen.cli.main import _plugin_commands, dispatch
 from loadgen.config.option import GROUPS
 from tests.helpers.source import ROOT
 
@@ -32,7 +32,9 @@ def page(name: str) -> str:
         dispatch([*COMMANDS[name], "--help"])
     if name == "loadgen":  # commands of packages, loadgen's engines among them, have texts of their own
         lines = [
-            line for line in out.getvalue().splitlines() if not line.startswith(tuple(f"  {one} " for one in _added()))
+            line
+            for line in out.getvalue().splitlines()
+            if not line.startswith(tuple(f"  {one} " for one in _plugin_commands()))
         ]
         return "\n".join(lines) + "\n"
     kept = [

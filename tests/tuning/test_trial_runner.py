@@ -58,7 +58,7 @@ async def carried_out(
         log.append(name)
         return WorkloadRun(summary(), f"{name}.json"), Failure("killed", "died", True) if name == failing else None
 
-    monkeypatch.setattr(trial_runner, "open_engines", started)
+    monkeypatch.setattr(trial_runner, "start_engines", started)
     monkeypatch.setattr(TrialRunner, "_run_workload", load)
     model = folder / "model.gguf"
     model.touch()

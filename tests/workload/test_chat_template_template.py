@@ -104,13 +104,13 @@ class TestCounting:
         assert made.count(chats)[:2] == [1, 4]
         assert made.count(chats)[2] > 1
 
-    def test_overhead_is_chat_minus_text_with_special_tokens(self, template):
+    def test_added_tokens_are_chat_minus_text_with_special_tokens(self, template):
         made = template("{% for m in messages %}the {{ m.content }} the the{% endfor %}")
-        assert made.overhead(["words", "the", "words the"]) == (3 - 2,)
+        assert made.added_tokens(["words", "the", "words the"]) == (3 - 2,)
 
-    def test_all_overheads_are_told_where_they_differ(self, template):
+    def test_added_tokens_of_probes_may_differ(self, template):
         made = template("{% for m in messages %}{{ m.content }} {{ m.content }}{% endfor %}")
-        assert made.overhead(["the", "the the", "the"]) == (-1, 0)
+        assert made.added_tokens(["the", "the the", "the"]) == (-1, 0)
 
 
 class TestFinding:

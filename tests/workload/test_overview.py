@@ -45,14 +45,14 @@ def test_percentiles_are_those_of_numpy():
 def test_overview_sums_server_tokens():
     found = overview(*prompts(3, 5, server=8))
     assert found.to_dict()["predicted_server_input_tokens"] == 24
-    assert found.overhead == (8, 8)
+    assert found.added_tokens == (8, 8)
 
 
 def test_the_servers_count_is_unknown_where_one_prompt_has_none():
     for given in ([*prompts(3, server=8), *prompts(5)], [*prompts(5), *prompts(3, server=8)]):
         found = overview(*given)
         assert found.to_dict()["predicted_server_input_tokens"] is None
-        assert found.overhead is None
+        assert found.added_tokens is None
 
 
 def test_hashes_of_file_and_tokenizer_are_the_data_sets_own():

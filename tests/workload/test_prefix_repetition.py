@@ -7,8 +7,8 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.chat_template.overhead import Overhead
 from loadgen.workload.chat_template.prediction import TokenPrediction
+from loadgen.workload.chat_template.template_tokens import TemplateTokens
 from loadgen.workload.target import Target
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import chat_templates
@@ -110,16 +110,16 @@ class TestAsTheServerCounts:
         assert len({(*text.split()[:39],) for text in texts}) == 3
 
     def test_raw_lengths_keep_prompts_and_predict_counts(self):
-        made, _ = self.made(SIMULATOR, self.CHAT, Overhead(9, "told"), prefix_len=40, suffix_len=30)
+        made, _ = self.made(SIMULATOR, self.CHAT, TemplateTokens(9, "told"), prefix_len=40, suffix_len=30)
         assert {(prompt.input_tokens, prompt.server_tokens) for prompt in made} == {(70, 79)}
         assert [prompt.text for prompt in made] == [p.text for p in prompts(20, prefix_len=40, suffix_len=30)]
 
     def test_suffix_below_the_template_is_refused(self):
         with pytest.raises(BadInput) as refused:
-            self.made(SIMULATOR, self.MEASURED, Overhead(9, "told"), suffix_len=9)
+            self.made(SIMULATOR, self.MEASURED, TemplateTokens(9, "told"), suffix_len=9)
         message = "--prefix-repetition-suffix-len: 9 leaves no token after 9 of the chat template; give at least 10"
         assert str(refused.value) == message
 
     def test_where_tokens_do_not_add_up_one_number_is_not_enough(self, tmp_path):
         with pytest.raises(BadInput, match=r"--input-len-counts: .* joins words into tokens"):
-            self.made(trained.superwords(tmp_path), self.MEASURED, Overhead(9, "told"))
+            self.made(trained.superwords(tmp_path), self.MEASURED, TemplateTokens(9, "told"))

@@ -180,7 +180,7 @@ class CountdownToMeasure(Countdown):
     def probes(self):
         return []
 
-    def with_template_overhead(self, overheads, *, subtract, measure):
+    def with_template_tokens(self, template_counts, *, subtract, measure):
         return self
 
 

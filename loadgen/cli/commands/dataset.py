@@ -75,20 +75,20 @@ def _simulators_tokenizer() -> str:
 
 def parser(tool: str | None) -> argparse.ArgumentParser:
     """Return a parser for the flags that choose prompts, those of the tool of --compat among them, and --export."""
-    made = OneLineParser(
+    flag_parser = OneLineParser(
         "loadgen dataset",
         description="Show the prompts that `loadgen run` would send with the same flags. No server is needed.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
     )
-    made.add_argument(
+    flag_parser.add_argument(
         "--export",
         metavar="FILE.jsonl",
         help="also write the prompts as JSON lines, for --dataset-name jsonl (-: to stdout, and all else to stderr)",
     )
-    flags.add_settings(made, tool, FIELDS)
-    return made
+    flags.add_settings(flag_parser, tool, FIELDS)
+    return flag_parser
 
 
 def _parsed(argv: list[str]) -> dict[str, Any]:

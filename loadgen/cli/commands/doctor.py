@@ -31,19 +31,19 @@ def main(argv: list[str]) -> int:
     release_build = built.state is State.OK  # figures of a debug build would mislead
     runs = release_build and not flags.no_measure
     if flags.json:
-        limits, capacity = [limit.to_dict() for limit in found], _measured() if runs else None
+        limits, capacity = [limit.to_dict() for limit in found], _measure() if runs else None
         measured = capacity.to_dict() if capacity else None
         print(json.dumps({"limits": limits, "versions": versions(), "measured": measured}))
         return exit_codes.DONE
     print("\n".join((*screen.limits(found), *screen.versions(versions()))), flush=True)
     if runs:
-        print("\n".join(("", *screen.measured(_measured()))))
+        print("\n".join(("", *screen.capacity_lines(_measure()))))
     elif not release_build:
         print("\nNot measured: the compiled modules are missing, or a debug build.")
     return exit_codes.DONE
 
 
-def _measured() -> "Capacity":
+def _measure() -> "Capacity":
     """Measure the capacity and print the phases; a signal ends the test server, too."""
     from loadgen.cli.doctor import capacity
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from loadgen.cli import exit_codes
-from loadgen.cli.import_guard import undisturbed
+from loadgen.cli.import_guard import sigint_blocked
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.terminal_text import printable
 
@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
         help="the arm of results that were chosen with #N, or have no serving command beside them",
     )
     arguments = parser.parse_args(argv)
-    with undisturbed():
+    with sigint_blocked():
         from loadgen.tuning.importer.arms import Arms
         from loadgen.tuning.importer.entries import Source
         from loadgen.tuning.importer.importer import Importer, store
@@ -49,8 +49,8 @@ def main(argv: list[str]) -> int:
         arms = Arms(plan(file.study))
     arm = arms.named(arguments.as_) if arguments.as_ is not None else None
     folder = arguments.store or Path(file.study.name + SUFFIX)
-    with store(folder, file) as kept:
-        importer = Importer(kept, arms, file.study, arm)
+    with store(folder, file) as trial_store:
+        importer = Importer(trial_store, arms, file.study, arm)
         summaries = [importer.add(source) for source in sources]
     sys.stdout.write("".join(f"{printable(line)}\n" for each in summaries for line in each.lines))
     imported, unplaced = sum(each.imported for each in summaries), sum(each.unplaced for each in summaries)

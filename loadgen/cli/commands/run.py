@@ -38,11 +38,11 @@ def main(argv: list[str]) -> int:
         raise BadInput("--plot", "needs several runs", "give several rates, for example --request-rate 1,2,4,8")
     import asyncio
 
-    from loadgen.cli.runs.metrics_endpoint import exported
+    from loadgen.cli.runs.metrics_endpoint import serve_metrics
     from loadgen.metrics.progress import PHASES
 
     warning = burst_warning(given, runs[0])
-    with exported(runs[0]) as export:
+    with serve_metrics(runs[0]) as export:
 
         def watch(progress: "Progress", participant: "Participant") -> None:
             nonlocal warning
@@ -108,19 +108,21 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
         name: The setting that differs.
         plot: The path of the chart, or None.
     """
-    from loadgen.cli.runs.run_series import Series, differences, numbered
+    from loadgen.cli.runs.run_series import Series, differences, with_numbered_files
 
     series = Series("sweep", OVER[name], runs[0], runs[0].slo, plot)
 
     async def measure(server: "Server") -> None:
         for number, requested in enumerate(runs, 1):
-            resolved = server.settings.replace(**differences(numbered(runs[0], 1), numbered(requested, number)))
+            resolved = server.settings.replace(
+                **differences(with_numbered_files(runs[0], 1), with_numbered_files(requested, number))
+            )
             level = getattr(requested, name)
             title = f"run {number} of {len(runs)}: {level:g} {UNITS[name]}"
             own = dataclasses.replace(server, settings=resolved)
-            await series.run(own, numbered(requested, number), level, title=title)
+            await series.run(own, with_numbered_files(requested, number), level, title=title)
             if series.interrupts.count:
                 series.data.partial = "interrupted"
                 break
 
-    return series.execute(measure, numbered(runs[0], 1))
+    return series.execute(measure, with_numbered_files(runs[0], 1))

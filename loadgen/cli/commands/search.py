@@ -41,9 +41,9 @@ def main(argv: list[str]) -> int:
 
 def parser(tool: str | None) -> argparse.ArgumentParser:
     """Return a parser for the flags of `loadgen run`, those of the tool of --compat, and --over."""
-    made = flags.run_parser(tool, "loadgen search", TEXT)
-    made.add_argument("--over", choices=("rate", "concurrency"), help="what to vary (rate)")
-    return made
+    flag_parser = flags.run_parser(tool, "loadgen search", TEXT)
+    flag_parser.add_argument("--over", choices=("rate", "concurrency"), help="what to vary (rate)")
+    return flag_parser
 
 
 def check(chosen: dict[str, Any], over: str) -> None:

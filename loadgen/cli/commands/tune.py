@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from loadgen.cli import exit_codes
-from loadgen.cli.import_guard import undisturbed
+from loadgen.cli.import_guard import sigint_blocked
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 
@@ -68,7 +68,7 @@ def run(argv: list[str]) -> int:
     )
     parser.add_argument("--no-live", action="store_true", help="print lines instead of a table on a terminal")
     arguments = parser.parse_args(argv)
-    with undisturbed():
+    with sigint_blocked():
         from loadgen.cli import study_runs
 
     return study_runs.run(Path(arguments.file), arguments.store, lines=arguments.no_live)
@@ -80,7 +80,7 @@ def status(argv: list[str]) -> int:
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     arguments = parser.parse_args(argv)
-    with undisturbed():
+    with sigint_blocked():
         from loadgen.cli import study_runs
 
     return study_runs.status(Path(arguments.store), as_json=arguments.json)
@@ -98,7 +98,7 @@ def report(argv: list[str]) -> int:
         "-o", "--output", metavar="DIR", type=Path, help="folder of the report (NAME.report, with the study's name)"
     )
     arguments = parser.parse_args(argv)
-    with undisturbed():
+    with sigint_blocked():
         from loadgen.cli import study_runs
 
     return study_runs.report(Path(arguments.store), arguments.output)
@@ -108,7 +108,7 @@ def export(argv: list[str]) -> int:
     """Print all trials of a study as JSON."""
     parser = OneLineParser("loadgen tune export", description="Print all trials of a study with all numbers as JSON.")
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
-    with undisturbed():
+    with sigint_blocked():
         from loadgen.cli import study_runs
 
     return study_runs.status(Path(parser.parse_args(argv).store), as_json=True)

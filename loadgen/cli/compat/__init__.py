@@ -34,12 +34,12 @@ class Tool:
     finish: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
 
-NO_TOOL = Tool(vllm.FLAGS, lambda given: {}, finish=vllm.unmarked)
+NO_TOOL = Tool(vllm.FLAGS, lambda given: {}, finish=vllm.without_marker)
 TOOLS = {
     "vllm-0.11": Tool(vllm.FLAGS, vllm.defaults_0_11, finish=vllm.as_sent),
     "vllm-0.32": Tool(vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
     "vllm-0.33": Tool(vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
-    "sglang": Tool(sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.ranged),
+    "sglang": Tool(sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.with_length_ranges),
 }
 
 

@@ -69,7 +69,7 @@ def defaults(given: Given) -> dict[str, Any]:
     return found
 
 
-def ranged(settings: dict[str, Any]) -> dict[str, Any]:
+def with_length_ranges(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with SGLang's ranges of lengths: from `--random-range-ratio` times the length up to it.
 
     The file from which SGLang takes the words of random prompts is left out.

@@ -62,9 +62,9 @@ def no_op(name: str, meaning: str, values: str = NONE) -> ToolFlag:
     return ToolFlag(name, lambda value, given: {}, meaning, values=values)
 
 
-def renamed(name: str, field: str, type_: Callable[[str], Any] = str, values: str = ONE) -> ToolFlag:
+def renamed(name: str, field: str, type_: Callable[[str], Any] = str) -> ToolFlag:
     """Return a flag that has another name here."""
-    return ToolFlag(name, lambda value, given: {field: value}, f"`{spelled(field)}`", type_=type_, values=values)
+    return ToolFlag(name, lambda value, given: {field: value}, f"`{spelled(field)}`", type_=type_)
 
 
 def refused(name: str, reason: str, remedy: str, values: str = ONE, no_op_value: Any = None) -> ToolFlag:

@@ -65,11 +65,11 @@ def _tokens(overview: Overview) -> Iterator[str]:
 
 
 def _server(overview: Overview) -> str:
-    if overview.server_tokens is None or overview.overhead is None:
+    if overview.server_tokens is None or overview.added_tokens is None:
         why = (overview.about.get("server_tokens") or {}).get("unknown")
         why = "it depends on the server's responses" if overview.unplanned else why or "not given by the data set"
         return f"input as the server will count it: unknown ({why})"
-    least, most = overview.overhead
+    least, most = overview.added_tokens
     more = f" plus {least}" if least == most else f" plus {least} to {most}"  # mostly those of the chat template
     own = f"the text's{f'{more} per prompt' if least or most else ''}"
     return f"input as the server will count it: {int(overview.server_tokens.sum())} ({own})"

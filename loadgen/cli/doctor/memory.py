@@ -23,7 +23,7 @@ def memory(root: Path) -> Limit:
     found = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read_system_file(root / "proc/meminfo"), re.MULTILINE)
     if not found:
         return unknown(name, bounds)
-    available, bounded = int(found[1]) << 10, min(_left(root), default=None)
+    available, bounded = int(found[1]) << 10, min(_free_bytes(root), default=None)
     value = f"{_gib(available)} available" + (
         f", {_gib(bounded)} within the container's limit" if bounded is not None else ", no container limit"
     )
@@ -32,7 +32,7 @@ def memory(root: Path) -> Limit:
     return Limit(name, enough(least >= ENOUGH_BYTES), value, bounds, remedy)
 
 
-def _left(root: Path) -> Iterator[int]:
+def _free_bytes(root: Path) -> Iterator[int]:
     """Yield the bytes left at each level of control groups that has a limit; caches count as used."""
     for level in machine.control_groups("memory", root):
         for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):

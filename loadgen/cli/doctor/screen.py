@@ -31,7 +31,7 @@ def versions(found: Mapping[str, str | None]) -> Iterator[str]:
     yield from _wrapped(f"{'':<4}{'versions':<19}", text)
 
 
-def measured(found: "Capacity") -> Iterator[str]:
+def capacity_lines(found: "Capacity") -> Iterator[str]:
     """Yield the measured capacity, in sentences."""
     shared = "the only core" if found.cores == 1 else f"the {found.cores} cores"
     yield from _wrapped("", _drives("Requests/s of 1 token", found.requests, lambda drive: drive.requests_per_s))

@@ -69,9 +69,9 @@ def _synthetic(given: dict[str, Any]) -> dict[str, Any]:
         if key not in numbers:
             raise BadInput(f"{FIELD} {key}", "missing", SYNTHETIC)
     prompt, output = _length(numbers, "prompt_tokens"), _length(numbers, "output_tokens")
-    made = {"dataset_name": "random", "random_input_len": prompt, "random_output_len": output, "ignore_eos": True}
+    settings = {"dataset_name": "random", "random_input_len": prompt, "random_output_len": output, "ignore_eos": True}
     fixed = isinstance(prompt, int) and isinstance(output, int)
-    return made | ({"dataset_rule": "guidellm-0.5"} if fixed else {})
+    return settings | ({"dataset_rule": "guidellm-0.5"} if fixed else {})
 
 
 def _length(numbers: dict[str, int], key: str) -> int | str:

@@ -96,7 +96,7 @@ class Job:
                     f"{share:g} is out of range",
                     "give a share between 0 and 1, or leave it out for no limit",
                 )
-            common = _scenario(given) | _target(given) | _data(given) | _kept(given)
+            common = _scenario(given) | _target(given) | _data(given) | _display_settings(given)
             if "max_requests" in given:
                 common["num_prompts"] = given["max_requests"]
             if "max_seconds" in given:
@@ -135,34 +135,34 @@ def _target(given: dict[str, Any]) -> dict[str, Any]:
     if not url:
         raise BadInput("--target", "missing", "name the server, for example http://127.0.0.1:8000")
     chat = given.get("request_type") != "text_completions"
-    made = {"base_url": url, "backend": "openai-chat" if chat else "openai"}
-    made["endpoint"] = CHAT_ENDPOINT if chat else COMPLETIONS_ENDPOINT
+    settings = {"base_url": url, "backend": "openai-chat" if chat else "openai"}
+    settings["endpoint"] = CHAT_ENDPOINT if chat else COMPLETIONS_ENDPOINT
     if model := given.get("model") or backend.pop("model", None):
-        made["model"] = model
+        settings["model"] = model
     if "processor" in given:
-        made["tokenizer"] = given["processor"]
+        settings["tokenizer"] = given["processor"]
     if unknown := set(given.get("processor_args", {})) - {"trust_remote_code"}:
         raise BadInput(f"--processor-args {min(unknown)}", "not supported", "leave it out")
-    return made | _backend(backend)
+    return settings | _backend(backend)
 
 
 def _backend(given: dict[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for key, value in given.items():
         match key:
             case "timeout":  # in guidellm it bounds every read: the first one, and later silence
                 patience = _number(value or 0, "--first-token-timeout")
-                made |= {"first_token_timeout": patience, "stall_timeout": patience}
+                settings |= {"first_token_timeout": patience, "stall_timeout": patience}
             case "api_key":
-                made["api_key"] = value
+                settings["api_key"] = value
             case "verify":
-                made["insecure"] = not value
+                settings["insecure"] = not value
             case "request_handlers" | "response_handlers" if _handled(value):
                 pass
             case _:
                 remedy = "leave it out: timeout, api_key, verify and the handlers of chat completions are supported"
                 raise BadInput(f"--backend-kwargs {key}", f"{value!r} is not supported", remedy)
-    return made
+    return settings
 
 
 def _handled(handlers: Any) -> bool:
@@ -177,13 +177,13 @@ def _data(given: dict[str, Any]) -> dict[str, Any]:
         return {} if seed is None else {"seed": seed}
     if len(given["data"]) > 1:
         raise BadInput("--data", "is given more than once", "give one, and run once for each")
-    made = data.fields(given["data"][0], SEED if seed is None else seed)
+    settings = data.fields(given["data"][0], SEED if seed is None else seed)
     if "sharegpt_max_output_tokens" in given:
-        made["sharegpt_output_len"] = given["sharegpt_max_output_tokens"]
-    return made
+        settings["sharegpt_output_len"] = given["sharegpt_max_output_tokens"]
+    return settings
 
 
-def _kept(given: dict[str, Any]) -> dict[str, Any]:
+def _display_settings(given: dict[str, Any]) -> dict[str, Any]:
     return {
         "quiet": given.get("disable_console", False),
         "disable_tqdm": given.get("disable_console_interactive", False),

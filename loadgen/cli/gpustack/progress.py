@@ -11,6 +11,7 @@ from loadgen.errors import BadInput, Unreachable
 from loadgen.util import http_client
 
 EVERY_S = 1.0
+TIMEOUT_S = 10.0
 DONE = 100.0
 MAX_UNFINISHED = 99.9  # reported at most while the job goes on
 
@@ -82,8 +83,13 @@ class Reporter:
         receiver = self._receiver
         headers = {} if receiver.token is None else {"Authorization": f"Bearer {receiver.token}"}
         try:
-            reply = await http_client.patch(
-                receiver.url, orjson.dumps({"progress": percent}), headers=headers, verify_tls=self._trust
+            reply = await http_client.send_json(
+                receiver.url,
+                orjson.dumps({"progress": percent}),
+                method="PATCH",
+                headers=headers,
+                verify_tls=self._trust,
+                timeout_s=TIMEOUT_S,
             )
         except Unreachable as error:
             self._log(str(error))

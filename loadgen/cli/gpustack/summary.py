@@ -126,10 +126,10 @@ def metrics(found: dict[str, Requests], start: int, end: int) -> dict[str, dict[
         "iter_tokens_per_iteration": lambda r: distribution(_joined([counts[1:] for counts in r.token_counts])),
         "inter_token_latency_per_chunk_ms": lambda r: distribution(_joined(r.gaps_ms)),
     }
-    made = {name: {status: of(requests) for status, requests in found.items()} for name, of in each.items()}
-    if not made["inter_token_latency_per_chunk_ms"]["total"]["count"]:
-        del made["inter_token_latency_per_chunk_ms"]  # readers accept that this one is missing
-    return made
+    distributions = {name: {status: of(requests) for status, requests in found.items()} for name, of in each.items()}
+    if not distributions["inter_token_latency_per_chunk_ms"]["total"]["count"]:
+        del distributions["inter_token_latency_per_chunk_ms"]  # readers accept that this one is missing
+    return distributions
 
 
 def _rates(times: Any, amounts: Any, start: int, end: int) -> Distribution:

@@ -122,7 +122,7 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
 
     yield Row(3, _row("", ["now", "so far", "in all"], width, style=FAINT))
     if not progress.closed_loop:  # there a request is due when it can be sent
-        yield Row(10, row("requests due", "due", progress.due, _asked(settings)))
+        yield Row(10, row("requests due", "due", progress.due, _requested_rate(settings)))
     yield Row(3, row("requests sent", "sent", progress.sent))
     of_all = f"of {total:,}" if (total := _total(progress)) else ""
     yield Row(7, row("requests ended", "ended", progress.ended, of_all))
@@ -130,7 +130,7 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
     yield Row(4, row("output tokens", "tokens", tokens))
 
 
-def _asked(settings: RunSettings) -> str:
+def _requested_rate(settings: RunSettings) -> str:
     """Describe the requested rate, if it is finite."""
     if settings.ramp_up_strategy is not None:
         return f"asked {settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g}/s"

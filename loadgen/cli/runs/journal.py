@@ -17,7 +17,7 @@ class Journal:
 
     Attributes:
         path: The file; None if no journal is wanted, or the user's state folder cannot be written.
-        needed: Whether the file is kept; set it to False once the results of the run are safe elsewhere.
+        needed: Whether to leave the file after the run; set it to False once the results of the run are safe elsewhere.
         error: Why the journal is incomplete, if it is.
     """
 
@@ -38,20 +38,20 @@ def journal(wanted: bool) -> Iterator[Journal]:
     Args:
         wanted: False for a run that writes its records to a file of the user's anyway.
     """
-    kept = Journal(_new() if wanted else None)
+    opened = Journal(_new() if wanted else None)
     try:
-        yield kept
+        yield opened
     finally:
-        if kept.path is not None:
-            if kept.needed and kept.holds_records:
-                problem = f" (incomplete: {kept.error})" if kept.error else ""
+        if opened.path is not None:
+            if opened.needed and opened.holds_records:
+                problem = f" (incomplete: {opened.error})" if opened.error else ""
                 print(
                     f"loadgen: the records of this run are kept{problem}; to print its report: "
-                    f"loadgen report {kept.path}",
+                    f"loadgen report {opened.path}",
                     file=sys.stderr,
                 )
             else:
-                _remove(kept.path)
+                _remove(opened.path)
 
 
 def journals() -> list[Path]:

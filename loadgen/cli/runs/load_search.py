@@ -15,7 +15,7 @@ from loadgen.analysis.search.levels import AXES, RUN_S, Levels, Point
 from loadgen.analysis.search.ratio_sample import LOOKS
 from loadgen.cli import exit_codes
 from loadgen.cli.runs.journal import journal
-from loadgen.cli.runs.run_series import Series, differences, numbered
+from loadgen.cli.runs.run_series import Series, differences, with_numbered_files
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.report.result.series import Found
@@ -52,7 +52,7 @@ class LoadSearch:
         if (count := chosen.get("num_prompts")) is not None and count < least:
             problem = f"{LOOKS} runs of {count} requests are too few to decide {requested.slo}"
             raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
-        if requested.records and numbered(requested, 1).records == requested.records:  # a device
+        if requested.records and with_numbered_files(requested, 1).records == requested.records:  # a device
             raise BadInput(
                 "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"
             )
@@ -133,7 +133,7 @@ class LoadSearch:
 
     def _numbered(self) -> RunSettings:
         """Return the settings with the file names of the next run."""
-        return numbered(self._requested, len(self._series.points) + 1)
+        return with_numbered_files(self._requested, len(self._series.points) + 1)
 
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:
@@ -141,9 +141,9 @@ class LoadSearch:
         if self._requested.records:
             yield Path(str(self._numbered().records))
             return
-        with journal(wanted=True) as kept, scratch_dir.scratch_folder() as folder:
-            yield kept.path or folder / name
-            kept.needed = False
+        with journal(wanted=True) as crash_journal, scratch_dir.scratch_folder() as folder:
+            yield crash_journal.path or folder / name
+            crash_journal.needed = False
 
     def _report(self, points: list[Point]) -> None:
         """Print the outcome of the runs that have ended since the last call, and keep it in the series."""

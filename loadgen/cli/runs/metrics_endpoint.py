@@ -134,7 +134,7 @@ class Response(list[bytes]):
 
 
 @contextlib.contextmanager
-def exported(settings: RunSettings) -> Iterator[Callable[[Progress], None]]:
+def serve_metrics(settings: RunSettings) -> Iterator[Callable[[Progress], None]]:
     """Serve metrics while the context lasts, if --prometheus asks for it; yields the function that updates them.
 
     On leaving, and outside of any event loop, wait for a regular scraper to fetch the final values.

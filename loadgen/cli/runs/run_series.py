@@ -13,7 +13,7 @@ from loadgen.cli import exit_codes
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.live.view import progress_view
 from loadgen.cli.runs.interrupts import Interrupts
-from loadgen.cli.runs.metrics_endpoint import exported
+from loadgen.cli.runs.metrics_endpoint import serve_metrics
 from loadgen.cli.runs.single_run import execute, human, print_report, say_overwriting
 from loadgen.config.output import FILES
 from loadgen.config.settings import RunSettings
@@ -82,7 +82,7 @@ class Series:
         Raises:
             LoadgenError: The series ended before anything was measured.
         """
-        with exported(self._requested) as self._export:
+        with serve_metrics(self._requested) as self._export:
             return asyncio.run(self.interrupts.run_interruptible(self._execute(measure, first)))
 
     async def _execute(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
@@ -226,7 +226,7 @@ def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:
     return {name: getattr(other, name) for name in each if getattr(other, name) != getattr(one, name)}
 
 
-def numbered(requested: RunSettings, number: int) -> RunSettings:
+def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:
     """Return the settings with output files numbered for one run of a series: r.json becomes r-01.json.
 
     Devices keep their names, and so does the file of --append-result, which has a line for each run.

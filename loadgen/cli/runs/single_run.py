@@ -56,7 +56,7 @@ async def execute(
     from loadgen.runner.coordinator import open_participant
     from loadgen.runner.prepare import Preparer
 
-    with journal(wanted=not settings.records) as kept:  # closed when nothing writes to it any more
+    with journal(wanted=not settings.records) as crash_journal:  # closed when nothing writes to it any more
         # The processes import their modules while this one imports its own.
         async with open_participant(settings) as participant, Preparer() as preparer:
             with single_threaded():
@@ -78,7 +78,7 @@ async def execute(
                     participant=participant,
                     preparer=preparer,
                     on_progress=on_progress,
-                    journal=kept.path,
+                    journal=crash_journal.path,
                 )
             # Before printing, since the reader of a pipe may be gone.
             saved = report.save(settings, result, result.snapshot)
@@ -87,10 +87,10 @@ async def execute(
             except OSError as error:
                 saved.lost.append(f"the result could not be saved: {error}")
             show(settings, result, saved.paths)
-            kept.error = result.client.records_error
+            crash_journal.error = result.client.records_error
             for line in saved.lost:
                 print(f"loadgen: {line}", file=sys.stderr)
-            kept.needed = result.snapshot.partial is not None or bool(saved.lost)
+            crash_journal.needed = result.snapshot.partial is not None or bool(saved.lost)
     if saved.lost:
         return FinishedRun(result, saved.paths, exit_codes.INTERNAL)
     code = exit_codes.code(

@@ -6,7 +6,7 @@ from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk
 from loadgen.testing.request import Request
 
 
-def begun(request: Request, tokens: int) -> Steps:
+def first_tokens(request: Request, tokens: int) -> Steps:
     """Return the steps of a stream up to and including `tokens` tokens."""
     answer = GoodAnswer.to(request)
     yield STREAM
@@ -58,7 +58,7 @@ def headers_silence(request: Request) -> Steps:
 @fault
 def stall(request: Request, tokens: int = 2) -> Steps:
     """Falls silent after NUMBER tokens."""
-    yield from begun(request, tokens)
+    yield from first_tokens(request, tokens)
     yield Step.SILENCE
 
 
@@ -72,14 +72,14 @@ def cut_head(request: Request) -> Steps:
 @fault
 def eof(request: Request, tokens: int = 2) -> Steps:
     """Closes the connection after NUMBER tokens, before the finish reason."""
-    yield from begun(request, tokens)
+    yield from first_tokens(request, tokens)
     yield Step.CLOSE
 
 
 @fault
 def eof_before_done(request: Request) -> Steps:
     """Closes the connection after the finish reason, before [DONE]."""
-    yield from begun(request, request.tokens)
+    yield from first_tokens(request, request.tokens)
     yield chunk(GoodAnswer.to(request).finish)
     yield Step.CLOSE
 
@@ -87,14 +87,14 @@ def eof_before_done(request: Request) -> Steps:
 @fault
 def rst(request: Request, tokens: int = 2) -> Steps:
     """Resets the connection after NUMBER tokens."""
-    yield from begun(request, tokens)
+    yield from first_tokens(request, tokens)
     yield Step.RESET
 
 
 @fault
 def rst_together(request: Request, count: int = 100) -> Steps:
     """Sends one token, and resets NUMBER such connections at once when there are as many."""
-    yield from begun(request, 1)
+    yield from first_tokens(request, 1)
     yield Together(count)
     yield Step.RESET
 
@@ -133,4 +133,4 @@ def after_end(request: Request) -> Steps:
     *steps, last = good(request)
     yield from steps
     assert isinstance(last, bytes)
-    yield last + b"HTTP/1.1 500 Nobody Asked\r\nContent-Length: 0\r\n\r\n"
+    yield last + b"HTTP/1.1 500 Unrequested\r\nContent-Length: 0\r\n\r\n"

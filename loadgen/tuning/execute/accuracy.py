@@ -12,7 +12,7 @@ from loadgen.tuning.execute.trial import Answers
 from loadgen.tuning.spec.questions import Question, sha256
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
-from loadgen.workload.chat_template.overhead import template_options
+from loadgen.workload.chat_template.template_tokens import template_options
 from loadgen.workload.target import Target, is_chat
 
 TOGETHER = 8  # questions in flight
@@ -76,7 +76,7 @@ async def _reply(target: Target, question: Question) -> str:
         "temperature": 0,
         "seed": 0,
     }
-    reply = await http_client.post(
+    reply = await http_client.send_json(
         target.url,
         orjson.dumps(asked | template_options(target.fields)),
         headers=target.headers,

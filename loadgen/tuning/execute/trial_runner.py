@@ -18,7 +18,7 @@ from loadgen.report.result.brief import RunBrief
 from loadgen.report.result.fields import to_json_values
 from loadgen.runner import run
 from loadgen.runner.coordinator import open_participant
-from loadgen.runner.engine_session import EngineSession, open_engines
+from loadgen.runner.engine_session import EngineSession, start_engines
 from loadgen.runner.run_result import Result
 from loadgen.tuning.execute.accuracy import answers
 from loadgen.tuning.execute.goodput import search_goodput
@@ -76,7 +76,7 @@ class TrialRunner:
             begins = [partial(self._begin, engine, arm, folder, devices) for devices in arm.spec.shares]
             tell = partial(on_progress, "")
             for names in arm.batches:
-                async with open_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
+                async with start_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
                     if trial.ready_s is None:
                         trial = replace(trial, ready_s=time.monotonic() - since_s)
                         trial = await self._with_server_config(trial, engines, folder)

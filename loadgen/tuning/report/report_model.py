@@ -250,7 +250,7 @@ class ReportModel:
                     found[identity] = found.get(identity, (name,))[0], arm.workloads[self.workload]
         return found
 
-    def difference(self, arm: ArmResult | None, workload: str | None = None) -> Difference | None:
-        """Return the difference of an arm from its reference on a workload; None: the deciding one."""
-        result = arm.workloads.get(workload or self.workload) if arm else None
+    def difference(self, arm: ArmResult | None) -> Difference | None:
+        """Return the difference of an arm from its reference on the deciding workload; None if it has none."""
+        result = arm.workloads.get(self.workload) if arm else None
         return result.difference if result else None

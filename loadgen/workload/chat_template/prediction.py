@@ -9,8 +9,15 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.chat_template.overhead import FIELD, KWARGS, PROBE, Overhead, ask_server, template_options
 from loadgen.workload.chat_template.template import ChatTemplate, user_message
+from loadgen.workload.chat_template.template_tokens import (
+    FIELD,
+    KWARGS,
+    PROBE,
+    TemplateTokens,
+    ask_server,
+    template_options,
+)
 from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt
 from loadgen.workload.target import Target, base_url
 from loadgen.workload.tokenizer.exact_text import Count
@@ -32,12 +39,12 @@ class SizedToServer(Dataset, Protocol):
     def probes(self) -> list[str]:
         """Return texts like the beginnings and ends of its prompts."""
 
-    def with_template_overhead(self, overheads: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
-        """Return the data set with the overhead of the chat template known.
+    def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
+        """Return the data set with the chat template's tokens known.
 
         Args:
-            overheads: The distinct overheads of `probes()` in tokens, ascending.
-            subtract: Whether to make prompts shorter by the overhead: lengths are then those that the server counts.
+            template_counts: The distinct numbers of tokens that the template adds to `probes()`, ascending.
+            subtract: Whether to make prompts shorter by these tokens: lengths are then those that the server counts.
             measure: Counts texts like the server; None if only the numbers are known.
 
         Raises:
@@ -50,15 +57,15 @@ class TokenPrediction:
     """Predicts how many input tokens the server counts.
 
     Attributes:
-        overhead: Tokens beyond those of a prompt, the maximum of `overheads`; None if unknown.
-        overheads: The distinct overheads that were found, ascending.
+        template_tokens: Tokens beyond those of a prompt, the maximum of `template_counts`; None if unknown.
+        template_counts: The distinct numbers of template tokens that were found, ascending.
         template: The chat template, for exact counts; None if it is not available.
         options: Variables of the template beside the messages.
         unknown: The reason why nothing is known, or None.
     """
 
-    overhead: Overhead | None = None
-    overheads: tuple[int, ...] = ()
+    template_tokens: TemplateTokens | None = None
+    template_counts: tuple[int, ...] = ()
     template: ChatTemplate | None = None
     options: dict[str, Any] = field(default_factory=dict)
     unknown: str | None = None
@@ -69,7 +76,7 @@ class TokenPrediction:
         dataset: Dataset,
         settings: RunSettings,
         target: Target,
-        overhead: Overhead | None = None,
+        template_tokens: TemplateTokens | None = None,
         *,
         asks: bool = True,
     ) -> Self:
@@ -79,17 +86,18 @@ class TokenPrediction:
             dataset: The data set. Without a `tokenizer`, no template is looked for.
             settings: The settings of the run.
             target: The endpoint, with the fields of every request.
-            overhead: The overhead, if it is known beforehand.
+            template_tokens: The chat template's tokens, if they are known beforehand.
             asks: Whether the server may be asked.
 
         Raises:
-            BadInput: The settings need the overhead, and it cannot be found, or the data set cannot size its prompts.
+            BadInput: The settings need the template's tokens and they cannot be found, or the data set cannot size its
+                prompts.
         """
         if not target.chat:
-            return cls.known(Overhead(0, "a completions endpoint has no chat template"))
+            return cls.known(TemplateTokens(0, "a completions endpoint has no chat template"))
         _require_sized(dataset, settings)
-        if overhead is not None:
-            return cls.known(overhead)
+        if template_tokens is not None:
+            return cls.known(template_tokens)
         needed = settings.input_len_counts == "server"
         tokenizer = getattr(dataset, "tokenizer", None)
         if not isinstance(tokenizer, Tokenizer):
@@ -104,9 +112,9 @@ class TokenPrediction:
         return found
 
     @classmethod
-    def known(cls, overhead: Overhead) -> Self:
-        """Create a prediction from a known overhead."""
-        return cls(overhead, (overhead.tokens,))
+    def known(cls, template_tokens: TemplateTokens) -> Self:
+        """Create a prediction from known template tokens."""
+        return cls(template_tokens, (template_tokens.tokens,))
 
     @classmethod
     def _by_template(cls, dataset: Dataset, tokenizer: Tokenizer, fields: dict[str, Any]) -> Self:
@@ -115,24 +123,24 @@ class TokenPrediction:
             template = ChatTemplate.of(tokenizer, tools=bool(options.get("tools")))
             if template is None:
                 return cls(unknown=f"the tokenizer {tokenizer.name} has no chat template")
-            overheads = template.overhead(
+            counts = template.added_tokens(
                 dataset.probes() if isinstance(dataset, SizedToServer) else [PROBE], **options
             )
         except BadInput as error:
             return cls(unknown=error.problem)
-        return cls(Overhead(overheads[-1], f"the chat template {template.name}"), overheads, template, options)
+        return cls(TemplateTokens(counts[-1], f"the chat template {template.name}"), counts, template, options)
 
     def sized(self, dataset: Dataset, settings: RunSettings) -> Dataset:
-        """Return the data set with the overhead known, and if the settings say so, sized to the server's count.
+        """Return the data set with its template tokens known, and if the settings say so, sized to the server's count.
 
         Raises:
             BadInput: The shortest prompts are too short.
         """
-        if not isinstance(dataset, SizedToServer) or not self.overheads:
+        if not isinstance(dataset, SizedToServer) or not self.template_counts:
             return dataset
         subtract = settings.input_len_counts == "server"
-        return dataset.with_template_overhead(
-            self.overheads, subtract=subtract, measure=self.measure if self.template else None
+        return dataset.with_template_tokens(
+            self.template_counts, subtract=subtract, measure=self.measure if self.template else None
         )
 
     def measure(self, texts: Sequence[str]) -> list[int]:
@@ -154,8 +162,8 @@ class TokenPrediction:
         """Return the basis of the prediction, as JSON."""
         return {
             "server_tokens": {
-                "overhead": self.overheads[0] if len(self.overheads) == 1 else None,
-                "source": self.overhead.source if self.overhead else None,
+                "overhead": self.template_counts[0] if len(self.template_counts) == 1 else None,
+                "source": self.template_tokens.source if self.template_tokens else None,
                 "template_sha256": self.template.sha256 if self.template else None,
                 "unknown": self.unknown,
             }
@@ -165,7 +173,7 @@ class TokenPrediction:
         if self.template is not None:
             chats = [prompt.messages or (user_message(prompt.text),) for prompt in prompts]
             return self.template.count(chats, **self.options)
-        known = self.overhead
+        known = self.template_tokens
         return [None if known is None or prompt.messages else prompt.input_tokens + known.tokens for prompt in prompts]
 
 

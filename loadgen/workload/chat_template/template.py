@@ -102,8 +102,8 @@ class ChatTemplate:
         """
         return self._tokenizer.count([self.render(chat, **options) for chat in chats])
 
-    def overhead(self, probes: Sequence[str], **options: Any) -> tuple[int, ...]:
-        """Measure the overhead of the template in tokens: a text as the only message of a chat, less the text alone.
+    def added_tokens(self, probes: Sequence[str], **options: Any) -> tuple[int, ...]:
+        """Count the tokens that the template adds: a text as the only message of a chat, less the text alone.
 
         Args:
             probes: Texts to try, at least one.

@@ -14,6 +14,7 @@ from loadgen.workload.prompt_digest import PromptDigest
 
 PERCENTILES = (1, 10, 50, 90, 99)
 SAMPLES = 3
+MAX_BINS = 8
 PROGRESS_EVERY = 64  # prompts
 
 
@@ -85,12 +86,12 @@ class Overview:
         return len(self.output_tokens)
 
     @property
-    def overhead(self) -> tuple[int, int] | None:
+    def added_tokens(self) -> tuple[int, int] | None:
         """The minimum and maximum of tokens that the server counts beyond those of a prompt; None if unknown."""
         if self.server_tokens is None:
             return None
-        overheads = self.server_tokens - self.input_tokens
-        return int(overheads.min()), int(overheads.max())
+        added = self.server_tokens - self.input_tokens
+        return int(added.min()), int(added.max())
 
     def hashes(self) -> dict[str, str | None]:
         """Return SHA-256 in hex of `file`, `tokenizer` and `prompts`; None for what does not exist."""
@@ -128,10 +129,10 @@ def summary(lengths: Int64s) -> dict[str, float]:
     }
 
 
-def bins(lengths: Int64s, max_bins: int = 8) -> list[tuple[int, int, int]]:
-    """Return a histogram of at most `max_bins` + 1 equal bins with round bounds: (first length, last length, count)."""
+def bins(lengths: Int64s) -> list[tuple[int, int, int]]:
+    """Return a histogram of at most `MAX_BINS` + 1 equal bins with round bounds: (first length, last length, count)."""
     low, high = int(lengths.min()), int(lengths.max())
-    width = _round_up(-(-(high - low + 1) // max_bins))
+    width = _round_up(-(-(high - low + 1) // MAX_BINS))
     start = low // width * width
     counts = np.bincount((lengths - start) // width).tolist()
     return [(start + i * width, start + (i + 1) * width - 1, count) for i, count in enumerate(counts)]

@@ -33,7 +33,7 @@ class PrefixRepetitionDataset:
         suffix: Tokens after the prefix, a constant, without special tokens.
         output_tokens: Maximum tokens of each answer.
         seed_order: The seed of the order of the rows.
-        overhead: Tokens that the server counts beyond those of each prompt, if known.
+        template_tokens: Tokens that the server counts beyond those of each prompt, if known.
         measure: Counts a text like the server, if lengths are the server's and tokens of words and template join.
     """
 
@@ -43,7 +43,7 @@ class PrefixRepetitionDataset:
     suffix: Lengths
     output_tokens: int
     seed_order: int
-    overhead: int | None = None
+    template_tokens: int | None = None
     measure: Count | None = None
 
     @classmethod
@@ -81,8 +81,8 @@ class PrefixRepetitionDataset:
         prefixes = self.drawing.prefixes(self.prefix_tokens, range(self.prefixes))
         own, special = self.suffix.low, self.tokenizer.special_tokens
         tokens = self.prefix_tokens + own + special
-        template_tokens = special + (self.overhead or 0)
-        known = None if self.overhead is None else tokens + self.overhead
+        added_tokens = special + (self.template_tokens or 0)
+        known = None if self.template_tokens is None else tokens + self.template_tokens
         block = max(1, BLOCK_WORDS // tokens)
         while rows := list(itertools.islice(order, block)):
             before = [prefixes[row % self.prefixes] for row in rows]
@@ -92,7 +92,7 @@ class PrefixRepetitionDataset:
                 before,
                 self.prefix_tokens,
                 measure=self.measure,
-                template_tokens=template_tokens,
+                added_tokens=added_tokens,
             )
             for row, text in zip(rows, texts, strict=True):
                 source = f"prefix_repetition/{self.drawing.seed}/{row % self.prefixes}/{row}"
@@ -103,24 +103,24 @@ class PrefixRepetitionDataset:
         """Return texts like the beginnings and ends of its prompts."""
         return self.drawing.probes()
 
-    def with_template_overhead(self, overheads: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
-        """Return the same prompts with the overhead of the chat template known; with `subtract`, with shorter suffixes.
+    def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
+        """Return the same prompts with the chat template's tokens known; with `subtract`, with shorter suffixes.
 
         Args:
-            overheads: The distinct overheads of `probes()` in tokens, ascending.
+            template_counts: The distinct numbers of tokens that the template adds to `probes()`, ascending.
             subtract: Whether lengths are those that the server counts.
             measure: Counts texts like the server; None if only the numbers are known.
 
         Raises:
             BadInput: The suffix would be empty, or tokens do not add up and nothing counts them.
         """
-        adds_up = self.drawing.adds_up(overheads)
+        adds_up = self.drawing.adds_up(template_counts)
         if not subtract:
-            return replace(self, overhead=overheads[0]) if adds_up else self
-        self.drawing.require_countable(overheads, measure)
-        most, special = overheads[-1], self.tokenizer.special_tokens
+            return replace(self, template_tokens=template_counts[0]) if adds_up else self
+        self.drawing.require_countable(template_counts, measure)
+        most, special = template_counts[-1], self.tokenizer.special_tokens
         suffix = self.suffix.shorter(SUFFIX_LEN, most, f"{most + special} of the chat template")
-        return replace(self, suffix=suffix, overhead=most, measure=None if adds_up else measure)
+        return replace(self, suffix=suffix, template_tokens=most, measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""

@@ -44,7 +44,7 @@ class RandomDataset:
         outputs: Maximum tokens of each answer.
         seed_prompts: The seed of words and lengths.
         seed_order: The seed of the order.
-        overhead: Tokens that the server counts beyond those of each prompt, if known.
+        template_tokens: Tokens that the server counts beyond those of each prompt, if known.
         measure: Counts a text like the server, if lengths are the server's and tokens of words and template join.
         drawing: Draws the words.
     """
@@ -56,7 +56,7 @@ class RandomDataset:
     outputs: Lengths
     seed_prompts: int
     seed_order: int
-    overhead: int | None = None
+    template_tokens: int | None = None
     measure: Count | None = None
     drawing: RandomText = field(init=False, repr=False)
 
@@ -104,7 +104,7 @@ class RandomDataset:
         own, outputs = self._lengths(order, places)
         around = self.prefix_tokens + self.tokenizer.special_tokens
         (prefix,) = self.drawing.prefixes(self.prefix_tokens)
-        template_tokens = self.tokenizer.special_tokens + (self.overhead or 0)
+        added_tokens = self.tokenizer.special_tokens + (self.template_tokens or 0)
         for block in _blocks(own + self.prefix_tokens):
             rows, lengths = order[block], own[block].tolist()
             texts = self.drawing.texts(
@@ -113,36 +113,36 @@ class RandomDataset:
                 [prefix] * len(lengths),
                 self.prefix_tokens,
                 measure=self.measure,
-                template_tokens=template_tokens,
+                added_tokens=added_tokens,
             )
             for row, text, length, output in zip(rows.tolist(), texts, lengths, outputs[block].tolist(), strict=True):
                 source = f"random/{self.seed_prompts}/{row}"
                 tokens = self.tokenizer.count([text], special=True)[0] if self.measure else around + length
-                known = None if self.overhead is None else around + length + self.overhead
+                known = None if self.template_tokens is None else around + length + self.template_tokens
                 yield Prompt(text, tokens, output, source, server_tokens=known)
 
     def probes(self) -> list[str]:
         """Return texts like the beginnings and ends of its prompts."""
         return self.drawing.probes()
 
-    def with_template_overhead(self, overheads: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
-        """Return the same prompts with the overhead of the chat template known; with `subtract`, made shorter by it.
+    def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
+        """Return the same prompts with the chat template's tokens known; with `subtract`, made shorter by it.
 
         Args:
-            overheads: The distinct overheads of `probes()` in tokens, ascending.
+            template_counts: The distinct numbers of tokens that the template adds to `probes()`, ascending.
             subtract: Whether lengths are those that the server counts.
             measure: Counts texts like the server; None if only the numbers are known.
 
         Raises:
             BadInput: The shortest prompt would be empty, or tokens do not add up and nothing counts them.
         """
-        adds_up = self.drawing.adds_up(overheads)
+        adds_up = self.drawing.adds_up(template_counts)
         if not subtract:
-            return replace(self, overhead=overheads[0]) if adds_up else self
-        self.drawing.require_countable(overheads, measure)
-        added = f"{overheads[-1] + self.tokenizer.special_tokens} of the chat template"
-        inputs = self.inputs.shorter(INPUT_LEN, overheads[-1], added)
-        return replace(self, inputs=inputs, overhead=overheads[-1], measure=None if adds_up else measure)
+            return replace(self, template_tokens=template_counts[0]) if adds_up else self
+        self.drawing.require_countable(template_counts, measure)
+        added = f"{template_counts[-1] + self.tokenizer.special_tokens} of the chat template"
+        inputs = self.inputs.shorter(INPUT_LEN, template_counts[-1], added)
+        return replace(self, inputs=inputs, template_tokens=template_counts[-1], measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""

@@ -6,8 +6,8 @@ WordPiece and WordLevel, trimmed or not.
 
 This holds for whole texts. After a marker or line end of a chat template, the first word may have more tokens:
 SentencePiece puts a space only before a whole text, so 1,172 of Mistral's 4,096 words are then several tokens; 52 of
-Qwen3's words join with a preceding `>`. `loadgen.workload.chat_template` therefore measures the overhead of a template
-with words in it.
+Qwen3's words join with a preceding `>`. `loadgen.workload.chat_template` therefore counts the tokens that a template
+adds with words in it.
 """
 
 import re

@@ -56,7 +56,7 @@ class RandomText:
         prefix_tokens: int = 0,
         *,
         measure: Count | None = None,
-        template_tokens: int = 0,
+        added_tokens: int = 0,
     ) -> list[str]:
         """Make the text of each row: its prefix, then its own words.
 
@@ -66,7 +66,7 @@ class RandomText:
             prefixes: The prefix of each text; empty for no prefixes.
             prefix_tokens: The tokens of each prefix.
             measure: Counts a whole text with its prefix; None: the tokenizer does.
-            template_tokens: Tokens that `measure` counts in addition, those of the chat template.
+            added_tokens: Tokens that `measure` counts in addition: special tokens and those of the chat template.
         """
         if self.words.additive and measure is None:
             own = self._draw(rows, lengths)
@@ -76,7 +76,7 @@ class RandomText:
         drawn = self._draw(rows, [2 * length + SPARE_WORDS for length in lengths])
         before = [prefix.split() for prefix in prefixes] if prefix_tokens else [[] for _ in lengths]
         spare = [prefix + own.split() for prefix, own in zip(before, drawn, strict=True)]
-        around = prefix_tokens + (template_tokens if measure else 0)
+        around = prefix_tokens + (added_tokens if measure else 0)
         return fit_texts(spare, [around + own for own in lengths], self.tokenizer, measure)
 
     def probes(self) -> list[str]:
@@ -84,17 +84,17 @@ class RandomText:
         words: list[str] = self.words.items[:MIN_WORDS].tolist()
         return words
 
-    def adds_up(self, overheads: Sequence[int]) -> bool:
-        """Return whether the server's count of any text is its tokens plus one constant overhead."""
-        return len(overheads) == 1 and (self.words.additive or overheads[0] == 0)
+    def adds_up(self, template_counts: Sequence[int]) -> bool:
+        """Return whether the server's count of any text is its tokens plus a constant number."""
+        return len(template_counts) == 1 and (self.words.additive or template_counts[0] == 0)
 
-    def require_countable(self, overheads: Sequence[int], measure: Count | None) -> None:
+    def require_countable(self, template_counts: Sequence[int], measure: Count | None) -> None:
         """Check that texts of a length by the server's count can be made.
 
         Raises:
             BadInput: Tokens do not add up, and nothing counts them.
         """
-        if not self.adds_up(overheads) and measure is None:
+        if not self.adds_up(template_counts) and measure is None:
             problem = f"{self.tokenizer.name} joins words into tokens, so the overhead of a template is not constant"
             raise BadInput("--input-len-counts", problem, "give the folder of a tokenizer with its chat template")
 

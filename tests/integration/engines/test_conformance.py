@@ -111,9 +111,9 @@ def test_a_fault_on_paper_is_found(engine: Engine, test: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("raw", "test", "said"),
     [
-        (("--never-listen",), "a_port_that_is_taken_is_told", "start_timeout"),
-        (("--exit", "1"), "a_flag_that_it_does_not_know_is_told", "unknown"),
-        ((), "a_model_that_is_not_there_is_told", "is ready"),
+        (("--never-listen",), "taken_port_is_reported", "start_timeout"),
+        (("--exit", "1"), "unknown_flag_is_reported", "unknown"),
+        ((), "missing_model_is_reported", "is ready"),
     ],
 )
 def test_a_server_that_fails_otherwise_than_it_should_is_found(

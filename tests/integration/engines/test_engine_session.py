@@ -12,7 +12,7 @@ from loadgen.engines.launch.server_registry import ServerRegistry
 from loadgen.errors import BadInput
 from loadgen.metrics.progress import Progress
 from loadgen.runner import engine_session as module
-from loadgen.runner.engine_session import open_engine_server
+from loadgen.runner.engine_session import start_engine_server
 from tests.helpers.fake_engine import Fake
 
 SETTINGS = RunSettings(engine="fake", model="m", engine_timeout=60)
@@ -56,7 +56,7 @@ def nothing_is_left() -> bool:
 
 async def test_it_answers_inside_and_is_gone_after(serves: Callable[[Fake], None]) -> None:
     serves(Fake())
-    async with open_engine_server(SETTINGS.replace(engine_arg=("max_seqs=3",)), nothing, silent) as server:
+    async with start_engine_server(SETTINGS.replace(engine_arg=("max_seqs=3",)), nothing, silent) as server:
         assert server.model == "m"
         (process,) = server.processes
         assert server.settings.base_url == process.base_url
@@ -75,7 +75,7 @@ async def test_a_failure_that_may_pass_is_tried_once_more(
 ) -> None:
     engine = Failing("RuntimeError: NCCL error: unhandled system error", times=1)
     serves(engine)
-    async with open_engine_server(SETTINGS, nothing, silent) as server:
+    async with start_engine_server(SETTINGS, nothing, silent) as server:
         assert server.processes[0].alive()
     assert len(engine.launches) == 2
     (said,) = caplog.messages
@@ -93,7 +93,7 @@ async def test_one_that_stays_is_raised_and_one_that_must_stay_at_once(
     engine = Failing(said, times=9)
     serves(engine)
     with pytest.raises(EngineFailed, match=r"NCCL|weight"):
-        async with open_engine_server(SETTINGS, nothing, silent):
+        async with start_engine_server(SETTINGS, nothing, silent):
             pass
     assert len(engine.launches) == launches
     assert nothing_is_left()
@@ -116,7 +116,7 @@ async def test_replicas_have_own_ports_and_devices(
 ) -> None:
     engine = Placed()
     serves(engine)
-    async with open_engine_server(SETTINGS.replace(replicas=2, devices="0,1,2,3"), nothing, silent) as server:
+    async with start_engine_server(SETTINGS.replace(replicas=2, devices="0,1,2,3"), nothing, silent) as server:
         urls = [process.base_url for process in server.processes]
         assert len(set(urls)) == 2
         assert server.settings.urls == tuple(urls)
@@ -129,7 +129,7 @@ async def test_replicas_have_own_ports_and_devices(
 async def test_where_one_replica_fails_none_is_left(serves: Callable[[Fake], None]) -> None:
     serves(Failing("KeyError: 'weight'", times=1))
     with pytest.raises(EngineFailed, match="weight"):
-        async with open_engine_server(SETTINGS.replace(replicas=2), nothing, silent):
+        async with start_engine_server(SETTINGS.replace(replicas=2), nothing, silent):
             pass
     assert nothing_is_left()
 
@@ -144,7 +144,7 @@ async def test_bad_settings_are_refused_while_the_engine_starts(serves: Callable
     serves(Fake())
     never = SETTINGS.replace(engine_arg=("--no-token",))
     with pytest.raises(BadInput, match="--dataset-path"):
-        async with open_engine_server(never, check, silent):
+        async with start_engine_server(never, check, silent):
             pass
     assert seen[0].model == "m"
     assert seen[0].base_url is not None
@@ -160,7 +160,7 @@ async def test_tokenizer_error_names_model_unless_tokenizer_is_given(
 
     serves(Fake())
     with pytest.raises(BadInput) as refused:
-        async with open_engine_server(SETTINGS.replace(tokenizer=given), check, silent):
+        async with start_engine_server(SETTINGS.replace(tokenizer=given), check, silent):
             pass
     assert refused.value.field == field
     assert "it cannot be read" in refused.value.problem
@@ -171,14 +171,14 @@ async def test_installed_version_is_reported_if_server_reports_none(
 ) -> None:
     monkeypatch.setattr(Fake, "version", lambda self: "1.2.3")
     serves(Fake())
-    async with open_engine_server(SETTINGS, nothing, silent) as server:
+    async with start_engine_server(SETTINGS, nothing, silent) as server:
         assert (server.about["installed"], server.about["version"]) == ("1.2.3", None)
 
 
 async def test_a_knob_is_named_as_its_user_gave_it(serves: Callable[[Fake], None]) -> None:
     serves(Fake())
     with pytest.raises(BadInput) as refused:
-        async with open_engine_server(SETTINGS.replace(engine_arg=("max_seqs=many",)), nothing, silent):
+        async with start_engine_server(SETTINGS.replace(engine_arg=("max_seqs=many",)), nothing, silent):
             pass
     assert refused.value.field == "--engine-arg max_seqs"
 
@@ -205,14 +205,14 @@ async def test_what_has_a_flag_of_its_own_is_named_by_that(
 ) -> None:
     serves(Choosy())
     with pytest.raises(BadInput) as refused:
-        async with open_engine_server(SETTINGS.replace(engine_arg=(f"--bad-{field}",)), nothing, silent):
+        async with start_engine_server(SETTINGS.replace(engine_arg=(f"--bad-{field}",)), nothing, silent):
             pass
     assert refused.value.field == flag
 
 
 async def test_it_listens_where_it_is_told_to(serves: Callable[[Fake], None]) -> None:
     serves(Fake())
-    async with open_engine_server(SETTINGS.replace(host="127.0.0.2").checked(), nothing, silent) as server:
+    async with start_engine_server(SETTINGS.replace(host="127.0.0.2").checked(), nothing, silent) as server:
         assert str(server.settings.base_url).startswith("http://127.0.0.2:")
         assert server.settings.checked().host is None
 

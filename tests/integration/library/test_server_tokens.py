@@ -23,15 +23,15 @@ SETTINGS = loadgen.RunSettings(
 
 
 class Chat:
-    """A server whose template adds `overhead` tokens to those of each word, and which may tell so.
+    """A server whose template adds `template_tokens` to those of each word, and which may report them.
 
     Attributes:
         asked: The paths of what was asked, other than streams.
         probes: The bodies of these.
     """
 
-    def __init__(self, overhead: int, *, knows: str = "") -> None:
-        self.overhead, self.knows = overhead, knows
+    def __init__(self, template_tokens: int, *, knows: str = "") -> None:
+        self.template_tokens, self.knows = template_tokens, knows
         self.asked: list[str] = []
         self.probes: list[dict[str, object]] = []
 
@@ -54,7 +54,7 @@ class Chat:
 
     def counted(self, body: dict[str, object]) -> int:
         (message,) = body["messages"]  # type: ignore[misc]
-        return len(message["content"].split()) + self.overhead
+        return len(message["content"].split()) + self.template_tokens
 
 
 def told(answer: dict[str, object]) -> bytes:

@@ -28,7 +28,7 @@ def started(*raw: str) -> Server:
 
 def test_a_stopped_server_has_been_reaped_with_its_supervisor() -> None:
     server = started()
-    supervisor = server._supervised.supervisor_pid
+    supervisor = server._process.supervisor_pid
     assert not gone(supervisor)
     server.stop()
     assert gone(server.pid)
@@ -43,11 +43,11 @@ def test_one_that_ignores_sigterm_is_killed_after_its_grace() -> None:
 
 def test_hurry_ends_the_grace_time_of_a_stop() -> None:
     server = started("--ignore-term")
-    os.kill(server._supervised.supervisor_pid, signal.SIGSTOP)
-    server._supervised.request_stop(3600)
+    os.kill(server._process.supervisor_pid, signal.SIGSTOP)
+    server._process.request_stop(3600)
     server.hurry()
-    server._supervised.request_stop(3600)
-    os.kill(server._supervised.supervisor_pid, signal.SIGCONT)
+    server._process.request_stop(3600)
+    os.kill(server._process.supervisor_pid, signal.SIGCONT)
     server.stop(grace_s=3600)
     assert gone(server.pid)
 
@@ -55,7 +55,7 @@ def test_hurry_ends_the_grace_time_of_a_stop() -> None:
 def test_one_that_obeys_sigterm_is_not_killed() -> None:
     server = started()
     server.stop(grace_s=60)
-    assert server._supervised.code == -signal.SIGTERM
+    assert server._process.code == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("environment", ["tagged", "bare"])
@@ -101,7 +101,7 @@ def test_a_child_that_it_never_reaped_is_reaped() -> None:
 def test_what_survives_the_supervisor_is_found_by_its_tag() -> None:
     server = started("--double-fork", "tagged")
     daemon = daemon_of(server)
-    os.kill(server._supervised.supervisor_pid, signal.SIGKILL)
+    os.kill(server._process.supervisor_pid, signal.SIGKILL)
     assert wait_for_end(server.pid), "an engine dies with its supervisor"
     assert server.wait_ended(20)
     assert not gone(daemon)
@@ -140,7 +140,7 @@ import signal
 from loadgen.engines import Launcher
 from tests.helpers.fake_engine import Fake, daemon_of
 server = Launcher().start(Fake(), "m", raw=["--double-fork", "tagged"])
-print(server.pid, daemon_of(server), server._supervised.supervisor_pid, flush=True)
+print(server.pid, daemon_of(server), server._process.supervisor_pid, flush=True)
 signal.pause()
 """
 

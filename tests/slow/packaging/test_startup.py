@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from loadgen.cli.main import OWN, _added
+from loadgen.cli.main import OWN, _plugin_commands
 from tests.helpers.command_line import environment
 from tests.helpers.source import lazy_packages
 
@@ -32,7 +32,7 @@ def test_an_import_of_the_package_brings_nothing_heavy() -> None:
     assert not imported("import loadgen") & HEAVY
 
 
-COMMANDS = [*OWN, *_added()]
+COMMANDS = [*OWN, *_plugin_commands()]
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)], ids=" ".join)

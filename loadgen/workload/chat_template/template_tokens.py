@@ -1,4 +1,4 @@
-"""The overhead of a chat template: tokens that a server counts beyond those of the text, as the server reports them."""
+"""Template tokens: tokens that the chat template adds to a message, as the server counts them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ FIELD = "--input-len-counts"
 
 
 @dataclass(frozen=True, slots=True)
-class Overhead:
+class TemplateTokens:
     """Tokens of a chat with one message beyond those of its text with the tokenizer's special tokens.
 
     Attributes:
@@ -34,8 +34,10 @@ def template_options(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: fields[name] for name in OPTIONS if name in fields}
 
 
-async def ask_server(target: Target, base_url: str, raw: int) -> Overhead:
-    """Ask the server for its overhead: it tokenizes a chat, or answers one with a single token, off the record.
+async def ask_server(target: Target, base_url: str, raw: int) -> TemplateTokens:
+    """Ask the server for its template tokens.
+
+    It tokenizes a chat, or answers one with a single token, outside the records of the run.
 
     Args:
         target: The endpoint, with the fields of every request.
@@ -56,7 +58,7 @@ async def ask_server(target: Target, base_url: str, raw: int) -> Overhead:
         except Unreachable:
             continue
         if type(counted) is int and counted > 0:
-            return Overhead(counted - raw, source)
+            return TemplateTokens(counted - raw, source)
     problem = f"the tokenizer has no chat template, and {base_url} does not count the tokens of a chat"
     raise BadInput(FIELD, problem, "give the folder of a tokenizer with its chat template, or use raw")
 
@@ -91,6 +93,6 @@ def _chat(target: Target) -> dict[str, Any]:
 
 async def _post(target: Target, url: str, body: dict[str, Any]) -> dict[str, Any]:
     """Post a request, and return the JSON object of the response; empty if it is anything else."""
-    reply = await http_client.post(url, orjson.dumps(body), headers=target.headers, verify_tls=target.verify_tls)
+    reply = await http_client.send_json(url, orjson.dumps(body), headers=target.headers, verify_tls=target.verify_tls)
     answer = reply.json() if reply.status == 200 else None
     return answer if isinstance(answer, dict) else {}
