@@ -26,13 +26,13 @@ class Check:
     group: Annotated[str, Meta(description="The letter of its group (docs/checks.md).")] = field(
         default="", kw_only=True
     )
-    name: Annotated[str, Meta(description="What is checked, in a word or two.")]
-    ok: Annotated[bool | None, Meta(description="Whether it holds; null: it does not apply to this run.")]
-    value: Annotated[str, Meta(description="What was seen, with its unit.")]
-    limit: Annotated[str, Meta(description="What was allowed, with its unit; or why the check does not apply.")]
+    name: Annotated[str, Meta(description="Short name of the check.")]
+    ok: Annotated[bool | None, Meta(description="Whether the check passed; null: it does not apply to this run.")]
+    value: Annotated[str, Meta(description="Measured value, with its unit.")]
+    limit: Annotated[str, Meta(description="Allowed value, with its unit, or why the check does not apply.")]
     advice: Annotated[str, Meta(description="What to do when it fails, in one line.")]
     counts: Annotated[
-        bool, Meta(description="Whether the verdict follows from it; a check that does not count is a note.")
+        bool, Meta(description="Whether the check affects the verdict; a check that does not is a note.")
     ] = True
 
     @property

@@ -74,7 +74,7 @@ class DataSettings:
         metavar="SECONDS",
     )
     history: Literal["real", "recorded"] = option(
-        "real", DATA, "answers that further turns repeat: those of the server (real), or those of the data set"
+        "real", DATA, "answers in the history of later turns: the server's (real), or the data set's (recorded)"
     )
     trace_format: Literal["auto", "mooncake", "burstgpt", "azure"] = option("auto", DATA, "format of the trace")
     time_scale: float = option(1.0, DATA, "factor by which a trace is sent faster", metavar="FACTOR")
@@ -88,7 +88,7 @@ class DataSettings:
     custom_output_len: int = option(
         256,
         DATA,
-        "maximum tokens of answers to rows of jsonl, csv and custom without output_tokens (256; -1: all rows have it)",
+        "maximum tokens of answers to jsonl, csv and custom rows without output_tokens (256; -1: rows must have it)",
         metavar="TOKENS",
     )
     disable_shuffle: bool = option(False, DATA, "send the rows of custom in the file's order")

@@ -85,5 +85,5 @@ class LoadSettings:
         "exit with code 5 if a larger share of the requests failed, on the server or the client",
         metavar="SHARE",
     )
-    keep_going: bool = option(False, JUDGEMENT, "continue the run although the server refuses every connection for 5 s")
+    keep_going: bool = option(False, JUDGEMENT, "continue the run when the server refuses every connection for 5 s")
     strict: bool = option(False, JUDGEMENT, "exit with code 4 if the run is SUSPECT")

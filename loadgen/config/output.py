@@ -21,7 +21,7 @@ class OutputSettings:
     metric_percentiles: str = option("99", OUTPUT, "percentiles to report", metavar="LIST")
     save_result: bool = option(False, OUTPUT, "write the result as JSON")
     save_detailed: bool = option(False, OUTPUT, "write lengths, latencies and text of every request into the result")
-    append_result: bool = option(False, OUTPUT, "append the result to the file, one JSON object a line")
+    append_result: bool = option(False, OUTPUT, "append the result to the file, one JSON object per line")
     label: str | None = option(None, OUTPUT, "label in the result, and prefix of its file name (--backend)")
     result_dir: str | None = option(None, OUTPUT, "folder of the result file", metavar="DIR")
     result_filename: str | None = option(None, OUTPUT, "name of the result file", metavar="NAME", file=True)

@@ -40,7 +40,7 @@ class TargetSettings:
     tokenizer: str | None = option(
         None,
         TARGET,
-        "tokenizer.json, its folder, or a hub name (that of the server, or --model); none: only the server counts",
+        "tokenizer.json, its folder, or hub name (that of the server, or --model); none: only the server counts tokens",
         metavar="PATH|NAME|none",
     )
     header: tuple[str, ...] = option(
@@ -63,7 +63,7 @@ class TargetSettings:
         None, TARGET, "JSON object that is merged into every request body", metavar="JSON"
     )
     continuous_usage: bool = option(
-        False, TARGET, "request usage with every event, to know its tokens; dropped if the server refuses it"
+        False, TARGET, "request usage with every event, to count its tokens; omitted if the server refuses it"
     )
 
     engine: str | None = option(

@@ -1,4 +1,4 @@
-"""Brief: a result in its single numbers, and what was judged of it. It stands for the run in series and studies."""
+"""Brief: the single numbers and the verdict of a result. It represents the run in series and studies."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
@@ -15,9 +15,9 @@ from loadgen.report.result.run_result import Counts, RunResult
 
 
 class BriefFindings(Struct, frozen=True, kw_only=True):
-    """What was judged, as in the result of the run."""
+    """Verdict and findings, as in the result of the run."""
 
-    verdict: Annotated[Verdict, about("Whether to believe the run.")]
+    verdict: Annotated[Verdict, about("Whether the numbers of the run can be trusted.")]
     overloaded: Annotated[
         bool | None, about("Whether requests came faster than they were answered; null: unknown.")
     ] = None
@@ -32,13 +32,13 @@ class BriefFindings(Struct, frozen=True, kw_only=True):
         default_factory=dict
     )
     outcomes: Annotated[Outcomes, about("Requests by how they ended.")] = msgspec.field(default_factory=dict)
-    reasons: Annotated[list[str], about("Why it is not VALID.")]
+    reasons: Annotated[list[str], about("Why the run is not VALID.")]
     metadata: Annotated[list[str], about("The keys of --metadata.")] = msgspec.field(default_factory=list)
-    prompts_sha256: Annotated[str | None, about("Of all prompts; null: unknown.")]
+    prompts_sha256: Annotated[str | None, about("SHA-256 of all prompts; null: unknown.")]
 
 
 class RunBrief:
-    """The single numbers of a run's result, and what was judged of them.
+    """The single numbers of a run's result, and its verdict.
 
     Args:
         numbers: By the names of `vllm bench serve`.
@@ -74,7 +74,7 @@ class RunBrief:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to JSON: vLLM's flat keys, and what was judged under `loadgen`."""
+        """Convert to JSON: vLLM's flat keys, and the findings under `loadgen`."""
         return self.numbers.to_dict() | {"loadgen": to_json_values(self.findings)}
 
     @classmethod

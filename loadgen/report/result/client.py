@@ -14,28 +14,30 @@ class Capture(Struct, frozen=True, kw_only=True):
     """What --capture kept."""
 
     responses: Annotated[int, about("Responses kept.")]
-    left_out: Annotated[int, about("Those left out for lack of room.")]
+    left_out: Annotated[int, about("Responses left out because the capture was full.")]
     error: Annotated[str | None, about("Why the capture is not complete; null: it is.")]
 
 
 class ProcessUsage(Struct, frozen=True, kw_only=True):
-    """What measuring took of a process, or of several, and what it met."""
+    """Resource use of one or several measuring processes, and their disturbances."""
 
     wall_s: Annotated[
-        float | None, about("Time from the start of the clock to its end, s; null, as all of these, where unknown.")
+        float | None, about("Time from the start of the clock to its end, s; null if unknown, like all values here.")
     ]
     cpu_s: Annotated[float | None, about("CPU time of the measuring processes, s.")]
     busy_share: Annotated[
-        float | None, about("Share of the time for which the loop ran, of several the busiest, 0 to 1.")
+        float | None, about("Share of the time for which the loop was busy (with several loops, the busiest), 0 to 1.")
     ]
-    peak_memory_bytes: Annotated[int | None, about("The most resident memory, of several processes the sum, bytes.")]
+    peak_memory_bytes: Annotated[int | None, about("Peak resident memory, bytes; with several processes, the sum.")]
     engine_cpu_s: Annotated[
         float | None, about("CPU time of the engines that were started for the run, s; null: none were.")
     ]
     engine_runs: Annotated[bool | None, about("Whether each of them still ran after the run; null: none were started.")]
-    stolen_share: Annotated[float | None, about("Share of all cores' time that the host gave to others, 0 to 1.")]
+    stolen_share: Annotated[
+        float | None, about("Share of all cores' time that the host gave to other virtual machines, 0 to 1.")
+    ]
     throttled_s: Annotated[float | None, about("Time for which a CPU limit held the processes back, s.")]
-    disturbance: Annotated[str | None, about("What else kept the machine busy; empty where nothing did.")]
+    disturbance: Annotated[str | None, about("What else kept the machine busy; empty: nothing.")]
     connections_reused: Annotated[
         bool | None, about("Whether the server lets a connection carry more than one request.")
     ]
@@ -54,14 +56,14 @@ class ProcessUsage(Struct, frozen=True, kw_only=True):
 
 
 class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
-    """What measuring took of all workers together, and what they met."""
+    """Resource use of all workers together, and their disturbances."""
 
     warm_connections: Annotated[
         int | None,
         about("Connections that were open when the clock started; null: the process that opened them was killed."),
     ]
     late_connections: Annotated[int, about("Requests that had to open a connection while the clock ran.")]
-    by_reader: Annotated[int, about("Responses that aiohttp's reader has read.")] = 0
+    by_reader: Annotated[int, about("Responses that aiohttp's reader read.")] = 0
     early: Annotated[int, about("Requests sent more than 50 us before they were due.")] = 0
 
     @classmethod
@@ -80,9 +82,11 @@ class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
 class Worker(Struct, frozen=True, kw_only=True):
     """One worker: the process, or the loop, that carried out one part of the run."""
 
-    number: Annotated[int, about("Of its part of the run, from 0.")]
-    client: Annotated[ProcessUsage, about("What measuring took of it.")]
-    schedule_sha256: Annotated[str | None, about("Of the schedule that it followed; null: it was lost before.")]
+    number: Annotated[int, about("Number of its part of the run, from 0.")]
+    client: Annotated[ProcessUsage, about("Resource use of the worker.")]
+    schedule_sha256: Annotated[
+        str | None, about("SHA-256 of its schedule; null: the worker was lost before it had one.")
+    ]
     host: Annotated[str | None, about("The address of its machine; null: the one on which the command ran.")]
     lost: Annotated[str | None, about("How it was lost; null: it finished.")]
 

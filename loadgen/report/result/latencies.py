@@ -19,7 +19,7 @@ Intervals = dict[Annotated[str, msgspec.Meta(pattern=r"^p[0-9.e-]+$")], Bounds]
 
 
 class Latencies(Struct, frozen=True, kw_only=True):
-    """The latencies of ok requests, each in a few numbers, ms."""
+    """Summary of each latency of ok requests, ms."""
 
     ttft_due: Annotated[Distribution, about("To the first token of any kind, from due.")]
     ttft_sent: Annotated[Distribution, about("To the first token of any kind, from sent.")]
@@ -30,7 +30,7 @@ class Latencies(Struct, frozen=True, kw_only=True):
     tpot: Annotated[Distribution, about("Per output token after those of the first event.")]
     tpot_n1: Annotated[Distribution, about("Per output token after the first one, as vLLM divides.")]
     itl: Annotated[
-        Distribution, about("Between tokens; where an event brings several, equal parts of the gap before it.")
+        Distribution, about("Between tokens. If an event has several tokens, the gap before it is divided equally.")
     ]
     icl: Annotated[Distribution, about("Between events with tokens.")]
     e2el_due: Annotated[Distribution, about("To the last token, from due.")]
@@ -67,13 +67,13 @@ class Latencies(Struct, frozen=True, kw_only=True):
 
 
 class Distributions(Latencies, frozen=True, kw_only=True):
-    """Each distribution in a few numbers, ms: latencies of ok requests, and waits of all that were sent."""
+    """Summary of each distribution, ms: latencies of ok requests, and waits of all sent requests."""
 
-    lag: Annotated[Distribution, about("From the moment a request could go to the moment it was sent.")]
-    pool_wait: Annotated[Distribution, about("For a slot under --max-concurrency.")]
-    connect: Annotated[Distribution, about("To open a connection; 0 where one was open.")]
-    loop_stall: Annotated[Distribution, about("For which the event loop was late to read.")]
-    gc_pause: Annotated[Distribution, about("Of Python's garbage collector.")]
+    lag: Annotated[Distribution, about("From when a request could be sent until it was sent.")]
+    pool_wait: Annotated[Distribution, about("Wait for a slot under --max-concurrency.")]
+    connect: Annotated[Distribution, about("Time to open a connection; 0 if one was open.")]
+    loop_stall: Annotated[Distribution, about("Time by which the event loop was late to read.")]
+    gc_pause: Annotated[Distribution, about("Pauses of Python's garbage collector.")]
     unfinished: Annotated[Distribution, about("From due to the end of requests that were given up.")]
 
 
@@ -113,10 +113,10 @@ class HistogramCounts(Struct, frozen=True, kw_only=True):
     """A histogram of ns that `hdrhistogram` reads. Numbers above 2**53 are strings."""
 
     counts: Annotated[str, about("HdrHistogram's V2 encoding, compressed, base64.")]
-    count: Annotated[int | str, about("How many values.")]
-    rejects: Annotated[int | str, about("Values out of range, which are in no other number.")]
-    min: Annotated[int | str | None, about("The least; null: there are none.")]
-    max: Annotated[int | str | None, about("The most; null: there are none.")]
+    count: Annotated[int | str, about("Number of values.")]
+    rejects: Annotated[int | str, about("Values out of range, which no other number here includes.")]
+    min: Annotated[int | str | None, about("Minimum; null: no values.")]
+    max: Annotated[int | str | None, about("Maximum; null: no values.")]
     total: Annotated[int | str, about("The sum of the values, exactly.")]
     total_of_squares: Annotated[int | str, about("The sum of their squares, exactly.")]
 
@@ -126,7 +126,7 @@ class HistogramCounts(Struct, frozen=True, kw_only=True):
 
 
 class Histograms(Struct, frozen=True, kw_only=True):
-    """Each distribution as a whole, ns."""
+    """Full histogram of each distribution, ns."""
 
     ttft_due: Annotated[HistogramCounts, about("Of `ttft_due`.")]
     ttft_sent: Annotated[HistogramCounts, about("Of `ttft_sent`.")]

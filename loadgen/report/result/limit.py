@@ -13,15 +13,15 @@ from loadgen.report.result.fields import about, from_json_values
 class LimitResult(Struct, frozen=True, kw_only=True):
     """One limit of an SLO."""
 
-    limit: Annotated[str, about("As it was written.")]
+    limit: Annotated[str, about("The limit as written.")]
     value: Annotated[
         float | None,
         about(
-            "What the run shows, ms, or a share of 1 for error_rate; null: it was not measured, or lies beyond the "
-            "limit."
+            "Measured value, ms, or a share from 0 to 1 for error_rate; null: it was not measured, or falls on failed "
+            "requests (`beyond`)."
         ),
     ]
-    beyond: Annotated[bool, about("Whether it lies among requests that failed, which are beyond every limit.")] = False
+    beyond: Annotated[bool, about("Whether the value falls on failed requests, which miss every limit.")] = False
     met: Annotated[bool | None, about("Whether it is met; null: too few requests to tell, in a search.")]
 
 

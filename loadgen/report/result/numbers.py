@@ -37,23 +37,26 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     label: Annotated[str | None, about("`--label`; null: none was given.")]
     model_id: Annotated[str, about("The model's name in requests.")]
     tokenizer_id: Annotated[str, about("`--tokenizer`, else the model's name.")]
-    num_prompts: Annotated[int, about("Requests that were to be sent.")]
+    num_prompts: Annotated[int, about("Number of requests that the run should send.")]
     request_rate: Annotated[Rate, about('Requests per second that were requested; "inf": all at once.')]
     burstiness: Annotated[Rate, about('Gamma shape of the gaps: 1 Poisson; "inf": constant.')]
-    max_concurrency: Annotated[int | None, about("Most requests in flight; null: no cap.")]
+    max_concurrency: Annotated[int | None, about("Maximum requests in flight; null: no cap.")]
     duration: Annotated[
         float,
         about(
-            "Seconds from the first send until the last request has ended, also one that found no server; 0 where "
-            "nothing was sent."
+            "Seconds from the first send until the last request has ended, including a request that found no server; 0 "
+            "if nothing was sent."
         ),
     ]
     completed: Annotated[int, about("Requests that succeeded.")]
-    failed: Annotated[int, about("Requests that failed; cancelled ones are not among them.")]
+    failed: Annotated[int, about("Requests that failed, without cancelled ones.")]
     total_input_tokens: Annotated[
-        int | None, about("Of ok requests, as the server counts them, else as planned; null where some are unknown.")
+        int | None,
+        about("Input tokens of ok requests, as the server counts them, or else as planned; null if some are unknown."),
     ]
-    total_output_tokens: Annotated[int, about("Of ok requests, by what `loadgen.tokens.output_counted_by` says.")]
+    total_output_tokens: Annotated[
+        int, about("Output tokens of ok requests, counted as `loadgen.tokens.output_counted_by` says.")
+    ]
     request_throughput: Annotated[
         float | None, about("Ok requests per second of `duration`; null where nothing was sent.")
     ]
@@ -66,8 +69,8 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     total_token_throughput: Annotated[
         float | None, about("Input and output tokens per second of `duration`; null where either is null.")
     ]
-    max_output_tokens_per_s: Annotated[float, about("The most output tokens in any second.")]
-    max_concurrent_requests: Annotated[int, about("The most requests in flight at once.")]
+    max_output_tokens_per_s: Annotated[float, about("Output tokens in the peak second.")]
+    max_concurrent_requests: Annotated[int, about("Peak number of requests in flight.")]
     mean_ttft_ms: Annotated[
         float | None,
         about("Mean, ms: time to the first token, from sent; null: none was measured."),

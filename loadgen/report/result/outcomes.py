@@ -19,18 +19,16 @@ class Example(Struct, frozen=True, kw_only=True):
     """A request that failed."""
 
     index: Annotated[int, about("Its number in the run, from 0.")]
-    phase: Annotated[Phase, about("How far it got.")]
-    detail: Annotated[str, about("Why it failed, in our words or the server's, without credentials.")]
-    target: Annotated[int | UnsetType, about("With several targets, the number of the one it was sent to, from 0.")] = (
-        UNSET
-    )
+    phase: Annotated[Phase, about("How far the request got.")]
+    detail: Annotated[str, about("Why it failed, in loadgen's or the server's words, without credentials.")]
+    target: Annotated[int | UnsetType, about("With several targets, the number of its target, from 0.")] = UNSET
 
 
 class Cancelled(Struct, frozen=True, kw_only=True):
     """Requests that the end of the run cancelled."""
 
-    never_sent: Annotated[int, about("Those for which no connection was ever asked.")] = 0
-    in_flight: Annotated[int, about("Those that had been sent, or waited for a connection of their own.")] = 0
+    never_sent: Annotated[int, about("Cancelled requests that never asked for a connection.")] = 0
+    in_flight: Annotated[int, about("Cancelled requests that were sent, or waited for their own connection.")] = 0
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self:
@@ -44,15 +42,15 @@ class Silence(Struct, frozen=True, kw_only=True):
     """The longest silence of a stream."""
 
     index: Annotated[int, about("The number of the request in the run, from 0.")]
-    since_s: Annotated[float, about("When the token before it came, seconds on the clock.")]
-    for_s: Annotated[float, about("How long it lasted, s.")]
+    since_s: Annotated[float, about("Time of the last token before the silence, seconds on the clock.")]
+    for_s: Annotated[float, about("Duration of the silence, s.")]
 
 
 class SilentStreams(Struct, frozen=True, kw_only=True):
     """Streams in which no token came for 60 s or more, between two tokens or until the stream ended."""
 
-    count: Annotated[int, about("How many.")] = 0
-    examples: Annotated[list[Silence], about("The longest such silence of the first few.")] = msgspec.field(
+    count: Annotated[int, about("Number of them.")] = 0
+    examples: Annotated[list[Silence], about("The longest silence of each of the first few streams.")] = msgspec.field(
         default_factory=list
     )
 
@@ -65,7 +63,7 @@ class SilentStreams(Struct, frozen=True, kw_only=True):
 class Unfinished(Struct, frozen=True, kw_only=True):
     """Requests that were given up."""
 
-    count: Annotated[int, about("How many.")]
+    count: Annotated[int, about("Number of them.")]
     p99_e2el_due_at_least_ms: Annotated[
         float | None,
         about("What the p99 of E2EL from due would have been at least, had they gone on, ms; null: unknown."),

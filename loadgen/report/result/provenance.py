@@ -24,56 +24,58 @@ class Seeds(Struct, frozen=True, kw_only=True):
 
 
 class Versions(Struct, frozen=True, kw_only=True):
-    """Versions of loadgen and of the packages that its numbers rest on; null: not installed."""
+    """Versions of loadgen and of the packages that its numbers depend on; null: not installed."""
 
-    loadgen: Annotated[str | None, about("Of that package.")] = None
-    aiohttp: Annotated[str | None, about("Of that package.")] = None
-    uvloop: Annotated[str | None, about("Of that package.")] = None
-    orjson: Annotated[str | None, about("Of that package.")] = None
-    numpy: Annotated[str | None, about("Of that package.")] = None
-    tokenizers: Annotated[str | None, about("Of that package.")] = None
+    loadgen: Annotated[str | None, about("Version of that package.")] = None
+    aiohttp: Annotated[str | None, about("Version of that package.")] = None
+    uvloop: Annotated[str | None, about("Version of that package.")] = None
+    orjson: Annotated[str | None, about("Version of that package.")] = None
+    numpy: Annotated[str | None, about("Version of that package.")] = None
+    tokenizers: Annotated[str | None, about("Version of that package.")] = None
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """The machine that measured; null: the system does not tell."""
+    """The machine that measured; null: the system does not report the value."""
 
     system: Annotated[str, about("Its operating system.")]
     python: Annotated[str, about("Version of Python.")]
     cpu: Annotated[str | None, about("Model of the processor.")]
-    cores: Annotated[int | None, about("How many cores it has.")]
-    usable_cores: Annotated[int, about("Cores on which loadgen might run.")]
+    cores: Annotated[int | None, about("Number of cores.")]
+    usable_cores: Annotated[int, about("Number of cores that loadgen may use.")]
     open_files_limit: Annotated[list[int], about("Soft and hard limit of open files.")]
     local_ports: Annotated[list[int], about("First and last port of outgoing connections; empty: unknown.")]
-    somaxconn: Annotated[int | None, about("Longest queue of a listener.")]
-    clock_source: Annotated[str | None, about("Of the kernel.")]
+    somaxconn: Annotated[int | None, about("Maximum queue length of a listening socket.")]
+    clock_source: Annotated[str | None, about("Clock source of the kernel.")]
 
 
 class Engine(Struct, frozen=True, kw_only=True):
-    """What is known of the server; what does not apply is missing."""
+    """Facts about the server. Keys that do not apply are missing."""
 
     base_url: Annotated[str | UnsetType, about("Where it listens.")] = UNSET
     server_header: Annotated[str | UnsetType | None, about("Its `Server` header; null: it has none.")] = UNSET
-    version: Annotated[str | UnsetType | None, about("What /version says; null: nothing.")] = UNSET
-    continuous_usage: Annotated[Literal["refused"] | UnsetType, about("It does not take --continuous-usage.")] = UNSET
-    targets: Annotated[list["Engine"] | UnsetType, about("Each of several.")] = UNSET
-    differ: Annotated[list[str] | UnsetType, about("Settings in which these differ although none was requested.")] = (
-        UNSET
-    )
-    name: Annotated[str | UnsetType, about("Of the engine that was started for the run.")] = UNSET
-    simulated: Annotated[bool | UnsetType, about("Whether that is loadgen's simulator.")] = UNSET
+    version: Annotated[str | UnsetType | None, about("Answer of /version; null: none.")] = UNSET
+    continuous_usage: Annotated[Literal["refused"] | UnsetType, about("The server refuses --continuous-usage.")] = UNSET
+    targets: Annotated[list["Engine"] | UnsetType, about("Each of several servers.")] = UNSET
+    differ: Annotated[
+        list[str] | UnsetType, about("Settings in which the servers differ, although no difference was requested.")
+    ] = UNSET
+    name: Annotated[str | UnsetType, about("Name of the engine that was started for the run.")] = UNSET
+    simulated: Annotated[bool | UnsetType, about("Whether the engine is loadgen's simulator.")] = UNSET
     installed: Annotated[str | UnsetType | None, about("Its installed version; null: unknown.")] = UNSET
     commands: Annotated[list[str] | UnsetType, about("The commands that started it, without secrets.")] = UNSET
     differences: Annotated[list[str] | UnsetType, about("What the engine set differently from the settings.")] = UNSET
-    trouble: Annotated[str | UnsetType | None, about("What was wrong with it after the run; null: nothing.")] = UNSET
+    trouble: Annotated[
+        str | UnsetType | None, about("What was wrong with the engine after the run; null: nothing.")
+    ] = UNSET
 
 
 class Prompts(Struct, frozen=True, kw_only=True):
     """Where the prompts come from. Further keys are the data set's own (docs/datasets.md)."""
 
     sha256: Annotated[
-        str, about("Of the prompts that were made before the clock started; `loadgen dataset` shows the same.")
+        str, about("SHA-256 of the prompts made before the clock started; `loadgen dataset` shows the same.")
     ]
-    requests: Annotated[int, about("How many were made before the clock started.")]
+    requests: Annotated[int, about("Number of prompts made before the clock started.")]
     further: Annotated[
         Literal[True] | UnsetType,
         about("Whether more were made while the run went on: a closed loop that only a duration ended."),
@@ -82,45 +84,47 @@ class Prompts(Struct, frozen=True, kw_only=True):
         int | UnsetType,
         about("How many measured prompts the warm-ups or the ready check had also sent; missing without either."),
     ] = UNSET
-    distinct: Annotated[int, about("How many of them differ.")]
+    distinct: Annotated[int, about("Number of distinct prompts.")]
     repeats_answers: Annotated[
         Literal[True] | UnsetType, about("Whether any prompt repeats answers of the server.")
     ] = UNSET
-    server_tokens: Annotated[Prediction | UnsetType, about("What the server was expected to add to each.")] = UNSET
-    name: Annotated[str | UnsetType, about("Of the data set.")] = UNSET
-    rows_left_out: Annotated[
-        int | UnsetType, about("Of a trace, rows that ask for no tokens, or are answered with none.")
+    server_tokens: Annotated[
+        Prediction | UnsetType, about("Tokens that the server was expected to add to each prompt.")
     ] = UNSET
+    name: Annotated[str | UnsetType, about("Name of the data set.")] = UNSET
+    rows_left_out: Annotated[int | UnsetType, about("Rows of a trace with no input tokens or no output tokens.")] = (
+        UNSET
+    )
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
     """When requests were due."""
 
-    sha256: Annotated[str, about("Of all due times.")]
-    requests: Annotated[int, about("How many there are.")]
-    sessions: Annotated[int, about("Of how many sessions; a single request is one.")]
+    sha256: Annotated[str, about("SHA-256 of all due times.")]
+    requests: Annotated[int, about("Number of requests.")]
+    sessions: Annotated[int, about("Number of sessions; a single request counts as one.")]
     duration_s: Annotated[float, about("The window in which they are due, s.")]
 
 
 class Provenance(Struct, frozen=True, kw_only=True, dict=True):
-    """What one needs to know to make the same run again."""
+    """What is needed to repeat the run."""
 
     # Settings, engine and prompts are kept as they were saved, since their keys depend on the run. The properties
     # without `saved` are typed.
 
     saved_settings: Annotated[
         dict[SettingName, Any],
-        about(
-            "The settings as resolved, without secrets: each is a flag of `loadgen run`, which explains it (`--help`)."
-        ),
+        about("All settings of the run with their final values, without secrets. `loadgen run --help` explains each."),
     ] = msgspec.field(name="settings")
     asked: Annotated[dict[SettingName, Any], about("The settings that were given and differ from the default.")] = (
         msgspec.field(default_factory=dict)
     )
     seeds: Annotated[Seeds, about("Seeds by what is drawn.")]
-    versions: Annotated[Versions, about("Of loadgen and of what its numbers rest on; null: not installed.")]
+    versions: Annotated[
+        Versions, about("Versions of loadgen and of the packages that its numbers depend on; null: not installed.")
+    ]
     machine: Annotated[Machine, about("The machine that measured.")]
-    saved_engine: Annotated[dict[str, Any], about("What is known of the server.", **{"$ref": "#/$defs/Engine"})] = (
+    saved_engine: Annotated[dict[str, Any], about("Facts about the server.", **{"$ref": "#/$defs/Engine"})] = (
         msgspec.field(name="engine")
     )
     saved_prompts: Annotated[dict[str, Any], about("Where the prompts come from.", **{"$ref": "#/$defs/Prompts"})] = (
@@ -136,7 +140,7 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def engine(self) -> Engine:
-        """What is known of the server."""
+        """Facts about the server."""
         return from_json_values(self.saved_engine, Engine)
 
     @cached_property

@@ -35,18 +35,19 @@ class Rates(Struct, frozen=True, kw_only=True):
     """Rates beyond vLLM's."""
 
     steady_output_tokens_per_s: Annotated[
-        float | None, about("Output tokens per second between ramp and tail; null where they leave no second.")
+        float | None, about("Output tokens per second between ramp and tail; null if less than a second is left.")
     ]
     uncached_input_tokens_per_s: Annotated[
         float | None,
-        about("Prompt tokens per second that no cache had; null where the server does not count them."),
+        about("Prompt tokens per second that were not in the cache; null if the server does not count them."),
     ]
     goodput_requests_per_s: Annotated[
         float | None,
         about("Requests per second that met every --goodput limit, on the clock of `latency_from`; null without it."),
     ]
     good_share: Annotated[
-        float | None, about("Their share of all scheduled requests; null where the rate of them is null.")
+        float | None,
+        about("Share of all scheduled requests that met every --goodput limit; null if that rate is null."),
     ]
 
     @classmethod

@@ -25,7 +25,7 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
     errors: Annotated[list[str], about("Why the request failed; empty where it did not.")]
     targets: Annotated[
         list[int] | UnsetType,
-        about("With several targets, the number of the one it was sent to, from 0."),
+        about("With several targets, the number of its target, from 0."),
     ] = UNSET
 
     @classmethod

@@ -30,53 +30,53 @@ Counts = dict[str, int]
 
 
 class RunFindings(Struct, frozen=True, kw_only=True):
-    """What loadgen says of a run beyond vLLM's keys."""
+    """loadgen's own findings about a run, beyond vLLM's keys."""
 
     # A field with a default is missing in files of earlier versions, and stands in every file of this one.
 
     schema: Annotated[Literal[1], about("The version of this schema.")]
-    verdict: Annotated[Verdict, about("Whether to believe the run.")]
-    checks: Annotated[list[Check], about("All that was checked, in groups (docs/checks.md).")]
+    verdict: Annotated[Verdict, about("Whether the numbers of the run can be trusted.")]
+    checks: Annotated[list[Check], about("All checks, by group (docs/checks.md).")]
     partial: Annotated[str | None, about("Why the run ended early; null: it did not.")]
     overloaded: Annotated[bool | None, about("Whether requests came faster than they were answered; null: unknown.")]
     simulated: Annotated[bool, about("Whether loadgen's own simulator was measured.")]
     insecure: Annotated[bool, about("Whether TLS certificates were not verified.")]
     closed_loop: Annotated[bool, about("Whether each request was due when a slot was free for it.")]
     latency_from: Annotated[Clock, about("The clock on which SLOs are judged and tables are printed first.")]
-    scheduled: Annotated[int, about("Requests that were to be sent.")]
+    scheduled: Annotated[int, about("Number of requests that the run should send.")]
     repeated_prompts: Annotated[int, about("Requests that repeated the prompt of an earlier one.")]
     outcomes: Annotated[
         Outcomes,
         about("Requests by how they ended; `status(404)` spells an HTTP status out. Outcomes of 0 are left out."),
     ]
-    examples: Annotated[dict[str, list[Example]], about("Of each outcome but ok, the first few requests.")]
+    examples: Annotated[dict[str, list[Example]], about("The first few requests of each outcome other than ok.")]
     finish_reasons: Annotated[Counts, about("Ok requests by the finish reason that the server gave.")]
     early_stops: Annotated[
         Counts,
         about(
             "What ended the ok requests with fewer output tokens than requested: finish reasons, with the stop word or "
-            "token id that was met where the server tells."
+            "token id if the server reports it."
         ),
     ] = msgspec.field(default_factory=dict)
     error_rate: Annotated[
         float | None,
         about(
-            "Requests that the server failed, as a share of those that ended. Turns after a failed one count as "
-            "failed; requests that the end of the run cancelled do not count. Null where none ended."
+            "Share of the ended requests that failed on the server. Turns after a failed turn count as failed; "
+            "requests that the end of the run cancelled do not count. Null if no request ended."
         ),
     ]
     client_error_rate: Annotated[
         float | None,
         about(
-            "The share of the same requests that the client never sent, by a fault of its own (dropped, "
-            "client_error). Null where none ended."
+            "Share of the same requests that the client failed to send (dropped, client_error). Null if no request "
+            "ended."
         ),
     ]
     no_answer_since_s: Annotated[
         float | None,
         about(
-            "When the first connection was refused of those for which the run was ended, since the server refused "
-            "every one for 5 s; seconds on the clock; null: it was not."
+            "If the run ended because the server refused every connection for 5 s: time of the first of these "
+            "refusals, seconds on the clock; null: it did not end for this reason."
         ),
     ] = None
     cancelled: Annotated[Cancelled, about("Requests that the end of the run cancelled.")] = Cancelled()
@@ -84,11 +84,11 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         SilentStreams,
         about("Streams in which no token came for 60 s or more, between two tokens or until the stream ended."),
     ] = SilentStreams()
-    never_due: Annotated[int, about("Turns after one that had failed, among the cancelled.")]
-    targets: Annotated[
-        list[Target], about("Each of several targets; empty where there is one, which is the whole.")
-    ] = msgspec.field(default_factory=list)
-    latency_ms: Annotated[Distributions, about("Each distribution in a few numbers, ms.")]
+    never_due: Annotated[int, about("Cancelled turns that were never due, because an earlier turn failed.")]
+    targets: Annotated[list[Target], about("Each of several targets; empty if there is only one.")] = msgspec.field(
+        default_factory=list
+    )
+    latency_ms: Annotated[Distributions, about("Summary of each distribution, ms.")]
     intervals_ms: Annotated[
         LatencyIntervals,
         about("The 99 % confidence intervals of the percentiles if requests were independent, ms."),
@@ -97,20 +97,18 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     tpot_token_weighted_ms: Annotated[
         float | None, about("TPOT over all tokens instead of over requests, ms; null: none was measured.")
     ]
-    tokens: Annotated[Tokens, about("What was counted, and by what.")]
+    tokens: Annotated[Tokens, about("Token counts, and how they were counted.")]
     rates: Annotated[Rates, about("Rates beyond vLLM's.")]
-    timeline: Annotated[
-        Timeline | UnsetType | None, about("The run in the course of time; null: no request has ended.")
-    ] = UNSET
+    timeline: Annotated[Timeline | UnsetType | None, about("The run over time; null: no request has ended.")] = UNSET
     slo: Annotated[
         list[LimitResult],
-        about("Each limit of --slo, and error_rate<1% where all of them are on means or gaps."),
+        about("Each limit of --slo. error_rate<1% is added if all limits are on means or gaps."),
     ]
-    client: Annotated[ClientTotals, about("What measuring took, of all workers together.")]
-    workers: Annotated[list[Worker], about("What became of each worker.")] = msgspec.field(default_factory=list)
+    client: Annotated[ClientTotals, about("Resource use of all workers together.")]
+    workers: Annotated[list[Worker], about("How each worker ended.")] = msgspec.field(default_factory=list)
     server: Annotated[ServerMetrics | None, about("Server metrics; null: there are none.")] = None
-    provenance: Annotated[Provenance, about("What one needs to know to make the same run again.")]
-    histograms: Annotated[Histograms, about("Each distribution as a whole, ns.")]
+    provenance: Annotated[Provenance, about("What is needed to repeat the run.")]
+    histograms: Annotated[Histograms, about("Full histogram of each distribution, ns.")]
 
 
 class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):

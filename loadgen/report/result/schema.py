@@ -41,14 +41,14 @@ def schema() -> Node:
             "One run: the keys of `vllm bench serve` with their meaning there, and loadgen's own under `loadgen`. "
             "With --save-detailed, lists with an item for each request, in the order of the schedule. Further keys are "
             "those of --metadata.",
-            columns["properties"] | {"loadgen": _reference("loadgen", "What loadgen says beyond vLLM's keys.")},
+            columns["properties"] | {"loadgen": _reference("loadgen", "loadgen's own findings.")},
         ),
         "numbers": numbers,
         "loadgen": generated.pop("loadgen"),
         "distribution": _distribution(),
         "brief": _flat(
-            "The single numbers of a run's result, and what was judged of them. Further keys are those of --metadata.",
-            {"loadgen": _reference("brief_findings", "What was judged, as in the result of the run.")},
+            "The single numbers of a run's result, and its verdict. Further keys are those of --metadata.",
+            {"loadgen": _reference("brief_findings", "Verdict and findings, as in the result of the run.")},
         ),
         **generated,
     }
@@ -79,11 +79,11 @@ def _by_hand(kind: type) -> Node:
 
 def _distribution() -> Node:
     about = {
-        "count": "How many values.",
+        "count": "Number of values.",
         "mean": "Their mean, ms.",
         "std": "Their standard deviation, ms.",
-        "min": "The least, exactly, ms.",
-        "max": "The most, exactly, ms.",
+        "min": "Exact minimum, ms.",
+        "max": "Exact maximum, ms.",
         "p50": "Their median, ms.",
         "p90": "Their 90th percentile, ms.",
         "p99": "Their 99th percentile, ms.",
@@ -91,7 +91,7 @@ def _distribution() -> Node:
     kinds = {name: {"type": "integer"} if name == "count" else OPTIONAL_NUMBER for name in about}
     percentile = {"description": "A percentile of --metric-percentiles, ms.", **OPTIONAL_NUMBER}
     return {
-        "description": "A distribution in a few numbers, ms; null where nothing was measured.",
+        "description": "Summary of a distribution, ms; null if nothing was measured.",
         "type": "object",
         "properties": {name: {"description": text, **kinds[name]} for name, text in about.items()},
         "required": list(about),

@@ -22,9 +22,9 @@ End = Literal["edge", "floor", "none", "client", "early"]
 class Found(Struct, frozen=True, kw_only=True):
     """The result of a search (docs/search.md)."""
 
-    level: Annotated[float | None, about("The highest that meets the SLO; null: none does.")]
-    fails: Annotated[float | None, about("The lowest above it that does not; null: nothing failed.")]
-    end: Annotated[End, about("How it ended.")]
+    level: Annotated[float | None, about("Highest level that meets the SLO; null: none does.")]
+    fails: Annotated[float | None, about("Lowest higher level that does not meet the SLO; null: no level failed.")]
+    end: Annotated[End, about("How the search ended.")]
     last: Annotated[Rate | None, about("The level that was tried last; null: the search ended early.")]
 
 
@@ -50,18 +50,18 @@ class PointLatencies(Struct, frozen=True, kw_only=True):
 class Point(Struct, frozen=True, kw_only=True):
     """One run of a series."""
 
-    level: Annotated[Rate, about('Of the load; "inf": all at once.')]
+    level: Annotated[Rate, about('Level of the load; "inf": all at once.')]
     met: Annotated[
         bool | None,
         about(
-            "Whether it meets the SLO; null: there is none, or the run is INVALID, ended early, or too short to tell."
+            "Whether the run meets the SLO; null: no SLO, or the run is INVALID, ended early, or is too short to tell."
         ),
     ]
-    why: Annotated[str | None, about("Why it ended early, or does not tell; null: neither.")]
-    slo: Annotated[list[LimitResult], about("Each limit.")]
-    verdict: Annotated[Verdict, about("Whether to believe the run.")]
+    why: Annotated[str | None, about("Why the run ended early, or cannot decide the SLO; null: neither.")]
+    slo: Annotated[list[LimitResult], about("Each limit of the SLO.")]
+    verdict: Annotated[Verdict, about("Whether the numbers of the run can be trusted.")]
     latency_ms: Annotated[PointLatencies, about("Latencies on the clock of `latency_from`, ms.")]
-    saved: Annotated[list[str], about("Its files.")]
+    saved: Annotated[list[str], about("Files of the run.")]
     result: RunBrief
 
     def with_demands(self, met: bool | None, why: str | None, limits_met: Sequence[bool | None]) -> "Point":
@@ -78,26 +78,26 @@ class Point(Struct, frozen=True, kw_only=True):
 
 
 class Series(Struct, kw_only=True):
-    """Several runs at one server: what `loadgen search`, or `loadgen run` with several levels, saves of all of them."""
+    """Several runs against one server, as saved by `loadgen search`, or by `loadgen run` with several levels."""
 
     loadgen_series: Annotated[Literal[1], about("The version of this schema.")] = SERIES_SCHEMA
-    kind: Annotated[Kind, about("What it is.")]
-    over: Annotated[Axis, about("Of what the levels are: requests per second, or requests in flight.")]
-    slo: Annotated[str | None, about("The limits that runs are held against; null: none.")]
+    kind: Annotated[Kind, about("Kind of series.")]
+    over: Annotated[Axis, about("What the levels are: requests per second, or requests in flight.")]
+    slo: Annotated[str | None, about("The limits that runs must meet; null: none.")]
     latency_from: Annotated[Clock, about("The clock on which SLOs are judged.")]
-    partial: Annotated[str | None, about("Why there is no more of it; null: it is complete.")] = None
-    found: Annotated[Found | None, about("The result of a search; null of a sweep.")] = None
+    partial: Annotated[str | None, about("Why the series ended early; null: it is complete.")] = None
+    found: Annotated[Found | None, about("The result of a search; null for a sweep.")] = None
     knee: Annotated[
         Rate | None,
         about(
-            "Of a sweep of three levels or more, the level with the most output tokens/s for its mean E2EL; null: "
-            "none, or the last level."
+            "In a sweep of three or more levels, the level with the highest ratio of output tokens/s to mean E2EL; "
+            "null: none, or the last level."
         ),
     ] = None
     points: Annotated[list[Point], about("The runs in the order in which they ended.")] = msgspec.field(
         default_factory=list
     )
-    notes: Annotated[list[str], about("What else is to be known.")] = msgspec.field(default_factory=list)
+    notes: Annotated[list[str], about("Other remarks.")] = msgspec.field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON as it is saved."""

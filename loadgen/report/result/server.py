@@ -22,8 +22,8 @@ Readings = list[float | None]
 class BucketCounts(Struct, frozen=True, kw_only=True):
     """A Prometheus histogram."""
 
-    count: Annotated[float, about("How many values.")]
-    sum: Annotated[float, about("Of the values, s.")]
+    count: Annotated[float, about("Number of values.")]
+    sum: Annotated[float, about("Sum of the values, s.")]
     upto: Annotated[
         list[tuple[float | None, float]],
         about("Pairs: a bound, s, null: none; how many values are at most the bound."),
@@ -38,11 +38,11 @@ class BucketCounts(Struct, frozen=True, kw_only=True):
 class MetricsSource(Struct, frozen=True, kw_only=True):
     """What one source reported. Lists have an item for each scrape."""
 
-    ttft: Annotated[BucketCounts | None, about("Its times to first token, s; null: it keeps none.")]
+    ttft: Annotated[BucketCounts | None, about("The server's histogram of TTFT, s; null: it has none.")]
     url: Annotated[str, about("The URL of its metrics.")]
     target: Annotated[str, about("Base URL of the server that it describes.")]
-    at_s: Annotated[list[float], about("When, s from the start of the clock; below 0 before it.")]
-    took_ms: Annotated[list[float], about("How long its answer took, ms.")]
+    at_s: Annotated[list[float], about("Time of the scrape, s from the start of the clock; negative before it.")]
+    took_ms: Annotated[list[float], about("Duration of the scrape, ms.")]
     moments: Annotated[
         list[Literal["first", "tick", "last"]],
         about("Before the clock started, while it ran, after the last request."),
@@ -50,13 +50,13 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
     failed: Annotated[list[str | None], about("Why a scrape failed; null: it did not.")]
     names: Annotated[
         dict[str, str],
-        about("Its own name of each quantity that it tells.", propertyNames={"enum": [*QUANTITIES, "ttft"]}),
+        about("The server's name of each quantity.", propertyNames={"enum": [*QUANTITIES, "ttft"]}),
     ]
     series: Annotated[
         dict[str, Readings],
         about(
-            "By quantity, what the source reported: levels as read, counts since the first scrape; null: none. Levels: "
-            "requests that it computes (`running`) or that wait, share of the KV cache in use (0 to 1), share of "
+            "By quantity, the reported values: levels as read, counts since the first scrape; null: none. Levels: "
+            "running and waiting requests, share of the KV cache in use (0 to 1), share of "
             "drafted tokens that were accepted in the last batch. Counts: requests that ended, prompt and output "
             "tokens, preemptions, prompt tokens looked up in the prefix cache with hits and misses, drafted and "
             "accepted tokens.",
@@ -73,20 +73,20 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
 
 
 class GpuSeries(Struct, frozen=True, kw_only=True):
-    """What was read of a GPU, an item for each time; null: it hides that."""
+    """Readings of a GPU, an item for each time; null: the GPU does not report it."""
 
     power_w: Annotated[Readings, about("Power, W.")]
     sm_clock_mhz: Annotated[Readings, about("Clock, MHz.")]
-    busy_share: Annotated[Readings, about("Share of the time in which it computed, 0 to 1.")]
+    busy_share: Annotated[Readings, about("Share of the time in which the GPU was busy, 0 to 1.")]
     memory_bytes: Annotated[Readings, about("Memory in use, bytes.")]
 
 
 class GpuReadings(Struct, frozen=True, kw_only=True):
     """One GPU, by NVML."""
 
-    name: Annotated[str | None, about("As NVML has it.")]
+    name: Annotated[str | None, about("Name in NVML.")]
     at_s: Annotated[list[float], about("When it was read, s from the start of the clock.")]
-    series: Annotated[GpuSeries, about("What was read.")]
+    series: Annotated[GpuSeries, about("The readings.")]
 
     @classmethod
     def of(cls, gpu: Gpu) -> Self:
@@ -110,8 +110,8 @@ class Level(Struct, frozen=True, kw_only=True):
 class ServerLevels(Struct, frozen=True, kw_only=True):
     """Levels of the server over the run."""
 
-    running: Annotated[Level, about("Requests that it computes.")]
-    waiting: Annotated[Level, about("Requests that wait.")]
+    running: Annotated[Level, about("Running requests.")]
+    waiting: Annotated[Level, about("Waiting requests.")]
     kv_usage: Annotated[Level, about("Share of the KV cache in use, 0 to 1.")]
 
 
@@ -120,7 +120,7 @@ class GpuLevels(Struct, frozen=True, kw_only=True):
 
     power_w: Annotated[Level, about("Power, W.")]
     sm_clock_mhz: Annotated[Level, about("Clock, MHz.")]
-    busy_share: Annotated[Level, about("Share of the time in which it computed, 0 to 1.")]
+    busy_share: Annotated[Level, about("Share of the time in which the GPU was busy, 0 to 1.")]
     memory_bytes: Annotated[Level, about("Memory in use, bytes.")]
 
     @classmethod
@@ -134,7 +134,7 @@ class GpuLevels(Struct, frozen=True, kw_only=True):
 
 
 class ServerCounts(Struct, frozen=True, kw_only=True):
-    """By how much counts of the server grew; null: it does not tell."""
+    """Increase of each count of the server during the run; null: the server does not report it."""
 
     requests: Annotated[float | None, about("Requests that ended.")]
     prompt_tokens: Annotated[float | None, about("Prompt tokens.")]
@@ -143,7 +143,7 @@ class ServerCounts(Struct, frozen=True, kw_only=True):
 
 
 class ServerTtft(Struct, frozen=True, kw_only=True):
-    """The server's own TTFT, ms, of all that it served."""
+    """The server's own TTFT of all its requests in the run, ms."""
 
     count: Annotated[float, about("Requests.")]
     mean: Annotated[float, about("Their mean, exactly.")]
@@ -161,10 +161,10 @@ class MeasuredTtft(Struct, frozen=True, kw_only=True):
 
 
 class TtftComparison(Struct, frozen=True, kw_only=True):
-    """The server's own TTFT beside the one that loadgen measured, ms."""
+    """The server's own TTFT and the one that loadgen measured, ms."""
 
-    server: Annotated[ServerTtft, about("As the server tells.")]
-    ours: Annotated[MeasuredTtft, about("As loadgen measured.")]
+    server: Annotated[ServerTtft, about("The server's TTFT.")]
+    ours: Annotated[MeasuredTtft, about("loadgen's TTFT.")]
 
     @classmethod
     def of(cls, run: RunData) -> Self | None:
@@ -196,19 +196,21 @@ class OutputTokens(Struct, frozen=True, kw_only=True):
 
 
 class ServerMetrics(Struct, frozen=True, kw_only=True):
-    """What servers and GPUs reported (docs/server-metrics.md); several sources are taken for one server."""
+    """What servers and GPUs reported (docs/server-metrics.md). Several sources are combined like one server."""
 
     sources: Annotated[list[MetricsSource], about("The sources that reported something.")]
-    gpus: Annotated[list[GpuReadings], about("Of this machine, if the server is on it.")]
-    missing: Annotated[
-        list[str], about("Where servers of the run have no metrics, or gave none, while others did.")
-    ] = msgspec.field(default_factory=list)
+    gpus: Annotated[list[GpuReadings], about("GPUs of this machine, if the server is on it.")]
+    missing: Annotated[list[str], about("Servers without metrics, and sources without values, if others had some.")] = (
+        msgspec.field(default_factory=list)
+    )
     covers_run: Annotated[
         bool, about("Whether each source reported before and after the run, so that differences belong to the run.")
     ]
     restarts: Annotated[int, about("How often counters were reset.")]
     levels: Annotated[ServerLevels, about("Levels over the run.")]
-    counts: Annotated[ServerCounts, about("By how much counts grew; null: the server does not tell.")]
+    counts: Annotated[
+        ServerCounts, about("Increase of each count during the run; null: the server does not report it.")
+    ]
     prefix_hit_rate: Annotated[
         float | None,
         about("Share of prompt tokens that were in the prefix cache, 0 to 1; null: none was looked up, or unknown."),
@@ -218,10 +220,11 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
         about("Share of drafted tokens that were accepted, 0 to 1; null: none was drafted, or unknown."),
     ]
     ttft_ms: Annotated[
-        TtftComparison | None, about("Its own TTFT beside the measured one from sent, ms; null: it keeps none.")
+        TtftComparison | None,
+        about("The server's own TTFT and the measured one from sent, ms; null: the server has none."),
     ]
     output_tokens: Annotated[OutputTokens, about("Output tokens.")]
-    gpu_levels: Annotated[list[GpuLevels], about("Of each GPU, in the order of `gpus`.")]
+    gpu_levels: Annotated[list[GpuLevels], about("Levels of each GPU, in the order of `gpus`.")]
 
     @classmethod
     def of(cls, run: RunData) -> Self | None:

@@ -14,21 +14,21 @@ from loadgen.report.result.rates import PerSecond
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What one of several targets did."""
+    """Results of one of several targets."""
 
     base_url: Annotated[str, about("Its URL, without a user.")]
     requests: Annotated[int, about("Requests sent to it that ended.")]
-    ok: Annotated[int, about("Those that succeeded.")]
-    failed: Annotated[int, about("Those that failed; cancelled ones are not among them.")]
+    ok: Annotated[int, about("Requests that succeeded.")]
+    failed: Annotated[int, about("Requests that failed, without cancelled ones.")]
     outcomes: Annotated[Outcomes, about("Its requests by how they ended.")]
-    output_tokens: Annotated[int, about("Of its ok requests.")]
+    output_tokens: Annotated[int, about("Output tokens of its ok requests.")]
     request_throughput: Annotated[
         float | None, about("Ok requests per second of the whole run; null where nothing was sent.")
     ]
     output_throughput: Annotated[
         float | None, about("Output tokens per second of the whole run; null where nothing was sent.")
     ]
-    max_concurrent_requests: Annotated[int, about("The most requests in flight there at once.")]
+    max_concurrent_requests: Annotated[int, about("Peak number of requests in flight at this target.")]
     latency_ms: Annotated[Latencies, about("Its latencies, as in the whole result, ms.")]
 
     @classmethod

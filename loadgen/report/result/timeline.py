@@ -31,19 +31,23 @@ class PercentileCourse(Struct, frozen=True, kw_only=True):
 class HeatMap(PercentileCourse, frozen=True, kw_only=True):
     """Gaps between events with tokens, of ok requests, by when they ended, ms."""
 
-    edges: Annotated[list[float], about("Of the rows of `counts`, ascending, ms: one more than there are rows.")]
-    counts: Annotated[list[list[int]], about("How many gaps: columns of rows, the shortest first.")]
+    edges: Annotated[list[float], about("Edges of the rows of `counts`, ascending, ms: one more than there are rows.")]
+    counts: Annotated[
+        list[list[int]], about("Number of gaps: for each column, a list of rows, the shortest gaps first.")
+    ]
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
-    """The run in columns of time, from the start of the clock; each list has an item for each column."""
+    """The run over time, in columns from the start of the clock. Each list has an item for each column."""
 
-    width_s: Annotated[float, about("Of a column, s: 0.25 times a power of two, so that there are at most 256.")]
+    width_s: Annotated[
+        float, about("Width of a column, s: 0.25 times a power of two, so that there are at most 256 columns.")
+    ]
     sent: Annotated[list[int], about("Requests sent.")]
     ended: Annotated[list[int], about("Requests that ended, ok or not.")]
-    failed: Annotated[list[int], about("Those of them that were not ok.")]
-    in_flight: Annotated[list[int], about("The most requests in flight at once in the column.")]
-    output_tokens: Annotated[list[int], about("Of ok requests, when they came.")]
+    failed: Annotated[list[int], about("Requests that ended and were not ok.")]
+    in_flight: Annotated[list[int], about("Peak number of requests in flight in the column.")]
+    output_tokens: Annotated[list[int], about("Output tokens of ok requests, by time of arrival.")]
     ttft_ms: Annotated[
         PercentileCourse,
         about("TTFT of ok requests by when their first token came, on the clock of `latency_from`, ms."),

@@ -27,31 +27,32 @@ OVER_SAMPLE: TpotOver = "streamed tokens of a sample"
 class Prediction(Struct, frozen=True, kw_only=True):
     """What the server was expected to add to a prompt."""
 
-    overhead: Annotated[int | None, about("Tokens beside the prompt's own; null: unknown, or not the same for all.")]
-    source: Annotated[str | None, about("From what that is known; null: it is not.")]
-    template_sha256: Annotated[str | None, about("Of the chat template; null: none was used.")]
-    unknown: Annotated[str | None, about("Why nothing is known; null: it is.")]
+    overhead: Annotated[
+        int | None, about("Tokens in addition to the prompt's own; null: unknown, or not the same for all.")
+    ]
+    source: Annotated[str | None, about("How the overhead is known; null: it is unknown.")]
+    template_sha256: Annotated[str | None, about("SHA-256 of the chat template; null: none was used.")]
+    unknown: Annotated[str | None, about("Why the overhead is unknown; null: it is known.")]
 
 
 class TextSample(Struct, frozen=True, kw_only=True):
     """Answers whose text was tokenized after the run."""
 
-    answers: Annotated[int, about("How many.")]
+    answers: Annotated[int, about("Number of them.")]
     counted: Annotated[float, about("Median of their tokens by usage, without hidden ones.")]
     streamed: Annotated[float, about("Median of the tokens of their text.")]
-    difference: Annotated[float, about("Median of what was counted beyond the text.")]
+    difference: Annotated[float, about("Median of the tokens counted in excess of the text.")]
 
 
 class Tokens(Struct, frozen=True, kw_only=True):
-    """What was counted, and by what."""
+    """Token counts, and how they were counted."""
 
-    planned_input_tokens: Annotated[int, about("Of ok requests, as the data set counts them.")]
-    planned_output_tokens: Annotated[int, about("Asked of ok requests.")]
+    planned_input_tokens: Annotated[int, about("Input tokens of ok requests, as the data set counts them.")]
+    planned_output_tokens: Annotated[int, about("Output tokens that ok requests asked for.")]
     predicted_server_input_tokens: Annotated[
         int | None,
         about(
-            "Prompt tokens of ok requests as the server was expected to count them; null where that was not "
-            "known of each."
+            "Prompt tokens of ok requests, as the server was expected to count them; null if that is unknown for some."
         ),
     ] = None
     input_predicted: Annotated[
@@ -60,60 +61,63 @@ class Tokens(Struct, frozen=True, kw_only=True):
     ] = 0
     input_tokens: Annotated[
         int,
-        about("Of ok requests, as the server counts them; where it does not, the prediction, else the plan."),
+        about("Input tokens of ok requests, as the server counts them, or else as predicted, or else as planned."),
     ]
     output_tokens: Annotated[
         int,
-        about("Of ok requests: by usage, else by token ids, else by a tokenizer, else one for each event."),
+        about("Output tokens of ok requests: by usage, or else token ids, or else a tokenizer, or else one per event."),
     ]
     cached_tokens: Annotated[int, about("Prompt tokens that the server took from its cache, of ok requests.")]
-    cached_counted: Annotated[int, about("Ok requests for which the server counted them.")]
-    stream_ns: Annotated[int, about("First to last token of ok requests, the sum, ns.")]
-    decode_ns: Annotated[int, about("The same of those that have a TPOT, ns.")]
-    decode_tokens: Annotated[int, about("Their output tokens after those of the first event.")]
+    cached_counted: Annotated[int, about("Ok requests for which the server reported cached tokens.")]
+    stream_ns: Annotated[int, about("Sum of the times from first to last token of ok requests, ns.")]
+    decode_ns: Annotated[int, about("The same sum over ok requests that have a TPOT, ns.")]
+    decode_tokens: Annotated[int, about("Output tokens after the first event, of ok requests that have a TPOT.")]
     usage_requests: Annotated[int, about("Ok requests whose output tokens come from usage.")]
     id_requests: Annotated[int, about("Ok requests whose output tokens are counted by token ids or logprobs.")]
     tokenizer_requests: Annotated[int, about("Ok requests whose output tokens a tokenizer has counted, after the run.")]
-    event_requests: Annotated[int, about("Ok requests whose output tokens are counted events.")]
+    event_requests: Annotated[int, about("Ok requests whose output tokens are counted as one per event.")]
     usage_per_event: Annotated[int, about("Ok requests whose usage counts the tokens of each event.")]
-    ids_per_event: Annotated[int, about("Ok requests in which token ids or logprobs did.")]
+    ids_per_event: Annotated[int, about("Ok requests in which token ids or logprobs count the tokens of each event.")]
     imputed_gaps: Annotated[int, about("Gaps of `itl` that are equal parts of the gap between two events.")]
     token_events: Annotated[int, about("Events with tokens, of ok requests.")]
-    token_reads: Annotated[int, about("Reads of the socket that brought any of them.")]
-    content_events: Annotated[int, about("Those of them with content.")]
-    reasoning_events: Annotated[int, about("Those with reasoning.")]
-    other_events: Annotated[int, about("Those with tokens of another kind: tool calls, refusals.")]
-    unseen_tokens: Annotated[int, about("Tokens that usage counts beyond the events that were seen.")]
+    token_reads: Annotated[int, about("Reads of the socket that contained events with tokens.")]
+    content_events: Annotated[int, about("Events with content.")]
+    reasoning_events: Annotated[int, about("Events with reasoning.")]
+    other_events: Annotated[int, about("Events with tokens of another kind: tool calls, refusals.")]
+    unseen_tokens: Annotated[int, about("Tokens that usage counts in excess of the events received.")]
     hidden_tokens: Annotated[
         int,
         about(
-            "Those of them that usage calls reasoning, of answers that streamed none: in throughput, and not in TPOT."
+            "Of the unseen tokens, those that usage calls reasoning, in answers that streamed no reasoning. They count "
+            "in throughput and not in TPOT."
         ),
     ] = 0
-    surplus_events: Annotated[int, about("Events beyond the tokens that usage counts.")]
+    surplus_events: Annotated[int, about("Events in excess of the tokens that usage counts.")]
     nan_events: Annotated[int, about("Events of ok requests in which a number was NaN or infinite.")] = 0
-    lost_token_events: Annotated[int, about("Events with tokens, of requests that were not ok.")]
+    lost_token_events: Annotated[int, about("Events with tokens, of requests that are not ok.")]
     input_as_planned: Annotated[
         int,
-        about("Ok requests whose prompt tokens the server counted as predicted, else as planned."),
+        about("Ok requests for which the server's prompt tokens equal the prediction, or else the plan."),
     ]
-    input_counted: Annotated[int, about("Ok requests whose prompt tokens were planned, and counted by the server.")]
+    input_counted: Annotated[
+        int, about("Ok requests whose prompt tokens were planned, and were counted by the server.")
+    ]
     unexpected_input_tokens: Annotated[
         int,
-        about("What it counted of them beyond prediction or plan; below 0 where it counted fewer."),
+        about("Prompt tokens that the server counted in excess of prediction or plan; negative if it counted fewer."),
     ]
     unplanned_requests: Annotated[
         int,
-        about("Ok requests whose length was not planned: they repeated answers, or there was no tokenizer."),
+        about("Ok requests without a planned length: they repeated answers, or there was no tokenizer."),
     ]
-    unplanned_input_tokens: Annotated[int, about("Their prompt tokens, as the server counts them.")]
-    unknown_input: Annotated[int, about("Those of them of which it does not count any.")]
+    unplanned_input_tokens: Annotated[int, about("Prompt tokens of the unplanned requests, as the server counts them.")]
+    unknown_input: Annotated[int, about("Unplanned requests for which the server reports no prompt tokens.")]
     output_as_planned: Annotated[int, about("Ok requests with exactly the requested number of output tokens.")]
     output_counted_by: Annotated[
         str,
         about(
-            "By what output tokens were counted: usage, token ids, tokenizer, events, or several of them; "
-            "`n/a`: none were."
+            "How output tokens were counted: usage, token ids, tokenizer, events, or several of them; "
+            "`n/a`: none were counted."
         ),
     ]
     itl_counted_by: Annotated[
@@ -122,21 +126,21 @@ class Tokens(Struct, frozen=True, kw_only=True):
     ]
     predicted_from: Annotated[
         Prediction | None,
-        about("What that rests on; null where the data set does not say."),
+        about("Basis of the prediction; null if the data set does not say."),
     ] = None
     tpot_over: Annotated[
         TpotOver,
         about(
-            "What TPOT is divided by: tokens counted, all or without hidden ones, or, where a sample of texts "
-            "shows that more were counted than streamed, the tokens of that sample; TPOT is then of these "
-            "answers alone."
+            "The divisor of TPOT: the tokens counted, all or without hidden ones. If a sample of texts shows that "
+            "more tokens were counted than streamed, it is the tokens of that sample; TPOT then covers only the "
+            "answers of the sample."
         ),
     ] = TOKENS_COUNTED
     text_sample: Annotated[
         TextSample | None,
         about(
-            "At most 200 answers whose text was tokenized after the run, as usage counted more tokens than "
-            "there were events; null: there was no need, or no tokenizer."
+            "At most 200 answers whose text was tokenized after the run, because usage counted more tokens "
+            "than there were events; null: not needed, or no tokenizer."
         ),
     ] = None
 
