@@ -1,4 +1,4 @@
-"""Accounting: red when a request, a token or a process is missing, green when all are there."""
+"""Accounting checks fail when a request, a token or a process is missing."""
 
 import dataclasses
 
@@ -68,7 +68,7 @@ def test_a_request_without_an_outcome_or_with_two_is_red(scheduled, value):
     assert "bug in loadgen" in checks["every request ended once"].advice
 
 
-def test_in_a_partial_run_missing_outcomes_are_not_called_a_bug():
+def test_missing_outcomes_of_a_partial_run_are_not_called_a_bug():
     check = of(measured(RUN, scheduled=9, partial="interrupted"))["every request ended once"]
     assert check.ok is False
     assert "ended early" in check.advice
@@ -153,21 +153,21 @@ def test_an_engine_that_was_not_launched_here_is_not_judged():
     assert of(measured(RUN), client={"engine_runs": None})["same engine"].ok is None
 
 
-def test_what_became_of_an_engine_is_not_known_of_a_run_that_came_to_no_end():
+def test_engine_state_is_unknown_if_the_run_did_not_end():
     started = {"engine": {"commands": ["sim"]}, "client": {"engine_runs": None}}
     check = of(measured(RUN), **started)["same engine"]
     assert (check.ok, check.value) == (None, "the measuring process left no report")
     assert of(measured(RUN), client={"engine_runs": None})["same engine"].value == "not launched here"
 
 
-def test_of_a_worker_that_has_not_told_how_it_ended_it_is_not_said_that_it_was_present():
+def test_worker_without_a_report_is_not_called_present():
     schedule = due_at(*[0] * len(RUN))
     shards = [shard(schedule), WorkerReport(number=1, schedule_sha256=schedule.sha256)]
     check = of(measured(RUN), schedule=schedule, shards=shards)["every worker present"]
     assert (check.ok, check.limit) == (None, "the measuring process left no report")
 
 
-def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+def test_every_check_has_one_line_value_limit_and_advice():
     for check in of(measured(RUN)).values():
         for text in (check.value, check.limit, check.advice):
             assert text

@@ -1,4 +1,4 @@
-"""Distortion: red, by the name of the cause, where the client changed what it measured."""
+"""Distortion checks fail, naming the cause, where the client changed what it measured."""
 
 import dataclasses
 
@@ -83,7 +83,7 @@ def test_stalls_are_held_against_the_median_gap_between_events(gap_ms, limit):
     assert float(said.split()[0]) == pytest.approx(float(limit.split()[0]), rel=1e-3)
 
 
-def test_one_stall_in_a_hundred_beats_is_not_the_p99():
+def test_rare_stalls_do_not_fail_the_p99():
     checks = of(beating(*[0.1] * 991, *[50] * 9))
     assert checks["loop stall p99"].ok
     assert "max 50.000 ms" in checks["loop stall p99"].value
@@ -144,7 +144,7 @@ def test_waiting_for_connections_is_red_and_names_the_flag():
     assert checks["no wait in the pool"].advice.endswith("--warm-connections 24")  # the most in flight at once
 
 
-def test_one_late_connection_in_a_thousand_is_green():
+def test_late_connection_in_a_thousand_requests_passes():
     records = [steady(i, due=i * 10, connect=50 if i == 0 else 0, ttft=60, n=2) for i in range(1000)]
     assert of(records)["no wait in the pool"].ok
 
@@ -158,7 +158,7 @@ def test_a_wait_for_a_slot_is_red_only_where_no_cap_asked_for_it():
     assert (capped["due and sent agree"].ok, capped["due and sent agree"].limit) == (None, "the cap held requests back")
 
 
-def test_a_cap_that_held_nothing_back_is_no_excuse():
+def test_cap_that_held_no_request_does_not_excuse_lag():
     records = [answered(i, due=0, sent=15, tokens=[60, 80]) for i in range(100)]
     assert of(records, OPEN.replace(max_concurrency=400))["due and sent agree"].ok is False
 
@@ -169,7 +169,7 @@ def test_a_server_that_closes_its_connections_leaves_no_choice():
     assert (check.ok, check.limit) == (None, "the server closes its connections")
 
 
-def test_when_nothing_was_sent_nothing_waited():
+def test_run_without_sent_requests_has_no_wait_to_judge():
     checks = of([])
     assert red(checks) == []
     assert checks["due and sent agree"].ok is None
@@ -203,7 +203,7 @@ def test_events_that_one_read_brought_are_red():
 
 
 @pytest.mark.parametrize(("pairs", "expected"), [(4, True), (6, False)])
-def test_one_event_in_twenty_may_come_with_another(pairs, expected):
+def test_events_read_together_fail_above_a_twentieth(pairs, expected):
     reads = [(20 + 10 * i, 2 if i < pairs else 1) for i in range(100 - pairs)]
     assert of([together(reads=reads)])["events read one by one"].ok is expected
 
@@ -248,7 +248,7 @@ def test_responses_read_by_the_slow_reader_are_red():
     assert checks["read directly"].value == "2 of 100 responses read by the slow reader"
 
 
-def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+def test_every_check_has_one_line_value_limit_and_advice():
     for records in (GREEN, [], [failed()]):
         for check in of(records).values():
             for text in (check.value, check.limit, check.advice):

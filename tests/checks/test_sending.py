@@ -1,4 +1,4 @@
-"""Sending: did we send what the schedule asked, when it asked? Red where the client was at fault, and only there."""
+"""Sending checks fail where the client did not send what the schedule asked at its time."""
 
 import math
 
@@ -140,7 +140,7 @@ def test_a_wait_for_a_slot_or_for_a_connection_is_no_lag():
     assert of(measured(records), Schedule.constant(100, 200))["lag p99"].ok is True
 
 
-def test_when_nothing_was_sent_lag_does_not_apply():
+def test_lag_does_not_apply_without_sent_requests():
     check = of(measured([unsent()]), due_at(0))["lag p99"]
     assert (check.ok, check.value) == (None, "n/a")
 
@@ -161,7 +161,7 @@ def test_a_request_that_we_failed_to_send_is_red(outcome):
     assert checks["every request sent"].value == "1 request dropped or failed by the client"
 
 
-def test_what_the_end_of_a_run_cancelled_is_no_fault_of_the_client_and_says_what_ended_it():
+def test_cancelled_requests_only_fail_the_check_on_early_end():
     snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="interrupted")
     checks = of(snapshot, due_at(0, 0))
     assert red(checks) == ["not cut short"]
@@ -182,7 +182,7 @@ def test_a_request_that_the_server_refused_is_not_our_fault():
 # -- where the schedule is not what decides
 
 
-def test_in_a_closed_loop_rate_and_gaps_are_not_judged_and_say_why():
+def test_closed_loop_does_not_judge_rate_and_gaps():
     schedule = Schedule.burst(200)
     checks = of(sent_at(schedule, np.arange(200) * 20 * MS), schedule, CLOSED)
     for name in ("rate as scheduled", "gaps as scheduled"):
@@ -251,7 +251,7 @@ def test_advice_against_lag_is_of_what_the_run_can_change(settings, schedule, he
     assert does_not not in advice
 
 
-def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+def test_every_check_has_one_line_value_limit_and_advice():
     for schedule in (Schedule.constant(100, 200), Schedule.burst(1)):
         for check in of(sent_at(schedule, schedule.due_ns), schedule).values():
             for text in (check.value, check.limit, check.advice):

@@ -1,4 +1,4 @@
-"""Results as JSON: each kind is read in its own meaning, and what is no result is refused in a line."""
+"""Results as JSON: each kind is read by its own meaning; other files are refused in one line."""
 
 import json
 from pathlib import Path
@@ -127,7 +127,7 @@ def test_guidellms_tpot_is_the_whole_latency_by_the_tokens(tmp_path: Path) -> No
     assert "TTFT by output tokens" in finding.why
 
 
-def test_guidellms_itl_of_nothing_is_found(tmp_path: Path) -> None:
+def test_guidellm_itl_of_zero_is_found(tmp_path: Path) -> None:
     assert only(audited(tmp_path, guidellm(inter_token_latency_ms=0.0)), "itl-zero").should_be == "10 ms"
 
 
@@ -179,7 +179,7 @@ def test_the_order_in_which_a_tool_adds_up_is_no_finding(tmp_path: Path) -> None
         ("", "has no block of results and no table"),
     ],
 )
-def test_what_is_no_result_is_refused_in_one_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_file_without_result_is_refused_in_one_line(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(BadInput) as refused:
         found(tmp_path, text)
     assert refused.value.field == "FILE"
