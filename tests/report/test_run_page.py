@@ -1,4 +1,4 @@
-"""The page of a result: what it says, that it needs nothing else, and that it is a function of the result alone."""
+"""The HTML page of a result: its contents follow from the result and need no other resource."""
 
 import re
 from typing import Any
@@ -73,7 +73,7 @@ def test_the_verdict_comes_first_in_words(checks: tuple[Any, ...], kind: str, ti
     assert first.title.startswith(title)
 
 
-def test_what_failed_stands_there_with_what_to_do_about_it() -> None:
+def test_failed_checks_are_listed_with_their_remedy() -> None:
     page = texts(ran(None, INVALID, SUSPECT))
     assert ": killed by SIGKILL, limit the same process. What to do: read the engine's log." in page
     assert ": 4.1 ms, limit 0.8 ms. What to do: free a core." in page
@@ -110,13 +110,13 @@ def test_commands_in_an_advice_are_code_as_they_are_in_what_is_printed() -> None
         ({"insecure": True}, "INSECURE"),
     ],
 )
-def test_what_one_is_to_know_before_any_number_stands_above_them(changes: dict[str, Any], said: str) -> None:
+def test_banners_stand_above_the_numbers(changes: dict[str, Any], said: str) -> None:
     names = [block.title if isinstance(block, Note) else block.shape for block in blocks(ran(**changes))]
     (place,) = (number for number, name in enumerate(names) if name.startswith(said))
     assert place < names.index("facts")
 
 
-def test_what_share_was_not_ok_leads_and_nothing_is_green() -> None:
+def test_failure_share_leads_and_no_note_is_green() -> None:
     first, verdict, *_ = (block for block in blocks(ran(failures=33)) if isinstance(block, Note))
     assert first.title == "NOT OK: 55.00% of 60 requests failed (status(503) 33)."
     said = "NOT OK, 55.00% of 60 requests failed; the measurement is VALID: the numbers below may be believed"
@@ -153,7 +153,7 @@ def test_the_numbers_that_stand_for_the_run_are_seen_at_once() -> None:
     assert any(each.startswith("SLO e2el_p50<1ms: MISSED") for each in found)
 
 
-def test_no_definition_is_hidden_from_the_keyboard() -> None:
+def test_definitions_are_reached_by_keyboard() -> None:
     page = Page(html([ran()]))
     shown = {value for _, name, value in page.attributes if name == "aria-describedby"}
     assert shown <= {value for _, name, value in page.attributes if name == "id"}
@@ -163,7 +163,7 @@ def test_no_definition_is_hidden_from_the_keyboard() -> None:
 # -- charts
 
 
-def test_each_distribution_goes_up_to_the_percentile_above_which_there_is_one_value() -> None:
+def test_distributions_end_at_the_last_supported_percentile() -> None:
     result = ran()
     chart = charts(result)["distributions"]
     found = curves(chart)
@@ -194,7 +194,7 @@ def test_the_course_has_rates_of_its_columns_and_marks_failures() -> None:
     assert dict(chart.tooltip_rows())["failed"][5] == "2"
 
 
-def test_what_the_server_said_stands_on_the_same_axis() -> None:
+def test_server_metrics_share_the_time_axis() -> None:
     chart = charts(ran())["course"]
     found = curves(chart)
     assert [panel.title for panel in chart.panels] == [
@@ -247,7 +247,7 @@ def test_without_a_timeline_the_page_says_what_is_missing(result: dict[str, Any]
     assert list(charts(result)) == ["distributions"]
 
 
-def test_the_map_of_gaps_leaves_out_so_few_short_ones_that_they_would_only_take_its_height() -> None:
+def test_gap_map_leaves_out_rare_short_gaps() -> None:
     result = ran()
     icl = result["loadgen"]["timeline"]["icl_ms"]
     icl["edges"] = [0.001, 0.002, *icl["edges"]]
@@ -272,7 +272,7 @@ def test_every_outcome_is_told_in_words() -> None:
     assert all(outcome.about.endswith(".") for outcome in Outcome)
 
 
-def test_failures_have_their_share_their_meaning_and_examples_that_harm_nobody() -> None:
+def test_failures_show_share_meaning_and_escaped_examples() -> None:
     result = ran(failures=3)
     text = html([result])
     found = rows(tables(result)["outcome"])
@@ -285,13 +285,13 @@ def test_failures_have_their_share_their_meaning_and_examples_that_harm_nobody()
     assert has("NOT OK: 5.00% of 60 requests failed (status(503) 3).", result)
 
 
-def test_a_run_in_which_nothing_succeeded_has_a_page() -> None:
+def test_run_without_success_has_a_page() -> None:
     result = ran(failures=60)
     assert has("NO REQUEST SUCCEEDED", result)
     assert "n/a" in texts(result)
 
 
-def test_a_run_in_which_nothing_was_sent_has_a_page() -> None:
+def test_run_without_sent_requests_has_a_page() -> None:
     nothing = saved(run_facts.result([], scheduled=5))
     nothing["loadgen"]["timeline"] = None
     assert has("No request has ended.", nothing)
@@ -314,7 +314,7 @@ def test_the_server_s_words_stand_beside_ours() -> None:
     assert has("No server metrics", ran(said=False))
 
 
-def test_what_nobody_lived_to_tell_is_not_said() -> None:
+def test_unknown_client_usage_is_left_out() -> None:
     unknown = dict.fromkeys(("wall_s", "cpu_s", "busy_share", "peak_memory_bytes", "stolen_share", "throttled_s"))
     result = saved(run_facts.result([run_facts.steady()], client=unknown))
     firsts = [words(row[0][0]) for block in blocks(result) if isinstance(block, Table) for row in block.rows]
@@ -324,14 +324,14 @@ def test_what_nobody_lived_to_tell_is_not_said() -> None:
     assert not has("No server metrics", result)
 
 
-def test_what_the_console_printed_is_there_too() -> None:
+def test_page_contains_the_console_report() -> None:
     assert has("============ Serving Benchmark Result ============", ran())
 
 
 # -- the whole
 
 
-def test_the_page_loads_nothing_and_runs_one_script() -> None:
+def test_page_loads_no_resource_and_runs_one_script() -> None:
     text = html([ran(failures=2)])
     page = Page(text)
     loads = [value or "" for tag, name, value in page.attributes if name in ("src", "href", "srcset", "action", "data")]
