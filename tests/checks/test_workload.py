@@ -10,6 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.streamed_tokens import sampled
 from loadgen.workload.prompt import UNPLANNED
+from tests.helpers.check_states import failed_checks
 from tests.helpers.run_facts import answered, failed, measured, result, run_data
 
 
@@ -28,13 +29,9 @@ def of(records, settings=None, **options):
     return {check.name: check for check in checks}
 
 
-def red(checks):
-    return sorted(name for name, check in checks.items() if check.ok is False)
-
-
 def test_answers_as_planned_are_green():
     checks = of([reply(i) for i in range(20)])
-    assert red(checks) == []
+    assert failed_checks(checks) == []
     assert all(check.ok for check in checks.values())
 
 
@@ -43,7 +40,7 @@ def test_answers_as_planned_are_green():
 
 def test_prompts_of_another_length_are_red_with_the_mean_difference():
     checks = of([reply(i, prompt=21) for i in range(10)])
-    assert red(checks) == ["input as planned"]
+    assert failed_checks(checks) == ["input as planned"]
     expected = "0.0% of prompts have the planned length (11.0 tokens more by the server's mean)"
     assert checks["input as planned"].value == expected
 
@@ -128,7 +125,7 @@ def test_several_tokens_in_each_event_are_red():
     for record in records:
         record.output_tokens = 30
     checks = of(records)
-    assert red(checks) == ["one token per event"]
+    assert failed_checks(checks) == ["one token per event"]
     assert checks["one token per event"].value == "3.00 tokens per event"
 
 
@@ -231,7 +228,7 @@ def test_a_cached_chat_template_is_no_earlier_run():
 def test_workload_checks_count_only_if_a_decision_rests_on_them(settings, counts):
     records = [reply(i, prompt=11, tokens=9) for i in range(10)]
     checks = of(records, settings, prompts={"requests": 5, "distinct": 5})
-    assert len(red(checks)) == 4
+    assert len(failed_checks(checks)) == 4
     assert {check.counts for check in checks.values()} == {counts}
 
 

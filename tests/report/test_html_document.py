@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
@@ -32,8 +31,8 @@ from loadgen.report.html import (
     line,
     prose,
 )
+from tests.helpers.html_page import Page
 
-VOID = {"meta", "img", "br"}
 SCALE = Linear("s", 0.0, 1.0)
 DRAWING = Drawing(
     "rates", Chart("Rates", "Rates [1]", "time", SCALE, (Panel("r", SCALE, (Curve("r", [0], [1]),)),), [0])
@@ -47,36 +46,6 @@ NASTY = "a|b `c` <script>alert(1)</script> *d* [e](f) _g_ #h &amp; \x1b[31m\nnex
 def markdown(*blocks: Block) -> str:
     """What blocks are below the title."""
     return html.markdown(Document("Title", blocks), "charts").removeprefix("# Title\n\n")
-
-
-class Page(HTMLParser):
-    """A page of HTML taken apart: its tags are balanced, or it is refused.
-
-    Attributes:
-        attributes: Those of all tags, as (tag, name, value).
-        texts: Pieces of text by the tag that they stand in.
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self._open: list[str] = []
-        self.attributes: list[tuple[str, str, str | None]] = []
-        self.texts: list[tuple[str, str]] = []
-        self.feed(text)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes += [(tag, name, value) for name, value in attrs]
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if data.strip():
-            self.texts.append((self._open[-1] if self._open else "", data.strip()))
 
 
 # -- Markdown

@@ -10,9 +10,9 @@ from loadgen.errors import BadInput
 from loadgen.tuning.execute.findings import Findings
 from loadgen.tuning.report import write
 from tests.helpers import study_reports
+from tests.helpers.html_page import Page
 from tests.helpers.source import ROOT
 from tests.helpers.study_reports import found, written
-from tests.report.test_html_document import Page
 
 GOLDEN = ROOT / "tests" / "tuning" / "golden"
 

@@ -12,11 +12,11 @@ from loadgen.tuning.execute.findings import Verdict
 from loadgen.tuning.execute.store import Store
 from loadgen.tuning.execute.trial import INVALID
 from loadgen.tuning.spec.study_file import StudyFile
-from tests.analysis.audit.test_files import SGLANG, VLLM, guidellm
 from tests.helpers.audited_pages import block, fence
 from tests.helpers.imported_files import Taken, achieved, arm, take
 from tests.helpers.run_facts import result, steady
 from tests.helpers.study_files import as_yaml, read
+from tests.helpers.tool_results import SGLANG, VLLM, guidellm
 
 STAGES = [
     {"name": "engine", "choice": {"vllm": {}, "sglang": {"engine": "sglang"}}, "expect": "sglang"},

@@ -11,9 +11,9 @@ from loadgen.errors import BadInput
 from loadgen.report import to_json
 from loadgen.tuning.importer.entries import Source
 from loadgen.tuning.importer.restatement import restated, untrue_of_all
-from tests.analysis.audit.test_files import SGLANG, VLLM, guidellm
 from tests.helpers.audited_pages import block
 from tests.helpers.run_facts import result, steady
+from tests.helpers.tool_results import SGLANG, VLLM, guidellm
 
 
 def of_json(data: Any) -> Published:
