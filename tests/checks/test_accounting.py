@@ -43,7 +43,7 @@ def test_a_run_without_a_success_is_green_its_books_are_in_order():
 
 
 @pytest.mark.parametrize(("unsent_requests", "accounted"), [(1, True), (2, False)])
-def test_beyond_a_hundredth_what_the_client_could_not_send_leaves_another_load(unsent_requests, accounted):
+def test_load_is_another_if_over_a_hundredth_was_not_sent(unsent_requests, accounted):
     sent = [steady(index) for index in range(100, 200 - unsent_requests)]
     failures = [unsent(index, Outcome.CLIENT_ERROR) for index in range(unsent_requests)]
     snapshot = measured([*failures, *sent])

@@ -86,7 +86,7 @@ def test_rare_stalls_do_not_fail_the_p99():
     assert "max 50.000 ms" in checks["loop stall p99"].value
 
 
-def test_fewer_than_a_thousand_appointments_and_reads_are_too_few_to_tell():
+def test_fewer_than_a_thousand_beats_are_too_few_to_judge():
     check = of(beating(*[50] * 999))["loop stall p99"]
     assert (check.ok, check.limit) == (None, "the run is too short to tell")
 
@@ -205,7 +205,7 @@ def test_events_read_together_fail_above_a_twentieth(pairs, expected):
     assert of([together(reads=reads)])["events read one by one"].ok is expected
 
 
-def test_who_held_the_events_back_is_told_by_whether_the_client_could_look():
+def test_advice_blames_client_or_server_by_the_busy_share():
     records = [together(i, reads=((20, 5),)) for i in range(10)]
     idle, busy = of(records)["events read one by one"], of(records, busy_share=0.9)["events read one by one"]
     assert "server or a proxy" in idle.advice

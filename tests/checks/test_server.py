@@ -126,7 +126,7 @@ def test_a_thousandth_of_many_tokens_may_differ():
     ("requests", "ok", "word"),
     [(10, True, ""), (11, False, "other clients used the server"), (9, False, "every server")],
 )
-def test_alone_is_who_had_all_that_was_served_and_all_of_whom_was_served(requests, ok, word):
+def test_served_alone_requires_equal_request_counts(requests, ok, word):
     checks = of(said(requests=requests))
     assert checks[ALONE].ok is ok
     assert word in checks[ALONE].advice

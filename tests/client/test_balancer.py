@@ -107,7 +107,7 @@ def test_failed_request_is_no_longer_in_flight(transports):
     assert sent(made, 1) == [0]
 
 
-def test_later_turns_go_where_the_first_went_however_much_is_in_flight_there(transports):
+def test_later_turns_go_to_the_target_of_the_first(transports):
     made = balancer(transports, "least-outstanding", sessions(2, 1, 1, 1))
     assert sent(made, 0, 2, 3) == [0, 1, 2]
     transports[1].end()

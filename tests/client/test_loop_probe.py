@@ -36,7 +36,7 @@ async def test_a_loop_that_is_always_there_is_never_late():
 
 
 @timed
-async def test_every_appointment_within_an_absence_counts_with_what_was_left_of_it():
+async def test_each_beat_in_a_stall_counts_with_its_remaining_time():
     stalls = Histogram()
     with LoopProbe(virtual.clock(), SendHook(), stalls):
         virtual.spend(5 * PERIOD_NS)

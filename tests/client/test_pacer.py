@@ -50,7 +50,7 @@ async def test_overdue_requests_keep_order_and_due_time_after_a_stall():
 
 @given(st.lists(st.integers(0, 50_000), min_size=1, max_size=80), st.lists(st.integers(0, 5_000_000), min_size=1))
 @timed
-async def test_never_early_never_skipped_however_late_the_alarm_rings(due_us, lateness):
+async def test_requests_are_never_early_or_skipped_with_late_alarms(due_us, lateness):
     world = World(late=itertools.cycle(lateness).__next__, costs=7_000)
     world.pace(sorted(us / 1000 for us in due_us))
     await world.run()
@@ -60,7 +60,7 @@ async def test_never_early_never_skipped_however_late_the_alarm_rings(due_us, la
 
 
 @timed
-async def test_a_long_turn_of_sending_lets_streams_be_read_and_goes_on_at_once():
+async def test_long_sending_turn_pauses_for_reads_and_continues():
     world = World(costs=100_000)
     world.pace([0.0] * 50)
     first_turn = len(world.sends)

@@ -23,7 +23,7 @@ def test_the_machine_is_the_same_for_all():
     assert ClientUsage.together([b, a]) == together
 
 
-def test_a_server_that_closes_the_connections_of_one_closes_those_of_all():
+def test_connections_are_reused_only_if_every_process_reused():
     assert not ClientUsage.together(
         [ClientUsage(connections_reused=True), ClientUsage(connections_reused=False)]
     ).connections_reused

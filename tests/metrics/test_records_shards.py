@@ -39,7 +39,7 @@ def indices(path):
     return [record.index for record in RecordFile(path)]
 
 
-def test_the_first_writes_where_the_records_belong_and_the_others_beside_it(tmp_path):
+def test_first_shard_is_the_records_file_itself(tmp_path):
     assert [shard_path(tmp_path / "r.jsonl", number).name for number in range(3)] == [
         "r.jsonl",
         "r.jsonl.part2",

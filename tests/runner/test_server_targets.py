@@ -158,7 +158,7 @@ async def test_invalid_url_among_several_is_refused():
         await probe(BOTH.replace(base_url=(A, "b:8000")))
 
 
-async def test_models_that_differ_where_none_is_named_are_refused_with_who_has_which(probed):
+async def test_different_models_without_a_choice_are_refused(probed):
     probed[0].update({A: (["m"], "1"), B: (["other"], "1")})
     with pytest.raises(BadInput) as refused:
         await probe(BOTH)

@@ -129,7 +129,7 @@ class TestTheLimit:
         assert self.judged(found, base) == (True, why)
 
 
-class TestInAStudy:
+class TestGatedStudy:
     def found(self, fp8: Answers | None, base: Answers = BASE) -> Findings:
         """fp8 is half as fast again; whoever is to be asked is."""
         asked = guarded(CHANGED, SEQS)

@@ -35,7 +35,7 @@ def tls() -> ssl.SSLContext:
     return context
 
 
-class TestUsedAgain:
+class TestReuse:
     @pytest.mark.usefixtures("no_rest")
     async def test_connections_are_opened_ahead_and_used_again(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
@@ -219,7 +219,7 @@ class TestRefused:
             assert (contact.answered_s, contact.refused_s) == (0, None)
 
 
-class TestSecured:
+class TestTls:
     async def test_a_certificate_that_cannot_be_verified_is_a_tls_error(self, tls: ssl.SSLContext) -> None:
         async with serving(tls=tls) as faulty, Sender(faulty.url) as sender:
             record = await sender.one()
@@ -266,7 +266,7 @@ class TestSecured:
             assert faulty.requests == sender.sent
 
 
-class TestEnded:
+class TestAbandon:
     async def test_everything_in_flight_ends_once_when_it_is_abandoned(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             await sender.transport.warm(5)

@@ -121,7 +121,7 @@ LIES = (
                 "            if self._slots > 0:",
             ),
         ),
-        Test("tests/client/test_pacer.py::test_never_early_never_skipped_however_late_the_alarm_rings"),
+        Test("tests/client/test_pacer.py::test_requests_are_never_early_or_skipped_with_late_alarms"),
     ),
     Mutant(
         "prompt + 3 tokens",

@@ -1,4 +1,4 @@
-"""docs/numbers.md: one definition of each number, which a page of a run tells too, and one for each that is printed."""
+"""docs/numbers.md defines each printed number once, as the page of a run does."""
 
 from loadgen.metrics.snapshot import LATENCIES
 from loadgen.report import console

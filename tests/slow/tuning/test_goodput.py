@@ -203,7 +203,7 @@ async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_li
     assert ended.rate <= 10.01
 
 
-class TestInAStudy:
+class TestGoodputStudy:
     OBJECTIVE = {"workload": "short", "metric": "goodput", "slo": "ttft_p99<500ms"}  # noqa: RUF012 - never changed
 
     @staticmethod
