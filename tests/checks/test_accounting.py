@@ -1,4 +1,4 @@
-"""Accounting: red when a request, a token or a process is missing, green when all are there."""
+"""Accounting checks fail when a request, a token or a process is missing."""
 
 import dataclasses
 
@@ -9,6 +9,7 @@ from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.snapshot import LATENCIES
 from loadgen.metrics.worker_report import WorkerReport
+from tests.helpers.check_states import failed_checks
 from tests.helpers.run_facts import answered, at, due_at, failed, measured, run_data, shard, steady, unsent
 
 RUN = [
@@ -27,26 +28,22 @@ def of(snapshot, **facts):
     return {check.name: check for check in checks}
 
 
-def red(checks):
-    return sorted(name for name, check in checks.items() if check.ok is False)
-
-
 def test_a_run_of_all_kinds_of_endings_is_green():
-    assert red(of(measured(RUN), client={"engine_runs": True})) == []
+    assert failed_checks(of(measured(RUN), client={"engine_runs": True})) == []
 
 
 def test_a_run_whose_tokens_a_tokenizer_has_counted_is_green():
     record = answered(0, tokens=[20, 40])
     record.tokenized = 7
-    assert red(of(measured([record, answered(1)]))) == []
+    assert failed_checks(of(measured([record, answered(1)]))) == []
 
 
 def test_a_run_without_a_success_is_green_its_books_are_in_order():
-    assert red(of(measured([failed(0), unsent(1)]))) == []
+    assert failed_checks(of(measured([failed(0), unsent(1)]))) == []
 
 
 @pytest.mark.parametrize(("unsent_requests", "accounted"), [(1, True), (2, False)])
-def test_beyond_a_hundredth_what_the_client_could_not_send_leaves_another_load(unsent_requests, accounted):
+def test_load_is_another_if_over_a_hundredth_was_not_sent(unsent_requests, accounted):
     sent = [steady(index) for index in range(100, 200 - unsent_requests)]
     failures = [unsent(index, Outcome.CLIENT_ERROR) for index in range(unsent_requests)]
     snapshot = measured([*failures, *sent])
@@ -57,18 +54,18 @@ def test_beyond_a_hundredth_what_the_client_could_not_send_leaves_another_load(u
 
 
 def test_merged_stripes_are_green():
-    assert red(of(measured(RUN[:3]).merge(measured(RUN[3:])))) == []
+    assert failed_checks(of(measured(RUN[:3]).merge(measured(RUN[3:])))) == []
 
 
 @pytest.mark.parametrize(("scheduled", "value"), [(7, "6 outcomes of 7 scheduled"), (5, "6 outcomes of 5 scheduled")])
 def test_a_request_without_an_outcome_or_with_two_is_red(scheduled, value):
     checks = of(measured(RUN, scheduled=scheduled))
-    assert red(checks) == ["every request ended once"]
+    assert failed_checks(checks) == ["every request ended once"]
     assert checks["every request ended once"].value == value
     assert "bug in loadgen" in checks["every request ended once"].advice
 
 
-def test_in_a_partial_run_missing_outcomes_are_not_called_a_bug():
+def test_missing_outcomes_of_a_partial_run_are_not_called_a_bug():
     check = of(measured(RUN, scheduled=9, partial="interrupted"))["every request ended once"]
     assert check.ok is False
     assert "ended early" in check.advice
@@ -80,42 +77,42 @@ def test_a_value_missing_from_a_histogram_is_red_and_says_which(name):
     count = snapshot.histograms[name].count
     broken = dataclasses.replace(snapshot, histograms=snapshot.histograms | {name: Histogram()})
     checks = of(broken)
-    assert red(checks) == ["histograms complete"]
+    assert failed_checks(checks) == ["histograms complete"]
     assert checks["histograms complete"].value == f"{name} 0 for {count}"
 
 
 def test_a_value_too_many_is_red_too():
     snapshot = measured(RUN)
     snapshot.histograms["ttft_due"].record(1)
-    assert red(of(snapshot)) == ["histograms complete"]
+    assert failed_checks(of(snapshot)) == ["histograms complete"]
 
 
 @pytest.mark.parametrize("name", [*LATENCIES, "lag", "pool_wait", "connect"])
 def test_a_value_out_of_range_is_red_in_whatever_histogram(name):
     snapshot = measured(RUN)
-    before = red(of(snapshot))
+    before = failed_checks(of(snapshot))
     snapshot.histograms[name].record(DAY_NS + 1)
     assert before == []
-    assert "values in range" in red(of(snapshot))
+    assert "values in range" in failed_checks(of(snapshot))
 
 
 def test_a_latency_below_zero_is_out_of_range():
     record = answered(due=10, tokens=[20, 30])
     record.first_token = at(5)
-    assert "values in range" in red(of(measured([record])))
+    assert "values in range" in failed_checks(of(measured([record])))
 
 
 def test_stamps_out_of_order_are_red():
     record = answered(tokens=[20, 30], closed=40)
     record.closed = at(25)
     checks = of(measured([record]))
-    assert red(checks) == ["stamps in order"]
+    assert failed_checks(checks) == ["stamps in order"]
     assert checks["stamps in order"].value == "1 record out of order"
 
 
 def test_a_request_that_ended_twice_in_place_of_another_is_red():
     checks = of(measured([steady(0), steady(0)]))
-    assert red(checks) == ["every request ended once"]
+    assert failed_checks(checks) == ["every request ended once"]
     assert checks["every request ended once"].value == "2 outcomes of 2 scheduled, 1 of them repeated"
 
 
@@ -124,50 +121,53 @@ def test_gaps_between_tokens_are_counted_where_the_events_tell_all_tokens():
     hidden = answered(tokens=[20, 30, 40], counts={"completion_tokens": 9})
     for record, expected in ((whole, ["histograms complete"]), (hidden, [])):
         snapshot = measured([record])
-        assert red(of(snapshot)) == []
-        assert red(of(dataclasses.replace(snapshot, histograms=snapshot.histograms | {"itl": Histogram()}))) == expected
+        assert failed_checks(of(snapshot)) == []
+        assert (
+            failed_checks(of(dataclasses.replace(snapshot, histograms=snapshot.histograms | {"itl": Histogram()})))
+            == expected
+        )
 
 
 @pytest.mark.parametrize("name", ["usage_requests", "event_requests"])
 def test_an_answer_whose_tokens_were_counted_in_no_way_or_in_two_is_red(name):
     snapshot = measured(RUN)
     counters = snapshot.counters | {name: snapshot.counters[name] + 1}
-    assert red(of(dataclasses.replace(snapshot, counters=counters))) == ["every answer counted once"]
+    assert failed_checks(of(dataclasses.replace(snapshot, counters=counters))) == ["every answer counted once"]
 
 
 def test_an_answer_without_a_finish_reason_in_the_books_is_red():
     checks = of(dataclasses.replace(measured(RUN), finishes={"stop": 2}))
-    assert red(checks) == ["every answer counted once"]
+    assert failed_checks(checks) == ["every answer counted once"]
     assert checks["every answer counted once"].value == "2 finish reasons and 3 token counts of 3 answers"
 
 
 def test_another_schedule_than_the_reports_is_red():
-    assert red(of(measured(RUN), shards=[WorkerReport(schedule_sha256="another")])) == ["one schedule"]
+    assert failed_checks(of(measured(RUN), shards=[WorkerReport(schedule_sha256="another")])) == ["one schedule"]
 
 
 def test_an_engine_that_is_another_process_at_the_end_is_red():
-    assert red(of(measured(RUN), client={"engine_runs": False})) == ["same engine"]
+    assert failed_checks(of(measured(RUN), client={"engine_runs": False})) == ["same engine"]
 
 
 def test_an_engine_that_was_not_launched_here_is_not_judged():
     assert of(measured(RUN), client={"engine_runs": None})["same engine"].ok is None
 
 
-def test_what_became_of_an_engine_is_not_known_of_a_run_that_came_to_no_end():
+def test_engine_state_is_unknown_if_the_run_did_not_end():
     started = {"engine": {"commands": ["sim"]}, "client": {"engine_runs": None}}
     check = of(measured(RUN), **started)["same engine"]
     assert (check.ok, check.value) == (None, "the measuring process left no report")
     assert of(measured(RUN), client={"engine_runs": None})["same engine"].value == "not launched here"
 
 
-def test_of_a_worker_that_has_not_told_how_it_ended_it_is_not_said_that_it_was_present():
+def test_worker_without_a_report_is_not_called_present():
     schedule = due_at(*[0] * len(RUN))
     shards = [shard(schedule), WorkerReport(number=1, schedule_sha256=schedule.sha256)]
     check = of(measured(RUN), schedule=schedule, shards=shards)["every worker present"]
     assert (check.ok, check.limit) == (None, "the measuring process left no report")
 
 
-def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+def test_every_check_has_one_line_value_limit_and_advice():
     for check in of(measured(RUN)).values():
         for text in (check.value, check.limit, check.advice):
             assert text

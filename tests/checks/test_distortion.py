@@ -1,4 +1,4 @@
-"""Distortion: red, by the name of the cause, where the client changed what it measured."""
+"""Distortion checks fail, naming the cause, where the client changed what it measured."""
 
 import dataclasses
 
@@ -7,6 +7,7 @@ import pytest
 from loadgen.checks import distortion
 from loadgen.config.settings import RunSettings
 from loadgen.core.http1 import Response
+from tests.helpers.check_states import failed_checks
 from tests.helpers.response_bytes import delta, usage
 from tests.helpers.run_facts import (
     CHUNKED,
@@ -33,10 +34,6 @@ def of(records, settings=OPEN, **client):
     return {check.name: check for check in checks}
 
 
-def red(checks):
-    return sorted(name for name, check in checks.items() if check.ok is False)
-
-
 def beating(*stalls_ms, records=GREEN):
     """The snapshot of a run in which the loop's beats were late by so much."""
     snapshot = measured(records)
@@ -59,7 +56,7 @@ def together(index=0, *, reads=((20, 1), (30, 1), (40, 1))):
 
 def test_an_undisturbed_run_is_green():
     checks = of(beating(*[0.3] * 1000))
-    assert red(checks) == []
+    assert failed_checks(checks) == []
     assert all(check.ok for check in checks.values())
 
 
@@ -70,7 +67,7 @@ def test_stalls_of_5_ms_every_20_ms_are_red_by_name():
     # One beat in four falls into a stall and waits for its end.
     late = [5 * (i % 80) / 80 if i % 4 == 0 else 0.1 for i in range(1000)]
     checks = of(beating(*late))
-    assert red(checks) == ["loop stall p99"]
+    assert failed_checks(checks) == ["loop stall p99"]
     assert checks["loop stall p99"].value.endswith("ms (max 4.750 ms)")
 
 
@@ -83,13 +80,13 @@ def test_stalls_are_held_against_the_median_gap_between_events(gap_ms, limit):
     assert float(said.split()[0]) == pytest.approx(float(limit.split()[0]), rel=1e-3)
 
 
-def test_one_stall_in_a_hundred_beats_is_not_the_p99():
+def test_rare_stalls_do_not_fail_the_p99():
     checks = of(beating(*[0.1] * 991, *[50] * 9))
     assert checks["loop stall p99"].ok
     assert "max 50.000 ms" in checks["loop stall p99"].value
 
 
-def test_fewer_than_a_thousand_appointments_and_reads_are_too_few_to_tell():
+def test_fewer_than_a_thousand_beats_are_too_few_to_judge():
     check = of(beating(*[50] * 999))["loop stall p99"]
     assert (check.ok, check.limit) == (None, "the run is too short to tell")
 
@@ -113,8 +110,8 @@ def test_advice_names_what_else_was_busy():
     ("name", "fact", "limit"), [("CPU throttled", "throttled_s", 0.1), ("CPU stolen", "stolen_share", 0.02)]
 )
 def test_time_that_a_limit_or_the_hypervisor_took_is_red(name, fact, limit):
-    assert red(of(GREEN, wall_s=10.0, **{fact: limit})) == []
-    assert red(of(GREEN, wall_s=10.0, **{fact: limit * 1.1})) == [name]
+    assert failed_checks(of(GREEN, wall_s=10.0, **{fact: limit})) == []
+    assert failed_checks(of(GREEN, wall_s=10.0, **{fact: limit * 1.1})) == [name]
 
 
 def test_garbage_collections_that_took_a_hundredth_of_the_time_are_red():
@@ -122,7 +119,7 @@ def test_garbage_collections_that_took_a_hundredth_of_the_time_are_red():
         snapshot = measured(GREEN)
         snapshot.histograms["gc_pause"].record(pause_ms * MS)
         checks = of(snapshot, wall_s=1.0)
-        assert red(checks) == expected
+        assert failed_checks(checks) == expected
         assert checks["GC pauses"].value.endswith(f"of the time, the longest {pause_ms}.000 ms")
 
 
@@ -139,12 +136,12 @@ def test_facts_that_died_with_the_process_are_not_judged():
 def test_waiting_for_connections_is_red_and_names_the_flag():
     records = [steady(i, due=i * 10, connect=5 if i < 3 else 0, ttft=45, n=20) for i in range(100)]
     checks = of(records)
-    assert "no wait in the pool" in red(checks)
+    assert "no wait in the pool" in failed_checks(checks)
     assert checks["no wait in the pool"].value.startswith("3 requests had to open a connection, p99 of all waits ")
     assert checks["no wait in the pool"].advice.endswith("--warm-connections 24")  # the most in flight at once
 
 
-def test_one_late_connection_in_a_thousand_is_green():
+def test_late_connection_in_a_thousand_requests_passes():
     records = [steady(i, due=i * 10, connect=50 if i == 0 else 0, ttft=60, n=2) for i in range(1000)]
     assert of(records)["no wait in the pool"].ok
 
@@ -152,13 +149,13 @@ def test_one_late_connection_in_a_thousand_is_green():
 def test_a_wait_for_a_slot_is_red_only_where_no_cap_asked_for_it():
     records = [steady(i, due=i * 10, ready=i * 10 + 50, ttft=100, n=20) for i in range(100)]
     without, capped = of(records), of(records, OPEN.replace(max_concurrency=4))
-    assert red(without) == ["due and sent agree", "no wait in the pool"]
+    assert failed_checks(without) == ["due and sent agree", "no wait in the pool"]
     assert without["due and sent agree"].advice == "the wait for a slot explains it: its p99 is 50.000 ms"
-    assert red(capped) == []
+    assert failed_checks(capped) == []
     assert (capped["due and sent agree"].ok, capped["due and sent agree"].limit) == (None, "the cap held requests back")
 
 
-def test_a_cap_that_held_nothing_back_is_no_excuse():
+def test_cap_that_held_no_request_does_not_excuse_lag():
     records = [answered(i, due=0, sent=15, tokens=[60, 80]) for i in range(100)]
     assert of(records, OPEN.replace(max_concurrency=400))["due and sent agree"].ok is False
 
@@ -169,9 +166,9 @@ def test_a_server_that_closes_its_connections_leaves_no_choice():
     assert (check.ok, check.limit) == (None, "the server closes its connections")
 
 
-def test_when_nothing_was_sent_nothing_waited():
+def test_run_without_sent_requests_has_no_wait_to_judge():
     checks = of([])
-    assert red(checks) == []
+    assert failed_checks(checks) == []
     assert checks["due and sent agree"].ok is None
 
 
@@ -198,17 +195,17 @@ def test_clocks_apart_are_red_and_the_cause_is_named(late, cause):
 
 def test_events_that_one_read_brought_are_red():
     checks = of([together(i, reads=((20, 1), (30, 2), (40, 1))) for i in range(10)])
-    assert red(checks) == ["events read one by one"]
+    assert failed_checks(checks) == ["events read one by one"]
     assert checks["events read one by one"].value == "1.333 events per read, 25.0% came with another"
 
 
 @pytest.mark.parametrize(("pairs", "expected"), [(4, True), (6, False)])
-def test_one_event_in_twenty_may_come_with_another(pairs, expected):
+def test_events_read_together_fail_above_a_twentieth(pairs, expected):
     reads = [(20 + 10 * i, 2 if i < pairs else 1) for i in range(100 - pairs)]
     assert of([together(reads=reads)])["events read one by one"].ok is expected
 
 
-def test_who_held_the_events_back_is_told_by_whether_the_client_could_look():
+def test_advice_blames_client_or_server_by_the_busy_share():
     records = [together(i, reads=((20, 5),)) for i in range(10)]
     idle, busy = of(records)["events read one by one"], of(records, busy_share=0.9)["events read one by one"]
     assert "server or a proxy" in idle.advice
@@ -219,13 +216,13 @@ def test_bursts_of_events_read_one_by_one_are_red():
     # A proxy that holds four tokens back and sends them 30 us apart.
     tokens = [20 + 40 * (i // 4) + 0.03 * (i % 4) for i in range(40)]
     checks = of([answered(i, tokens=tokens) for i in range(5)])
-    assert red(checks) == ["gaps above 50 us"]
+    assert failed_checks(checks) == ["gaps above 50 us"]
     assert checks["gaps above 50 us"].value == "76.9% of gaps are shorter"
 
 
 def test_gaps_inside_a_read_are_not_counted_a_second_time():
     checks = of([together(i, reads=((20, 10), (30, 10), (40, 10))) for i in range(5)])
-    assert red(checks) == ["events read one by one"]
+    assert failed_checks(checks) == ["events read one by one"]
     assert checks["gaps above 50 us"].value == "0.0% of gaps are shorter"
 
 
@@ -242,13 +239,13 @@ def test_responses_read_by_the_slow_reader_are_red():
         snapshot = measured(GREEN)
         return dataclasses.replace(snapshot, counters=snapshot.counters | {"by_reader": slow})
 
-    assert red(of(run(1))) == []
+    assert failed_checks(of(run(1))) == []
     checks = of(run(2))
-    assert red(checks) == ["read directly"]
+    assert failed_checks(checks) == ["read directly"]
     assert checks["read directly"].value == "2 of 100 responses read by the slow reader"
 
 
-def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+def test_every_check_has_one_line_value_limit_and_advice():
     for records in (GREEN, [], [failed()]):
         for check in of(records).values():
             for text in (check.value, check.limit, check.advice):

@@ -8,6 +8,7 @@ from loadgen.checks import impossible
 from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.snapshot import BIN_NS
+from tests.helpers.check_states import failed_checks
 from tests.helpers.run_facts import MS, answered, at, failed, measured, run_data, steady, unsent
 
 RUN = [
@@ -26,10 +27,6 @@ def of(snapshot):
     return {check.name: check for check in checks}
 
 
-def red(checks):
-    return sorted(name for name, check in checks.items() if check.ok is False)
-
-
 def with_counter(name, more):
     snapshot = measured(RUN)
     return dataclasses.replace(snapshot, counters=snapshot.counters | {name: snapshot.counters[name] + more})
@@ -37,17 +34,17 @@ def with_counter(name, more):
 
 def test_a_run_of_all_kinds_of_endings_is_green_in_every_check():
     checks = of(measured(RUN))
-    assert red(checks) == []
+    assert failed_checks(checks) == []
     assert all(check.ok for check in checks.values())
 
 
 def test_merged_stripes_are_green():
-    assert red(of(measured(RUN[:20]).merge(measured(RUN[20:])))) == []
+    assert failed_checks(of(measured(RUN[:20]).merge(measured(RUN[20:])))) == []
 
 
 def test_without_a_success_only_what_was_sent_is_judged():
     checks = of(measured([failed(0), unsent(1)]))
-    assert red(checks) == []
+    assert failed_checks(checks) == []
     assert [name for name, check in checks.items() if check.ok is None] == [
         "latencies add up",
         "peak above the mean",
@@ -61,7 +58,7 @@ def test_without_a_success_only_what_was_sent_is_judged():
 
 def test_a_request_whose_latencies_do_not_add_up_is_red():
     checks = of(with_counter("unequal", 1))
-    assert red(checks) == ["latencies add up"]
+    assert failed_checks(checks) == ["latencies add up"]
     assert checks["latencies add up"].value == "TTFT + decoding is not E2EL in 1 of 41"
 
 
@@ -73,8 +70,8 @@ def test_a_nanosecond_missing_from_a_sum_is_red(name):
         other.record(low, count)
     assert other.total != snapshot.histograms[name].total
     broken = dataclasses.replace(snapshot, histograms=snapshot.histograms | {name: other})
-    assert red(of(broken)) == ["sums agree"]
-    assert red(of(with_counter("stream_ns", 1))) == ["sums agree"]
+    assert failed_checks(of(broken)) == ["sums agree"]
+    assert failed_checks(of(with_counter("stream_ns", 1))) == ["sums agree"]
 
 
 def test_sums_that_left_values_out_are_not_compared():
@@ -108,7 +105,7 @@ def test_tokens_missing_from_the_course_over_time_are_red():
     bins = snapshot.bins.copy()
     bins[-1] -= 1
     checks = of(dataclasses.replace(snapshot, bins=bins))
-    assert "tokens over time" in red(checks)
+    assert "tokens over time" in failed_checks(checks)
     tokens = snapshot.counters["output_tokens"]
     assert checks["tokens over time"].value == f"{tokens - 1} tokens over time, {tokens} in all"
 
@@ -122,12 +119,12 @@ def test_bins_are_of_the_length_that_the_peak_is_reckoned_with():
 
 def test_a_median_gap_of_0_is_red():
     checks = of(measured(answered(i, tokens=[20, 20, 20, 30]) for i in range(5)))
-    assert red(checks) == ["median gap above 0"]
+    assert failed_checks(checks) == ["median gap above 0"]
     assert checks["median gap above 0"].value == "median ICL 0.000 ms"
 
 
 def test_fewer_than_half_of_the_gaps_may_be_0():
-    assert red(of(measured(answered(i, tokens=[20, 20, 30, 40]) for i in range(5)))) == []
+    assert failed_checks(of(measured(answered(i, tokens=[20, 20, 30, 40]) for i in range(5)))) == []
 
 
 # -- Little's identity
@@ -135,14 +132,14 @@ def test_fewer_than_half_of_the_gaps_may_be_0():
 
 def test_sojourns_that_are_not_the_requests_in_flight_over_time_are_red():
     whole = measured(RUN).counters["sojourn_ns"]
-    assert red(of(with_counter("sojourn_ns", whole // 100_000))) == ["Little's identity"]
-    assert red(of(with_counter("sojourn_ns", whole // 10_000_000))) == []
+    assert failed_checks(of(with_counter("sojourn_ns", whole // 100_000))) == ["Little's identity"]
+    assert failed_checks(of(with_counter("sojourn_ns", whole // 10_000_000))) == []
 
 
 def test_a_request_lost_from_the_arrays_breaks_the_identity():
     snapshot = measured(RUN)
     arrays = {name: getattr(snapshot, name)[1:] for name in ("index", "sent", "closed")}
-    assert "Little's identity" in red(of(dataclasses.replace(snapshot, **arrays)))
+    assert "Little's identity" in failed_checks(of(dataclasses.replace(snapshot, **arrays)))
 
 
 def test_a_record_that_closed_before_it_was_sent_still_adds_up():

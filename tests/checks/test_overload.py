@@ -1,4 +1,4 @@
-"""Backlog: rising where requests come faster than they go, steady where they do not, or not to be told."""
+"""The backlog rises where requests come faster than they are served, and is steady otherwise."""
 
 import heapq
 import math
@@ -58,7 +58,7 @@ def test_the_ramp_at_the_start_of_a_run_is_left_out():
 
 @pytest.mark.parametrize("overload", [1.2, 1.5, 2, 5])
 @pytest.mark.parametrize("seconds", [30, 100])
-def test_a_queue_that_grows_is_rising_also_where_latencies_grow_as_long_as_the_run(overload, seconds):
+def test_growing_queue_is_rising_even_with_run_long_latencies(overload, seconds):
     count = 20 * seconds
     found = backlog(served(Schedule.poisson(20, count, seed=1), np.full(count, 500 * overload), servers=10))
     assert found.rising
@@ -99,14 +99,14 @@ def test_the_noise_is_that_of_a_line_through_poisson_counts():
 # -- what cannot be told
 
 
-def test_a_run_not_much_longer_than_its_latencies_says_nothing():
+def test_backlog_is_unknown_for_a_run_as_short_as_latencies():
     short = served(Schedule.constant(20, 400), np.full(400, 4000.0), servers=400)
     enough = served(Schedule.constant(20, 400), np.full(400, 3000.0), servers=400)
     assert backlog(short) is None
     assert backlog(enough) is not None
 
 
-def test_few_requests_say_nothing():
+def test_backlog_is_unknown_for_few_requests():
     for count, expected in ((MIN_BEGUN - 1, False), (MIN_BEGUN, True)):
         made = served(Schedule.constant(20, count), np.full(count, 100.0), servers=count)
         assert (backlog(made) is not None) is expected

@@ -1,4 +1,4 @@
-"""Provenance: a note where something is unknown that one needs to make the run again."""
+"""Provenance checks note what is unknown but needed to repeat the run."""
 
 import dataclasses
 
@@ -47,7 +47,7 @@ def test_a_run_that_says_everything_is_green():
         ("engine", "version", "engine version"),
     ],
 )
-def test_what_is_missing_is_named(part, name, said):
+def test_missing_provenance_is_named(part, name, said):
     check = without(part, name, settings=STRICT)
     assert (check.ok, check.value) == (False, f"unknown: {said}")
 
@@ -58,7 +58,7 @@ def test_the_user_may_say_the_engines_version():
     assert of(run_data([steady()], other, engine={"name": "other"})).ok is False
 
 
-def test_where_nothing_rests_on_the_run_an_engine_that_tells_no_version_is_not_remarked_on():
+def test_engine_without_version_passes_unless_the_run_counts():
     assert of(run_data([steady()], engine={"name": "other"})).ok
 
 
@@ -70,11 +70,11 @@ def test_the_simulator_is_of_loadgens_own_version():
     ("settings", "counts"),
     [(RunSettings(), False), (RunSettings(strict=True), True), (RunSettings(slo="ttft_p50<1s"), True)],
 )
-def test_it_is_a_note_unless_something_rests_on_it(settings, counts):
+def test_provenance_counts_only_if_a_decision_rests_on_the_run(settings, counts):
     assert of(run_data([steady()], settings)).counts is counts
 
 
-def test_all_groups_are_examined_in_their_order_each_check_under_a_name_of_its_own():
+def test_check_groups_are_in_order_and_check_names_are_unique():
     checks = examine(run_data([steady()]))
     assert sorted({check.group for check in checks}) == list("ABCDEFG")
     assert [check.group for check in checks] == sorted(check.group for check in checks)

@@ -1,4 +1,4 @@
-"""Sending: did we send what the schedule asked, when it asked? Red where the client was at fault, and only there."""
+"""Sending checks fail where the client did not send what the schedule asked at its time."""
 
 import math
 
@@ -10,6 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.recorder import Recorder
 from loadgen.workload.arrivals import Flat, Schedule
+from tests.helpers.check_states import failed_checks
 from tests.helpers.run_facts import MS, START, answered, due_at, failed, measured, run_data, steady, unsent
 
 TTFT_MS = 40.0
@@ -33,26 +34,22 @@ def of(snapshot, schedule, settings=OPEN, *, disturbance=""):
     return {check.name: check for check in checks}
 
 
-def red(checks):
-    return sorted(name for name, check in checks.items() if check.ok is False)
-
-
 # -- schedules that were met
 
 
 def test_a_schedule_met_to_the_nanosecond_is_green():
     for schedule in (Schedule.constant(1000, 2000), Schedule.poisson(1000, 2000, seed=1)):
         checks = of(sent_at(schedule, schedule.due_ns), schedule)
-        assert red(checks) == []
+        assert failed_checks(checks) == []
         assert all(check.ok for check in checks.values())
 
 
 @pytest.mark.parametrize("rate", [100, 1000, 5000])
 @pytest.mark.parametrize("burstiness", [1, math.inf])
-def test_40_us_of_jitter_are_green_also_where_all_gaps_are_asked_to_be_equal(rate, burstiness):
+def test_jitter_of_40_us_passes_also_with_equal_gaps(rate, burstiness):
     schedule = Schedule.draw(Flat(rate), count=2000, burstiness=burstiness, seed=1)
     sent = schedule.due_ns + np.random.default_rng(3).integers(0, 40_000, schedule.count)
-    assert red(of(sent_at(schedule, sent), schedule)) == []
+    assert failed_checks(of(sent_at(schedule, sent), schedule)) == []
 
 
 # -- gaps
@@ -62,20 +59,20 @@ def test_sends_on_a_grid_of_a_millisecond_at_1000_a_second_are_red():
     schedule = Schedule.poisson(1000, 2000, seed=1)
     on_the_grid = -(-schedule.due_ns // MS) * MS
     checks = of(sent_at(schedule, on_the_grid), schedule)
-    assert red(checks) == ["gaps as scheduled"]
+    assert failed_checks(checks) == ["gaps as scheduled"]
     assert checks["gaps as scheduled"].value.startswith("distance 0.")
 
 
 def test_sends_bunched_by_a_stalling_loop_are_red():
     schedule = Schedule.constant(1000, 2000)
     checks = of(sent_at(schedule, -(-schedule.due_ns // (5 * MS)) * 5 * MS), schedule)
-    assert "gaps as scheduled" in red(checks)
-    assert "lag p99" in red(checks)
+    assert "gaps as scheduled" in failed_checks(checks)
+    assert "lag p99" in failed_checks(checks)
 
 
 def test_a_constant_schedule_sent_at_random_is_red():
     schedule, other = Schedule.constant(1000, 2000), Schedule.poisson(1000, 2000, seed=1)
-    assert "gaps as scheduled" in red(of(sent_at(other, other.due_ns), schedule))
+    assert "gaps as scheduled" in failed_checks(of(sent_at(other, other.due_ns), schedule))
 
 
 # -- the rate
@@ -101,9 +98,9 @@ def test_requests_that_were_never_sent_are_left_out_of_the_rate():
     assert of(measured(records), schedule)["rate as scheduled"].ok is True
 
 
-def test_records_in_the_order_of_their_ends_are_judged_in_that_of_the_schedule():
+def test_records_in_order_of_end_are_judged_by_schedule():
     schedule = Schedule.constant(100, 200)
-    assert red(of(measured(steady(i, due=i * 10, n=1) for i in reversed(range(200))), schedule)) == []
+    assert failed_checks(of(measured(steady(i, due=i * 10, n=1) for i in reversed(range(200))), schedule)) == []
 
 
 # -- lag
@@ -140,7 +137,7 @@ def test_a_wait_for_a_slot_or_for_a_connection_is_no_lag():
     assert of(measured(records), Schedule.constant(100, 200))["lag p99"].ok is True
 
 
-def test_when_nothing_was_sent_lag_does_not_apply():
+def test_lag_does_not_apply_without_sent_requests():
     check = of(measured([unsent()]), due_at(0))["lag p99"]
     assert (check.ok, check.value) == (None, "n/a")
 
@@ -150,21 +147,21 @@ def test_when_nothing_was_sent_lag_does_not_apply():
 
 def test_a_request_sent_early_is_red():
     schedule = due_at(10)
-    assert red(of(measured([steady(due=10, sent=9.9, n=1)]), schedule)) == ["never early"]
-    assert red(of(measured([steady(due=10, sent=9.96, n=1)]), schedule)) == []
+    assert failed_checks(of(measured([steady(due=10, sent=9.9, n=1)]), schedule)) == ["never early"]
+    assert failed_checks(of(measured([steady(due=10, sent=9.96, n=1)]), schedule)) == []
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DROPPED, Outcome.CLIENT_ERROR])
 def test_a_request_that_we_failed_to_send_is_red(outcome):
     checks = of(measured([steady(0), unsent(1, outcome)]), due_at(0, 0))
-    assert red(checks) == ["every request sent"]
+    assert failed_checks(checks) == ["every request sent"]
     assert checks["every request sent"].value == "1 request dropped or failed by the client"
 
 
-def test_what_the_end_of_a_run_cancelled_is_no_fault_of_the_client_and_says_what_ended_it():
+def test_cancelled_requests_only_fail_the_check_on_early_end():
     snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="interrupted")
     checks = of(snapshot, due_at(0, 0))
-    assert red(checks) == ["not cut short"]
+    assert failed_checks(checks) == ["not cut short"]
     assert checks["not cut short"].value == "1 request cancelled as the run was ended early: interrupted"
     assert "let the run end" not in checks["not cut short"].advice
 
@@ -182,7 +179,7 @@ def test_a_request_that_the_server_refused_is_not_our_fault():
 # -- where the schedule is not what decides
 
 
-def test_in_a_closed_loop_rate_and_gaps_are_not_judged_and_say_why():
+def test_closed_loop_does_not_judge_rate_and_gaps():
     schedule = Schedule.burst(200)
     checks = of(sent_at(schedule, np.arange(200) * 20 * MS), schedule, CLOSED)
     for name in ("rate as scheduled", "gaps as scheduled"):
@@ -251,7 +248,7 @@ def test_advice_against_lag_is_of_what_the_run_can_change(settings, schedule, he
     assert does_not not in advice
 
 
-def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+def test_every_check_has_one_line_value_limit_and_advice():
     for schedule in (Schedule.constant(100, 200), Schedule.burst(1)):
         for check in of(sent_at(schedule, schedule.due_ns), schedule).values():
             for text in (check.value, check.limit, check.advice):
@@ -263,4 +260,4 @@ def test_an_hour_of_requests_is_judged_without_losing_its_digits():
     schedule = due_at(*(i * 36_000 for i in range(100)), duration=3_600_000)
     checks = of(measured(steady(i, due=i * 36_000, n=1) for i in range(100)), schedule)
     assert checks["rate as scheduled"].value == "0.03 req/s, 100.00% of the schedule's"
-    assert red(checks) == []
+    assert failed_checks(checks) == []

@@ -1,4 +1,4 @@
-"""What the server says of itself against what was measured: red where both cannot be, and whom to doubt."""
+"""Server metrics against measured values: a check fails where both cannot be true."""
 
 import dataclasses
 import math
@@ -58,13 +58,13 @@ def test_each_stands_in_its_group_and_only_being_alone_is_a_note():
     assert list(GROUPS) == sorted(GROUPS)
 
 
-def test_where_the_server_says_nothing_none_of_it_applies():
+def test_server_checks_do_not_apply_without_metrics():
     checks = of(Telemetry())
     assert states(checks) == dict.fromkeys(NAMES)
     assert {checks[name].limit for name in NAMES} == {"there are no server metrics"}
 
 
-def test_a_first_token_is_here_later_than_the_server_had_it_by_what_lies_between():
+def test_ttft_may_exceed_the_servers_by_connect_and_transfer():
     check = of(said(mean_ms=13.1, took_ms=2.0))[TTFT]
     assert (check.ok, check.value, check.limit) == (
         True,
@@ -76,7 +76,7 @@ def test_a_first_token_is_here_later_than_the_server_had_it_by_what_lies_between
     assert "the cause may be the network" in check.advice
 
 
-def test_of_a_slow_server_a_twentieth_may_lie_between():
+def test_slow_server_may_differ_by_a_twentieth():
     slow = [answered(n, due=n * 10_000, tokens=[n * 10_000 + 1000]) for n in range(10)]
     assert of(said(mean_ms=955, tokens=10), slow)[TTFT].limit == "48.750 ms apart"
 
@@ -91,7 +91,7 @@ def test_a_loop_that_stalls_as_long_is_doubted_first():
 
 
 @pytest.mark.parametrize(("mean_ms", "ok"), [(20.9, True), (21.2, False)])
-def test_no_first_token_can_be_here_before_the_server_has_it(mean_ms, ok):
+def test_client_ttft_below_the_servers_is_red(mean_ms, ok):
     check = of(said(mean_ms=mean_ms))[SOONER]
     assert check.ok is ok
     assert check.limit == "at most 1.000 ms below"
@@ -126,7 +126,7 @@ def test_a_thousandth_of_many_tokens_may_differ():
     ("requests", "ok", "word"),
     [(10, True, ""), (11, False, "other clients used the server"), (9, False, "every server")],
 )
-def test_alone_is_who_had_all_that_was_served_and_all_of_whom_was_served(requests, ok, word):
+def test_served_alone_requires_equal_request_counts(requests, ok, word):
     checks = of(said(requests=requests))
     assert checks[ALONE].ok is ok
     assert word in checks[ALONE].advice
@@ -137,7 +137,7 @@ def test_alone_is_who_had_all_that_was_served_and_all_of_whom_was_served(request
         }
 
 
-def test_requests_that_failed_may_have_been_served_or_not_and_their_tokens_nobody_knows():
+def test_failed_requests_may_be_served_and_have_unknown_tokens():
     records = [*RUN, failed(10, Outcome.TRUNCATED), unsent(11)]
     for requests in (10, 11):
         checks = of(said(requests=requests), records)
@@ -147,7 +147,7 @@ def test_requests_that_failed_may_have_been_served_or_not_and_their_tokens_nobod
 
 
 @pytest.mark.parametrize(("running", "ok"), [(1, True), (3, False)])
-def test_a_server_that_counts_no_requests_is_alone_with_us_while_it_has_no_more_than_ours_at_once(running, ok):
+def test_server_without_request_count_is_judged_by_running(running, ok):
     before, after = {"generation_tokens": 7}, {"generation_tokens": 57}
     checks = of(telemetry(before, after, {"running": running, "waiting": 0}))
     assert checks[ALONE].ok is ok
@@ -172,7 +172,7 @@ def test_a_server_that_was_restarted_is_red_and_its_counts_are_not_compared():
     assert {checks[name].limit for name in (TTFT, ALONE, SOONER, TOKENS)} == {"its counters were reset"}
 
 
-def test_without_an_answer_before_and_after_the_run_nothing_is_compared():
+def test_metrics_are_not_compared_without_scrapes_around_run():
     source = scraped(scrape(1, running=1, requests=5), scrape(2, requests=15))
     checks = of(Telemetry((source,)))
     assert checks[RESTARTS].ok is True
@@ -181,7 +181,7 @@ def test_without_an_answer_before_and_after_the_run_nothing_is_compared():
     }
 
 
-def test_a_server_without_metrics_beside_others_is_red_and_nothing_is_compared():
+def test_server_without_metrics_is_red_and_ends_comparison():
     checks = of(dataclasses.replace(said(), missing=("http://b:2",)))
     assert checks[ALL].ok is False
     assert "http://b:2" in checks[ALL].value

@@ -1,4 +1,4 @@
-"""Sufficiency: too few values, a load that was not steady, requests given up; notes, unless something rests on them."""
+"""Sufficiency notes: too few values, an unsteady load, requests given up."""
 
 import pytest
 
@@ -135,7 +135,7 @@ def test_requests_given_up_are_counted_at_their_bound():
     assert unfinished == {"count": 2, "p99_e2el_due_at_least_ms": pytest.approx(5000, rel=1e-3)}
 
 
-def test_a_bound_below_what_was_measured_tells_nothing_and_is_not_said():
+def test_bound_below_the_measured_value_is_not_printed():
     records = [*(steady(i, ttft=3000) for i in range(98)), given_up(98, after_ms=30), given_up(99, after_ms=30)]
     assert of(measured(records))["none given up"].value == "2 given up"
 
@@ -145,7 +145,7 @@ def test_every_way_to_give_up_is_one(outcome):
     assert of(measured([steady(0), given_up(1, outcome)]))["none given up"].ok is False
 
 
-def test_what_failed_at_once_or_was_never_sent_was_not_given_up():
+def test_requests_failed_at_once_or_unsent_are_not_given_up():
     records = [steady(0), failed(1), failed(2, Outcome.STATUS), unsent(3)]
     check = of(measured(records))["none given up"]
     assert (check.ok, check.value) == (True, "0 given up")
@@ -213,7 +213,7 @@ def test_intervals_stand_beside_the_numbers_which_stay_numbers():
     assert low <= own["latency_ms"]["e2el_due"]["p50"] <= high
 
 
-def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+def test_every_check_has_one_line_value_limit_and_advice():
     for check in [*poor(OPEN), *of(measured([])).values()]:
         for text in (check.value, check.limit, check.advice):
             assert text

@@ -36,7 +36,7 @@ def in_turn(count, record):
     return [(index % 2, record(index)) for index in range(count)]
 
 
-def test_nothing_is_said_of_a_single_target():
+def test_target_checks_are_absent_for_a_single_target():
     records = [(0, steady(index, due=index)) for index in range(20)]
     settings = RunSettings(base_url=URLS[0])
     for name in ("shared in turn", "fewest in flight first", "targets fail alike", "targets as fast"):
@@ -52,7 +52,7 @@ def test_requests_in_turn_are_as_they_should_be():
     assert check.value == "10, 10 requests, 0 of them out of turn"
 
 
-def test_one_request_at_the_wrong_target_is_found():
+def test_request_at_the_wrong_target_is_found():
     records = in_turn(20, lambda index: steady(index, due=index))
     records[7] = (0, records[7][1])
     check = judged(records, "shared in turn")
@@ -80,7 +80,7 @@ def test_the_fewest_in_flight_first_is_judged_at_the_moment_of_sending():
     assert judged(wrong, "shared in turn", LEAST) is None
 
 
-def test_a_further_turn_stays_where_its_session_is_however_much_is_in_flight_there():
+def test_further_turn_stays_at_the_target_of_its_session():
     records = [held(0, 0, 0, 10), held(1, 1, 1, 5), held(2, 1, 6, 9), held(3, 0, 7, 90), held(4, 0, 8, 90)]
     records += [held(5, 0, 20, 30)]
     assert judged(records, "fewest in flight first", LEAST, follows={5}).ok
@@ -116,12 +116,12 @@ def test_a_target_that_fails_more_than_chance_allows_is_named(failures, named):
     assert check.value == f"{named} failed {max(failures)} of 100"
 
 
-def test_it_is_a_note_unless_something_rests_on_the_run():
+def test_target_checks_count_only_if_a_decision_rests_on_run():
     assert not judged(failing(200, 0, 99), "targets fail alike").counts
     assert judged(failing(200, 0, 99), "targets fail alike", IN_TURN.replace(strict=True)).counts
 
 
-def test_a_target_that_serves_nothing_is_no_note():
+def test_target_that_serves_no_request_counts():
     assert judged(failing(200, 0, 100), "targets fail alike").counts
     assert not judged(failing(200, 100, 100), "targets fail alike").counts, "that is what all of them do"
 
@@ -183,6 +183,6 @@ def test_a_target_that_fails_at_once_makes_no_other_slow():
 
 
 @pytest.mark.parametrize("count", [0, 8, 98])
-def test_too_few_answers_say_nothing(count):
+def test_few_answers_leave_target_speed_unjudged(count):
     records = in_turn(count, lambda index: steady(index, due=index)) or [(0, steady(0))]
     assert judged(records, "targets as fast").ok is None

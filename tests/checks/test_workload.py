@@ -1,4 +1,4 @@
-"""Workload: were the prompts and answers those the settings claim? Notes, unless something rests on them."""
+"""Workload notes: were the prompts and answers those that the settings asked for?"""
 
 from dataclasses import replace
 
@@ -10,6 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.streamed_tokens import sampled
 from loadgen.workload.prompt import UNPLANNED
+from tests.helpers.check_states import failed_checks
 from tests.helpers.run_facts import answered, failed, measured, result, run_data
 
 
@@ -28,13 +29,9 @@ def of(records, settings=None, **options):
     return {check.name: check for check in checks}
 
 
-def red(checks):
-    return sorted(name for name, check in checks.items() if check.ok is False)
-
-
 def test_answers_as_planned_are_green():
     checks = of([reply(i) for i in range(20)])
-    assert red(checks) == []
+    assert failed_checks(checks) == []
     assert all(check.ok for check in checks.values())
 
 
@@ -43,7 +40,7 @@ def test_answers_as_planned_are_green():
 
 def test_prompts_of_another_length_are_red_with_the_mean_difference():
     checks = of([reply(i, prompt=21) for i in range(10)])
-    assert red(checks) == ["input as planned"]
+    assert failed_checks(checks) == ["input as planned"]
     expected = "0.0% of prompts have the planned length (11.0 tokens more by the server's mean)"
     assert checks["input as planned"].value == expected
 
@@ -70,12 +67,12 @@ def test_a_prediction_for_some_alone_is_not_called_one():
 
 
 @pytest.mark.parametrize(("wrong", "expected"), [(1, True), (2, False)])
-def test_one_prompt_in_a_thousand_may_differ(wrong, expected):
+def test_prompts_off_plan_fail_above_one_in_a_thousand(wrong, expected):
     records = [reply(i, prompt=10 if i >= wrong else 11) for i in range(1000)]
     assert of(records)["input as planned"].ok is expected
 
 
-def test_where_the_server_counts_nothing_nothing_is_judged_but_the_repeats():
+def test_only_repeats_are_judged_without_server_counts():
     checks = of([answered(i) for i in range(5)])
     assert [name for name, check in checks.items() if check.ok is not None] == ["prompts distinct"]
     assert [name for name, check in of([failed()]).items() if check.ok is not None] == ["prompts distinct"]
@@ -96,7 +93,7 @@ def test_answers_that_ended_early_are_red_with_their_finish_reasons():
     assert "--ignore-eos" in check.advice
 
 
-def test_answers_that_ended_early_although_their_end_was_to_be_ignored_say_by_what():
+def test_early_end_under_ignore_eos_names_its_stop_reason():
     short = reply(0, events=2, tokens=2)
     short.output_tokens, short.matched_stop = 3, 151645
     check = of([short], RunSettings(ignore_eos=True))["output as asked"]
@@ -118,7 +115,7 @@ def test_tokens_that_a_sample_shows_hidden_are_no_tokens_of_events():
     assert not of(measured([told]))["one token per event"].ok
 
 
-def test_no_advice_compares_servers_by_tpot_where_events_are_no_tokens():
+def test_multi_token_events_fail_without_advice_on_tpot():
     check = of([reply(0, tokens=30, events=10)])["one token per event"]
     assert (check.ok, "TPOT" in check.advice) == (False, False)
 
@@ -128,7 +125,7 @@ def test_several_tokens_in_each_event_are_red():
     for record in records:
         record.output_tokens = 30
     checks = of(records)
-    assert red(checks) == ["one token per event"]
+    assert failed_checks(checks) == ["one token per event"]
     assert checks["one token per event"].value == "3.00 tokens per event"
 
 
@@ -159,7 +156,7 @@ def test_requests_beyond_those_prepared_start_over_and_are_repeats():
     assert result(records, prompts=made)["loadgen"]["repeated_prompts"] == 50
 
 
-def test_what_the_cache_served_is_said_beside_the_repeats():
+def test_cache_share_is_printed_with_the_repeats():
     records = [reply(i, prompt=10, cached=8) for i in range(10)]
     check = of(records, prompts={"requests": 5, "distinct": 5})["prompts distinct"]
     assert check.value.endswith("(the server took 80.0% of its input from a cache)")
@@ -174,7 +171,7 @@ def test_prompts_sent_before_the_clock_are_repeats_too():
     assert "2 of the measured prompts had been sent before" in check.value
 
 
-def test_of_prompts_made_while_it_ran_each_request_tells():
+def test_prompts_made_during_the_run_are_judged_by_requests():
     made = {"requests": 60, "distinct": 60, "further": True}
     assert of([reply(i) for i in range(100)], prompts=made)["prompts distinct"].ok
 
@@ -211,7 +208,7 @@ def test_input_cached_from_an_earlier_run_is_red(prompts, cached, expected):
     assert ("--seed" in check.advice) is not expected
 
 
-def test_cached_tokens_of_prompts_without_tokens_say_nothing():
+def test_cached_tokens_of_empty_prompts_are_ignored():
     check = of([reply(i, prompt=0, cached=5) for i in range(10)], prompts=KNOWN)["prompts distinct"]
     assert check.ok
 
@@ -228,10 +225,10 @@ def test_a_cached_chat_template_is_no_earlier_run():
     ("settings", "counts"),
     [(RunSettings(), False), (RunSettings(strict=True), True), (RunSettings(slo="error_rate<1%"), True)],
 )
-def test_they_count_only_where_something_rests_on_them(settings, counts):
+def test_workload_checks_count_only_if_a_decision_rests_on_them(settings, counts):
     records = [reply(i, prompt=11, tokens=9) for i in range(10)]
     checks = of(records, settings, prompts={"requests": 5, "distinct": 5})
-    assert len(red(checks)) == 4
+    assert len(failed_checks(checks)) == 4
     assert {check.counts for check in checks.values()} == {counts}
 
 
@@ -254,11 +251,11 @@ def test_answers_that_break_off_under_ignore_eos_name_the_remedy(broken, ok):
         (RunSettings(ignore_eos=True), Outcome.TRUNCATED),  # a server that dies
     ],
 )
-def test_other_failures_say_nothing_of_the_end(settings, outcome):
+def test_other_failures_are_not_past_the_end(settings, outcome):
     assert PAST_THE_END not in of([reply(0), failed(1, outcome)], settings)
 
 
-def test_prompts_that_nobody_has_counted_are_not_held_against_a_plan():
+def test_prompts_without_token_count_are_not_held_to_a_plan():
     unknown = [reply(i) for i in range(10)]
     for record in unknown:
         record.input_tokens = UNPLANNED

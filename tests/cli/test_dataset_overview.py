@@ -1,4 +1,4 @@
-"""The overview of a data set as text: numbers, lengths, samples, and nothing that moves the terminal."""
+"""The overview of a data set as text: numbers, lengths and samples, with control characters escaped."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def test_totals_duplicates_and_hashes_are_shown():
         (None, None, "unknown (not given by the data set)"),
     ],
 )
-def test_what_the_server_will_count_is_told_or_why_not(server, unknown, said):
+def test_server_token_count_or_its_absence_is_printed(server, unknown, said):
     found = text(*prompts(3, 5, server=server), server_tokens={"unknown": unknown})
     assert f"as the server will count it: {said}" in found
 
@@ -64,7 +64,7 @@ def test_turns_that_repeat_answers_have_no_length_beforehand():
     assert "  input       unknown      3.0" in text(first, again)  # as JSON, which has null
 
 
-def test_no_overhead_is_no_template():
+def test_zero_overhead_is_printed_without_a_template():
     given = [Prompt("a", 4, 1, "1", server_tokens=4)]
     assert "count it: 4 (the text's)" in text(*given)
 
@@ -93,7 +93,7 @@ def test_a_chat_shows_its_first_and_last_message():
     assert "assistant says" not in found
 
 
-def test_nothing_a_prompt_or_a_file_says_moves_the_terminal():
+def test_control_characters_of_prompts_are_escaped():
     hostile = "\x1b[2J\x9b31m\u202e\r\nnext"
     found = text(Prompt(hostile, 1, 1, hostile), name=hostile, rule=hostile, file_sha256=hostile)
     assert "\\x1b[2J\\x9b31m\\u202e\\r\\nnext" in found

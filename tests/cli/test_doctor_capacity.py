@@ -1,4 +1,4 @@
-"""The doctor's measurement: it looks for the highest rate at which a run is VALID, and says what it saw and no more."""
+"""The doctor's capacity measurement: the highest rate at which a run is VALID."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_a_rate_is_never_raised_by_more_than_one_run_can_foretell() -> None:
     assert tried == [1_000, 4_000, 16_000]
 
 
-def test_after_a_run_that_is_not_valid_a_lower_rate_is_tried_and_then_one_between() -> None:
+def test_invalid_run_is_followed_by_lower_then_middle_rates() -> None:
     found, tried = climbed(3_000, 4_000)
     assert tried == pytest.approx([4_000, 2_000, 2_828], rel=0.01)
     assert found.best is not None
@@ -45,7 +45,7 @@ def test_after_a_run_that_is_not_valid_a_lower_rate_is_tried_and_then_one_betwee
     assert (found.best.rate, found.missed.rate) == (tried[2], 4_000)
 
 
-def test_where_no_run_is_valid_nothing_is_claimed() -> None:
+def test_capacity_is_unknown_without_a_valid_run() -> None:
     found, tried = climbed(10, 4_000)
     assert found.best is None
     assert found.missed is not None
@@ -104,7 +104,7 @@ def test_a_busy_machine_is_mentioned(disturbance: str) -> None:
     assert ("measure again without them" in said) == bool(disturbance)
 
 
-def test_as_json_each_rate_has_its_best_run_and_the_one_that_was_too_much() -> None:
+def test_json_has_the_best_and_the_missed_run_of_each_rate() -> None:
     found = Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), 60_000).to_dict()
     assert found.keys() == {"cores", "requests", "events", "streams", "connections"}
     assert found["requests"]["best"]["rate"] == 4_000
@@ -114,7 +114,7 @@ def test_as_json_each_rate_has_its_best_run_and_the_one_that_was_too_much() -> N
 
 
 @pytest.mark.integration
-def test_it_measures_against_servers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_capacity_is_measured_against_own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """At rates that any machine drives; what they prove of it is not for a test to say."""
     for name, value in (("MAX_RUNS", 1), ("FIRST_RPS", 200.0), ("FIRST_STREAM_RPS", 20.0), ("STREAMS", 50)):
         monkeypatch.setattr(capacity, name, value)

@@ -1,4 +1,4 @@
-"""The doctor's limits: each is read as the system shows it, in each of its states, with what follows and what helps."""
+"""The doctor's limits: each state of each limit, with its bound and remedy."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -248,7 +248,7 @@ def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) 
         (busy(11, 0), UNKNOWN, "not available"),
     ],
 )
-def test_what_others_use_is_what_is_used_less_our_own(after: CpuTimes, state: State, value: str) -> None:
+def test_cpu_use_of_others_excludes_our_own(after: CpuTimes, state: State, value: str) -> None:
     found = processors.others(busy(10, 500), after)
     assert (found.state, found.value) == (state, value)
 
@@ -257,7 +257,7 @@ def test_what_others_use_is_what_is_used_less_our_own(after: CpuTimes, state: St
     ("after", "state", "value"),
     [(busy(11, 501, 0.04), OK, "1.0%"), (busy(11, 501, 0.4), LOW, "10.0%"), (busy(11, 0), UNKNOWN, "not available")],
 )
-def test_what_the_hypervisor_takes_is_a_share_of_all_cores(
+def test_steal_time_is_a_share_of_all_cores(
     monkeypatch: pytest.MonkeyPatch, after: CpuTimes, state: State, value: str
 ) -> None:
     monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)

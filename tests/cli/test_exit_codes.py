@@ -1,4 +1,4 @@
-"""Exit codes: one per way to end, the most severe wins; and every error is one line on stderr."""
+"""Exit codes: one for each kind of end; the most severe wins, and errors are one line on stderr."""
 
 import errno
 import importlib
@@ -137,7 +137,7 @@ def test_an_interrupt_before_the_clock_started_is_130(command, capsys, error):
     assert capsys.readouterr().err == "loadgen run: interrupted before anything was measured\n"
 
 
-def test_an_error_that_nobody_foresaw_is_not_hidden(command):
+def test_unforeseen_error_is_raised(command):
     def fail(argv):
         raise ZeroDivisionError
 
@@ -162,7 +162,7 @@ def test_the_code_of_a_command_is_the_code_of_the_process(command):
         ["report", "/nonexistent"],
     ],
 )
-def test_bad_input_is_2_and_one_line_and_nothing_on_stdout(capsys, argv):
+def test_bad_input_exits_2_with_one_line_on_stderr(capsys, argv):
     assert dispatch(argv) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -178,7 +178,7 @@ def test_bad_input_is_2_and_one_line_and_nothing_on_stdout(capsys, argv):
         ("xyz", "unknown command 'xyz'; choose from run, search, dataset, "),
     ],
 )
-def test_what_is_no_command_is_bad_input_and_one_line_that_says_what_to_write(capsys, typed, said):
+def test_unknown_command_exits_2_with_a_suggestion(capsys, typed, said):
     assert dispatch([typed]) == 2
     out, err = capsys.readouterr()
     assert out == ""

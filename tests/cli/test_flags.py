@@ -1,4 +1,4 @@
-"""Flags: one for every setting, spelled as `vllm bench serve` spells them, and one line for what is none."""
+"""Flags: one for every setting, spelled as in `vllm bench serve`; invalid ones are refused."""
 
 import dataclasses
 import math
@@ -129,7 +129,7 @@ def test_a_config_file_stands_beside_the_settings():
         (["--quiet=yes"], "--quiet", "ignored explicit argument 'yes'"),
     ],
 )
-def test_what_is_no_flag_or_no_value_of_it_is_refused_in_one_line(argv, field, says):
+def test_invalid_flag_or_value_is_refused_in_one_line(argv, field, says):
     with pytest.raises(BadInput) as caught:
         parse(argv)
     assert caught.value.field.split("/")[0] == field
@@ -161,7 +161,7 @@ def test_rates_and_concurrencies_may_be_several():
 
 
 @pytest.mark.parametrize("text", ["1,", ",1", "1,,2", "1,x", "1;2"])
-def test_what_is_not_several_numbers_is_refused(text):
+def test_invalid_list_of_numbers_is_refused(text):
     with pytest.raises(BadInput) as refused:
         parse(["--rate", text])
     assert "is not a number" in refused.value.problem

@@ -1,4 +1,4 @@
-"""What holds while a command imports holds no longer for what it starts."""
+"""The import guard: numpy is imported with one BLAS thread, and the environment is restored."""
 
 import os
 
@@ -9,7 +9,7 @@ from loadgen.util.machine import BLAS_THREADS
 
 
 @pytest.mark.parametrize(("given", "meanwhile"), [(None, "1"), ("4", "4")])
-def test_threads_of_linear_algebra_are_left_out_while_numpy_is_imported(
+def test_numpy_import_is_single_threaded_unless_the_user_chose(
     monkeypatch: pytest.MonkeyPatch, given: str | None, meanwhile: str
 ) -> None:
     if given is None:

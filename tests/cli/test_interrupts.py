@@ -1,4 +1,4 @@
-"""What Ctrl-C means: while a run is measured to end it with a report, and otherwise to give up."""
+"""Ctrl-C ends a run with a report while it is measured, and otherwise gives it up."""
 
 import asyncio
 import contextlib
@@ -68,7 +68,7 @@ async def test_before_anything_is_measured_it_is_given_up(number: signal.Signals
 @pytest.mark.parametrize(
     ("phase", "told"), [("starting", []), ("waiting", []), ("preparing", []), *((phase, ["stop"]) for phase in PHASES)]
 )
-async def test_what_it_means_goes_by_the_phase_that_was_shown_last(phase: str, told: list[str]) -> None:
+async def test_interrupt_acts_by_the_phase_shown_last(phase: str, told: list[str]) -> None:
     interrupts, worker, view = Interrupts(), Worker(), Silent()
     interrupts.attach(worker, view)
     view.show(Progress("connecting"))

@@ -1,4 +1,4 @@
-"""The live view as a function of what is known: what it shows, and what it leaves out where there is no room."""
+"""A frame of the live view: its rows, and what it leaves out on a small terminal."""
 
 import dataclasses
 
@@ -59,12 +59,12 @@ def test_why_a_server_is_waited_for_is_said_to_the_end() -> None:
     assert seen(waiting, width=60, height=1) == lines[:1]
 
 
-def test_nothing_that_an_engine_says_moves_the_terminal() -> None:
+def test_control_characters_of_an_engine_are_escaped() -> None:
     (line,) = seen(Progress("starting", 3.0, note="\x1b[2Jloaded\r"))
     assert line == "starting the engine 3 s: \\x1b[2Jloaded\\r"
 
 
-def test_in_the_first_moments_nothing_is_made_up() -> None:
+def test_first_frame_has_no_invented_values() -> None:
     lines = seen(Progress("running", 0.0, scheduled=10, sending_s=9.0))
     assert row(lines, "requests sent") == "n/a n/a 0"
     assert row(lines, "TTFT from due") == "n/a n/a n/a 0"
@@ -78,7 +78,7 @@ def test_now_is_of_the_last_seconds_and_so_far_of_all() -> None:
     assert row(lines, "output tokens").startswith("0.0/s")
 
 
-def test_tokens_that_events_do_not_tell_of_are_counted_as_in_answers_that_have_ended() -> None:
+def test_tokens_without_events_are_scaled_by_ended_answers() -> None:
     lines = seen(running(10, output_tokens=1800, counted_tokens=900, streamed_tokens=950))
     assert row(lines, "output tokens") == "190.0/s 190.0/s 1,900"
 
@@ -96,7 +96,7 @@ def test_once_a_run_was_interrupted_only_what_was_sent_is_to_come() -> None:
     assert row(lines, "requests ended").endswith("of 1,000")
 
 
-def test_in_the_end_all_of_it_is_shown_and_nothing_is_left() -> None:
+def test_last_frame_is_complete() -> None:
     lines = seen(*MINUTE, running(61.0, DONE))
     assert row(lines, "done").endswith("100% 1:01")
     assert row(lines, "requests ended").endswith("6,000 of 6,000")
@@ -130,7 +130,7 @@ def test_a_closed_loop_has_no_due_times() -> None:
         (running(3599.6, sending_s=7200.0), "about 1:00:02 left"),
     ],
 )
-def test_what_is_left_goes_by_the_schedule_while_that_decides(progress: Progress, left: str) -> None:
+def test_time_left_follows_the_schedule_while_it_decides(progress: Progress, left: str) -> None:
     assert row(seen(progress), "running").partition("about")[2] == left.partition("about")[2]
 
 
@@ -163,7 +163,7 @@ def test_a_client_that_cannot_keep_up_is_told_by_the_limits_of_the_verdict(
     assert (BAD in styles) == ("SUSPECT" in said)
 
 
-def test_of_a_server_only_what_it_tells_is_shown() -> None:
+def test_only_reported_server_values_are_shown() -> None:
     assert row(seen(running(10, server={"running": 3})), "server") == "running 3"
     assert not [line for line in seen(running(10)) if line.startswith("server")]
 
@@ -177,7 +177,7 @@ def test_a_terminal_that_knows_no_more_is_given_ascii() -> None:
 
 @pytest.mark.parametrize("width", range(1, 121, 7))
 @pytest.mark.parametrize("height", [1, 2, 5, 14, 23])
-def test_it_is_never_larger_than_the_terminal(width: int, height: int) -> None:
+def test_frame_is_never_larger_than_the_terminal(width: int, height: int) -> None:
     lines = seen(*MINUTE, FAILING, width=width, height=height)
     assert 1 <= len(lines) <= height
     assert max(map(len, lines)) <= width

@@ -1,4 +1,4 @@
-"""Pace: what goes by in a second is of the last seconds, and of this run alone."""
+"""Pace: rates over the last seconds of the current run."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_a_run_of_which_no_time_has_gone_by_has_none() -> None:
     assert pace() is pace(Progress("connecting")) is pace(Progress("running", 0.0)) is None
 
 
-def test_in_the_first_seconds_it_is_that_of_all_there_is() -> None:
+def test_early_pace_is_that_of_the_whole_run() -> None:
     assert pace(Progress("running", 2.0, in_flight=7, ended=3, sent=10)) == Pace(5.0, 5.0, 1.5, 0.0)
 
 
@@ -34,7 +34,7 @@ def test_where_little_was_told_it_reaches_back_to_what_was() -> None:
     )
 
 
-def test_what_is_done_before_the_clock_starts_is_none_of_it() -> None:
+def test_pace_excludes_preparation() -> None:
     history = History()
     history.add(Progress("preparing", 8.0, scheduled=6000, ended=5000))
     history.add(Progress("running", 1.0, ended=3, sent=3))

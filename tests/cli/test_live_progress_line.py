@@ -1,4 +1,4 @@
-"""The progress line of long tasks: nothing for short ones, one redrawn line on a terminal, few lines elsewhere."""
+"""The progress line of long tasks: one redrawn line on a terminal, few lines elsewhere."""
 
 import io
 
@@ -28,7 +28,7 @@ class Steps:
         return self.stream.getvalue()
 
 
-def test_nothing_is_shown_in_the_first_second():
+def test_line_is_not_shown_in_the_first_second():
     steps = Steps(Screen())
     assert steps.at(0.99, 5) == ""
     with steps.line:
@@ -55,7 +55,7 @@ def test_a_log_gets_a_line_every_two_seconds():
     )
 
 
-def test_quiet_shows_nothing():
+def test_quiet_hides_the_line():
     assert Steps(Screen(), quiet=True).at(10, 5) == ""
 
 

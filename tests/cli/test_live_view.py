@@ -1,4 +1,4 @@
-"""The lines of the live view: one describes the progress of a run, with the time left while prompts are prepared."""
+"""The lines of the live view: the progress of a run, and the time left for preparing prompts."""
 
 from dataclasses import replace
 
@@ -20,11 +20,11 @@ from tests.helpers.live_text import running
         (1.0, 0, "preparing prompts: 0 of 10240"),
     ],
 )
-def test_what_is_left_to_prepare_takes_as_long_as_what_was_done(elapsed_s, done, line):
+def test_preparation_time_left_follows_the_time_taken(elapsed_s, done, line):
     assert describe(Progress("preparing", elapsed_s, scheduled=10240, ended=done)) == line
 
 
-def test_of_how_many_is_left_out_where_only_the_data_set_knows():
+def test_total_is_left_out_if_only_the_data_set_knows_it():
     assert describe(Progress("preparing", 2.0, ended=1024)) == "preparing prompts: 1024"
 
 
@@ -65,7 +65,7 @@ def test_there_is_a_line_when_a_phase_begins_and_every_two_seconds(capsys):
     assert said == ["running", "running 2 s", "running 4 s", "running 6 s", "running 8 s", "draining 10 s"]
 
 
-def test_the_last_line_is_of_the_whole_run_and_of_nothing_that_goes_by(capsys):
+def test_last_line_is_of_the_whole_run(capsys):
     lines = Lines(clock=lambda: 0.0)
     lines.show(running(60.5))
     lines.show(running(61.0, DONE))

@@ -1,4 +1,4 @@
-"""The metrics endpoint: what Prometheus parses is what the progress says."""
+"""The metrics endpoint: the values that Prometheus parses are those of the progress."""
 
 import socket
 import threading
@@ -30,7 +30,7 @@ def of(progress: Progress) -> dict[tuple[str, tuple[tuple[str, str], ...]], floa
     return told(generate_latest(registry).decode())
 
 
-def test_it_is_told_what_is_known() -> None:
+def test_metrics_hold_every_known_value() -> None:
     failures = {"refused": 2, 'odd"\\\n': 1}
     found = of(running(10, failures=failures, cap=64, waiting=5, server={"running": 98, "kv_usage": 0.25}))
     for outcome, count in ({"ok": 900} | failures).items():
@@ -64,7 +64,7 @@ def test_once_it_is_done_all_of_it_is_told() -> None:
     assert found["loadgen_in_flight", ()] == 0
 
 
-def test_what_is_not_known_is_not_told() -> None:
+def test_unknown_values_are_left_out() -> None:
     found = {name for name, _ in of(Progress("connecting"))}
     assert not found & {"loadgen_requests_scheduled", "loadgen_in_flight_limit", "loadgen_server_running"}
     assert {f"loadgen_{name}_seconds_count" for name in LATENCIES} <= found
@@ -102,11 +102,11 @@ def asked_at(*times_s: float) -> Metrics:
 @pytest.mark.parametrize(
     ("times_s", "wait_s"), [((), 0), ((5,), 0), ((5, 20), 22.5), ((0, 5, 20), 22.5), ((0, 300), 60)]
 )
-def test_whoever_asks_again_and_again_is_waited_for_once_more(times_s: tuple[float, ...], wait_s: float) -> None:
+def test_repeated_scraper_gets_time_for_a_last_scrape(times_s: tuple[float, ...], wait_s: float) -> None:
     assert asked_at(*times_s).wait_s == wait_s
 
 
-def test_nobody_is_waited_for_who_was_told_all_or_while_there_is_more_to_tell() -> None:
+def test_endpoint_does_not_wait_after_the_final_scrape() -> None:
     metrics = asked_at(5, 20)
     metrics.mark_final_scraped()
     assert metrics.wait_s == 0
@@ -116,7 +116,7 @@ def test_nobody_is_waited_for_who_was_told_all_or_while_there_is_more_to_tell() 
     assert metrics.wait_s == 0
 
 
-def test_whoever_asked_long_ago_is_waited_for_no_more() -> None:
+def test_scraper_of_long_ago_is_not_waited_for() -> None:
     times = iter((0, 60))
     metrics = Metrics(lambda: next(times, 3600.0))
     for _ in range(2):
@@ -146,7 +146,7 @@ def port() -> int:
 
 
 @pytest.mark.integration
-def test_it_is_served_on_loopback_while_the_context_lasts(port: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_endpoint_listens_on_loopback_inside_its_context(port: int, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"http://127.0.0.1:{port}/metrics"
     with serve_metrics(RunSettings(prometheus=str(port))) as export:
         export(running(10))
@@ -174,7 +174,7 @@ def test_a_port_in_use_is_refused_by_name() -> None:
 @pytest.mark.parametrize(
     "text", ["0", "65536", "http", ":9100", "localhost", "localhost:", "::1:9100", "1" * 5000, "-1"]
 )
-def test_what_is_no_place_to_listen_is_refused_before_anything_else(text: str) -> None:
+def test_invalid_listen_address_is_refused(text: str) -> None:
     with pytest.raises(BadInput) as refused:
         RunSettings(prometheus=text).checked()
     assert refused.value.field == "--prometheus"

@@ -1,4 +1,4 @@
-"""`loadgen run`: the warning before anything is sent."""
+"""`loadgen run`: the warning before the first request."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from loadgen.config.settings import RunSettings
 SERVER = "http://a:8000"
 
 
-def test_a_burst_that_nobody_asked_for_is_warned_of():
+def test_default_burst_is_warned_of():
     warning = burst_warning({"base_url": SERVER}, RunSettings(base_url=SERVER))
     for part in ("1000 requests", "--rate", "--max-concurrency"):
         assert part in warning
@@ -27,5 +27,5 @@ def test_a_burst_that_nobody_asked_for_is_warned_of():
         {"base_url": SERVER, "dataset_name": "trace"},
     ],
 )
-def test_no_other_run_is_warned_of(given):
+def test_other_runs_are_not_warned_of(given):
     assert burst_warning(given, RunSettings(**given)) is None

@@ -1,4 +1,4 @@
-"""Where settings come from: a flag beats the file, the file beats the workload, the workload beats the default."""
+"""Precedence of settings: flag, file, workload, default."""
 
 import math
 
@@ -63,7 +63,7 @@ def test_a_workload_that_is_none_is_refused_with_what_there_is():
     assert "house" in str(caught.value)
 
 
-def test_what_was_given_is_left_as_it_is(write):
+def test_given_flags_are_not_changed(write):
     given = {"config": write("seed: 1\n")}
     run_settings.settings(given)
     assert "config" in given
@@ -172,7 +172,7 @@ def test_several_rates_are_a_run_each_with_draws_of_its_own():
     assert [(run.seed_arrivals, run.seed_prompts, run.seed_order) for run in runs[1:]] == [(8, 8, 2), (9, 9, 3)]
 
 
-def test_one_is_one_run():
+def test_single_level_is_a_single_run():
     assert run_settings.swept({"request_rate": 1.0}) == (None, [RunSettings(request_rate=1.0)])
 
 
@@ -195,7 +195,7 @@ def test_where_there_is_one_run_several_are_refused():
     assert refused.value.field == "--request-rate"
 
 
-def test_what_a_workload_says_is_not_chosen(write):
+def test_settings_of_a_workload_are_not_chosen(write):
     path = write("seed: 2\n")
     assert run_settings.chosen({"config": path, "workload": "house", "compat": None}) == {
         "seed": 2,

@@ -1,4 +1,4 @@
-"""Balancer: who gets which request, and that several transports behave as one to whoever sends through them."""
+"""The balancer chooses a target for each request and behaves as one transport."""
 
 import asyncio
 
@@ -72,18 +72,18 @@ def sessions(*turns):
 # -- in turn
 
 
-def test_in_turn_the_number_of_a_request_says_where_it_goes_whatever_went_before(transports):
+def test_round_robin_target_depends_only_on_request_number(transports):
     made = balancer(transports)
     assert sent(made, *range(7)) == [0, 1, 2, 0, 1, 2, 0]
     assert sent(balancer(transports), 5, 3, 4) == [2, 0, 1]
 
 
-def test_what_a_target_is_told_to_have_got_it_has_been_sent(transports):
+def test_transports_record_the_requests_they_were_sent(transports):
     sent(balancer(transports), *range(4))
     assert [[record.index for record in one.sent] for one in transports] == [[0, 3], [1], [2]]
 
 
-def test_in_turn_sessions_take_turns_and_their_turns_stay_together(transports):
+def test_round_robin_keeps_a_sessions_turns_on_one_target(transports):
     made = balancer(transports, schedule=sessions(2, 3, 1, 2))
     assert sent(made, *range(8)) == [0, 0, 1, 1, 1, 2, 0, 0]
 
@@ -98,7 +98,7 @@ def test_the_fewest_in_flight_come_first_and_the_first_of_several_such(transport
     assert sent(made, 4, 5) == [2, 1]
 
 
-def test_what_has_ended_badly_is_no_longer_in_flight(transports):
+def test_failed_request_is_no_longer_in_flight(transports):
     made = balancer(transports, "least-outstanding")
     (number,) = sent(made, 0)
     record = transports[number].sent.pop()
@@ -107,7 +107,7 @@ def test_what_has_ended_badly_is_no_longer_in_flight(transports):
     assert sent(made, 1) == [0]
 
 
-def test_later_turns_go_where_the_first_went_however_much_is_in_flight_there(transports):
+def test_later_turns_go_to_the_target_of_the_first(transports):
     made = balancer(transports, "least-outstanding", sessions(2, 1, 1, 1))
     assert sent(made, 0, 2, 3) == [0, 1, 2]
     transports[1].end()
@@ -160,5 +160,5 @@ def test_all_are_tapped_and_all_in_flight_abandoned(transports):
     assert {record.outcome for one in transports for record in one.sent} == {Outcome.CANCELLED}
 
 
-def test_one_bell_is_rung_by_all(transports):
+def test_balancer_shares_the_send_hook_of_its_transports(transports):
     assert balancer(transports).hook is transports[2].hook

@@ -1,4 +1,4 @@
-"""The capture: every read as it came, whole responses only, within its bound, and no secret in it."""
+"""The capture holds every read of complete responses, within its size limit and without secrets."""
 
 import contextlib
 import errno
@@ -80,7 +80,7 @@ def test_responses_stand_in_the_order_of_their_requests(capture, tmp_path):
         (None, End.CLIENT),
     ],
 )
-def test_what_no_server_ended_was_ended_by_the_client(capture, tmp_path, outcome, end):
+def test_capture_marks_responses_that_the_client_ended(capture, tmp_path, outcome, end):
     record = begun(capture)
     capture.read(record, at(20), b"x")
     if outcome is not None:
@@ -97,7 +97,7 @@ def test_a_connection_that_ends_first_is_told_with_its_time(capture, tmp_path, e
     assert (response.reads, response.end, response.ended_ns) == ((), end, 40 * MS)
 
 
-def test_what_comes_after_the_end_is_nobodys(capture, tmp_path):
+def test_bytes_after_the_end_belong_to_no_response(capture, tmp_path):
     record = begun(capture)
     capture.read(record, at(20), b"x")
     ended(record)

@@ -1,4 +1,4 @@
-"""The capture file: what is written is read again, byte for byte; what is no capture is refused by its line."""
+"""A capture file is read back byte for byte; an invalid one is refused with its line number."""
 
 import gzip
 from pathlib import Path
@@ -22,7 +22,7 @@ def responses():
 
 
 @given(responses())
-def test_whatever_a_socket_gave_is_read_again_as_it_was_in_the_order_of_the_requests(tmp_path_factory, found):
+def test_capture_file_is_read_back_in_request_order(tmp_path_factory, found):
     path = tmp_path_factory.mktemp("capture") / "c.jsonl"
     path.write_bytes(first_line("m") + b"".join(map(to_line, found)))
     recording = load(str(path))
@@ -62,7 +62,7 @@ def test_a_name_that_ends_in_gz_is_unzipped(tmp_path: Path):
         (b"\x1f\x8b\x08", "line 1"),
     ],
 )
-def test_what_is_no_capture_is_refused_with_the_line_at_fault(tmp_path: Path, content: bytes, problem: str):
+def test_invalid_capture_is_refused_with_its_line(tmp_path: Path, content: bytes, problem: str):
     path = tmp_path / "c.jsonl"
     path.write_bytes(content)
     with pytest.raises(BadInput, match="loadgen run --capture") as caught:

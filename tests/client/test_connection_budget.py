@@ -1,4 +1,4 @@
-"""Pool: as many connections as are likely to be needed at once, and none of what the process cannot have."""
+"""The number of connections opened ahead, and the limits of the process that refuse or warn."""
 
 import contextlib
 import math
@@ -85,13 +85,13 @@ def test_spare_connections_cover_what_is_due_before_the_next_look(settings, want
         ({"request_rate": math.inf, "max_concurrency": 32}, 50, 40, 10),
     ],
 )
-def test_no_more_are_kept_spare_than_requests_can_need(settings, requests, warm, wanted):
+def test_spare_connections_are_limited_by_the_requests(settings, requests, warm, wanted):
     made = RunSettings(**settings)
     assert spare_count(made, scheduled(made, requests), warm) == wanted
 
 
 @pytest.mark.integration
-def test_no_more_are_opened_ahead_than_the_process_may_have(monkeypatch):
+def test_warm_connections_are_limited_by_the_process(monkeypatch):
     allow(monkeypatch, 30)
     settings = RunSettings(request_rate=100.0)
     assert warm_count(settings, scheduled(settings, 1000)) == 30
@@ -107,7 +107,7 @@ def test_no_more_are_opened_ahead_than_the_process_may_have(monkeypatch):
         ({"request_rate": 1.0, "warm_connections": "1000"}, None, "--warm-connections", "ulimit -n 2000"),
     ],
 )
-def test_what_is_sure_to_need_more_is_refused_with_its_remedy(monkeypatch, settings, ports, flag, remedy):
+def test_run_over_the_process_limit_is_refused_with_remedy(monkeypatch, settings, ports, flag, remedy):
     allow(monkeypatch, 900, ports)
     with pytest.raises(BadInput) as refused:
         check_limits(RunSettings(**settings), scheduled(RunSettings(**settings), 1000))
@@ -117,7 +117,7 @@ def test_what_is_sure_to_need_more_is_refused_with_its_remedy(monkeypatch, setti
 
 @pytest.mark.integration
 @pytest.mark.parametrize("settings", [{"request_rate": 1000.0}, {"request_rate": math.inf, "max_concurrency": 900}])
-def test_what_may_do_with_fewer_is_not_refused(monkeypatch, settings):
+def test_run_that_can_do_with_fewer_connections_is_accepted(monkeypatch, settings):
     allow(monkeypatch, 900)
     check_limits(RunSettings(**settings), scheduled(RunSettings(**settings), 1000))
 
@@ -151,7 +151,7 @@ def test_every_address_of_ours_has_the_local_ports_for_itself_to_every_server(mo
         (1, 2, None),
     ],
 )
-def test_of_machines_that_share_a_run_each_has_local_ports_of_its_own(monkeypatch, workers, of, said):
+def test_each_machine_of_a_run_has_its_own_local_ports(monkeypatch, workers, of, said):
     allow(monkeypatch, 5000, ports=500)
     settings = RunSettings(request_rate=math.inf, base_url=ELSEWHERE, workers=workers)
     with pytest.raises(BadInput, match=said) if said else contextlib.nullcontext():
@@ -201,7 +201,7 @@ def test_an_address_of_another_family_than_the_servers_is_refused():
         ({"request_rate": 500.0, "num_prompts": 900}, 75, False),
     ],
 )
-def test_what_is_likely_to_need_more_is_warned_of_with_the_remedy(monkeypatch, caplog, settings, tokens, warned):
+def test_likely_excess_of_connections_warns_with_the_remedy(monkeypatch, caplog, settings, tokens, warned):
     allow(monkeypatch, 900)
     made = RunSettings(**{"num_prompts": 10_000} | settings)
     warn_of_limits(made, Schedule.from_settings(made, 0), tokens)

@@ -1,4 +1,4 @@
-"""Idle connections: which of them a request may use, by the rules of servers that close them."""
+"""Which idle connections a request may use, given that servers close them after a time."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -96,7 +96,7 @@ def test_a_connection_that_rests_is_not_counted_as_ready(server):
     assert server.idle.rest_left_s(LONG_REST_NS) == 0
 
 
-def test_none_is_used_beyond_a_second_until_the_limit_is_known(server):
+def test_connections_expire_after_a_second_while_limit_unknown(server):
     server.proven()
     server.ended("a", 0)
     assert server.take(FIRST_LIMIT_NS) is None
@@ -158,7 +158,7 @@ def test_the_least_limit_counts(server):
     assert server.idle.limit_ns == 60 * S
 
 
-def test_one_stays_open_to_learn_the_limit_and_shows_how_long_they_last(server):
+def test_a_single_connection_stays_open_to_learn_the_limit(server):
     server.proven()
     for number in range(3):
         server.ended(str(number), number)
@@ -190,7 +190,7 @@ def test_the_one_that_stays_teaches_the_limit(server):
     ],
     ids=["retire", "replace", "take"],
 )
-def test_the_limit_is_the_age_at_the_close_whoever_looks_before(server, look):
+def test_limit_is_the_age_at_the_close_after_any_lookup(server, look):
     server.proven()
     stays = server.ended("stays", 0)
     server.idle.ready(100 * MS)
@@ -223,7 +223,7 @@ def test_a_server_that_closes_soon_is_asked_on_new_connections_alone(server):
     assert server.take(3 * MS) == "unused"
 
 
-def test_a_close_at_an_age_that_others_outlived_teaches_nothing(server):
+def test_close_at_an_age_others_outlived_sets_no_limit(server):
     server.answered(sent_ns=300 * MS, first_byte_ns=310 * MS, idle_since=0, requests=2)
     server.idle.lost(server.ended("restarted", 0), 200 * MS)
     assert server.idle.limit_ns is None
@@ -231,7 +231,7 @@ def test_a_close_at_an_age_that_others_outlived_teaches_nothing(server):
     assert server.idle.limit_ns == 2 * S
 
 
-def test_one_early_close_does_not_end_the_use_of_others(server):
+def test_early_close_does_not_end_the_use_of_other_connections(server):
     server.proven()
     server.answered(sent_ns=20 * MS, first_byte_ns=30 * MS, idle_since=0, requests=2)
     server.idle.lost(server.ended("crashed", 0), 30 * MS)
@@ -242,7 +242,7 @@ def test_one_early_close_does_not_end_the_use_of_others(server):
     assert server.take(299 * MS) == "b"
 
 
-def test_one_early_close_is_outweighed_by_those_that_rest_meanwhile(server):
+def test_early_close_is_outweighed_by_lasting_connections(server):
     lost, _ = server.ended("lost", 0), server.ended("lasts", 0)
     server.idle.lost(lost, 100 * MS)
     assert not server.idle.reusable
@@ -260,7 +260,7 @@ def test_an_early_close_before_any_was_used_again_takes_the_proof_back(server):
     assert not server.idle.reusable
 
 
-def test_those_that_will_soon_be_too_old_are_to_be_replaced(server):
+def test_connections_near_the_limit_are_not_ready_for_longer(server):
     server.opened("old", 0)
     server.opened("young", 500 * MS)
     assert server.idle.ready_for_longer(900 * MS) == 1
@@ -285,12 +285,12 @@ def test_a_lost_request_teaches_the_limit_where_it_was_not_the_first(server):
     assert server.idle.limit_ns == 900 * MS
 
 
-def test_an_unused_connection_that_is_closed_teaches_nothing(server):
+def test_close_of_an_unused_connection_sets_no_limit(server):
     server.idle.lost(server.opened("unused", 0), MS)
     assert (server.idle.limit_ns, server.idle.reusable) == (None, True)
 
 
-def test_one_that_may_not_be_used_again_is_closed(server):
+def test_connection_without_keep_alive_is_closed(server):
     server.idle.add(Peer("announced", keep_alive=False), 0)
     assert server.closed == ["announced"]
 

@@ -1,4 +1,4 @@
-"""How long a token may wait in the loop: every moment of an absence counts, and every read."""
+"""How long a token may wait in the event loop: every stall counts, and every read."""
 
 import asyncio
 
@@ -36,7 +36,7 @@ async def test_a_loop_that_is_always_there_is_never_late():
 
 
 @timed
-async def test_every_appointment_within_an_absence_counts_with_what_was_left_of_it():
+async def test_each_beat_in_a_stall_counts_with_its_remaining_time():
     stalls = Histogram()
     with LoopProbe(virtual.clock(), SendHook(), stalls):
         virtual.spend(5 * PERIOD_NS)
@@ -45,7 +45,7 @@ async def test_every_appointment_within_an_absence_counts_with_what_was_left_of_
 
 
 @timed
-async def test_what_was_read_between_two_appointments_waited_like_the_later_of_them():
+async def test_reads_between_beats_wait_as_long_as_the_later_beat():
     stalls, read_loop, late_ns = Histogram(), ReadLoop(), PERIOD_NS // 4
     with LoopProbe(virtual.clock(), read_loop.hook, stalls):
         read(read_loop, 7)
@@ -60,7 +60,7 @@ async def test_what_was_read_between_two_appointments_waited_like_the_later_of_t
 
 
 @timed
-async def test_nothing_counts_once_it_has_stopped():
+async def test_stopped_probe_counts_no_more_beats():
     stalls = Histogram()
     with LoopProbe(virtual.clock(), SendHook(), stalls):
         await appointments(10)

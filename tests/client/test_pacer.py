@@ -1,4 +1,4 @@
-"""The pacer in virtual time: never early, never skipped, the cap kept, every wait measured."""
+"""The pacer in virtual time: no request is early or skipped, the cap holds, every wait is measured."""
 
 import heapq
 import itertools
@@ -28,7 +28,7 @@ async def test_every_request_is_sent_when_it_is_due():
 
 
 @timed
-async def test_nothing_is_sent_before_it_is_due():
+async def test_request_is_not_sent_before_it_is_due():
     world = World()
     world.pace([1, 5])
     await world.run(until_ms=0.999)
@@ -39,7 +39,7 @@ async def test_nothing_is_sent_before_it_is_due():
 
 
 @timed
-async def test_after_a_stall_what_has_become_due_is_sent_in_order_with_its_own_due_time():
+async def test_overdue_requests_keep_order_and_due_time_after_a_stall():
     world = World(late=lambda: 30 * MS)
     world.pace([1, 2, 3, 40])
     await world.run()
@@ -50,7 +50,7 @@ async def test_after_a_stall_what_has_become_due_is_sent_in_order_with_its_own_d
 
 @given(st.lists(st.integers(0, 50_000), min_size=1, max_size=80), st.lists(st.integers(0, 5_000_000), min_size=1))
 @timed
-async def test_never_early_never_skipped_however_late_the_alarm_rings(due_us, lateness):
+async def test_requests_are_never_early_or_skipped_with_late_alarms(due_us, lateness):
     world = World(late=itertools.cycle(lateness).__next__, costs=7_000)
     world.pace(sorted(us / 1000 for us in due_us))
     await world.run()
@@ -60,7 +60,7 @@ async def test_never_early_never_skipped_however_late_the_alarm_rings(due_us, la
 
 
 @timed
-async def test_a_long_turn_of_sending_lets_streams_be_read_and_goes_on_at_once():
+async def test_long_sending_turn_pauses_for_reads_and_continues():
     world = World(costs=100_000)
     world.pace([0.0] * 50)
     first_turn = len(world.sends)
@@ -109,7 +109,7 @@ async def test_at_the_cap_the_next_request_waits_for_a_slot_and_its_wait_is_meas
 
 
 @timed
-async def test_a_slot_that_is_free_before_the_request_is_due_sends_nothing_early():
+async def test_free_slot_sends_no_request_before_it_is_due():
     world = World(serves=2 * MS)
     world.pace([0, 5, 10], cap=1)
     await world.run()
@@ -138,7 +138,7 @@ async def test_all_is_sent_only_when_the_last_waiting_request_has_its_slot():
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(1, 5), st.integers(1, 15))
 @timed
-async def test_the_cap_holds_and_nothing_waits_while_a_slot_is_free(due_ms, cap, serves_ms):
+async def test_requests_wait_only_while_all_slots_are_taken(due_ms, cap, serves_ms):
     world = World(serves=serves_ms * MS)
     world.pace(sorted(due_ms), cap=cap)
     await world.run()
@@ -156,7 +156,7 @@ async def test_the_cap_holds_and_nothing_waits_while_a_slot_is_free(due_ms, cap,
 
 
 @timed
-async def test_in_a_closed_loop_a_request_is_due_when_a_slot_is_free_for_it():
+async def test_closed_loop_request_is_due_when_a_slot_is_free():
     world = World(serves=10 * MS)
     world.pace([0, 0, 0, 0], cap=2, closed_loop=True)
     await world.run()
@@ -165,7 +165,7 @@ async def test_in_a_closed_loop_a_request_is_due_when_a_slot_is_free_for_it():
 
 
 @timed
-async def test_in_a_closed_loop_a_request_is_not_due_while_the_one_before_it_is_being_sent():
+async def test_closed_loop_request_is_due_after_the_previous_send():
     world = World(serves=10 * MS, costs=100_000)
     world.pace([0, 0, 0], cap=3, closed_loop=True)
     await world.run()
@@ -191,7 +191,7 @@ async def test_a_request_whose_slot_is_free_at_the_very_end_is_not_due():
 
 
 @timed
-async def test_a_closed_loop_that_ends_before_its_time_cuts_nothing_off():
+async def test_closed_loop_that_ends_early_has_no_never_due_requests():
     world = World(serves=10 * MS)
     world.pace([0.0] * 3, cap=1, closed_loop=True, until_ms=1000)
     await world.run()
@@ -202,7 +202,7 @@ async def test_a_closed_loop_that_ends_before_its_time_cuts_nothing_off():
 
 
 @timed
-async def test_stop_counts_what_was_never_sent_and_nothing_is_sent_after_it():
+async def test_stop_counts_unsent_requests_and_ends_sending():
     world = World()
     world.pace([0, 1, 2, 3, 50], cap=2)
     await world.run(until_ms=10)  # two in flight, two waiting, one not yet due
@@ -215,7 +215,7 @@ async def test_stop_counts_what_was_never_sent_and_nothing_is_sent_after_it():
 
 
 @timed
-async def test_the_bell_of_a_stopped_pacer_sends_nothing():
+async def test_hook_of_a_stopped_pacer_sends_no_request():
     world = World()
     world.pace([5])
     ring = world.hook.callback
@@ -246,7 +246,7 @@ async def test_the_bell_is_set_to_the_next_due_time():
 
 
 @timed
-async def test_a_bell_rung_by_a_stream_sends_what_is_due_and_the_alarm_after_it_nothing_twice():
+async def test_hook_sends_due_requests_that_the_alarm_does_not_repeat():
     world = World()
     world.pace([5, 9])
     virtual.spend(6 * MS)  # a long turn of the loop: the alarm is due, but cannot ring
@@ -258,7 +258,7 @@ async def test_a_bell_rung_by_a_stream_sends_what_is_due_and_the_alarm_after_it_
 
 
 @timed
-async def test_a_bell_rung_too_early_sends_nothing():
+async def test_hook_called_too_early_sends_no_request():
     world = World()
     world.pace([5])
     world.hook.callback()
@@ -283,7 +283,7 @@ async def test_requests_without_a_slot_and_such_as_are_late_are_overdue():
 
 
 @timed
-async def test_where_the_loop_is_closed_nothing_is_overdue():
+async def test_closed_loop_has_no_overdue_requests():
     world = World(serves=10 * MS)
     pacer = world.pace([0] * 5, cap=2, closed_loop=True)
     await world.run(until_ms=15)

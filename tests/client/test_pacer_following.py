@@ -1,4 +1,4 @@
-"""Requests that follow others, in virtual time: due when it is known, and counted whether they came up or not."""
+"""Follow-up requests in virtual time: sent when due, and counted whether or not they became known."""
 
 from loadgen.core.read_loop import NEVER
 from loadgen.testing.virtual import timed
@@ -7,7 +7,7 @@ from tests.helpers.virtual_pacer import World
 
 
 @timed
-async def test_what_follows_is_sent_when_it_is_due_among_all_others():
+async def test_followup_is_sent_in_due_order_among_other_requests():
     world = World()
     pacer = world.pace([0, 10, 20], following=2)
     pacer.follow(7, world.start + 15 * MS)
@@ -18,7 +18,7 @@ async def test_what_follows_is_sent_when_it_is_due_among_all_others():
 
 
 @timed
-async def test_what_follows_and_is_due_already_is_sent_at_once():
+async def test_followup_that_is_already_due_is_sent_at_once():
     world = World()
     pacer = world.pace([0], following=1)
     await world.run(3)
@@ -38,7 +38,7 @@ async def test_not_all_is_sent_while_anything_may_follow():
 
 
 @timed
-async def test_a_stop_counts_what_would_have_followed_whether_or_not_it_was_known_when():
+async def test_stop_counts_followups_with_and_without_a_due_time():
     world = World()
     pacer = world.pace([0, 50], following=3)
     pacer.follow(7, world.start + 40 * MS)
@@ -63,7 +63,7 @@ async def test_without_a_slot_what_follows_waits_behind_what_was_due_before():
 
 
 @timed
-async def test_in_a_closed_loop_what_follows_has_a_due_time_and_goes_first():
+async def test_closed_loop_followups_keep_their_due_time_and_go_first():
     world = World()
     pacer = world.pace([0, 0, 0], cap=1, closed_loop=True, following=2)
     pacer.follow(7, world.start + 3 * MS)
@@ -81,7 +81,7 @@ async def test_in_a_closed_loop_what_follows_has_a_due_time_and_goes_first():
 
 
 @timed
-async def test_what_would_follow_after_the_end_is_never_due():
+async def test_followup_after_the_end_is_never_due():
     world = World()
     pacer = world.pace([0, 0], cap=1, closed_loop=True, following=2, until_ms=10)
     await world.run(12)
@@ -92,7 +92,7 @@ async def test_what_would_follow_after_the_end_is_never_due():
 
 
 @timed
-async def test_the_bell_is_set_for_what_follows_and_for_nothing_when_nothing_is_known():
+async def test_hook_is_due_for_the_next_followup_or_never():
     world = World()
     pacer = world.pace([0], following=1)
     assert world.hook.due_ns == NEVER

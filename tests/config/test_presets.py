@@ -1,4 +1,4 @@
-"""A workload is a preset by its name or a GPUStack profile in a file, and both are nothing but settings."""
+"""A workload is a preset by name or a GPUStack profile in a file; both are settings only."""
 
 import math
 
@@ -121,13 +121,13 @@ class TestBadInput:
         path = profile(content)
         assert self.refusal(path) == path + message
 
-    def test_what_is_not_yaml(self, profile):
+    def test_invalid_yaml_is_refused_with_its_line(self, profile):
         message = self.refusal(profile("request_rate: [1"))
         assert "is not YAML" in message
         assert "line 1" in message
         assert "\n" not in message
 
-    def test_what_is_not_text(self, tmp_path):
+    def test_binary_file_is_refused(self, tmp_path):
         path = tmp_path / "profile.yaml"
         path.write_bytes(b"\xff\xfe\x00")
         assert self.refusal(str(path)).startswith(f"{path}: cannot be read (")

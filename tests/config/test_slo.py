@@ -1,4 +1,4 @@
-"""Limits: read as they are written, judged as they are read, and never met by what was not measured."""
+"""Limits of an SLO: parsing, judging, and values that were not measured."""
 
 import math
 
@@ -61,7 +61,7 @@ def test_limits_are_separated_by_commas():
         "ttft_p99<5ms;tpot_p99<5ms",
     ],
 )
-def test_what_is_no_limit_is_refused_in_one_line(text):
+def test_invalid_limit_is_refused_in_one_line(text):
     with pytest.raises(BadInput) as caught:
         parse(text)
     assert caught.value.field == "--slo"
@@ -79,7 +79,7 @@ def test_what_is_no_limit_is_refused_in_one_line(text):
         ("error_rate<5ms", "unknown unit in {}; choose from %, or none for a share"),
     ],
 )
-def test_what_is_unknown_is_told_with_what_is_known(text, said):
+def test_unknown_name_is_refused_with_the_known_ones(text, said):
     with pytest.raises(BadInput) as caught:
         parse(text)
     assert str(caught.value).startswith(f"--slo: {said.format(repr(text))}")
@@ -116,7 +116,7 @@ def test_value_among_failures_is_beyond_every_limit():
         ("itl_p99<50ms,icl_max<1s", ["error_rate<1%"]),
     ],
 )
-def test_failures_are_limited_where_nothing_else_counts_them(text, more):
+def test_failures_are_limited_unless_the_slo_does(text, more):
     assert [limit.text for limit in required_limits(text)] == [*text.split(","), *more]
 
 
@@ -161,7 +161,7 @@ def test_goodput_limits_are_milliseconds():
 @pytest.mark.parametrize(
     "pair", ["ttft", "ttft:", "ttft:fast", "ttft:-1", "ttft:nan", "ttft:inf", "itl:5", ":5", "", "ttft=5", "ttft:1:2"]
 )
-def test_what_is_no_goodput_limit_is_refused(pair):
+def test_invalid_goodput_limit_is_refused(pair):
     with pytest.raises(BadInput) as caught:
         parse_goodput(("tpot:50", pair))
     assert caught.value.field == "--goodput"

@@ -1,4 +1,4 @@
-"""A histogram is as good as the sorted values, to three digits, and merging loses nothing."""
+"""A histogram equals the sorted values to three digits, and merging loses no value."""
 
 import base64
 import json
@@ -142,7 +142,7 @@ def test_empty_histogram_has_no_statistics():
 
 
 @pytest.mark.parametrize("value", [0, 1, 2047, 2048, 123_456_789, DAY_NS])
-def test_one_value_is_every_percentile_exactly(value):
+def test_single_value_is_every_percentile_exactly(value):
     histogram = histogram_of([value])
     assert histogram.percentiles([0, 50, 99.9, 100]) == [value] * 4
     assert (histogram.mean, histogram.std) == (value, 0)

@@ -1,4 +1,4 @@
-"""The stream as it was: events without tokens are kept too, for tools differ in what they take for one."""
+"""The events of a stream are all kept, also those without tokens, since tools count them differently."""
 
 import orjson
 import pytest

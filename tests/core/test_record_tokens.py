@@ -1,4 +1,4 @@
-"""How many tokens an event bears, and what says so."""
+"""The number of tokens an event carries, and where that number comes from."""
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def test_gap_before_an_empty_event_joins_the_next() -> None:
     assert folded(record)[:2] == ([1000, 1000], [2000])
 
 
-def test_one_token_per_event_makes_both_gaps_equal() -> None:
+def test_single_token_events_make_both_gaps_equal() -> None:
     record = record_of(told("a", None), told("b", None), told("c", None, "stop"))
     icl, itl, _, imputed = folded(record)
     assert (icl, itl, imputed) == ([1000, 1000], [1000, 1000], 0)

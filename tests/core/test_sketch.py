@@ -1,4 +1,4 @@
-"""A sketch says of a distribution what its histogram says, a little coarser, and merges without loss."""
+"""A sketch has the distribution of its histogram, a little coarser, and merges without loss."""
 
 import pickle
 

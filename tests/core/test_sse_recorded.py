@@ -1,4 +1,4 @@
-"""Responses captured from real servers read as what they are, cut anywhere, with any line ends."""
+"""Responses captured from real servers are read correctly with any cuts and line ends."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was measured over time: coarse, but complete, in memory that does not grow, and merged without loss."""
+"""The timeline of a run is coarse but complete, bounded in memory, and merges without loss."""
 
 import functools
 import pickle

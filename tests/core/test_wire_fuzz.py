@@ -1,4 +1,4 @@
-"""Random responses: the compiled wire finds what the reference finds in the same bytes, however they are cut."""
+"""Random responses: the compiled reader and the reference agree on the same bytes, with any cuts."""
 
 import os
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""Each knob of each engine, as the words, entries and variables that it comes to."""
+"""Each knob of each engine, as the words, entries and variables of its launch."""
 
 from dataclasses import replace
 from typing import Any
@@ -161,7 +161,7 @@ def test_a_knob_comes_to_these_words_and_entries_of_trtllm(
     ],
     ids=lambda item: getattr(item, "name", ""),
 )
-def test_no_knob_is_left_out_here(engine: CommandEngine, rows: list[Any]) -> None:
+def test_every_knob_is_in_the_table(engine: CommandEngine, rows: list[Any]) -> None:
     assert {name for knobs, *_ in rows for name in knobs} == set(engine.table.knobs)
 
 
@@ -229,7 +229,7 @@ def test_a_server_on_a_cpu_is_told_of_no_device() -> None:
     assert "CUDA_VISIBLE_DEVICES" not in launch(vllm.cpu, place=replace(PLACE, devices=("0",))).env
 
 
-def test_what_every_server_is_told_is_not_said_twice() -> None:
+def test_flag_for_every_server_is_not_repeated() -> None:
     assert launch(sglang.engine, "--enable-metrics").argv.count("--enable-metrics") == 1
     assert "--continuous-batching" not in launch(transformers_serve.engine, "--no-continuous-batching").argv
 

@@ -1,4 +1,4 @@
-"""Why an engine failed: the cause found in the texts that engines really write."""
+"""Why an engine failed: the cause found in logs of real engines."""
 
 import pickle
 from pathlib import Path
@@ -118,7 +118,7 @@ def test_a_warning_is_no_cause() -> None:
         ("", None, "unknown", "its exit code is unknown"),
     ],
 )
-def test_what_python_s_exceptions_do_not_say(text: str, code: int | None, kind: str, cause: str) -> None:
+def test_crash_without_an_exception_is_diagnosed(text: str, code: int | None, kind: str, cause: str) -> None:
     crash = diagnose(text, code)
     assert crash.kind == kind
     assert cause in crash.cause
@@ -165,7 +165,7 @@ def test_logs_of_real_engines(name: str, code: int, kind: str, cause: str) -> No
     ("name", "cause"),
     [("transformers_hang", "cannot reshape tensor of 0 elements"), ("transformers_memory", "can't allocate memory")],
 )
-def test_what_a_server_complains_of_that_lives_and_never_answers(name: str, cause: str) -> None:
+def test_complaint_of_a_silent_server_is_found(name: str, cause: str) -> None:
     assert cause in str(complaint((LOGS / f"{name}.txt").read_text()))
 
 
@@ -210,7 +210,7 @@ def test_log_prefixes_are_stripped(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["[Errno 2] No such file", "10 requests", "(a remark)", "INFOrmation"])
-def test_what_is_no_prefix_stays(line: str) -> None:
+def test_text_that_is_no_log_prefix_is_kept(line: str) -> None:
     assert stripped(f"OSError: {line}") == f"OSError: {line}"
 
 
@@ -221,7 +221,7 @@ def test_engine_failed_names_log_and_can_be_pickled() -> None:
     assert (str(again), again.crash, again.log) == (str(failed), failed.crash, failed.log)
 
 
-def test_of_a_line_without_end_the_beginning_is_shown(tmp_path: Path) -> None:
+def test_endless_line_is_cut_to_its_beginning(tmp_path: Path) -> None:
     log = LogFile(tmp_path / "engine.log")
     log.path.write_text("first\n" + "x" * 5000)
     assert log.tail(2) == ["first", "x" * MAX_LINE_CHARS]

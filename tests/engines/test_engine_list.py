@@ -1,4 +1,4 @@
-"""`loadgen engines`: what there is, what is installed of it, and what each engine calls the knobs."""
+"""`loadgen engines` lists the engines, their installed versions and the names of their knobs."""
 
 import json
 import subprocess
@@ -60,7 +60,7 @@ def test_text_has_a_line_for_each_engine_and_knob_name(capsys: pytest.CaptureFix
 
 
 @pytest.mark.integration
-def test_nothing_heavy_is_imported() -> None:
+def test_engine_list_imports_no_heavy_module() -> None:
     program = f"""
 import sys
 from loadgen.engines.cli import commands

@@ -1,4 +1,4 @@
-"""Litter: engines leave temporary files and shared memory behind; the launcher removes them."""
+"""Temporary files and shared memory that engines leave behind are removed by the launcher."""
 
 import mmap
 import os
@@ -24,7 +24,7 @@ def littering() -> Server:
 
 
 @pytest.mark.integration
-def test_what_a_stopped_server_leaves_is_removed() -> None:
+def test_litter_of_a_stopped_server_is_removed() -> None:
     server = littering()
     file, segment = litter_of(server)
     assert file.exists()
@@ -36,7 +36,7 @@ def test_what_a_stopped_server_leaves_is_removed() -> None:
 
 
 @pytest.mark.integration
-def test_what_a_crashed_server_leaves_is_removed_too() -> None:
+def test_litter_of_a_crashed_server_is_removed() -> None:
     server = littering()
     file, segment = litter_of(server)
     os.kill(server.pid, signal.SIGKILL)
@@ -63,7 +63,7 @@ def test_failed_launch_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.integration
-def test_what_pytorch_has_compiled_is_kept_between_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compile_cache_of_pytorch_is_kept_between_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
     folders = set()
     for _ in range(2):

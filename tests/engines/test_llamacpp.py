@@ -55,7 +55,7 @@ def test_package_serves_if_binary_is_missing() -> None:
 
 
 @pytest.mark.usefixtures("without_binary")
-def test_the_package_opens_files_and_downloads_nothing() -> None:
+def test_package_opens_files_and_does_not_download() -> None:
     with pytest.raises(BadInput, match="model: 'ggml-org/tiny-GGUF' is not a file, and llama-server is not installed"):
         launch(engine, model="ggml-org/tiny-GGUF")
 
@@ -100,7 +100,7 @@ class TestReal:
     pytestmark = real()
 
     @pytest.mark.integration
-    def test_it_does_what_the_knobs_say(self) -> None:
+    def test_llamacpp_applies_its_knobs(self) -> None:
         knobs = {"served_name": "small", "context_len": 512, "max_seqs": 2, "attention_backend": "on"}
         with Launcher().start(engine, gguf(), knobs | {"kv_dtype": "q8_0"}, [*RAW, "--no-warmup"]) as server:
             resolved = server.resolved()

@@ -1,4 +1,4 @@
-"""MindIE: knobs and the flags of pages made into a config.json, held by whole files in tests/data/engines/mindie.
+"""MindIE: knobs and flags become a config.json, compared with files in tests/data/engines/mindie.
 
 `python -m tests.engines.test_mindie` writes those anew; look at what changed before it is kept.
 """
@@ -68,7 +68,7 @@ def test_a_launch_is_what_the_golden_file_says(name: str) -> None:
     assert shown(launch(*CASES[name])) == (GOLDEN / f"{name}.json").read_text()
 
 
-def test_what_the_installation_has_and_nothing_here_sets_is_kept(tmp_path: Path) -> None:
+def test_installed_settings_that_no_knob_sets_are_kept(tmp_path: Path) -> None:
     conf = tmp_path / "conf"
     conf.mkdir()
     installed = {
@@ -96,7 +96,7 @@ def test_what_the_installation_has_and_nothing_here_sets_is_kept(tmp_path: Path)
     assert here.version() == "2.1.RC1"
 
 
-def test_what_the_installation_has_is_copied_not_changed() -> None:
+def test_installed_config_is_copied_not_changed() -> None:
     base: dict[str, Any] = {"ServerConfig": {"port": 1}}
     configure(base, parse([]), MODEL, "m", PLACE)
     assert base == {"ServerConfig": {"port": 1}}
@@ -167,7 +167,9 @@ def test_loopback_address_is_refused(host: str) -> None:
         ({"kv_dtype": "fp8"}, "", 0, "kv_dtype: mindie has no such setting"),
     ],
 )
-def test_what_does_not_go_together_is_refused(knobs: dict[str, Any], raw: str, devices: int, problem: str) -> None:
+def test_knobs_that_contradict_each_other_are_refused(
+    knobs: dict[str, Any], raw: str, devices: int, problem: str
+) -> None:
     with pytest.raises(BadInput) as refused:
         launch(knobs, raw, devices)
     assert problem in str(refused.value)

@@ -1,4 +1,4 @@
-"""Every serving command that the performance lab's pages print can be said with knobs, and raw flags where need be."""
+"""Every serving command of the performance lab's pages can be built with knobs and raw flags."""
 
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,12 @@ def test_a_command_of_a_page_is_said_with_knobs(page: str, command: str, engine:
 
 
 @pytest.mark.parametrize(("page", "command", "engine", "knobs"), COMMANDS)
-def test_it_can_be_said_with_raw_flags_alone(page: str, command: str, engine: Any, knobs: dict[str, Any]) -> None:
+def test_command_can_be_built_with_raw_flags_only(page: str, command: str, engine: Any, knobs: dict[str, Any]) -> None:
     words = command.split()
     model = model_in(words)
     raw = words[words.index(model) + 1 :]
     assert list(engine.launch(model, {}, raw, PLACE).shorthand) == words
 
 
-def test_no_page_is_left_out() -> None:
+def test_every_page_is_covered() -> None:
     assert len({page for page, *_ in COMMANDS}) == 5

@@ -1,4 +1,4 @@
-"""What a server says that it is, beside what was asked for."""
+"""The configuration that a server reports, compared with the requested one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`loadgen run --engine`: launch, measure, put away."""
+"""`loadgen run --engine` launches, measures and stops an engine."""
 
 import contextlib
 import json
@@ -75,7 +75,7 @@ class TestLlamaCpp:
     pytestmark = real("gguf")
 
     @pytest.mark.integration
-    def test_one_command_launches_measures_and_puts_away(self, tmp_path: Path) -> None:
+    def test_single_command_launches_measures_and_stops(self, tmp_path: Path) -> None:
         """Prompts are as long as asked, to the token, by the tokenizer inside the model's file."""
         flags = ["--engine", "llamacpp", "--model", gguf(), "--engine-arg", "max_seqs=2", "context_len=2048"]
         flags += [f"--engine-arg={' '.join(RAW)}", "--backend", "openai"]

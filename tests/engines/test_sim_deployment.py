@@ -1,4 +1,4 @@
-"""Profiles: costs and sizes by the equations of docs/simulator.md, against published figures and by hand."""
+"""Profiles: costs and sizes by the equations of docs/simulator.md, against published figures."""
 
 import dataclasses
 from dataclasses import replace
@@ -116,7 +116,7 @@ MEMORY = [
 
 
 @pytest.mark.parametrize(("profile", "others", "kind", "said"), MEMORY)
-def test_what_has_no_room_fails_in_vllm_s_words(
+def test_deployment_without_memory_fails_with_vllm_text(
     profile: str, others: dict[str, Any], kind: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(GPUS, "small", replace(GPUS["a100"], memory_bytes=24 * GIB))

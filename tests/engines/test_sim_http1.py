@@ -1,4 +1,4 @@
-"""The request reader: bytes in, requests out."""
+"""The simulator's request reader turns bytes into requests."""
 
 import itertools
 
@@ -46,7 +46,7 @@ def test_requests_are_the_same_wherever_the_bytes_are_cut(cuts: list[int]) -> No
         (b"x" * (http1.MAX_HEAD_BYTES + 1), 431, "headers"),
     ],
 )
-def test_what_is_no_request_is_refused(data: bytes, status: int, field: str) -> None:
+def test_invalid_request_is_refused(data: bytes, status: int, field: str) -> None:
     reader = RequestReader(Request)
     reader.feed(data)
     with pytest.raises(HttpError) as refused:
@@ -55,7 +55,7 @@ def test_what_is_no_request_is_refused(data: bytes, status: int, field: str) -> 
     assert http1.PHRASES[status]
 
 
-def test_what_waits_is_bounded() -> None:
+def test_buffered_bytes_are_limited() -> None:
     reader = RequestReader(Request)
     reader.feed(bytes(http1.MAX_HEAD_BYTES + http1.MAX_BODY_BYTES))
     with pytest.raises(HttpError):

@@ -51,7 +51,7 @@ def test_prompts_share_as_far_as_they_are_the_same() -> None:
     assert other.cached == 2 * BLOCK
 
 
-def test_what_runs_is_shared_too_and_held_once() -> None:
+def test_running_sequences_share_blocks_held_once() -> None:
     engine = scheduler()
     first, second = prompt("x" * 100, output_tokens=50), prompt("x" * 100, output_tokens=50, ready_ns=2000)
     seen = [
@@ -84,7 +84,7 @@ def test_idle_blocks_never_keep_a_prompt_waiting() -> None:
     assert engine.preemptions == 0
 
 
-def test_a_flush_forgets_what_is_idle_and_nothing_else() -> None:
+def test_flush_clears_only_idle_blocks() -> None:
     cache = PrefixCache()
     cache.take([1, 2, 3])
     assert cache.release([2, 3]) == 2 * BLOCK

@@ -1,4 +1,4 @@
-"""The simulator's settings: ranges, contradictions, and what a profile decides."""
+"""The simulator's settings: ranges, contradictions, and the values of a profile."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from loadgen.errors import BadInput
         ({"profile": "h100-qwen3-8b", "tensor_parallel_size": 3}, "--tensor-parallel-size"),
     ],
 )
-def test_what_cannot_be_is_refused_by_the_name_of_its_flag(given: dict[str, Any], field: str) -> None:
+def test_invalid_settings_are_refused_by_flag(given: dict[str, Any], field: str) -> None:
     with pytest.raises(BadInput) as refused:
         SimSettings.of(**given)
     assert refused.value.field == field
@@ -49,7 +49,7 @@ def test_a_profile_decides_what_is_not_given() -> None:
     assert settings.costs.weights_ns == pytest.approx(settings.weights_ms * 1e6)
 
 
-def test_what_is_given_stays() -> None:
+def test_given_settings_override_the_profile() -> None:
     given = {"weights_ms": 1.0, "num_kv_tokens": 50_000, "startup_s": 0.0, "enable_prefix_caching": False}
     settings = SimSettings.of(profile="a100-qwen3-32b", **given)  # whose own cache would not do
     assert {name: getattr(settings, name) for name in given} == given

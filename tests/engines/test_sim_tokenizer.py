@@ -1,4 +1,4 @@
-"""The shipped tokenizer, and the count that needs none."""
+"""The shipped tokenizer, and token counts without one."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Start times: what is usual, per engine and model, and nothing where it is not known."""
+"""Usual start times per engine and model, unknown where none was recorded."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return private_files.state_folder()
 
 
-def test_what_has_never_started_has_no_usual_time() -> None:
+def test_server_that_never_started_has_no_usual_time() -> None:
     assert StartupHistory().usual_s("vllm", "a/model") is None
 
 
@@ -34,7 +34,7 @@ def test_each_engine_and_each_model_has_its_own() -> None:
     assert times.usual_s("sglang", "a/model") is None
 
 
-def test_those_that_have_not_started_for_long_are_forgotten() -> None:
+def test_oldest_servers_are_forgotten() -> None:
     times = StartupHistory()
     for number in range(MAX_SERVERS + 1):
         times.add("vllm", f"model {number}", 10.0)

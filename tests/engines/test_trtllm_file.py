@@ -1,4 +1,4 @@
-"""TensorRT-LLM's file: it overrides the flags without a word, so nothing may be said in both."""
+"""TensorRT-LLM's options file silently overrides the flags, so no setting may be in both."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Versions: an engine's is found beside its program, in whatever environment that is, and nothing is started for it."""
+"""The version of an engine is found beside its program without starting the engine."""
 
 import os
 import sys
@@ -55,7 +55,7 @@ def test_a_program_that_is_not_there_has_no_version() -> None:
 
 
 @pytest.mark.integration
-def test_a_binary_is_asked_and_may_say_nothing(tmp_path: Path) -> None:
+def test_binary_is_asked_for_its_version(tmp_path: Path) -> None:
     program(tmp_path / "says", "#!/bin/sh\necho 'version: 6710 (abc)' >&2\n")
     program(tmp_path / "silent", "#!/bin/sh\nexit 1\n")
     program(tmp_path / "broken", "#!/no/such/interpreter\n")

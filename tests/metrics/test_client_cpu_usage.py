@@ -1,14 +1,14 @@
-"""ClientUsage: what several processes took adds up; of what each of them met, the worst is kept."""
+"""ClientUsage adds up what several processes used and keeps the worst of their delays."""
 
 from loadgen.metrics.client_cpu_usage import ClientUsage
 from tests.helpers.run_facts import CLIENT
 
 
-def test_one_alone_is_what_it_is():
+def test_usage_of_a_single_process_is_unchanged():
     assert ClientUsage.together([CLIENT]) == CLIENT
 
 
-def test_what_they_took_adds_up_and_the_busiest_loop_counts():
+def test_cpu_and_memory_add_up_and_the_busiest_loop_counts():
     a = ClientUsage(wall_s=2.0, cpu_s=1.0, busy_share=0.5, peak_memory_bytes=100)
     b = ClientUsage(wall_s=2.1, cpu_s=0.5, busy_share=0.25, peak_memory_bytes=50)
     assert ClientUsage.together([a, b]) == ClientUsage(wall_s=2.1, cpu_s=1.5, busy_share=0.5, peak_memory_bytes=150)
@@ -23,7 +23,7 @@ def test_the_machine_is_the_same_for_all():
     assert ClientUsage.together([b, a]) == together
 
 
-def test_a_server_that_closes_the_connections_of_one_closes_those_of_all():
+def test_connections_are_reused_only_if_every_process_reused():
     assert not ClientUsage.together(
         [ClientUsage(connections_reused=True), ClientUsage(connections_reused=False)]
     ).connections_reused
@@ -36,9 +36,9 @@ def test_records_that_one_could_not_write_are_not_complete():
     )
 
 
-def test_one_that_did_not_live_to_tell_takes_nothing_from_the_others():
+def test_usage_of_a_lost_process_is_left_out():
     assert ClientUsage.together([ClientUsage(), CLIENT]) == CLIENT
 
 
-def test_what_nobody_told_is_not_known():
+def test_unknown_usage_stays_unknown():
     assert ClientUsage.together([ClientUsage(), ClientUsage()]) == ClientUsage()

@@ -1,4 +1,4 @@
-"""Recorders: what each target did, and that the targets add up to the whole."""
+"""Recorders per target, whose counts add up to the whole run."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""Progress: what the parts of a run tell adds up to what the whole would have told."""
+"""Progress of the participants adds up to that of the whole run."""
 
 import numpy as np
 
@@ -52,7 +52,7 @@ B = Progress(
 )
 
 
-def test_counts_and_latencies_are_sums_the_phase_is_that_of_the_last_and_the_loop_the_busiest():
+def test_progress_sums_counts_and_takes_last_phase_busiest_loop():
     assert Progress.together([A, B]) == Progress(
         "running",
         2.5,
@@ -74,22 +74,22 @@ def test_counts_and_latencies_are_sums_the_phase_is_that_of_the_last_and_the_loo
     assert Progress.together([Progress(phase) for phase in PHASES]).phase == PHASES[0]
 
 
-def test_what_one_part_does_not_know_is_not_known_of_the_whole():
+def test_value_unknown_to_a_participant_is_unknown_in_total():
     together = Progress.together([A, Progress("running", 2.0)])
     assert together.cap is None
     assert together.sending_s is None
 
 
-def test_what_has_become_due_has_ended_or_is_in_flight_or_waits():
+def test_due_requests_have_ended_are_in_flight_or_wait():
     assert A.due == 9
 
 
-def test_what_a_counted_token_stands_for_is_what_it_stood_for_in_requests_that_have_ended():
+def test_counted_tokens_are_scaled_by_ended_requests():
     assert A.tokens_per_counted == 2
     assert Progress("running").tokens_per_counted == 1
 
 
-def test_what_never_became_due_is_not_due() -> None:
+def test_never_due_requests_are_not_due() -> None:
     assert Progress("running", in_flight=2, ended=10, never_due=3).due == 9
 
 

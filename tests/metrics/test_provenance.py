@@ -1,4 +1,4 @@
-"""Provenance: all that is needed to make the same run again, and no secret."""
+"""Provenance holds all that is needed to repeat a run, and no secret."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ def of(settings, asked=None):
     return provenance(settings, asked or settings, {"name": "vllm", "version": "1"})
 
 
-def test_it_is_json():
+def test_provenance_is_json():
     made = of(RunSettings(request_rate=10.0, extra_body={"a": 1}, metadata=("a=b",)))
     assert orjson.loads(orjson.dumps(made)) == made
 
@@ -55,7 +55,7 @@ def test_the_engine_is_kept_as_told():
     assert of(RunSettings())["engine"] == {"name": "vllm", "version": "1"}
 
 
-def test_versions_of_what_takes_part_are_named_and_null_where_it_is_not_installed(monkeypatch):
+def test_versions_are_null_for_packages_not_installed(monkeypatch):
     assert all(of(RunSettings())["versions"][name] for name in PACKAGES)
     monkeypatch.setattr("loadgen.metrics.provenance.PACKAGES", ("no-such-package",))
     assert of(RunSettings())["versions"] == {"no-such-package": None}
@@ -69,7 +69,7 @@ def test_the_machine_is_described_with_its_limits():
     assert described["python"].startswith("3.")
 
 
-def test_no_secret_is_in_it():
+def test_provenance_holds_no_secret():
     settings = RunSettings(api_key=SECRET, header=(f"X={SECRET}",), base_url=f"http://u:{SECRET}@h")
     text = str(of(settings))
     assert SECRET not in text
@@ -83,7 +83,7 @@ def busy(at, used, stolen=0.0, own=0.0):
     return CpuTimes(at_s=at, used_s=used, stolen_s=stolen, own_s=own)
 
 
-def test_a_quiet_machine_disturbs_nobody():
+def test_quiet_machine_has_no_disturbance():
     assert disturbance(busy(0, 100), busy(10, 100.9), 0.0) == ""
 
 
@@ -102,7 +102,7 @@ def test_time_that_the_hypervisor_took_is_named():
     assert disturbance(busy(0, 0), busy(10, 0, stolen=0.5), 0.0) == "the hypervisor took 0.05 cores"
 
 
-def test_no_time_no_disturbance():
+def test_no_elapsed_time_gives_no_disturbance():
     assert disturbance(busy(5, 0), busy(5, 100), 0.0) == ""
 
 
@@ -113,7 +113,7 @@ def test_readings_grow():
     assert second.own_s >= first.own_s > 0
 
 
-def test_a_process_that_is_not_there_has_used_nothing():
+def test_missing_process_has_used_no_cpu_time():
     assert machine.process_cpu_s(None) == 0
     assert machine.process_cpu_s(2**22 + 1) == 0
 

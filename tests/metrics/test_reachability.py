@@ -1,4 +1,4 @@
-"""Reachability: a server is gone only where every worker's every attempt to connect was refused for five seconds."""
+"""A server is gone only if every worker's connection attempts were refused for five seconds."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_five_seconds_of_refusals_are_a_server_gone(last_s: float, gone: bool) -
     assert refused(3.9, last_s).gone is gone
 
 
-def test_who_never_tried_to_connect_tells_nothing() -> None:
+def test_worker_that_never_connected_does_not_affect_others() -> None:
     assert not Reachability(answered_s=3.0).gone
     assert (refused(3.9, 9) + Reachability()).gone
     assert (Reachability(3.0) + refused(3.9, 9)) == refused(3.9, 9, answered_s=3.0)
@@ -27,7 +27,7 @@ def test_a_sign_of_life_anywhere_ends_the_refusals() -> None:
     assert (refused(3.9, 9) + Reachability(answered_s=8)).refused_s == 8
 
 
-def test_of_several_the_first_refusal_counts() -> None:
+def test_earliest_refusal_of_several_workers_counts() -> None:
     both = refused(4.5, 9) + refused(3.9, 8.5)
     assert (both.refused_s, both.last_s) == (3.9, 9)
 

@@ -1,4 +1,4 @@
-"""What is counted of a request beside its latencies and tokens: waits, failures, goodput, details."""
+"""What the recorder counts beside latencies and tokens: waits, failures, goodput, details."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_when_each_was_sent_and_closed_is_kept_whatever_their_number(monkeypatch
 # -- what stands between due and sent
 
 
-def test_lag_is_what_is_left_of_the_way_from_due_to_sent_without_slot_and_connecting():
+def test_lag_excludes_the_wait_for_a_slot_and_connecting():
     snapshot = measured([answered(due=100, ready=130, connect=15, sent=147, tokens=[200])])
     assert only(snapshot, "pool_wait") == 30
     assert only(snapshot, "connect") == 15
@@ -47,7 +47,7 @@ def test_lag_is_what_is_left_of_the_way_from_due_to_sent_without_slot_and_connec
     assert only(snapshot, "ttft_due") == 100  # the latency from due holds all three
 
 
-def test_a_request_sent_at_once_waited_for_nothing():
+def test_request_sent_at_once_has_no_wait():
     snapshot = measured([answered(due=100, tokens=[200])])
     assert [only(snapshot, name) for name in ("lag", "pool_wait", "connect")] == [0, 0, 0]
     assert snapshot.counters["late_connections"] == 0
@@ -92,7 +92,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda record: f"{record.outcome}{'' if record.sent else ', unsent'}")
-def test_a_failure_is_in_no_latency_and_in_no_sum_of_tokens(failure):
+def test_failure_adds_to_no_latency_and_no_sum_of_tokens(failure):
     good = answered(0, tokens=[20, 30])
     alone, beside = measured([good]), measured([good, failure])
     for name in LATENCIES:
@@ -131,7 +131,7 @@ def test_outcomes_are_counted_by_class_with_the_status_spelled_out():
     assert measured([*records, missing]).outcomes == {"ok": 1, "status(404)": 1, "status(503)": 2, "truncated": 1}
 
 
-def test_of_each_class_but_ok_the_first_three_of_the_schedule_are_kept_as_examples():
+def test_first_three_failures_of_each_class_are_examples():
     records = [failed(i, Outcome.STATUS, detail=f"busy {i}") for i in (9, 4, 7, 1, 8)]
     examples = measured([answered(0), *records, unsent(5)]).examples
     assert [(e["index"], e["detail"]) for e in examples["status(503)"]] == [(1, "busy 1"), (4, "busy 4"), (7, "busy 7")]
@@ -160,7 +160,7 @@ def test_the_phase_says_how_far_a_request_got(record, expected):
     assert phase(record) == expected
 
 
-def test_requests_that_were_never_sent_because_the_run_stopped_are_accounted_for():
+def test_unsent_requests_of_a_stopped_run_are_counted():
     recorder = Recorder(START, 10)
     recorder.add(answered())
     recorder.add_never_sent(1, 9, Outcome.CANCELLED, "interrupted")
@@ -171,7 +171,7 @@ def test_requests_that_were_never_sent_because_the_run_stopped_are_accounted_for
 
 
 @pytest.mark.parametrize("in_flight", [1, 2, 3, 4])
-def test_what_was_never_sent_and_what_was_cut_off_make_the_same_examples_whichever_is_counted_first(in_flight):
+def test_examples_do_not_depend_on_the_order_of_counting(in_flight):
     cut_off = [failed(index, Outcome.CANCELLED, detail="interrupted") for index in range(in_flight)]
     live, from_records = Recorder(START, 10), Recorder(START, 10)
     live.add_never_sent(in_flight, 10 - in_flight, Outcome.CANCELLED, "interrupted")
@@ -219,7 +219,7 @@ def test_a_good_request_ended_well_within_every_limit(record, good):
     assert measured([record], limits=LIMITS).counters["good"] == good
 
 
-def test_goodput_counts_from_due_or_from_sent_as_asked_and_always_also_from_sent():
+def test_goodput_counts_from_due_or_sent_and_always_from_sent():
     late = answered(due=0, sent=30, tokens=[60])
     for from_due, good in ((True, 0), (False, 1)):
         counters = measured([late], limits={"ttft": 50 * MS}, from_due=from_due).counters
@@ -233,14 +233,14 @@ def test_goodput_as_vllm_means_it_judges_tpot_as_vllm_divides():
     assert (counters["good"], counters["good_sent"]) == (0, 1)
 
 
-def test_without_limits_nothing_is_called_good():
+def test_goodput_is_zero_without_limits():
     assert measured([answered()]).counters["good"] == 0
 
 
 # -- details, and what is handed on
 
 
-def test_details_are_the_lengths_and_latencies_of_each_request_in_seconds_from_sent():
+def test_details_hold_lengths_and_latencies_in_seconds():
     told = {"prompt_tokens": 12, "completion_tokens": 3}
     details = measured([answered(due=0, sent=5, tokens=[20, 30, 50], counts=told)], detailed=True).details
     assert (details.input_lens, details.output_lens) == ([12], [3])
@@ -288,7 +288,7 @@ def test_a_snapshot_does_not_change_when_the_recorder_goes_on():
 @pytest.mark.parametrize(
     ("stop", "word"), [(None, "stop"), (151645, "stop (token 151645)"), ("\n", 'stop ("\\n")'), (0, "stop (token 0)")]
 )
-def test_what_stopped_answers_short_of_what_was_asked_is_counted(stop, word):
+def test_early_stops_are_counted_by_their_reason(stop, word):
     short, whole, uncounted = (answered(n, tokens=[20, 30], counts={"completion_tokens": 2}) for n in range(3))
     short.output_tokens, whole.output_tokens = 5, 2
     short.matched_stop = stop

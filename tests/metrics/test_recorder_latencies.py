@@ -1,4 +1,4 @@
-"""What every latency of a request means, in numbers that can be checked by hand."""
+"""The meaning of each latency of a request, in numbers that can be checked by hand."""
 
 from tests.helpers.run_facts import MS, answered, measured, per_event
 from tests.helpers.snapshot_ms import about, only, values
@@ -30,7 +30,7 @@ def test_ttfo_is_ttft_without_reasoning():
     assert only(snapshot, "ttfo_due") == only(snapshot, "ttft_due") == 20
 
 
-def test_an_answer_of_nothing_but_reasoning_has_no_ttfo():
+def test_reasoning_only_answer_has_no_ttfo():
     snapshot = measured([answered(tokens=[], reasoning=[20, 30])])
     assert snapshot.histograms["ttfo_due"].count == snapshot.histograms["ttfo_sent"].count == 0
     assert only(snapshot, "ttft_due") == 20
@@ -67,7 +67,7 @@ def test_tpot_weighted_by_tokens_is_the_sum_of_times_over_the_sum_of_tokens():
     assert (counters["decode_ns"], counters["decode_tokens"]) == (1100 * MS, 101)  # the mean of requests is 55 ms
 
 
-def test_replies_without_tpot_weigh_nothing_in_it():
+def test_replies_without_tpot_add_no_decode_time_or_tokens():
     counters = measured([answered(tokens=[20], counts={"completion_tokens": 64})]).counters
     assert (counters["decode_ns"], counters["decode_tokens"]) == (0, 0)
 

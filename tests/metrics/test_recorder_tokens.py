@@ -1,4 +1,4 @@
-"""How the tokens of prompts and answers are counted, and who has counted them."""
+"""How the tokens of prompts and answers are counted, and from which source."""
 
 import pytest
 from hypothesis import given
@@ -44,9 +44,7 @@ def test_unseen_and_surplus_do_not_make_up_for_each_other():
     ("predicted", "counted", "expected"),
     [(12, 12, (1, 0)), (12, 14, (0, 2)), (12, 10, (0, -2)), (-1, 14, (0, 4)), (-1, 10, (1, 0))],
 )
-def test_input_is_as_planned_where_the_server_counts_what_was_predicted_else_what_was_planned(
-    predicted, counted, expected
-):
+def test_input_is_as_planned_by_prediction_else_by_plan(predicted, counted, expected):
     record = answered(counts={"prompt_tokens": counted, "completion_tokens": 3})
     record.server_tokens = predicted
     counters = measured([record]).counters
@@ -102,7 +100,7 @@ def test_tokens_that_come_long_after_the_start_have_their_place_too():
 # -- events of several tokens, and none that says how many
 
 
-def test_what_said_how_many_tokens_each_event_bore_is_counted():
+def test_token_counts_per_event_are_counted_by_their_source():
     snapshot = measured([per_event((20, 2), (40, 3)), answered(1)])
     assert (snapshot.counters["usage_per_event"], snapshot.counters["ids_per_event"]) == (1, 0)
 

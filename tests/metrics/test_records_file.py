@@ -1,4 +1,4 @@
-"""Records on disk: one JSON line per request; what did not happen is null, and what was not told too."""
+"""Records on disk: one JSON line per request; what did not happen or was not reported is null."""
 
 import contextlib
 import dataclasses
@@ -104,7 +104,7 @@ def test_every_key_of_a_record_is_described():
     assert [key for key in told(answered(), START) if f"`{key}`" not in described] == []
 
 
-def test_what_did_not_happen_is_null_and_never_zero():
+def test_phases_that_did_not_happen_are_null():
     line = told(unsent(due=100, detail="no such host"), START)
     assert (line["outcome"], line["detail"]) == ("dns_error", "no such host")
     absent = ("source", "status", "sent", "first_byte", "first_token", "first_answer", "last_token", "finish_reason")
@@ -122,7 +122,7 @@ def test_a_stamp_is_told_whatever_its_number():
     assert [line[stamp] for stamp in stamps] == [(number << 32) - 5 for number, _ in enumerate(stamps, 1)]
 
 
-def test_what_an_answer_said_of_its_end_and_its_tokens_is_read_again():
+def test_finish_details_and_token_counts_are_read_back():
     counts = {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 6}}
     record = answered(counts=counts)
     record.matched_stop, record.nan_events = 151645, 2
@@ -131,7 +131,7 @@ def test_what_an_answer_said_of_its_end_and_its_tokens_is_read_again():
     assert (again.matched_stop, again.nan_events) == (151645, 2)
 
 
-def test_what_the_server_did_not_count_is_null():
+def test_tokens_not_counted_by_the_server_are_null():
     line = told(answered(), START)
     counts = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
     assert [line[name] for name in counts] == [None] * 4
@@ -193,7 +193,7 @@ def test_credentials_are_taken_out_of_an_answer_as_it_is_kept():
     assert record.answer_text == "say sk-0123456789"  # as it was: further turns repeat it, and it is what is counted
 
 
-def test_what_was_answered_is_not_written_down_unasked(tmp_path):
+def test_answer_text_is_written_only_if_asked(tmp_path):
     asked = dataclasses.replace(HEADING, settings=RunSettings(save_detailed=True))
     for heading, found in ((HEADING, [None]), (asked, ["xyz"])):
         path = tmp_path / "records.jsonl"
@@ -297,7 +297,7 @@ def test_a_file_of_records_is_told_by_its_first_line(tmp_path):
         RecordFile.is_one(tmp_path / "none")
 
 
-def test_what_is_flushed_can_be_read_while_the_run_goes_on(tmp_path):
+def test_flushed_records_can_be_read_during_the_run(tmp_path):
     path = tmp_path / "records.jsonl"
     with writing(path) as writer:
         writer.write(answered(0))
@@ -363,7 +363,7 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path, path):
     assert str(tmp_path) in caught.value.problem
 
 
-def test_a_full_disk_is_remembered_and_ends_nothing():
+def test_full_disk_is_remembered_and_raises_no_error():
     with RecordWriter.optional("/dev/full") as writer:
         for index in range(2000):  # more than the buffer holds
             writer.write(answered(index))

@@ -1,4 +1,4 @@
-"""Pieces: the files of several workers become one, with the end of the run at its end."""
+"""The record files of several workers are joined into one, with the trailer at its end."""
 
 import dataclasses
 import errno
@@ -39,7 +39,7 @@ def indices(path):
     return [record.index for record in RecordFile(path)]
 
 
-def test_the_first_writes_where_the_records_belong_and_the_others_beside_it(tmp_path):
+def test_first_shard_is_the_records_file_itself(tmp_path):
     assert [shard_path(tmp_path / "r.jsonl", number).name for number in range(3)] == [
         "r.jsonl",
         "r.jsonl.part2",
@@ -47,7 +47,7 @@ def test_the_first_writes_where_the_records_belong_and_the_others_beside_it(tmp_
     ]
 
 
-def test_one_file_has_the_records_of_all_and_the_end_of_the_run(paths):
+def test_joined_file_has_all_records_and_the_trailer(paths):
     assert join_shards(paths) is None
     assert RecordFile(paths[0]).trailer is None
     assert write_trailer(paths[0], TRAILER, TOTALS) is None
@@ -94,7 +94,7 @@ def test_the_end_of_the_run_takes_the_place_of_another(paths):
     assert indices(paths[0]) == [0, 2, 4]
 
 
-def test_where_it_cannot_be_done_nothing_is_removed(paths, monkeypatch):
+def test_failed_join_removes_no_shard(paths, monkeypatch):
     def full(part, whole):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -103,7 +103,7 @@ def test_where_it_cannot_be_done_nothing_is_removed(paths, monkeypatch):
     assert paths[1].exists()
 
 
-def test_a_piece_that_cannot_be_removed_loses_nothing(paths, monkeypatch):
+def test_shard_that_cannot_be_removed_loses_no_record(paths, monkeypatch):
     def refused(path):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -112,13 +112,13 @@ def test_a_piece_that_cannot_be_removed_loses_nothing(paths, monkeypatch):
     assert indices(paths[0]) == [0, 2, 4, 1, 3, 5]
 
 
-def test_what_is_no_file_is_left_as_it_is(tmp_path):
+def test_trailer_is_not_written_to_a_pipe(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert write_trailer(pipe, TRAILER, TOTALS) is None
 
 
-def test_of_a_run_that_never_began_no_piece_stays_and_none_that_holds_anything_goes(paths, tmp_path):
+def test_empty_shards_are_removed_and_other_files_are_kept(paths, tmp_path):
     never = [shard_path(paths[0], number) for number in (2, 3)]
     never[0].write_bytes(b"")
     never[1].write_bytes(b'{"loadgen_rec')

@@ -1,4 +1,4 @@
-"""Exposition: every engine's names become one; what is no number, or no exposition, becomes nothing."""
+"""Metric names of every engine map to one set; values that are not numbers are left out."""
 
 import math
 
@@ -162,7 +162,7 @@ vllm:time_to_first_token_seconds_sum{engine="1"} 1.5
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
-def test_what_is_no_finite_number_is_not_told(value):
+def test_non_finite_values_are_left_out(value):
     text = f"""
 vllm:num_requests_running {value}
 vllm:generation_tokens_total {value}
@@ -175,7 +175,7 @@ vllm:time_to_first_token_seconds_count 1
     assert reading.ttft is None
 
 
-def test_of_unknown_names_nothing_is_read_and_nothing_need_be_right():
+def test_unknown_metrics_are_skipped_even_if_malformed():
     assert read(b"up 1\nother{label=never ended 2\nvllm:num_requests_running 5\n").values == {"running": 5}
     assert read(b"up 1\n").values == {}
 
@@ -194,7 +194,7 @@ def test_of_unknown_names_nothing_is_read_and_nothing_need_be_right():
         b"[",
     ],
 )
-def test_what_cannot_be_read_says_so(body):
+def test_unreadable_body_raises_unreadable(body):
     with pytest.raises(Unreadable):
         read(body)
 

@@ -1,4 +1,4 @@
-"""PromHistogram: what a Prometheus histogram is sure of."""
+"""What can be derived from a Prometheus histogram with certainty."""
 
 import math
 
@@ -21,7 +21,7 @@ def test_the_mean_is_exact():
     ("p", "between"),
     [(0, (0.0, 1.0)), (33, (0.0, 1.0)), (34, (0.0, 2.0)), (50, (1.0, 2.0)), (88, (1.0, 2.0)), (99, (1.0, None))],
 )
-def test_a_percentile_lies_between_the_bounds_of_the_two_ranks_that_it_interpolates(p, between):
+def test_percentile_lies_between_the_bounds_of_its_two_ranks(p, between):
     assert SEEN.interval(p) == between
 
 
@@ -42,7 +42,7 @@ def test_parts_add_up_and_what_was_before_is_taken_away_bound_by_bound():
     assert whole - late == PromHistogram(10, 18.0, {0.5: 0, 1.0: 4, 2.0: 9, 4.0: 9, INF: 10})
 
 
-def test_it_comes_back_from_json_where_there_is_no_infinity():
+def test_prom_histogram_is_read_back_from_json_without_infinity():
     told = SEEN.to_dict()
     assert told["upto"][-1] == [None, 10]
     assert PromHistogram.from_dict(told) == SEEN

@@ -1,4 +1,4 @@
-"""Scrapes: levels stay as they were, counts become those of the run, and what is missing stays missing."""
+"""Series of scrapes: gauges are unchanged, counters count from the start, gaps stay gaps."""
 
 import math
 
@@ -41,7 +41,7 @@ def test_a_scrape_that_failed_leaves_a_hole_and_no_more():
     assert one.covers
 
 
-def test_without_an_answer_before_the_clock_or_after_the_last_request_it_does_not_cover_the_run():
+def test_run_is_not_covered_without_scrapes_before_and_after():
     assert not scraped(scrape(-1, FIRST, failed="status 500"), scrape(1, running=1), scrape(2, LAST, running=0)).covers
     assert not scraped(scrape(-1, FIRST, running=0), scrape(1, running=1), scrape(2, LAST, failed="no answer")).covers
     assert not scraped(scrape(-1, FIRST, running=0), scrape(1, running=1)).covers
@@ -58,7 +58,7 @@ def test_several_last_answers_are_all_the_end_and_the_latest_counts():
     assert one.covers
 
 
-def test_a_counter_that_begins_anew_goes_on_from_there_and_the_restart_is_counted_once():
+def test_counter_reset_goes_on_and_counts_one_restart():
     def buckets(count):
         return PromHistogram(count, count * 0.5, {1.0: count, INF: count})
 
@@ -74,7 +74,7 @@ def test_a_counter_that_begins_anew_goes_on_from_there_and_the_restart_is_counte
     assert one.restarts == 1
 
 
-def test_a_name_that_appears_late_was_nothing_before():
+def test_metric_that_appears_late_was_zero_before():
     one = scraped(
         scrape(-1, FIRST, running=0),
         scrape(1, running=1, generation_tokens=40, ttft=PromHistogram(2, 0.5, {INF: 2})),
@@ -86,7 +86,7 @@ def test_a_name_that_appears_late_was_nothing_before():
     assert one.restarts == 0
 
 
-def test_a_name_of_which_nobody_knows_what_it_was_before_counts_from_when_it_is_told():
+def test_metric_unknown_before_the_run_counts_from_first_value():
     one = scraped(scrape(-1, FIRST, failed="no answer"), scrape(1, requests=40), scrape(2, LAST, requests=60))
     assert one.increase("requests") == 20
 
@@ -97,7 +97,7 @@ def test_a_name_that_was_spelled_otherwise_later_keeps_its_first_spelling():
     assert scraped(scrape(-1, FIRST, running=0), later).names == {"running": "vllm:running"}
 
 
-def test_all_of_it_comes_back_from_json():
+def test_scrapes_and_series_are_read_back_from_json():
     first = scrape(-1, FIRST, running=0, ttft=PromHistogram(2, 1.0, {0.5: 1, INF: 2}))
     assert Scrape.from_dict(orjson.loads(orjson.dumps(first.to_dict()))) == first
     failed = scrape(1, failed="no answer")

@@ -1,4 +1,4 @@
-"""Telemetry: several servers as if they were one, and what is left of a run in its folder."""
+"""Telemetry of several servers as one, and what a run leaves in its folder."""
 
 import dataclasses
 import math
@@ -34,14 +34,14 @@ def test_levels_are_those_of_the_time_between_first_and_last():
     assert said.levels("waiting") == []
 
 
-def test_of_several_servers_counts_and_levels_are_summed_and_shares_are_those_of_the_fullest():
+def test_several_servers_sum_counts_and_take_the_highest_share():
     said = two(kv_usage=0.7, running=4)
     assert said.levels("running") == [7]
     assert said.levels("kv_usage") == [0.7]
     assert said.increase("requests") == 10
 
 
-def test_what_one_of_several_servers_does_not_tell_nobody_knows():
+def test_value_unknown_to_a_server_is_unknown_in_total():
     said = two()
     silent = dataclasses.replace(said.sources[1], series={"running": [None, None, None]}, names={})
     said = Telemetry((said.sources[0], silent))
@@ -96,12 +96,12 @@ def test_the_fastest_answer_is_one_that_was_given():
     assert Telemetry().fastest_ms is None
 
 
-def test_it_comes_back_from_json():
+def test_telemetry_is_read_back_from_json():
     said = Telemetry(two().sources, (Gpu("H200", [0.5], {"power_w": [300.0, None]}),))
     assert Telemetry.from_dict(orjson.loads(orjson.dumps(said.to_dict()))) == said
 
 
-def test_it_is_read_from_what_a_scraper_left_in_a_folder(tmp_path):
+def test_telemetry_is_read_from_the_files_of_a_scraper(tmp_path):
     told = [scrape(-1, FIRST, requests=1).to_dict(), {"asked_ns": START - 10**9, "gpus": [GPU, GPU]}]
     told += [scrape(1, LAST, requests=4).to_dict(), {"asked_ns": START + 10**9, "gpus": [GPU | {"power_w": None}, GPU]}]
     (tmp_path / FILE_NAME).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in told) + b'{"url": "cut o')
@@ -113,13 +113,13 @@ def test_it_is_read_from_what_a_scraper_left_in_a_folder(tmp_path):
     assert said.gpus[1].series["power_w"] == [400, 400]
 
 
-def test_a_source_that_said_nothing_known_is_left_out(tmp_path):
+def test_source_without_known_metrics_is_left_out(tmp_path):
     lines = [scrape(-1, FIRST), scrape(1, LAST, failed="status 500")]
     (tmp_path / FILE_NAME).write_bytes(b"".join(orjson.dumps(line.to_dict()) + b"\n" for line in lines))
     assert Telemetry.left_in(tmp_path, START) == Telemetry()
 
 
-def test_a_source_that_said_nothing_while_another_did_is_missing(tmp_path):
+def test_silent_source_beside_another_is_missing(tmp_path):
     silent = "http://127.0.0.1:9000/metrics"
     lines = [scrape(-1, FIRST, requests=1), scrape(-1, FIRST, failed="no answer", url=silent)]
     lines += [scrape(1, LAST, requests=4), scrape(1, LAST, failed="no answer", url=silent)]
@@ -130,5 +130,5 @@ def test_a_source_that_said_nothing_while_another_did_is_missing(tmp_path):
     assert Telemetry.from_dict(orjson.loads(orjson.dumps(said.to_dict()))) == said
 
 
-def test_where_nobody_was_asked_there_is_nothing(tmp_path):
+def test_telemetry_is_empty_without_scrapes(tmp_path):
     assert Telemetry.left_in(tmp_path, START) == Telemetry()

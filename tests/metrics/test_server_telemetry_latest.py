@@ -1,4 +1,4 @@
-"""What servers said last is read from a file that is still being written."""
+"""The latest server metrics are read from a file that is still being written."""
 
 import orjson
 
@@ -14,7 +14,7 @@ def tell(folder, *lines):
         file.write(b"".join(orjson.dumps(line) + b"\n" for line in lines))
 
 
-def test_of_a_file_that_grows_each_whole_line_is_read_once(tmp_path):
+def test_tail_reader_returns_each_complete_line_once(tmp_path):
     path = tmp_path / "lines"
     growing = TailReader(path)
     assert growing.lines() == []
@@ -29,7 +29,7 @@ def test_before_the_first_scrape_there_is_none(tmp_path):
     assert LatestServerMetrics(tmp_path).latest() == {}
 
 
-def test_what_counts_is_what_a_server_said_last_and_levels_alone(tmp_path):
+def test_latest_metrics_are_the_levels_of_the_last_scrape(tmp_path):
     metrics = LatestServerMetrics(tmp_path)
     tell(tmp_path, scrape(0, running=1, waiting=0, requests=7).to_dict())
     assert metrics.latest() == {"running": 1, "waiting": 0}

@@ -1,4 +1,4 @@
-"""Parts of a run merge into the whole: in any order, in any grouping, and without loss."""
+"""Snapshots of participants merge in any order and grouping, without loss."""
 
 import dataclasses
 import functools
@@ -101,7 +101,7 @@ def test_details_that_a_part_did_not_keep_are_not_made_up():
     assert measured([steady(0)], detailed=True).merge(measured([steady(1)])).details is None
 
 
-def test_merged_percentiles_are_those_of_all_values_and_no_mean_of_the_parts():
+def test_merged_percentiles_are_of_all_values_not_a_mean():
     slow, fast = measured([steady(0, ttft=1000)]), measured([steady(i, ttft=10) for i in range(1, 100)])
     assert slow.merge(fast).histograms["ttft_sent"].percentile(50) == pytest.approx(10 * MS, rel=1e-3)
 
@@ -111,7 +111,7 @@ def test_at_most_three_examples_of_a_class_remain_the_first_of_the_schedule():
     assert [e["index"] for e in one.merge(other).examples["empty"]] == [0, 1, 2]
 
 
-def test_one_partial_part_makes_the_whole_partial():
+def test_partial_snapshot_makes_the_merged_one_partial():
     whole, cut = measured([steady(0)]), measured([steady(1)], partial="interrupted")
     assert whole.merge(cut).partial == cut.merge(whole).partial == "interrupted"
     assert whole.merge(whole).partial is None

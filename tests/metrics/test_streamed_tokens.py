@@ -1,4 +1,4 @@
-"""The sample of answers whose text is tokenized, and what it says of TPOT."""
+"""The sample of answers whose text is tokenized, and its effect on TPOT."""
 
 import asyncio
 from dataclasses import replace
@@ -98,11 +98,11 @@ def test_answers_without_a_count_and_calls_of_tools_are_in_no_sample():
         ([(500, 10), (500, 10), (10, 10)], True),
     ],
 )
-def test_what_usage_counts_beyond_the_text_matters_in_the_median(pairs, expected):
+def test_hidden_tokens_matter_by_their_median(pairs, expected):
     assert differ(pairs) is expected
 
 
-def test_one_token_for_each_event_is_in_no_doubt():
+def test_single_token_events_are_not_in_doubt():
     def in_doubt(record):
         sample = Sample()
         record.keeps_text = sample.take(record.index)
@@ -127,7 +127,7 @@ def test_tpot_is_over_the_streamed_tokens_of_the_sample():
     assert only(told, "tpot_n1") == pytest.approx(200 / 502, rel=0.01)
 
 
-def test_a_sample_that_shows_all_tokens_changes_nothing():
+def test_complete_sample_leaves_the_snapshot_unchanged():
     record = answered(tokens=[20, 30], counts={"completion_tokens": 30})
     snapshot = _with(measured([record]), sampled(record, 30))
     assert with_sampled_tpot(snapshot) is snapshot

@@ -1,4 +1,4 @@
-"""Rates over time: what a second holds, wherever it begins."""
+"""Rates over time: a second may begin anywhere."""
 
 import dataclasses
 import math
@@ -38,7 +38,7 @@ def test_so_does_one_that_found_no_server():
     assert wall_ns(measured([steady(0, due=50, ttft=10, n=1), unsent(1, due=900)])) == 855 * MS
 
 
-def test_where_nothing_was_sent_no_time_was_taken():
+def test_wall_time_is_zero_without_a_sent_request():
     assert wall_ns(measured([unsent(0), unsent(1)])) == 0
 
 
@@ -58,7 +58,7 @@ def test_a_second_holds_a_hundred_hundredths_and_no_more():
     assert peak_output_tokens(with_bins(bins)) == 6
 
 
-def test_in_a_run_shorter_than_a_second_the_peak_is_all_of_it():
+def test_peak_of_a_run_under_a_second_is_its_total():
     assert peak_output_tokens(measured([answered(tokens=[20, 30, 40])])) == 3
 
 
@@ -78,7 +78,7 @@ def test_the_peak_is_never_below_the_mean_of_the_run_nor_above_its_sum(arrivals)
 # -- the steady part
 
 
-def test_the_steady_window_runs_from_one_p99_latency_after_the_first_send_to_the_last_send():
+def test_steady_window_is_from_p99_after_first_to_last_send():
     # 10 requests/s for 5 s, each answered by one token 500 ms later: 10 tok/s once the first have ended.
     records = [steady(i, due=i * 100, ttft=500, n=1) for i in range(51)]
     assert steady_output_rate(measured(records)) == pytest.approx(10, rel=0.03)
@@ -86,7 +86,7 @@ def test_the_steady_window_runs_from_one_p99_latency_after_the_first_send_to_the
     assert total == pytest.approx(9.27, abs=0.01)  # ramp and tail pull the plain rate down
 
 
-def test_tokens_count_when_they_came_also_those_of_requests_that_straddle_an_edge():
+def test_tokens_count_at_their_time_across_window_edges():
     # A request every 100 ms, its 10 tokens spread over the third of a second that follows: 100 tok/s.
     records = [steady(i, due=i * 100, ttft=50, gap=37, n=10) for i in range(60)]
     assert steady_output_rate(measured(records)) == pytest.approx(100, rel=0.01)
@@ -96,11 +96,11 @@ def test_a_window_shorter_than_a_second_is_unmeasured():
     assert steady_output_rate(measured([steady(i, due=i * 100, ttft=500, n=1) for i in range(15)])) is None
 
 
-def test_after_a_burst_nothing_is_steady():
+def test_burst_has_no_steady_rate():
     assert steady_output_rate(measured([steady(i, n=300) for i in range(10)])) is None
 
 
-def test_without_a_success_nothing_is_steady():
+def test_run_without_success_has_no_steady_rate():
     assert steady_output_rate(measured([failed()])) is None
     assert steady_output_rate(measured([])) is None
 
@@ -112,7 +112,7 @@ def test_peak_concurrency_is_exact():
     assert peak_concurrency(spans((0, 100), (10, 50), (40, 60), (70, 90))) == 3
 
 
-def test_one_that_closes_as_another_is_sent_makes_room_for_it():
+def test_closed_request_makes_room_for_one_sent_at_that_time():
     assert peak_concurrency(spans((0, 50), (50, 90), (90, 100))) == 1
 
 

@@ -1,4 +1,4 @@
-"""Banners: what one is to know of a run before its verdict and any of its numbers."""
+"""Banners: what must be known of a run before its verdict and numbers."""
 
 from loadgen.checks import STEADY, Check
 from loadgen.core.outcome import Outcome
@@ -15,7 +15,7 @@ def test_overload_is_named_before_the_verdict():
         assert any(line.startswith("OVERLOADED: ") for line in lines) is expected
 
 
-def test_what_failed_stands_above_the_verdict_and_in_it():
+def test_failures_are_named_above_the_verdict_and_in_it():
     never_due = failed(2, Outcome.CANCELLED, ready=-5_000_000)  # the stamp is 0: never
     records = [steady(0), failed(1, Outcome.STATUS), never_due, failed(3, Outcome.CANCELLED)]
     made = result(measured(records, scheduled=8))
@@ -26,7 +26,7 @@ def test_what_failed_stands_above_the_verdict_and_in_it():
     assert lines[2].startswith("Verdict: NOT OK, 66.67% of 3 requests failed; the measurement is ")
 
 
-def test_what_was_cancelled_is_not_called_an_error():
+def test_cancelled_requests_are_not_called_errors():
     lines = below(records=[steady(0), failed(1, Outcome.CANCELLED)])
     assert not any("NOT OK" in line or "rror rate" in line for line in lines)
 
@@ -43,7 +43,7 @@ def test_an_interrupted_run_tells_what_was_never_sent_from_what_was_in_flight():
     assert "PARTIAL: interrupted; 3 requests never sent, 1 cancelled in flight." in lines
 
 
-def test_that_all_are_ok_is_not_printed():
+def test_success_of_all_requests_is_not_printed():
     assert not any("NOT OK" in line for line in below())
     assert not any("NOT OK" in line for line in below(records=[]))
     assert "NOT OK: 50.00% of 2 requests failed (status(503) 1)." in below(

@@ -1,4 +1,4 @@
-"""The console report: the block of `vllm bench serve`, row for row, and below it what loadgen has to add."""
+"""The console report: the block of `vllm bench serve`, row for row, and loadgen's rows below it."""
 
 import re
 
@@ -130,7 +130,7 @@ def test_by_default_ttft_tpot_and_itl_are_shown_with_their_p99():
         ),
     ],
 )
-def test_rows_of_options_stand_where_vllm_has_them_and_only_where_the_option_is_given(settings, after, row):
+def test_option_rows_stand_as_in_vllm_if_the_option_is_given(settings, after, row):
     records, limits = RUN, {"ttft": 10**9} if "goodput" in settings else None
     with_it, without = block(RunSettings(**settings), records, limits=limits), block()
     assert row in with_it
@@ -149,7 +149,7 @@ def test_a_fractional_percentile_keeps_its_fraction_and_a_whole_one_has_none():
     assert "P99.9 TTFT (ms):" in rows
 
 
-def test_what_was_not_measured_is_na_and_never_zero():
+def test_unmeasured_values_are_n_a_not_zero():
     rows = block(records=[steady(i, n=1) for i in range(3)])
     for label in ("Mean TPOT", "Median TPOT", "P99 TPOT", "Mean ITL", "P99 ITL"):
         assert value(rows, f"{label} (ms):") == "n/a"
@@ -196,7 +196,7 @@ def test_notes_come_last_and_leave_the_verdict_alone():
     assert [line.split()[0] for line in lines[start + 1 : start + 7]] == ["B", "->", "note:", "->", "note:", "->"]
 
 
-def test_percentiles_of_few_values_are_marked_and_stand_below_with_their_intervals():
+def test_percentiles_of_few_values_are_marked_with_intervals():
     lines = below(records=[steady(i, ttft=20 + i, n=1) for i in range(100)])
     (row,) = [line for line in lines if line.startswith("TTFT from due")]
     assert [cell.endswith("*") for cell in row.split()[3:]] == [False, False, False, True, False]
@@ -213,7 +213,7 @@ def test_gaps_are_marked_by_their_requests_and_have_no_interval():
     assert "ICL" not in note
 
 
-def test_gaps_between_events_are_icl_and_those_between_tokens_are_shown_where_they_differ():
+def test_icl_is_printed_and_itl_only_where_it_differs():
     lines = below(records=[per_event((20, 1), (40, 5))])
     rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("ITL", "ICL "))}
     assert (rows["ITL"][0], rows["ICL"][0]) == ("5.000", "20.000")
@@ -277,7 +277,7 @@ def test_the_prompts_are_told_by_number_and_hash_and_what_was_left_out():
     assert not any("of the trace" in line for line in below(prompts={"rows_left_out": 0}))
 
 
-def test_both_clocks_are_shown_the_chosen_one_first():
+def test_chosen_clock_is_printed_first():
     records = [answered(due=0, sent=5, tokens=[25, 35])]
     for clock, first, second in (
         ("due", "TTFT from due", "TTFT from sent"),
@@ -296,7 +296,7 @@ def test_the_columns_are_mean_percentiles_and_max():
     assert header.split() == ["Latency", "(ms)", "mean", "p50", "p90", "p99", "p99.9", "max"]
 
 
-def test_what_has_no_value_is_na_in_the_table_too():
+def test_table_prints_n_a_without_a_value():
     (tpot,) = [line for line in below(records=[steady(n=1)]) if line.startswith("TPOT")]
     assert tpot.split() == ["TPOT", *["n/a"] * 5]
 
@@ -345,7 +345,7 @@ def test_a_limit_on_what_was_not_measured_is_missed():
         ("Goodput from due: ", {"goodput": ("ttft:5",)}, {}),
     ],
 )
-def test_what_a_reader_must_know_is_said_where_it_applies_and_only_there(line, settings, options):
+def test_note_is_printed_only_where_it_applies(line, settings, options):
     assert any(row.startswith(line) for row in below(RunSettings(**settings), **options))
     assert not any(row.startswith(line) for row in below(RunSettings(request_rate=5.0, max_concurrency=4)))
 
@@ -360,7 +360,7 @@ def test_connections_and_the_loop_are_told_as_far_as_they_are_known():
 
 
 @pytest.mark.parametrize(("reused", "told"), [(False, True), (True, False), (None, False)])
-def test_that_connections_were_not_used_twice_is_said_where_it_is_known(reused, told):
+def test_unused_connection_reuse_is_printed_if_known(reused, told):
     lines = below(client={"connections_reused": reused})
     assert any("none was used twice" in line for line in lines) is told
 

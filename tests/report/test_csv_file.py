@@ -1,4 +1,4 @@
-"""Results as rows of runs, records as rows of requests: stable columns, plain values, and texts that do no harm."""
+"""CSV: runs and requests as rows with stable columns, plain values and escaped text."""
 
 import csv
 import json
@@ -74,7 +74,7 @@ def test_a_run_is_a_row_of_what_its_result_says() -> None:
     assert (row["slo_met"], row["simulated"], row["client_busy_share"]) == ("true", "false", "0.25")
 
 
-def test_columns_are_the_same_whatever_was_asked_and_measured_and_what_is_further_comes_last() -> None:
+def test_columns_are_stable_and_extra_ones_come_last() -> None:
     asked = RunSettings(metric_percentiles="50,99.9", metadata=("gpu=H100", "verdict=GOOD"))
     assert list(run_table(result([]))[0]) == list(run_rows.COLUMNS)
     first, second = run_table(result(RUN), result(RUN, asked))
@@ -94,7 +94,7 @@ def test_why_a_run_is_not_valid_is_one_text() -> None:
     assert (row["verdict"], row["reasons"]) == ("SUSPECT", "late: 1, limit 0; early: 1, limit 0")
 
 
-def test_what_no_metadata_has_named_is_no_metadata() -> None:
+def test_extra_key_of_the_result_is_a_plain_column() -> None:
     made = result(RUN) | {"a key of a later version": "x"}
     (row,) = run_table(made)
     assert row["a key of a later version"] == "x"
@@ -166,7 +166,7 @@ def test_requests_of_workers_whose_run_came_to_no_end_are_all_there_once(recorde
 # -- what a reader makes of it
 
 
-def test_it_is_what_rfc_4180_says() -> None:
+def test_csv_follows_rfc_4180() -> None:
     rows = [{"a": 'say "no", twice', "b": -1.5, "c": None, "d": True}]
     assert list(csv_file.lines("abcd", rows)) == ['"a","b","c","d"\r\n', '"say ""no"", twice",-1.5,"","true"\r\n']
 
@@ -177,7 +177,7 @@ def test_a_text_that_a_spreadsheet_would_compute_begins_with_an_apostrophe(text:
     assert row["a"] == f"'{text}"
 
 
-def test_a_text_has_no_line_ends_and_nothing_that_a_terminal_obeys(recorded: Callable[..., Path]) -> None:
+def test_text_has_line_ends_and_control_characters_escaped(recorded: Callable[..., Path]) -> None:
     (row,) = requests(recorded([failed(0, Outcome.STATUS, detail="\t=1\r\n\x1b[2J\u202e")]))
     assert row["detail"] == r"\t=1\r\n\x1b[2J\u202e"
 
@@ -206,7 +206,7 @@ def test_reports_of_several_files_are_printed_one_after_the_other(
     assert [json.loads(line)["completed"] for line in capsys.readouterr().out.splitlines()] == [24, 24]
 
 
-def test_what_cannot_be_written_is_one_line(
+def test_refused_output_is_one_line(
     tmp_path: Path, recorded: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     records, saved = recorded(RUN), tmp_path / "r.json"

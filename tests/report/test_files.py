@@ -1,4 +1,4 @@
-"""Files: what was saved is read again and printed the same; no write leaves half a file; no secret is in it."""
+"""Result files: read back and printed the same, written completely, and without secrets."""
 
 import contextlib
 import os
@@ -89,7 +89,7 @@ def room_for(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_what_has_no_room_to_be_appended_leaves_the_file_as_it_was(settings, tmp_path):
+def test_failed_append_leaves_the_file_unchanged(settings, tmp_path):
     appending = settings.replace(append_result=True)
     save(appending, *a_run(settings, count=1))
     before = (tmp_path / "r.json").read_bytes()
@@ -108,7 +108,7 @@ def test_a_file_that_has_no_room_is_named_and_the_others_are_saved(settings, tmp
 
 
 @pytest.mark.parametrize("name", ["records", "capture"])
-def test_what_was_not_written_to_its_end_while_the_run_went_on_is_not_called_saved(tmp_path, name):
+def test_files_incomplete_during_the_run_are_reported_as_lost(tmp_path, name):
     asked = RunSettings(**{name: str(tmp_path / "x")})
     data, snapshot = a_run(asked)
     data["loadgen"]["client"] |= {"records_error": "full", "capture": {"responses": 1, "left_out": 0, "error": "full"}}
@@ -127,18 +127,18 @@ def test_the_line_that_is_no_result_is_named(settings, tmp_path):
         load(str(path))
 
 
-def test_no_file_is_left_beside_the_result(settings, tmp_path):
+def test_no_other_file_is_left_beside_the_result(settings, tmp_path):
     save(settings, *a_run(settings))
     assert os.listdir(tmp_path) == ["r.json"]
 
 
 @pytest.mark.parametrize("option", ["save_result", "append_result", "save_detailed"])
-def test_each_of_the_options_that_keep_a_result_writes_one(tmp_path, option):
+def test_options_that_keep_a_result_write_one(tmp_path, option):
     asked = RunSettings(result_dir=str(tmp_path), result_filename="r.json", **{option: True})
     assert save(asked, *a_run(asked)).paths == [str(tmp_path / "r.json")]
 
 
-def test_nothing_is_written_unless_it_was_asked(tmp_path, monkeypatch):
+def test_result_is_not_written_unless_asked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert save(RunSettings(), *a_run(RunSettings())).paths == []
     assert os.listdir(tmp_path) == []
@@ -226,7 +226,7 @@ def test_the_records_file_is_named_among_what_was_saved(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["records", "hlog"])
-def test_files_that_can_be_written_are_accepted_and_nothing_is_left_of_the_trial(tmp_path, name):
+def test_writable_files_are_accepted_without_a_trace(tmp_path, name):
     check_writable(RunSettings(**{name: str(tmp_path / "x")}))
     assert os.listdir(tmp_path) == []
 
@@ -251,7 +251,7 @@ def test_files_that_could_not_be_written_at_the_end_are_refused_at_the_start(tmp
 
 
 @pytest.mark.parametrize("name", ["sub/x.json", "file/x.json", "."])
-def test_a_name_of_the_result_that_could_not_be_written_at_the_end_is_refused_at_the_start(settings, tmp_path, name):
+def test_result_name_that_cannot_be_written_is_refused_early(settings, tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="cannot be written") as caught:
         check_writable(settings.replace(result_filename=name))
@@ -288,7 +288,7 @@ def test_files_that_hold_something_are_told_of_before_they_are_overwritten(setti
 # -- secrets
 
 
-def test_no_secret_is_in_a_saved_result_or_in_what_is_printed(settings):
+def test_saved_and_printed_results_hold_no_secret(settings):
     secretive = settings.replace(
         api_key=SECRET, header=(f"X-Key={SECRET}",), base_url=f"http://me:{SECRET}@a:1", save_detailed=True, hlog=None
     )

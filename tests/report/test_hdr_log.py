@@ -1,4 +1,4 @@
-"""Histograms written as a log are what hdrhistogram's own reader finds in it."""
+"""Histograms written as a log can be read by hdrhistogram's own reader."""
 
 import pytest
 from hdrh.histogram import HdrHistogram
@@ -45,7 +45,7 @@ def test_an_empty_histogram_is_a_line_too(tmp_path):
     assert [histogram.get_total_count() for histogram in read(tmp_path / "run.hlog")] == [0]
 
 
-def test_a_new_log_takes_the_place_of_an_old_one_and_leaves_nothing_beside_it(tmp_path, two):
+def test_new_log_replaces_the_old_one(tmp_path, two):
     for length_s in (1, 2):
         write_hlog(tmp_path / "run.hlog", two, start_s=1.5e9, length_s=length_s)
     assert [path.name for path in tmp_path.iterdir()] == ["run.hlog"]
@@ -61,7 +61,7 @@ def test_a_tag_that_would_break_the_line_is_refused_and_the_old_file_stays(tmp_p
     assert path.read_text() == "old"
 
 
-def test_a_write_that_fails_leaves_nothing_behind(tmp_path, two):
+def test_failed_write_leaves_no_file(tmp_path, two):
     (tmp_path / "taken").mkdir()
     with pytest.raises(OSError, match="taken"):
         write_hlog(tmp_path / "taken", two, start_s=0, length_s=1)

@@ -1,4 +1,4 @@
-"""Scales: where values stand, and ticks that people would have chosen."""
+"""Scales: positions of values, and round ticks."""
 
 import pytest
 
@@ -65,7 +65,7 @@ def test_every_doubling_is_as_wide() -> None:
     assert [round(scale.share(value), 6) for value in (1, 2, 4, 8)] == [0.0, 0.333333, 0.666667, 1.0]
 
 
-def test_what_is_beyond_an_axis_stands_at_its_end() -> None:
+def test_value_beyond_the_axis_is_at_its_end() -> None:
     assert (Linear("", 0.0, 10.0).share(11), Linear("", 0.0, 10.0).share(-1)) == (1.0, 0.0)
     assert (Log("", 1.0, 10.0).share(11), Log("", 1.0, 10.0).share(0)) == (1.0, 0.0)
 

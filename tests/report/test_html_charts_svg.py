@@ -1,4 +1,4 @@
-"""Charts as SVG: what stands where, what a reader is told, and that nothing in a text is taken for SVG."""
+"""Charts as SVG: positions, readouts and escaped text."""
 
 import base64
 import json
@@ -116,7 +116,7 @@ def pixels(what: Chart) -> list[list[int]]:
     return [list(raw[row * (width + 1) + 1 : (row + 1) * (width + 1)]) for row in range(height)]
 
 
-def test_a_cell_is_as_dark_as_it_is_full_and_none_is_seen_where_nothing_is() -> None:
+def test_heat_cell_darkens_with_its_count_and_zero_is_blank() -> None:
     heat = Heat("gaps", 0.0, 10.0, [1.0, 2.0, 4.0], [[100, 0], [0, 3]])
     rows = pixels(chart(heat, scale=Log("ms", 1.0, 4.0)))
     assert len(rows) == 4
@@ -151,7 +151,7 @@ def test_a_reader_is_told_all_that_stands_at_a_stop() -> None:
     assert told["at"][0] < told["at"][1]
 
 
-def test_nothing_in_a_text_is_taken_for_svg_or_ends_the_script_that_it_is_told_in() -> None:
+def test_text_cannot_become_svg_or_end_the_script() -> None:
     what = Chart(NASTY, NASTY, NASTY, X, (Panel(NASTY, X, (Curve(NASTY, [0], [1]), Curve("b", [0], [1]))),), (0,))
     assert not list(drawn(what).iter("script"))
     assert "</" not in readout(what)

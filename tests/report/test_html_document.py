@@ -1,10 +1,9 @@
-"""Documents as Markdown and as HTML: the same contents in both, and no text that either takes for its own."""
+"""Documents as Markdown and HTML: equal contents and escaped text."""
 
 import base64
 import hashlib
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
@@ -32,8 +31,8 @@ from loadgen.report.html import (
     line,
     prose,
 )
+from tests.helpers.html_page import Page
 
-VOID = {"meta", "img", "br"}
 SCALE = Linear("s", 0.0, 1.0)
 DRAWING = Drawing(
     "rates", Chart("Rates", "Rates [1]", "time", SCALE, (Panel("r", SCALE, (Curve("r", [0], [1]),)),), [0])
@@ -47,36 +46,6 @@ NASTY = "a|b `c` <script>alert(1)</script> *d* [e](f) _g_ #h &amp; \x1b[31m\nnex
 def markdown(*blocks: Block) -> str:
     """What blocks are below the title."""
     return html.markdown(Document("Title", blocks), "charts").removeprefix("# Title\n\n")
-
-
-class Page(HTMLParser):
-    """A page of HTML taken apart: its tags are balanced, or it is refused.
-
-    Attributes:
-        attributes: Those of all tags, as (tag, name, value).
-        texts: Pieces of text by the tag that they stand in.
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self._open: list[str] = []
-        self.attributes: list[tuple[str, str, str | None]] = []
-        self.texts: list[tuple[str, str]] = []
-        self.feed(text)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes += [(tag, name, value) for name, value in attrs]
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if data.strip():
-            self.texts.append((self._open[-1] if self._open else "", data.strip()))
 
 
 # -- Markdown
@@ -94,7 +63,7 @@ def test_lists_are_numbered_where_that_is_asked_for() -> None:
     assert markdown(Items(lines, numbered=True)) == "1. a\n2. b\n"
 
 
-def test_what_is_to_be_typed_is_code_where_its_backticks_are_a_pair() -> None:
+def test_text_between_paired_backticks_is_code() -> None:
     assert prose("see `ulimit -n` and `a`.") == line(
         "see ", Span("ulimit -n", Tone.CODE), " and ", Span("a", Tone.CODE), "."
     )
@@ -140,7 +109,7 @@ def test_numbers_to_see_at_once_are_a_list_with_what_they_mean() -> None:
     assert {("dfn", "TTFT"), ("span", "Time | to"), ("dd", "20 ms"), ("dd", "p99 30 ms"), ("dt", "Rate")} <= set(texts)
 
 
-def test_what_a_term_means_is_reached_by_keyboard_and_read_with_it() -> None:
+def test_definition_of_a_term_is_reached_by_keyboard() -> None:
     term = Span("TTFT", about="Time to first token")
     page = Page(html.html(Document("Title", (Paragraph(line(term, term)), Table(("A",), ((cell(term),),))))))
     terms = [(name, value) for tag, name, value in page.attributes if tag == "dfn"]
@@ -176,7 +145,7 @@ def test_two_drawings_have_ids_of_their_own() -> None:
     assert len(ids) == len(set(ids)) >= 4
 
 
-def test_a_script_is_in_a_page_only_where_it_does_something_and_no_other_may_run() -> None:
+def test_script_is_present_only_if_needed_and_policy_allows_one() -> None:
     quiet, lively = (html.html(Document("Title", (Code("x", taken=taken),))) for taken in (False, True))
     assert "<script" not in quiet
     assert "script-src" not in quiet
@@ -190,7 +159,7 @@ def test_a_script_is_in_a_page_only_where_it_does_something_and_no_other_may_run
     assert policy == f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
 
-def test_nothing_in_a_text_is_taken_for_markdown() -> None:
+def test_text_is_escaped_in_markdown() -> None:
     assert markdown(Paragraph(line(NASTY))) == (
         r"a\|b \`c\` \<script>alert(1)\</script> \*d\* \[e\](f) \_g\_ \#h &amp;amp; \\x1b\[31m next" + "\n"
     )
@@ -211,7 +180,7 @@ def test_an_underscore_inside_a_word_and_two_ampersands_stay_as_they_are() -> No
         ("a > b", "a > b"),
     ],
 )
-def test_what_begins_a_line_begins_no_list_and_no_quotation(text: str, written: str) -> None:
+def test_line_start_cannot_begin_a_list_or_quotation(text: str, written: str) -> None:
     assert markdown(Paragraph(line(text))) == f"{written}\n"
 
 
@@ -251,7 +220,7 @@ def test_html_has_the_same_contents() -> None:
         assert wanted in texts
 
 
-def test_nothing_in_a_text_is_taken_for_html() -> None:
+def test_text_is_escaped_in_html() -> None:
     parts = (Heading(2, NASTY), Paragraph(line(NASTY, Span(NASTY, Tone.CODE))), Code(NASTY), Note("tip", NASTY, ()))
     table = Table((NASTY,), ((cell(Span(NASTY, Tone.BAD)),),))
     chart = Drawing("x", replace(DRAWING.chart, about=NASTY))
@@ -265,7 +234,7 @@ def test_nothing_in_a_text_is_taken_for_html() -> None:
     assert [tag for tag, found in drawn.texts if "<script>" in found] == ["desc"]
 
 
-def test_html_loads_nothing() -> None:
+def test_html_loads_no_resource() -> None:
     plain, charted = (html.html(Document("Title", (Heading(2, "One"), *blocks))) for blocks in ((), (HEAT_MAP,)))
     for text, loaded in ((plain, ["a"]), (charted, ["a", "image"])):
         attributes = Page(text).attributes

@@ -1,4 +1,4 @@
-"""PyTorch's benchmark format, as vLLM writes it beside a saved result where the environment asks for it."""
+"""PyTorch's benchmark format, written as vLLM does if the environment asks for it."""
 
 import json
 
@@ -43,7 +43,7 @@ def test_each_metric_is_a_record_of_vllms_shape(saved):
         assert record["metric"]["benchmark_values"] == [whole[record["metric"]["name"]]]
 
 
-def test_what_is_told_of_the_run_is_what_vllm_tells_of_such_a_result_and_no_secret(saved):
+def test_extra_info_equals_vllms_without_secrets(saved):
     records, whole = saved
     told = records[0]["metric"]["extra_info"]
     assert told == {name: value for name, value in whole.items() if name not in LEFT_OUT | NAMES | {"loadgen"}}
@@ -52,7 +52,7 @@ def test_what_is_told_of_the_run_is_what_vllm_tells_of_such_a_result_and_no_secr
     assert "hunter2" not in json.dumps(records)
 
 
-def test_what_was_not_measured_is_no_record(tmp_path, monkeypatch):
+def test_unmeasured_values_have_no_record(tmp_path, monkeypatch):
     monkeypatch.setenv("SAVE_TO_PYTORCH_BENCHMARK_FORMAT", "1")
     settings = SETTINGS.replace(result_dir=str(tmp_path), result_filename="r.json")
     snapshot = measured([unsent(0)])

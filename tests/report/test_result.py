@@ -1,4 +1,4 @@
-"""The result: `vllm bench serve`'s keys with its types at the top, loadgen's own numbers under one key."""
+"""The result: `vllm bench serve`'s keys and types at the top, loadgen's numbers under one key."""
 
 import math
 
@@ -99,7 +99,7 @@ def test_throughput_is_over_the_time_from_first_send_to_last_byte():
     assert made["total_token_throughput"] == 40.0
 
 
-def test_failed_is_whatever_ended_badly_and_nothing_that_was_called_off():
+def test_failed_excludes_cancelled_requests():
     records = [steady(0), failed(1), unsent(2), failed(3, Outcome.CANCELLED)]
     made = result(records, RunSettings(), scheduled=5)
     assert (made["num_prompts"], made["completed"], made["failed"]) == (5, 1, 2)
@@ -107,7 +107,7 @@ def test_failed_is_whatever_ended_badly_and_nothing_that_was_called_off():
     assert made["loadgen"]["cancelled"] == {"never_sent": 0, "in_flight": 1}
 
 
-def test_what_the_client_failed_to_send_has_a_rate_of_its_own():
+def test_client_errors_have_a_rate_of_their_own():
     records = [steady(0), failed(1), unsent(2, Outcome.CLIENT_ERROR), unsent(3, Outcome.DROPPED)]
     own = result(records)["loadgen"]
     assert (own["error_rate"], own["client_error_rate"]) == (0.25, 0.5)
@@ -160,7 +160,7 @@ def test_the_tokenizer_is_the_model_unless_given():
 # -- unmeasured
 
 
-def test_what_was_not_measured_is_null_and_never_zero():
+def test_unmeasured_values_are_null_not_zero():
     made = result([])
     for key in VLLM:
         if key.endswith(("_ms", "throughput")):
@@ -276,7 +276,7 @@ def test_a_percentile_below_the_failures_is_that_of_all_requests():
     assert row["value"] == pytest.approx(14.5, rel=1e-3)
 
 
-def test_one_failure_of_a_hundred_leaves_the_99th_percentile():
+def test_single_failure_of_a_hundred_keeps_the_p99():
     records = [*(steady(n) for n in range(99)), failed(99)]
     row, *_ = result(records, RunSettings(slo="ttft_p99<1s"))["loadgen"]["slo"]
     assert (row["value"], row["met"]) == (pytest.approx(20, rel=1e-3), True)

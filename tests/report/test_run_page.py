@@ -1,4 +1,4 @@
-"""The page of a result: what it says, that it needs nothing else, and that it is a function of the result alone."""
+"""The HTML page of a result: its contents follow from the result and need no other resource."""
 
 import re
 from typing import Any
@@ -8,49 +8,12 @@ import pytest
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heading, Heat, Items, Limit, Line, Note, Table
-from loadgen.util.gpus import QUANTITIES
+from loadgen.report.html import Heading, Items, Note, Table
 from tests.helpers import run_facts
+from tests.helpers.html_page import Page
+from tests.helpers.run_page_parts import blocks, charts, has, rows, tables, texts, words
 from tests.helpers.saved_json import document, html
 from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, saved, sweep
-from tests.report.test_html_document import Page
-
-
-def texts(*results: dict[str, Any]) -> list[str]:
-    """All words of the page of results, piece by piece."""
-    return [text for _, text in Page(html(results)).texts]
-
-
-def has(text: str, *results: dict[str, Any]) -> bool:
-    return any(text in each for each in texts(*results))
-
-
-def blocks(*results: dict[str, Any]) -> list[Block]:
-    return list(document(results).all)
-
-
-def charts(result: dict[str, Any]) -> dict[str, Chart]:
-    return {block.name: block.chart for block in blocks(result) if isinstance(block, Drawing)}
-
-
-def curves(chart: Chart) -> dict[str, Curve]:
-    return {mark.name: mark for panel in chart.panels for mark in panel.marks if isinstance(mark, Curve)}
-
-
-def tables(result: dict[str, Any]) -> dict[str, Table]:
-    """By the first of their headings."""
-    return {block.head[0]: block for block in blocks(result) if isinstance(block, Table)}
-
-
-def rows(table: Table) -> dict[str, list[str]]:
-    """The words of each row by those of its first cell."""
-    said = [["; ".join(map(words, cell)) for cell in row] for row in table.rows]
-    return {first: rest for first, *rest in said}
-
-
-def words(line: Line) -> str:
-    return "".join(span.text for span in line)
-
 
 # -- the verdict
 
@@ -73,7 +36,7 @@ def test_the_verdict_comes_first_in_words(checks: tuple[Any, ...], kind: str, ti
     assert first.title.startswith(title)
 
 
-def test_what_failed_stands_there_with_what_to_do_about_it() -> None:
+def test_failed_checks_are_listed_with_their_remedy() -> None:
     page = texts(ran(None, INVALID, SUSPECT))
     assert ": killed by SIGKILL, limit the same process. What to do: read the engine's log." in page
     assert ": 4.1 ms, limit 0.8 ms. What to do: free a core." in page
@@ -110,13 +73,13 @@ def test_commands_in_an_advice_are_code_as_they_are_in_what_is_printed() -> None
         ({"insecure": True}, "INSECURE"),
     ],
 )
-def test_what_one_is_to_know_before_any_number_stands_above_them(changes: dict[str, Any], said: str) -> None:
+def test_banners_stand_above_the_numbers(changes: dict[str, Any], said: str) -> None:
     names = [block.title if isinstance(block, Note) else block.shape for block in blocks(ran(**changes))]
     (place,) = (number for number, name in enumerate(names) if name.startswith(said))
     assert place < names.index("facts")
 
 
-def test_what_share_was_not_ok_leads_and_nothing_is_green() -> None:
+def test_failure_share_leads_and_no_note_is_green() -> None:
     first, verdict, *_ = (block for block in blocks(ran(failures=33)) if isinstance(block, Note))
     assert first.title == "NOT OK: 55.00% of 60 requests failed (status(503) 33)."
     said = "NOT OK, 55.00% of 60 requests failed; the measurement is VALID: the numbers below may be believed"
@@ -153,116 +116,11 @@ def test_the_numbers_that_stand_for_the_run_are_seen_at_once() -> None:
     assert any(each.startswith("SLO e2el_p50<1ms: MISSED") for each in found)
 
 
-def test_no_definition_is_hidden_from_the_keyboard() -> None:
+def test_definitions_are_reached_by_keyboard() -> None:
     page = Page(html([ran()]))
     shown = {value for _, name, value in page.attributes if name == "aria-describedby"}
     assert shown <= {value for _, name, value in page.attributes if name == "id"}
     assert not [each for each in page.attributes if each[1] == "title"]
-
-
-# -- charts
-
-
-def test_each_distribution_goes_up_to_the_percentile_above_which_there_is_one_value() -> None:
-    result = ran()
-    chart = charts(result)["distributions"]
-    found = curves(chart)
-    assert set(found) == {"TTFT from due", "TPOT", "ICL", "E2EL from due", "Lag"}
-    ttft, icl = found["TTFT from due"], found["ICL"]
-    told = [(10**x, y) for x, y in zip(ttft.xs, ttft.ys, strict=True) if y is not None]
-    assert told[0] == (pytest.approx(1 / 0.98), pytest.approx(20.0, rel=0.01))
-    assert 50 < told[-1][0] <= 60
-    assert sum(y is not None for y in icl.ys) > len(told)
-    assert icl.ys[-1] == pytest.approx(result["loadgen"]["latency_ms"]["icl"]["max"], rel=0.01)
-
-
-def test_curves_count_from_the_clock_that_was_asked_for() -> None:
-    assert "TTFT from sent" in curves(charts(ran(RunSettings(latency_from="sent")))["distributions"])
-
-
-def test_the_course_has_rates_of_its_columns_and_marks_failures() -> None:
-    result = ran(failures=2)
-    over_time, chart = result["loadgen"]["timeline"], charts(result)["course"]
-    found = curves(chart)
-    assert list(found["sent"].ys[:-1]) == [4 * count for count in over_time["sent"]]
-    assert found["sent"].xs[-1] == 24 * 0.25
-    assert list(found["in flight"].ys[:-1]) == over_time["in_flight"]
-    assert list(found["output tokens"].ys[:-1]) == [4 * count for count in over_time["output_tokens"]]
-    assert list(found["TTFT p99"].ys) == over_time["ttft_ms"]["p99"]
-    (failed,) = (mark for mark in chart.panels[0].marks if isinstance(mark, Dots))
-    assert list(failed.xs) == [5.5 * 0.25, 17.5 * 0.25]
-    assert dict(chart.tooltip_rows())["failed"][5] == "2"
-
-
-def test_what_the_server_said_stands_on_the_same_axis() -> None:
-    chart = charts(ran())["course"]
-    found = curves(chart)
-    assert [panel.title for panel in chart.panels] == [
-        "Requests/s",
-        "Requests",
-        "Output tokens/s",
-        "TTFT, ms",
-        "KV cache in use, %",
-    ]
-    assert [round(y or 0) for y in found["KV cache in use"].ys] == [0, 10, 20, 30, 40, 50]
-    assert list(found["running, says the server"].xs) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    assert "KV cache in use" not in curves(charts(ran(said=False))["course"])
-
-
-def test_power_of_several_gpus_is_added_up() -> None:
-    result = ran()
-    watts = [[100.0, 110.0, None], [200.0, 210.0, 220.0]]
-    result["loadgen"]["server"]["gpus"] = [
-        {"name": "a", "at_s": [-0.5, 1.0, 2.0], "series": dict.fromkeys(QUANTITIES, [None] * 3) | {"power_w": series}}
-        for series in watts
-    ]
-    result["loadgen"]["server"]["gpu_levels"] = []
-    assert list(curves(charts(result)["course"])["GPU power"].ys) == [320.0, 220.0]
-
-
-def test_limits_of_the_slo_are_drawn_where_they_hold() -> None:
-    found = charts(ran(RunSettings(slo="ttft_p99<50ms,icl_p99<20ms")))
-    limits = {
-        name: [mark.y for panel in chart.panels for mark in panel.marks if isinstance(mark, Limit)]
-        for name, chart in found.items()
-    }
-    assert (limits["course"], limits["gaps"]) == ([50.0], [20.0])
-
-
-@pytest.mark.parametrize(
-    ("result", "why"),
-    [
-        (ran(timeline=None), "There are no charts over time: no request has ended."),
-        (
-            {
-                **(one := ran()),
-                "loadgen": {name: value for name, value in one["loadgen"].items() if name != "timeline"},
-            },
-            "There are no charts over time: the loadgen version that saved this result kept no time series.",
-        ),
-    ],
-)
-def test_without_a_timeline_the_page_says_what_is_missing(result: dict[str, Any], why: str) -> None:
-    assert why in texts(result)
-    assert list(charts(result)) == ["distributions"]
-
-
-def test_the_map_of_gaps_leaves_out_so_few_short_ones_that_they_would_only_take_its_height() -> None:
-    result = ran()
-    icl = result["loadgen"]["timeline"]["icl_ms"]
-    icl["edges"] = [0.001, 0.002, *icl["edges"]]
-    icl["counts"] = [[1 if number == 3 else 0, 0, *column] for number, column in enumerate(icl["counts"])]
-    (heat,) = (mark for mark in charts(result)["gaps"].panels[0].marks if isinstance(mark, Heat))
-    assert heat.edges[0] >= 6.0
-    icl["counts"][3][0] = 500
-    (heat,) = (mark for mark in charts(result)["gaps"].panels[0].marks if isinstance(mark, Heat))
-    assert heat.edges[0] == 0.001
-
-
-def test_where_no_gap_was_measured_there_is_no_map_of_them() -> None:
-    result = ran()
-    result["loadgen"]["timeline"]["icl_ms"] |= {"edges": [0.0], "counts": [[] for _ in range(24)]}
-    assert "gaps" not in charts(result)
 
 
 # -- what became of requests and tokens
@@ -272,7 +130,7 @@ def test_every_outcome_is_told_in_words() -> None:
     assert all(outcome.about.endswith(".") for outcome in Outcome)
 
 
-def test_failures_have_their_share_their_meaning_and_examples_that_harm_nobody() -> None:
+def test_failures_show_share_meaning_and_escaped_examples() -> None:
     result = ran(failures=3)
     text = html([result])
     found = rows(tables(result)["outcome"])
@@ -285,13 +143,13 @@ def test_failures_have_their_share_their_meaning_and_examples_that_harm_nobody()
     assert has("NOT OK: 5.00% of 60 requests failed (status(503) 3).", result)
 
 
-def test_a_run_in_which_nothing_succeeded_has_a_page() -> None:
+def test_run_without_success_has_a_page() -> None:
     result = ran(failures=60)
     assert has("NO REQUEST SUCCEEDED", result)
     assert "n/a" in texts(result)
 
 
-def test_a_run_in_which_nothing_was_sent_has_a_page() -> None:
+def test_run_without_sent_requests_has_a_page() -> None:
     nothing = saved(run_facts.result([], scheduled=5))
     nothing["loadgen"]["timeline"] = None
     assert has("No request has ended.", nothing)
@@ -314,7 +172,7 @@ def test_the_server_s_words_stand_beside_ours() -> None:
     assert has("No server metrics", ran(said=False))
 
 
-def test_what_nobody_lived_to_tell_is_not_said() -> None:
+def test_unknown_client_usage_is_left_out() -> None:
     unknown = dict.fromkeys(("wall_s", "cpu_s", "busy_share", "peak_memory_bytes", "stolen_share", "throttled_s"))
     result = saved(run_facts.result([run_facts.steady()], client=unknown))
     firsts = [words(row[0][0]) for block in blocks(result) if isinstance(block, Table) for row in block.rows]
@@ -324,14 +182,14 @@ def test_what_nobody_lived_to_tell_is_not_said() -> None:
     assert not has("No server metrics", result)
 
 
-def test_what_the_console_printed_is_there_too() -> None:
+def test_page_contains_the_console_report() -> None:
     assert has("============ Serving Benchmark Result ============", ran())
 
 
 # -- the whole
 
 
-def test_the_page_loads_nothing_and_runs_one_script() -> None:
+def test_page_loads_no_resource_and_runs_one_script() -> None:
     text = html([ran(failures=2)])
     page = Page(text)
     loads = [value or "" for tag, name, value in page.attributes if name in ("src", "href", "srcset", "action", "data")]

@@ -1,4 +1,4 @@
-"""The picture of several runs: throughput against latency."""
+"""The load curve of several runs: throughput against latency."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def test_the_panels_are_of_what_the_slo_limits_and_show_the_limit() -> None:
     assert [panel.title for panel in drawn(*POINTS, slo=None).panels] == ["TTFT p99, ms", "TPOT p99, ms"]
 
 
-def test_runs_that_met_the_slo_missed_it_or_were_not_judged_have_shapes_of_their_own() -> None:
+def test_slo_met_missed_and_unjudged_runs_have_own_shapes() -> None:
     found = dots(drawn(*POINTS))
     assert {look: mark.labels for look, mark in found.items()} == {
         "met": ["1", "2"],
@@ -79,7 +79,7 @@ def test_a_run_without_an_answer_is_left_out() -> None:
     assert drawn(*POINTS, (8.0, None, False)) == drawn(*POINTS)
 
 
-def test_one_run_is_drawn_too_and_of_none_there_is_no_picture() -> None:
+def test_single_run_is_drawn_and_no_run_has_no_curve() -> None:
     assert drawn(POINTS[0], slo=None).panels
     assert curve(series((1.0, None, None))) is None
     assert curve(series()) is None

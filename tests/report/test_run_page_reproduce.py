@@ -1,4 +1,4 @@
-"""The command on the page of a result asks the same again, and holds no credential."""
+"""The command on the page of a result repeats the run and holds no credential."""
 
 import shlex
 
@@ -35,14 +35,14 @@ def test_the_command_asks_the_same_again(settings: RunSettings) -> None:
     assert again(settings) == settings
 
 
-def test_the_command_writes_over_nothing_that_the_run_has_left() -> None:
+def test_command_writes_over_no_file_of_the_run() -> None:
     files = RunSettings(
         html="r.html", records="r.jsonl", hlog="r.hlog", capture="c", save_result=True, result_filename="r", json=True
     )
     assert again(files) == RunSettings()
 
 
-def test_no_credential_is_in_the_page_and_it_says_where_they_go() -> None:
+def test_page_shows_placeholders_instead_of_credentials() -> None:
     secret = RunSettings(
         base_url="http://user:hunter2@host:8000",
         api_key="sk-hunter2",

@@ -1,4 +1,4 @@
-"""Several runs together: their table, what a search came to in a line, and the knee."""
+"""Several runs together: their table, the result of a search, and the knee."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def test_a_point_is_held_against_the_slo() -> None:
     assert missed["latency_ms"]["ttft_p50"] == pytest.approx(160, rel=0.01)
 
 
-def test_a_point_with_failures_misses_the_slo_and_keeps_the_latencies_of_the_rest() -> None:
+def test_point_with_failures_misses_slo_and_keeps_latencies() -> None:
     ran = run_facts.measured([run_facts.steady(0), run_facts.failed(1)])
     point = saved_json.point(1.0, run_facts.result(ran), ran, limits="ttft_p99<1s,ttft_p50<1s", saved=[])
     assert [(row["beyond"], row["met"]) for row in point["slo"]] == [(True, False), (False, True)]
@@ -112,7 +112,7 @@ def test_all_at_once_is_the_highest_rate() -> None:
         ({"end": "early"}, "The search ended early"),
     ],
 )
-def test_what_a_search_came_to_is_one_line(found: dict[str, Any], said: str) -> None:
+def test_result_of_a_search_is_one_line(found: dict[str, Any], said: str) -> None:
     points = [result(4.0, 20), result(4.125, 200, met=False)]
     assert said in saved_json.render(together(*points, **found)).splitlines()
 
@@ -124,7 +124,7 @@ def test_a_level_of_which_too_few_requests_told_is_not_said_to_miss() -> None:
 
 
 class TestKnee:
-    def test_it_is_where_throughput_by_latency_is_highest(self) -> None:
+    def test_knee_is_where_throughput_by_latency_is_highest(self) -> None:
         """Twice the tokens/s for half as much latency again are worth it; a quarter more for twice the latency not."""
         one = result(1.0, 20.0)
         points = [

@@ -1,4 +1,4 @@
-"""The server's part of the result and of the console: compact, and only where something was said."""
+"""Server metrics in the result and on the console, printed only if reported."""
 
 import dataclasses
 import math
@@ -32,7 +32,7 @@ def below(telemetry):
     return lines[start + 1 :]
 
 
-def test_what_was_said_is_kept_with_its_names_and_beside_what_was_measured():
+def test_server_metrics_are_kept_beside_measured_values():
     said = result(RUN, telemetry=SAID)["loadgen"]["server"]
     assert said["sources"] == [source.to_dict() for source in SAID.sources]
     assert said["levels"] == {
@@ -60,12 +60,12 @@ def test_the_console_has_it_in_four_lines():
     ]
 
 
-def test_where_nothing_was_said_there_is_nothing():
+def test_result_without_telemetry_has_no_server_part():
     assert result(RUN)["loadgen"]["server"] is None
     assert below(Telemetry()) == []
 
 
-def test_what_a_server_does_not_tell_is_not_printed():
+def test_unreported_metrics_are_not_printed():
     assert below(telemetry({"running": 0}, {"running": 0}, {"running": 2})) == [
         "Server metrics (http://127.0.0.1:8000/metrics; 3 scrapes):",
         "  running 2.0 (max 2.0)",

@@ -1,4 +1,4 @@
-"""What is said of the limits that a run misses: the limit, the value, and how far it may be believed."""
+"""The text of missed limits: the limit, the value and its certainty."""
 
 import re
 
@@ -15,7 +15,7 @@ def said(limits, records):
     return list(slo_misses(limits, measured(records), "due"))
 
 
-def test_nothing_is_said_of_what_is_met():
+def test_met_limits_have_no_text():
     assert said("ttft_p99<25ms,error_rate<1%", [steady(n, due=n) for n in range(10)]) == []
 
 
@@ -62,7 +62,7 @@ def test_a_percentile_among_failures_says_how_many_there_were():
     assert line == "ttft_p99<25ms is missed: 50.00% of 2 requests failed (ok 1, refused 1)"
 
 
-def test_what_was_not_measured_is_missed_and_no_zero():
+def test_unmeasured_value_misses_the_limit_as_n_a():
     assert said("tpot_p99<1s", []) == ["tpot_p99<1s is missed: tpot_p99 is n/a: nothing was measured"]
 
 
@@ -76,7 +76,7 @@ def made(records):
     return saved_json.with_snapshot(result(records), measured(records))
 
 
-def test_a_result_that_meets_all_limits_says_nothing():
+def test_result_within_all_limits_passes_assert_slo():
     made([steady()]).assert_slo("ttft_p99<25ms,error_rate<1%")
 
 

@@ -1,4 +1,4 @@
-"""What the console says of tokens that were never streamed, and of those that came in bundles."""
+"""The console's remarks on tokens that were not streamed or came several per event."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Several targets in the report: a row for each, in JSON and on the console, which add up; none where there is one."""
+"""Several targets in the report: a row for each in JSON and on the console, adding up to the total."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_each_target_has_a_row_in_the_order_of_the_urls_without_their_users():
     assert [row["max_concurrent_requests"] for row in rows] == [3, 3]
 
 
-def test_what_was_called_off_has_not_failed():
+def test_cancelled_requests_of_a_target_have_not_failed():
     recorder = per_target.recorder_for(SETTINGS, START, 1)
     recorder.add(failed(0, Outcome.CANCELLED))
     first, _ = result(recorder.snapshot(), SETTINGS)["loadgen"]["targets"]
@@ -87,7 +87,7 @@ def test_a_failure_says_where_its_request_was_sent():
     assert "  stream_error: request 7 to http://(given)@b:1, streaming: " in render(made())
 
 
-def test_what_they_differ_in_is_said():
+def test_differences_between_targets_are_printed():
     engine = {"name": "tests", "version": "1", "differ": ["their versions: 1 at http://a:1; 2 at http://b:1"]}
     assert "The targets differ in their versions: 1 at http://a:1; 2 at http://b:1" in render(made(engine=engine))
 
@@ -98,7 +98,7 @@ def test_details_say_of_each_request_where_it_went():
     assert "targets" not in made(RunSettings(base_url="http://a:1", save_detailed=True))
 
 
-def test_targets_that_were_sent_nothing_have_no_latency():
+def test_targets_without_requests_have_no_latency():
     snapshot = per_target.recorder_for(SETTINGS, START, 0).snapshot()
     empty = result(snapshot, SETTINGS)
     assert [row["output_throughput"] for row in empty["loadgen"]["targets"]] == [None, None]

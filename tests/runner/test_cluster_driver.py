@@ -1,4 +1,4 @@
-"""Nodes: what is refused before anything is sent, where Ray is not even asked, and what is handed to machines."""
+"""The cluster driver: addresses, cases without Ray, and the files sent to machines."""
 
 import asyncio
 import functools
@@ -137,7 +137,7 @@ async def test_without_ray_the_command_that_installs_it_is_told(monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["head", "head:", ":6379", "head:six"])
-def test_what_is_no_address_is_refused(address):
+def test_invalid_listen_address_is_refused(address):
     with pytest.raises(BadInput, match="is no address; write HOST:PORT"):
         driver._check_listens(address)
 
@@ -287,7 +287,7 @@ async def test_requests_that_are_made_meanwhile_reach_all_machines(handing):
 
 
 @pytest.mark.parametrize("lost", [0, 1])
-async def test_a_lost_machine_is_handed_no_more_and_the_others_nothing_twice(handing, lost):
+async def test_lost_machine_gets_no_more_files_and_others_no_repeats(handing, lost):
     group, machines, folder = handing
     machines[lost].error = ActorDiedError("gone")
     add(folder, 3)

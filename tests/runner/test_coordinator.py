@@ -100,7 +100,7 @@ async def run(
     return await coordinate(participant, job, prepared(), on_progress)
 
 
-async def test_no_step_begins_before_all_have_done_the_one_before(job: Job) -> None:
+async def test_every_participant_ends_a_step_before_the_next_begins(job: Job) -> None:
     log: list[str] = []
     await run(parts(log), job)
     steps = [line.split()[0] for line in log]
@@ -113,7 +113,7 @@ async def test_all_are_given_one_start(job: Job) -> None:
     assert made[0].start_ns == made[1].start_ns
 
 
-async def test_nothing_is_told_of_a_part_before_the_requests_are_prepared(job: Job) -> None:
+async def test_progress_is_reported_only_after_requests_are_prepared(job: Job) -> None:
     told: list[Progress] = []
     seen: list[list[Progress]] = []
 
@@ -141,7 +141,7 @@ async def test_the_last_that_is_told_is_of_the_whole(job: Job) -> None:
     assert told[-1] == Progress(DONE, ended=4, ok=4)
 
 
-async def test_what_they_bring_is_merged(job: Job) -> None:
+async def test_results_of_participants_are_merged(job: Job) -> None:
     measured = await run(parts([]), job)
     assert measured.snapshot.outcomes == {"ok": 4}
     assert measured.snapshot.index.tolist() == [0, 1, 2, 3]
@@ -156,7 +156,7 @@ async def test_an_error_before_the_clock_ends_all(job: Job, step: str) -> None:
     assert not any("carry_out" in line for line in log)
 
 
-async def test_one_that_dies_on_the_clock_stops_the_others_and_its_requests_are_missing(job: Job) -> None:
+async def test_participant_that_dies_stops_the_others(job: Job) -> None:
     died = WorkerDied("worker 2 of 2", "was killed by signal 9")
     made = parts([], fails="carry_out", error=died)
     measured = await run(made, job)
@@ -166,7 +166,7 @@ async def test_one_that_dies_on_the_clock_stops_the_others_and_its_requests_are_
     assert [worker.lost for worker in measured.trailer.workers] == [None, "was killed by signal 9"]
 
 
-async def test_of_what_it_has_left_all_is_kept_that_can_be_read(job: Job, tmp_path: Path) -> None:
+async def test_recovery_keeps_the_readable_records_of_a_worker(job: Job, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl.part2"
     with RecordWriter.optional(path) as writer:
         assert writer
@@ -181,7 +181,7 @@ async def test_of_what_it_has_left_all_is_kept_that_can_be_read(job: Job, tmp_pa
     assert [worker.lost for worker in found.trailer.workers] == ["was killed by signal 9"]
 
 
-async def test_where_nothing_is_left_it_says_so(job: Job) -> None:
+async def test_loss_of_the_only_participant_is_an_error(job: Job) -> None:
     alone = Fake(0, [], "carry_out", WorkerDied("the measuring process", "ended with code 1"))
     with pytest.raises(LoadgenError, match="the measuring process ended with code 1: nothing of the run is left"):
         await run([alone], job)

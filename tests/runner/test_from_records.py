@@ -1,4 +1,4 @@
-"""A result is a function of the records: those that a run has left make the result that it would have made."""
+"""A result made from the records of a run equals the result that the run printed."""
 
 import pytest
 
@@ -74,7 +74,7 @@ def test_records_without_an_end_make_a_partial_report_that_is_invalid(tmp_path):
     assert "had ended when the records stopped" in again.data["loadgen"]["partial"]
 
 
-def test_what_is_missing_of_a_partial_run_makes_it_invalid_and_what_nobody_knows_is_not_said(tmp_path):
+def test_partial_run_is_invalid_and_omits_unknown_facts(tmp_path):
     run(tmp_path / "records.jsonl", ended=30, to_its_end=False)
     again = from_records(tmp_path / "records.jsonl")
     assert again.verdict is Verdict.INVALID
@@ -91,7 +91,7 @@ def test_a_result_is_no_file_of_records(tmp_path):
         from_records(tmp_path / "result.json")
 
 
-def test_what_a_server_said_is_kept_as_it_was_and_shown_so_that_no_terminal_obeys_it(tmp_path, capsys):
+def test_server_text_is_kept_in_records_and_escaped_when_shown(tmp_path, capsys):
     said = "\x9b31mred\x9d0;title\x07\u202eexe.gnp\u2066\x1b[2J"
     path = tmp_path / "run.jsonl"
     with RecordWriter.optional(path) as writer:

@@ -1,4 +1,4 @@
-"""Scraping: who is asked of itself, with which credentials, and whose GPUs are read. Nobody is asked here."""
+"""Which servers' metrics are scraped, with which credentials, and whose GPUs are read. No server is started."""
 
 import base64
 from pathlib import Path
@@ -131,7 +131,7 @@ async def test_gpus_are_read_where_the_server_is_on_this_machine(asked, base, he
     assert await metrics_scraper.scrape_order(RunSettings(base_url=base), FOLDER) is None
 
 
-async def test_of_several_targets_all_are_asked_or_none(asked):
+async def test_metrics_are_scraped_from_all_targets_or_none(asked):
     both = ("http://a:1", "http://b:2")
     assert await urls(both) == []
     asked["http://a:1/metrics"] = TEXT

@@ -1,4 +1,4 @@
-"""Preparing: what is made of a data set, and what is made only where it is asked for."""
+"""Preparing: what is made of a data set, and what is made only on request."""
 
 from collections.abc import Iterator
 from pathlib import Path

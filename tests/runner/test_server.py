@@ -1,4 +1,4 @@
-"""Server: the first look at it, which waits for it as long as the test request is asked to."""
+"""The first probe of the server, which waits for it as long as the test request may take."""
 
 from types import SimpleNamespace
 
@@ -48,7 +48,7 @@ async def test_a_server_that_is_starting_is_waited_for_and_that_is_told(answers,
     assert all(f"{URL}/v1/models" in progress.note for progress in told)
 
 
-async def test_one_that_does_not_come_is_refused_when_the_time_is_over(answers):
+async def test_absent_server_is_refused_when_the_time_is_over(answers):
     answers.append(NOBODY)
     told = []
     with pytest.raises(Unreachable, match="refused; start the server"):
@@ -77,7 +77,7 @@ async def test_an_answer_that_will_not_change_is_not_waited_for(answers):
         (URL, f"--model: {URL}/v1/models lists no model (status 404); name the model, if it is an LLM server"),
     ],
 )
-async def test_one_that_lists_no_model_is_refused_with_what_is_likeliest_wrong(answers, url, said):
+async def test_server_without_models_is_refused_with_the_likely_cause(answers, url, said):
     answers.append(Reply(404, b"", {}))
     with pytest.raises(BadInput) as refused:
         await server.probe(RunSettings(base_url=url))
@@ -96,7 +96,7 @@ async def tokenizer(answers, root, **given):
     return (await server.probe(RunSettings(base_url=URL, **given))).settings.tokenizer
 
 
-async def test_it_is_that_of_the_folder_or_the_hub_name_that_the_server_was_started_with(answers, tmp_path):
+async def test_tokenizer_is_the_servers_model_folder_or_hub_name(answers, tmp_path):
     (tmp_path / "tokenizer.json").touch()
     assert await tokenizer(answers, str(tmp_path)) == str(tmp_path)
     answers.clear()
@@ -104,7 +104,7 @@ async def test_it_is_that_of_the_folder_or_the_hub_name_that_the_server_was_star
 
 
 @pytest.mark.parametrize("root", [None, "", 7, "m", "/models/on/another/machine", "s3://models/m", "../m"])
-async def test_what_is_of_no_use_here_is_passed_over_for_the_models_name(answers, root):
+async def test_unusable_model_root_falls_back_to_the_model_name(answers, root):
     assert await tokenizer(answers, root) == "m"
 
 
@@ -113,11 +113,11 @@ async def test_a_folder_without_a_tokenizer_is_passed_over(answers, tmp_path):
 
 
 @pytest.mark.parametrize("given", [{"tokenizer": "mine"}, {"model": "mine", "served_model_name": "m"}], ids=str)
-async def test_what_the_user_names_goes_first(answers, given):
+async def test_tokenizer_named_by_the_user_wins(answers, given):
     assert await tokenizer(answers, "Qwen/Qwen3-8B", **given) == "mine"
 
 
 @pytest.mark.parametrize(("owner", "simulated"), [(server.OWNER, True), ("loadgen", False), ("vllm", False)])
-async def test_the_simulator_is_known_by_the_owner_of_its_model_whoever_started_it(answers, owner, simulated):
+async def test_simulator_is_recognised_by_the_owner_of_its_model(answers, owner, simulated):
     answers.append(Reply(200, b'{"data": [{"id": "m", "owned_by": "%s"}]}' % owner.encode(), {}))
     assert (await server.probe(WAITING)).simulated is simulated

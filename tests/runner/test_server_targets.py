@@ -1,4 +1,4 @@
-"""Several targets: how they are named, what is refused, and what is known of them before anything is sent."""
+"""Several targets: how they are named, what is refused, and what the probe finds."""
 
 import base64
 import dataclasses
@@ -26,7 +26,7 @@ def no_key_around(monkeypatch):
 
 
 @pytest.mark.parametrize("given", [A, (A,), [A]])
-def test_one_target_is_the_same_however_it_is_given(given):
+def test_single_target_is_the_same_in_every_notation(given):
     settings = RunSettings(base_url=given).checked()
     assert settings == RunSettings(base_url=A)
     assert (settings.urls, settings.apart(), public(settings)["base_url"]) == ((A,), (settings,), A)
@@ -51,12 +51,12 @@ def test_a_flag_is_given_again_for_each_and_a_file_lists_them(tmp_path):
     assert run_settings.settings(flags.parse(["--base-url", A])).base_url == A
 
 
-def test_they_come_back_from_a_file_of_records():
+def test_targets_are_read_back_from_a_records_header():
     heading = RunHeader(BOTH, "m", "", False, {})
     assert RunHeader.from_dict(heading.to_dict()) == heading
 
 
-def test_no_user_of_any_of_them_is_shown():
+def test_users_in_target_urls_are_hidden():
     settings = RunSettings(base_url=(A, "http://me:hunter2@b:1"))
     assert "hunter2" not in repr(settings)
     assert public(settings)["base_url"] == [A, "http://(given)@b:1"]
@@ -79,7 +79,7 @@ def test_each_is_asked_for_the_same_with_its_own_user():
         ({"base_url": (A, B), "balance": "random"}, "--balance unknown value 'random'; choose from round-robin"),
     ],
 )
-def test_what_makes_no_sense_is_refused(settings, problem):
+def test_invalid_settings_for_several_targets_are_refused(settings, problem):
     with pytest.raises(BadInput) as refused:
         RunSettings(**settings).checked()
     assert str(refused.value).replace(":", "", 1).startswith(problem)
@@ -133,7 +133,7 @@ async def test_where_one_is_simulated_so_are_the_numbers_of_all(probed, monkeypa
     assert (await probe(BOTH)).simulated
 
 
-async def test_one_that_is_down_ends_it_by_its_name(probed):
+async def test_target_that_is_down_is_named_and_ends_the_probe(probed):
     answers, seen = probed
     answers |= {A: (["m"], "1.0"), B: Unreachable(f"{B}: refused")}
     with pytest.raises(Unreachable, match=B):
@@ -142,7 +142,7 @@ async def test_one_that_is_down_ends_it_by_its_name(probed):
 
 
 @pytest.mark.parametrize("again", [A, A + "/", "HTTP://A:8000", "http://user:key@a:8000"])
-async def test_one_that_is_given_twice_is_refused_by_name_before_any_is_asked(probed, again):
+async def test_target_given_twice_is_refused_before_any_probe(probed, again):
     with pytest.raises(BadInput, match=r"(?i)--base-url: http://a:8000 is given twice"):
         await probe(BOTH.replace(base_url=(A, B, again)))
     assert probed[1] == []
@@ -153,12 +153,12 @@ async def test_the_usual_port_need_not_be_named(probed):
         await probe(BOTH.replace(base_url=("https://a", "https://a:443")))
 
 
-async def test_one_url_that_is_none_is_refused_as_if_it_were_alone():
+async def test_invalid_url_among_several_is_refused():
     with pytest.raises(BadInput, match=r"^--base-url: .*'b:8000'"):
         await probe(BOTH.replace(base_url=(A, "b:8000")))
 
 
-async def test_models_that_differ_where_none_is_named_are_refused_with_who_has_which(probed):
+async def test_different_models_without_a_choice_are_refused(probed):
     probed[0].update({A: (["m"], "1"), B: (["other"], "1")})
     with pytest.raises(BadInput) as refused:
         await probe(BOTH)
@@ -166,7 +166,7 @@ async def test_models_that_differ_where_none_is_named_are_refused_with_who_has_w
     assert f"m at {A}; other at {B}" in str(refused.value)
 
 
-async def test_what_else_differs_is_told_in_one_line_and_kept(probed, caplog):
+async def test_other_differences_are_warned_of_in_one_line_and_kept(probed, caplog):
     probed[0].update({A: (["m"], "0.11"), B: (["m", "lora"], "0.12")})
     with caplog.at_level(logging.WARNING):
         found = await probe(BOTH)
@@ -179,7 +179,7 @@ async def test_what_else_differs_is_told_in_one_line_and_kept(probed, caplog):
     assert len(found.about["differ"]) == 2
 
 
-async def test_one_that_cannot_count_with_every_event_is_asked_for_it_by_nobody(probed, monkeypatch):
+async def test_continuous_usage_is_off_if_one_target_refuses_it(probed, monkeypatch):
     probed[0].update({A: (["m"], "1"), B: (["m"], "1")})
     probe_one = server._probe_one
 

@@ -1,4 +1,4 @@
-"""Worker: what it hears while it measures."""
+"""The worker reads messages of its parent while it measures."""
 
 import asyncio
 

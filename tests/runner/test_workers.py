@@ -1,4 +1,4 @@
-"""Workers: how many of them, and what each has to do."""
+"""The number of workers and the partition of each."""
 
 import os
 
@@ -18,7 +18,7 @@ def cores(monkeypatch):
     return lambda number: monkeypatch.setattr(machine, "usable_cores", lambda: number)
 
 
-def test_one_is_the_default():
+def test_default_is_a_single_worker():
     assert worker_count(RunSettings()) == 1
 
 
@@ -63,7 +63,7 @@ def test_several_cannot_write_records_into_a_pipe(tmp_path, shared):
         open_participant(settings)
 
 
-def test_one_can(tmp_path):
+def test_single_worker_can_write_records_to_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     open_participant(RunSettings(records=str(tmp_path / "pipe")))
 
@@ -78,7 +78,7 @@ def test_one_can(tmp_path):
         ({"workers": 2, "capture": "c.jsonl"}, "--capture"),
     ],
 )
-def test_what_cannot_be_shared_is_refused(settings, field):
+def test_settings_that_workers_cannot_share_are_refused(settings, field):
     with pytest.raises(BadInput) as refused:
         RunSettings(**settings).checked()
     assert refused.value.field == field

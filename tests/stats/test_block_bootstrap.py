@@ -118,7 +118,7 @@ class TestResampleRatio:
 
 
 class TestStandardError:
-    def test_it_is_that_of_a_sample_of_blocks(self) -> None:
+    def test_standard_error_is_that_of_a_sample_of_blocks(self) -> None:
         drawn = np.random.default_rng(1).normal(size=RESAMPLES)
         error, df = standard_error(drawn, 501, 100)
         assert error == pytest.approx(drawn.std(ddof=1) * math.sqrt(5.01 / 4.01))

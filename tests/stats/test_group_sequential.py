@@ -13,7 +13,7 @@ BETTER, NOT_BETTER, OPEN = Decision
 
 
 class TestBoundaries:
-    def test_all_of_alpha_is_spent_at_the_end(self) -> None:
+    def test_alpha_is_fully_spent_at_the_end(self) -> None:
         assert spent(0.05, 1.0) == pytest.approx(0.05)
 
     def test_little_of_alpha_is_spent_at_first(self) -> None:
@@ -81,7 +81,7 @@ class TestCompare:
         assert found.decision is NOT_BETTER
         assert found.high < 0
 
-    def test_nothing_is_decided_before_the_first_look(self) -> None:
+    def test_comparison_is_open_before_the_first_look(self) -> None:
         found = compare(runs(0.20, blocks=1), "base", Plan())["arm 0"]
         assert found.decision is OPEN
         assert found.blocks == 0
@@ -115,7 +115,7 @@ class TestCompare:
 
 
 class TestDetectableEffect:
-    def test_it_grows_with_noise_and_arms(self) -> None:
+    def test_detectable_effect_grows_with_noise_and_arms(self) -> None:
         plan = Plan()
         seen = [detectable_effect(Noise(sd, 12), arms, plan) for sd, arms in ((0.005, 1), (0.012, 1), (0.012, 6))]
         assert plan.least_effect < seen[0] < seen[1] < seen[2]

@@ -29,7 +29,7 @@ def test_a_rejection_raises_the_level_of_the_next() -> None:
     assert procedure.level == pytest.approx(0.05 / 2)
 
 
-def test_nothing_is_rejected_after_the_first_that_is_not() -> None:
+def test_step_down_stops_at_the_first_acceptance() -> None:
     procedure = StepDown(0.05, 3)
     assert not procedure.test(False)
     assert not procedure.test(True)

@@ -28,7 +28,7 @@ def test_missing_values_reduce_df() -> None:
     assert Noise.of_two_way_layout(values).df == 12 - (3 + 5 - 1)
 
 
-def test_one_block_has_no_df() -> None:
+def test_single_block_has_no_df() -> None:
     assert Noise.of_two_way_layout(np.array([[1.0], [2.0]])).df == 0
 
 

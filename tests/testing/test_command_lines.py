@@ -1,4 +1,4 @@
-"""The command lines of the test servers: what cannot be used is refused in one line."""
+"""The command lines of the test servers refuse invalid values in one line."""
 
 import importlib
 
@@ -64,11 +64,11 @@ def test_an_unknown_flag_is_refused(capsys, module):
         ("replay", [], "no.jsonl: No such file or directory"),
     ],
 )
-def test_what_a_server_cannot_do_is_refused(capsys, module, flags, says):
+def test_unsupported_option_is_refused(capsys, module, flags, says):
     assert says in refused(capsys, module, *flags)
 
 
-def test_one_fault_with_two_numbers_is_two_faults(monkeypatch):
+def test_fault_with_two_numbers_is_two_faults(monkeypatch):
     monkeypatch.setattr(server_main, "run", lambda *arguments: 0)
     faulty = importlib.import_module("loadgen.testing.faulty")
     assert faulty.main(["--plan", "stall:3=0.1,stall:4=0.1"]) == 0

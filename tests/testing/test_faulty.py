@@ -1,4 +1,4 @@
-"""The faulty server itself: how a fault is chosen, and that it can be believed."""
+"""The faulty server: how a fault is chosen, and that it is produced as described."""
 
 import asyncio
 import re
@@ -105,7 +105,7 @@ class TestAnswering:
         assert counts.json() == {"requests": 0, "connections": 3, "played": {}}
 
     @pytest.mark.integration
-    async def test_what_is_no_request_is_refused_and_nothing_is_left_of_it(self, faulty: Faulty) -> None:
+    async def test_invalid_request_is_refused_and_not_counted(self, faulty: Faulty) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(faulty.url.rpartition(":")[2]))
         writer.write(b"\x16\x03\x01 hello\r\n\r\n")
         assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
@@ -138,7 +138,7 @@ class TestAnswering:
 
 class TestProcess:
     @pytest.mark.integration
-    async def test_it_listens_by_itself_and_plays(self) -> None:
+    async def test_faulty_server_starts_as_a_program(self) -> None:
         with started("loadgen.testing.faulty", "--plan", "status:503=1", "--seed", "3") as server:
             assert (await post(server.url))[0] == 503
             counts = (await http_client.get(server.url + "/counts")).json()

@@ -1,4 +1,4 @@
-"""A network in memory feeds the real wire: what a server function says is what the record shows, at those times."""
+"""A network in memory feeds the real reader: the record shows each reply at its time."""
 
 import asyncio
 
@@ -124,7 +124,7 @@ async def test_a_reply_that_never_ends_hangs_until_it_is_abandoned():
 
 
 @timed
-async def test_an_abandoned_reply_brings_nothing_more():
+async def test_abandoned_reply_adds_no_event():
     client = Client(planned(lambda index: [5 * MS, 10 * MS]))
     record = client.send()
     await asyncio.sleep(0.007)
@@ -163,7 +163,7 @@ def test_an_encoded_body_is_refused():
         timed(answer_to)(at_ms((1, HEAD + b"Content-Encoding: gzip\r\n\r\n")))
 
 
-async def test_it_answers_by_the_kernels_clock_too():
+async def test_memory_network_works_on_the_kernel_clock():
     client = Client(planned(lambda index: [MS, 2 * MS]), KERNEL)
     record = client.send()
     await asyncio.wait_for(client.all(1), 30)

@@ -1,4 +1,4 @@
-"""Paces: drawn by seed and number, with the means that were asked."""
+"""Paces are drawn by seed and number, with the requested means."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def test_a_queue_plans_one_service_time() -> None:
         ("fast", "metronome"),
     ],
 )
-def test_what_is_no_plan_is_refused_by_name(fields: Any, named: str) -> None:
+def test_invalid_pace_is_refused_by_field(fields: Any, named: str) -> None:
     with pytest.raises(BadInput) as refused:
         Pace().changed(fields)
     assert refused.value.field == named

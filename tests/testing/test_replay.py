@@ -1,4 +1,4 @@
-"""Replay in virtual time: each read when it came, counted from the request; and the connection ends as it ended."""
+"""Replay in virtual time: each read at its time after the request, and the recorded end."""
 
 import json
 
@@ -124,7 +124,7 @@ def test_speed_divides_every_time(world, speed, times):
     assert [at for at, _ in wire.did] == times
 
 
-def test_a_late_turn_shifts_nothing_that_follows(world):
+def test_late_turn_does_not_shift_later_reads(world):
     wire, connection = connected(world, captured(reads=((10, b"a"), (20, b"b"), (60, b"c"))))
     connection.data_received(request())
     world.now += 40 * MS  # nobody rang meanwhile
@@ -162,7 +162,7 @@ def test_the_connection_ends_as_it_ended_and_when(world, end, did):
     assert bool(wire.options) == (end is End.RESET)
 
 
-def test_a_client_that_has_gone_is_written_nothing_more(world):
+def test_gone_client_gets_no_more_bytes(world):
     wire, connection = connected(world, captured())
     connection.data_received(request())
     world.pass_ms(12)

@@ -1,4 +1,4 @@
-"""One connection of a test server: requests cut anywhere, one at a time, refusals that name the field."""
+"""One connection of a test server: split requests, one at a time, refusals that name the field."""
 
 import asyncio
 import json
@@ -69,7 +69,7 @@ def test_the_number_after_the_last_hyphen_of_an_id_is_the_index(sent: bytes, ind
     assert request.index == index
 
 
-async def test_what_is_sent_ahead_waits_for_the_answer() -> None:
+async def test_pipelined_request_waits_for_the_answer() -> None:
     connection = Collecting()
     connection.data_received(RAW)
     connection.data_received(RAW)
@@ -89,7 +89,7 @@ async def test_what_is_sent_ahead_waits_for_the_answer() -> None:
         (b"x" * (MAX_HEAD_BYTES + 1), "headers"),
     ],
 )
-async def test_what_is_no_request_is_refused_and_the_connection_closed(sent: bytes, named: str) -> None:
+async def test_invalid_request_is_refused_and_closes_the_connection(sent: bytes, named: str) -> None:
     connection = Collecting()
     connection.data_received(sent)
     assert json.loads(connection.output.written.partition(b"\r\n\r\n")[2])["error"]["param"] == named

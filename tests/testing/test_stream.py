@@ -39,7 +39,7 @@ def test_reasoning_has_either_of_two_names(key: str) -> None:
     assert (found.reasoning_key, found.token_events) == (key, 2)
 
 
-def test_no_events_are_no_habits() -> None:
+def test_stream_format_of_no_events_is_empty() -> None:
     found = StreamFormat([])
     assert (found.deltas, found.finish_reason, found.usage, found.done) == ([], None, None, False)
 
@@ -53,7 +53,7 @@ def test_a_stream_is_read_to_its_end(roofline: Process) -> None:
 
 
 @pytest.mark.integration
-def test_what_is_no_stream_is_told_with_its_status(roofline: Process) -> None:
+def test_response_that_is_not_a_stream_raises_its_status(roofline: Process) -> None:
     with pytest.raises(ValueError, match=r"^4\d\d "):
         Stream(roofline.url, "m", max_tokens=-1)
 

@@ -1,4 +1,4 @@
-"""The ticker: every event at its time, none earlier, none shifted by another."""
+"""The ticker writes every event at its time, none earlier, none shifted by another."""
 
 import json
 from typing import Any
@@ -73,7 +73,7 @@ def test_an_event_tells_its_plan_and_when_it_is_written() -> None:
     assert before <= told[0]["write"] <= told[1]["write"] <= now_ns()
 
 
-def test_what_is_not_due_is_not_written() -> None:
+def test_event_that_is_not_due_is_not_written() -> None:
     written = Written(Nowhere())
     stream = written.add(1, NEVER)
     assert written.tick_all() == NEVER
@@ -81,7 +81,7 @@ def test_what_is_not_due_is_not_written() -> None:
     assert not written.ended
 
 
-def test_without_streams_nothing_is_due() -> None:
+def test_tick_without_streams_does_no_work() -> None:
     assert Written(Nowhere()).ticker.tick() == 0
 
 
@@ -137,7 +137,7 @@ async def test_events_go_straight_to_the_socket(pair: Pair) -> None:
 
 @pytest.mark.integration
 @on_both_loops
-async def test_what_a_full_socket_does_not_take_is_counted(pair: Pair) -> None:
+async def test_output_held_back_by_a_full_socket_is_counted(pair: Pair) -> None:
     outlet = Outlet(pair.transport)
     while not outlet.held_back:
         outlet.send(b"x" * 10_000)

@@ -1,4 +1,4 @@
-"""Virtual time passes only when nothing is left to do, to the nanosecond, in the same order every time."""
+"""Virtual time passes only when no task can run, exactly and in the same order each time."""
 
 import asyncio
 import time
@@ -180,7 +180,7 @@ async def test_a_virtual_run_inside_another_loop_is_refused():
 # -- what goes wrong is told
 
 
-def test_a_wait_that_nothing_ends_is_told_with_its_place():
+def test_endless_wait_raises_stuck_with_its_place():
     with pytest.raises(Stuck, match=r"these wait: forever \(.*test_virtual\.py:\d+\)"):
         virtual.run(forever())
 
@@ -196,7 +196,7 @@ def test_a_fault_in_a_callback_ends_the_run():
 
 
 @timed
-async def test_what_reaches_outside_is_refused():
+async def test_threads_and_sockets_are_refused():
     with pytest.raises(NotImplementedError):
         await asyncio.to_thread(time.time)
     with pytest.raises(NotImplementedError):

@@ -1,4 +1,4 @@
-"""The accuracy gate: who is asked, what is too much of a loss, and what becomes of an arm that is out."""
+"""The accuracy gate: which arms answer questions, the allowed loss, and arms that exceed it."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ class TestWhoIsAsked:
         assert not asks_questions(TrialRequest("changed", 2, "fp8"), fp8, guarded(CHANGED), [silent, spoke])
         assert asks_questions(TrialRequest("confirmation", 0, "changed/fp8"), fp8, guarded(CHANGED), [silent, spoke])
 
-    def test_nobody_where_the_study_has_no_gate(self) -> None:
+    def test_study_without_a_gate_asks_no_questions(self) -> None:
         arm = self.planned(CHANGED, "fp8").spec
         assert not asks_questions(TrialRequest("changed", 0, "fp8"), arm, study(CHANGED), [])
         gate = AccuracyGate(study(CHANGED), None)
@@ -125,11 +125,11 @@ class TestTheLimit:
             (answered(57, questions="r"), answered(57), "its questions differ from the baseline's"),
         ],
     )
-    def test_an_arm_of_which_nothing_can_be_known_is_out(self, found: Answers | None, base: Answers, why: str) -> None:
+    def test_arm_without_comparable_answers_is_out(self, found: Answers | None, base: Answers, why: str) -> None:
         assert self.judged(found, base) == (True, why)
 
 
-class TestInAStudy:
+class TestGatedStudy:
     def found(self, fp8: Answers | None, base: Answers = BASE) -> Findings:
         """fp8 is half as fast again; whoever is to be asked is."""
         asked = guarded(CHANGED, SEQS)
@@ -155,7 +155,7 @@ class TestInAStudy:
         assert len(fp8.trials) == 1
         assert found.steps[1].won == ()
 
-    def test_one_that_has_not_may_win_and_what_it_answered_is_told(self) -> None:
+    def test_arm_within_the_allowed_loss_may_win(self) -> None:
         found = self.found(answered(56))
         fp8 = self.arm(found, 1, "fp8")
         assert fp8.verdict is Verdict.ADOPTED
@@ -173,18 +173,16 @@ class TestInAStudy:
             ),
         ],
     )
-    def test_a_baseline_of_which_nothing_can_be_lost_ends_the_study_with_its_first_start(
-        self, base: Answers, why: str
-    ) -> None:
+    def test_baseline_that_can_lose_no_answer_ends_the_study(self, base: Answers, why: str) -> None:
         found = self.found(answered(56), base)
         assert len(found.trials) == 1
         assert found.open == f"noise: baseline fails, {why}; give questions that it answers, or leave accuracy out"
         assert not found.nothing_feasible
 
-    def test_one_that_answers_as_few_as_can_be_lost_goes_on(self) -> None:
+    def test_baseline_with_few_right_answers_continues(self) -> None:
         assert self.found(answered(5), answered(5)).open == ""
 
-    def test_one_that_was_never_asked_cannot_win(self) -> None:
+    def test_arm_that_was_never_asked_cannot_win(self) -> None:
         assert self.arm(self.found(None), 1, "fp8").verdict is Verdict.INFEASIBLE
 
     @pytest.mark.parametrize(
@@ -194,7 +192,7 @@ class TestInAStudy:
             (56, Verdict.DRAWN, "answers 56 of 60 questions right, the baseline 57; a loss below 8.3% may go"),
         ],
     )
-    def test_what_is_drawn_is_held_to_it_too(self, right: int, verdict: Verdict, why: str) -> None:
+    def test_drawn_arms_are_gated(self, right: int, verdict: Verdict, why: str) -> None:
         joint = {"name": "j", "joint": {"quantization": {"choice": ["fp8", "awq"]}}, "trials": 2, "sampler": "random"}
         asked = guarded(joint)
         walk = Walk(asked, Planner(asked))

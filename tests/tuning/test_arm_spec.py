@@ -1,4 +1,4 @@
-"""An arm is what it changes of the one it starts from, and is the same arm however its command is written."""
+"""An arm is its changes to a baseline; its identity does not depend on how its command is written."""
 
 import dataclasses
 from typing import Any
@@ -64,7 +64,7 @@ def test_replicas_share_all_devices_unless_some_are_named() -> None:
     assert baseline(STUDY).shares == [()]
 
 
-def test_of_two_arms_the_one_with_less_set_has_fewer_overrides() -> None:
+def test_overrides_count_the_changed_settings() -> None:
     arm = baseline(STUDY)
     more = arm.changed(change(knobs={"max_seqs": 8}, raw=["--x"], env={"A": "b"}, replicas=2), STUDY)
     assert (arm.overrides, more.overrides) == (4, 8)
@@ -111,7 +111,7 @@ def test_arms_that_differ_in_anything_are_not(other: dict[str, Any]) -> None:
     assert key() != key(other)
 
 
-def test_what_stands_in_a_file_that_is_written_counts() -> None:
+def test_identity_includes_generated_files() -> None:
     trtllm = study(engines={"vllm": VLLM, "trtllm": {"version": "1.2.0rc1"}})
 
     def written(on: bool) -> str:
@@ -122,7 +122,7 @@ def test_what_stands_in_a_file_that_is_written_counts() -> None:
     assert written(True) != written(False)
 
 
-def test_what_no_command_shows_counts_too() -> None:
+def test_identity_includes_settings_outside_the_command() -> None:
     """Two engines that are spoken to alike, a number of servers, devices that an engine is not told."""
     both = study(engines={"vllm": {"version": "0.9.1"}, "vllm-ascend": {"version": "0.9.1"}})
     begun = baseline(both)
@@ -165,7 +165,7 @@ def test_variables_stand_beside_the_engines_own_and_may_replace_them() -> None:
     assert launch.env["VLLM_SERVER_DEV_MODE"] == "1"
 
 
-def test_an_arms_engine_is_an_engine_for_whoever_starts_it() -> None:
+def test_engine_of_an_arm_has_its_probes_and_knobs() -> None:
     engine = StudyEngines(STUDY).engine(baseline(STUDY))
     assert engine.name == "vllm"
     assert engine.probes.health == "/health"

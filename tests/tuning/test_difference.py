@@ -51,7 +51,7 @@ def test_unknown_bounds_are_not_shown() -> None:
         (-1.0, 0.25, False, "-20.0% (-20.0% to ...)"),
     ],
 )
-def test_one_unknown_bound_is_left_open(low: float, high: float, more_is_better: bool, text: str) -> None:
+def test_unknown_bound_is_left_open(low: float, high: float, more_is_better: bool, text: str) -> None:
     assert compared(0.25, low, high, more_is_better=more_is_better).text(1) == text
 
 
@@ -62,6 +62,6 @@ def test_runs_apart_have_no_bounds_and_single_runs_a_direction() -> None:
     assert (apart.text(), apart.direction) == ("+10.00% (no bounds yet)", 0)
 
 
-def test_no_common_block_has_no_difference() -> None:
+def test_difference_is_none_without_a_common_block() -> None:
     nothing = Comparison(Decision.OPEN, math.nan, -1.0, math.inf, 0)
     assert Difference.from_comparison(nothing, more_is_better=True) is None

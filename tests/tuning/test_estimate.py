@@ -1,4 +1,4 @@
-"""How long something may take rests on something, and says on what; what nothing tells is not guessed."""
+"""Estimates of duration name their source; what cannot be estimated is left unknown."""
 
 import math
 from typing import Any
@@ -92,7 +92,7 @@ def test_a_few_at_a_time_take_as_long_as_their_answers() -> None:
         ({}, "Qwen3-8B", 0),
     ],
 )
-def test_what_nothing_tells_is_not_known(settings: dict[str, Any], model: str, devices: int) -> None:
+def test_duration_without_a_source_is_unknown(settings: dict[str, Any], model: str, devices: int) -> None:
     assert load(RunSettings(**settings), model, devices) is None
     at_a_rate = load(RunSettings(**settings, request_rate=10.0, num_prompts=50), model, devices)
     assert at_a_rate is not None

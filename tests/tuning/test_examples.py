@@ -93,7 +93,7 @@ def test_misprints_are_of_commands_that_the_page_has(page: str) -> None:
         ("qwen3-30b-a3b", "mindie serve Qwen/Qwen3-30B-A3B --max-seq-len 32768"),
     ],
 )
-def test_what_a_page_recommends_is_what_is_confirmed(page: str, winner: str) -> None:
+def test_winner_of_a_page_is_the_last_arm_of_its_plan(page: str, winner: str) -> None:
     *_, last = planned(PAGES[page]).steps[-1].arms
     assert " ".join(last.launches[0].shorthand) == winner
 

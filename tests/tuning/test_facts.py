@@ -1,4 +1,4 @@
-"""Before a study starts anything it is looked whether all that it names is here."""
+"""Before a study starts a server, everything that it names must be available."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ def refusal(known: dict[str, Any] = NOBODY, **parts: Any) -> str:
     return str(refused.value)
 
 
-def test_what_is_here_is_not_refused() -> None:
+def test_available_study_is_accepted() -> None:
     made = study(SEQS)
     facts.check_available(made, Planner(made), NOBODY)
 
@@ -90,7 +90,7 @@ def test_a_data_set_is_known_by_its_contents(tmp_path: Path) -> None:
         ("gp", {"optuna", "scipy", "torch"}, "pip install optuna scipy torch"),
     ],
 )
-def test_what_draws_arms_is_looked_for_before_anything_starts(
+def test_packages_of_the_sampler_are_checked_before_the_start(
     sampler: str, missing: set[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("optuna", "scipy", "torch"):

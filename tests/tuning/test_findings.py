@@ -1,4 +1,4 @@
-"""What follows from findings follows once: text and report cannot conclude otherwise."""
+"""Conclusions are derived once, so that text and report agree."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ def test_a_finalist_that_fresh_starts_show_to_be_better_is_the_winner() -> None:
     assert line.startswith("Winner seqs/fp8 64: its gain is confirmed")
 
 
-def test_without_a_finalist_nothing_is_confirmed_and_nothing_refuted() -> None:
+def test_study_without_a_finalist_has_no_conclusion() -> None:
     findings = found(lambda request: 1000.0)
     assert findings.finalist is None
     assert concluded(findings) == (None, None, "No arm was better than the baseline")
@@ -51,7 +51,7 @@ def test_a_finalist_is_the_best_so_far_until_its_confirmation_is_over() -> None:
     assert line.startswith("Not over: ")
 
 
-def test_one_that_is_left_out_since_part_of_it_has_failed_is_no_winner() -> None:
+def test_finalist_pruned_by_a_failed_part_is_not_confirmed() -> None:
     def truth(request: TrialRequest) -> Came:
         return CRASH if request.step == "alone" and request.arm == "fp8" else gained(request)
 
@@ -63,7 +63,7 @@ def test_one_that_is_left_out_since_part_of_it_has_failed_is_no_winner() -> None
     assert line.startswith("Winner seqs/fp8 64 was not confirmed: pruned, ")
 
 
-def test_where_the_baseline_fails_at_last_nothing_is_confirmed_and_nothing_refuted() -> None:
+def test_failed_confirmation_of_the_baseline_is_not_over() -> None:
     def truth(request: TrialRequest) -> Came:
         return CRASH if request.step == CONFIRMATION and request.arm == "baseline" else gained(request)
 

@@ -1,4 +1,4 @@
-"""What a study has found is told in lines, each of which one can act on."""
+"""The findings of a study as lines of text."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def test_where_less_is_better_a_gain_is_told_as_a_value_that_falls() -> None:
     assert "  fp8       adopted, -20.0% (-20.0% to -20.0%), 4,000.0 ms in 2 starts" in lines
 
 
-def test_nothing_better_is_said() -> None:
+def test_study_without_a_better_arm_says_so() -> None:
     found = walked(study(QUANTIZED, **TWICE), lambda request: 1000.0)
     assert list(findings_text.as_text(found))[-1] == "No arm was better than the baseline"
     assert study_runs.code(found) == exit_codes.DONE
@@ -66,7 +66,7 @@ def test_a_winner_that_fails_in_fresh_starts_was_not_confirmed() -> None:
     assert lines[-1] == "Winner quantization/fp8 was not confirmed: failed, oom_load: no memory"
 
 
-def test_nothing_feasible_names_the_closest_and_has_an_exit_code_of_its_own() -> None:
+def test_infeasible_study_names_the_closest_arm_and_exit_code() -> None:
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}
     found = walked(study(QUANTIZED, objective=objective, **TWICE), limited)
     text = "\n".join(findings_text.as_text(found))
@@ -80,7 +80,7 @@ def test_a_baseline_that_fails_is_an_engine_that_failed() -> None:
     assert study_runs.code(found) == exit_codes.INTERNAL
 
 
-def test_what_a_server_answered_is_exported() -> None:
+def test_right_answers_are_exported() -> None:
     made = study(QUANTIZED, **TWICE)
     walk = Walk(made, Planner(made))
     assert walk.request is not None
@@ -110,7 +110,7 @@ def test_lines_name_every_start_what_came_of_it_and_what_is_decided(
     assert any("fp8" in line and "adopted, +25.0%" in line for line in lines)
 
 
-def test_what_is_left_is_told_by_what_starts_have_taken() -> None:
+def test_time_left_is_estimated_from_past_starts() -> None:
     made = study(QUANTIZED, **TWICE)
     walk, expected = Walk(made, Planner(made)), plan(made)
     assert time_left(walk, expected) == "9 starts left"  # no winner is expected: the baseline alone is confirmed

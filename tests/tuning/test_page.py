@@ -1,4 +1,4 @@
-"""What a report says of studies that did not go as one would wish, or of which less is known."""
+"""Report pages of studies with little data or without a winner."""
 
 import dataclasses
 from collections.abc import Callable
@@ -67,7 +67,7 @@ def test_an_unfinished_study_says_so_at_the_top_and_what_is_missing(
     assert [line.strip(" -") for line in top.splitlines() if line.startswith("    - ")] == missing
 
 
-def test_before_the_first_run_nothing_is_recommended(tmp_path: Path) -> None:
+def test_study_without_a_run_recommends_no_command(tmp_path: Path) -> None:
     text = markdown(found(starts=0), tmp_path)
     assert "Nothing has been measured yet." in text
     assert "Serving Command" not in text
@@ -95,7 +95,7 @@ def test_a_winner_that_fresh_starts_do_not_confirm_is_not_recommended(tmp_path: 
 # -- what was found
 
 
-def test_where_nothing_is_better_the_baseline_stays(tmp_path: Path) -> None:
+def test_report_keeps_the_baseline_without_a_better_arm(tmp_path: Path) -> None:
     text = markdown(found(truth({})), tmp_path)
     assert "No arm is shown to be 1.0% better than the baseline, so the baseline stays:" in text
     assert [row.split("|")[2:4] for row in rows(text, "Summary of Optimization Options")] == [[" - ", " - "]] * 2
@@ -111,7 +111,7 @@ def test_a_baseline_alone_is_reported(tmp_path: Path) -> None:
     assert "## Noise" in text
 
 
-def test_where_nothing_holds_what_is_demanded_the_closest_arm_is_shown(tmp_path: Path) -> None:
+def test_infeasible_study_shows_the_closest_arm(tmp_path: Path) -> None:
     share = {"baseline": 700, "max_seqs=64": 900, "max_seqs=128": 800}
     findings = found(
         lambda request: {"total": 1000.0, "completed": share[request.arm]},
@@ -189,7 +189,7 @@ def test_numbers_of_a_part_of_the_box_are_marked(tmp_path: Path) -> None:
     assert "(est.)" not in markdown(found(hardware=hardware), tmp_path)
 
 
-def test_another_model_that_nobody_asked_questions_is_a_caveat(tmp_path: Path) -> None:
+def test_other_model_without_questions_is_a_caveat(tmp_path: Path) -> None:
     text = markdown(found(), tmp_path)
     assert "serves Qwen/Qwen3-8B-FP8 instead of Qwen/Qwen3-8B. The quality of its answers was not checked" in text
 

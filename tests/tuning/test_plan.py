@@ -1,4 +1,4 @@
-"""A plan says what a study starts, in which order, assuming of each stage the winners that it expects."""
+"""The plan of a study: its starts, their order and the winners that it expects."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_the_other_workloads_are_run_in_the_end_and_where_a_stage_asks_for_them(
     ]
 
 
-def test_a_stage_of_which_nothing_is_left_starts_nothing_and_says_so() -> None:
+def test_stage_without_arms_starts_no_server() -> None:
     for stage in (SEQS | {"where": "max_seqs > 1000"}, {"name": "seqs", "choice": {"as it is": {}}}):
         found = step(stage)
         assert (found.starts, found.seconds) == ((0, 0), (0.0, 0.0))
@@ -87,7 +87,7 @@ def test_a_stage_starts_from_the_winner_that_is_expected() -> None:
     assert commands(found)["max_seqs=64"] == f"{VLLM}-FP8 --max-num-seqs 64"
 
 
-def test_a_stage_of_which_nothing_is_expected_changes_nothing() -> None:
+def test_stage_without_expected_winner_keeps_its_start() -> None:
     assert step(QUANTIZED, SEQS).starts_from == ("baseline",)
 
 
@@ -99,7 +99,7 @@ def test_a_stage_may_start_from_the_baseline_or_from_any_arm_of_an_earlier_one()
     assert commands(found)["max_seqs=64"] == f"{VLLM}-FP8 --max-num-seqs 64"
 
 
-def test_as_many_arms_go_on_as_are_kept() -> None:
+def test_arms_that_are_kept_continue() -> None:
     found = step(ENGINES | {"expect": ["b", "a"]}, QUANTIZED, keep=2)
     assert commands(found) == {
         "engine/b": "python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B",
@@ -176,7 +176,7 @@ def test_winners_of_earlier_stages_are_tried_together() -> None:
     }
 
 
-def test_of_three_each_is_left_out_too() -> None:
+def test_interactions_of_three_stages_leave_each_out() -> None:
     stages = [
         QUANTIZED | {"expect": "fp8"},
         CACHED | {"expect": "off"},
@@ -233,7 +233,7 @@ def test_a_joint_stage_starts_up_to_so_many_arms() -> None:
     assert found.starts == (2 * 2 + 5, 2 * 7 + 5)
 
 
-def test_what_is_expected_of_it_goes_on() -> None:
+def test_expected_draw_continues() -> None:
     won = {"max_seqs": 32, "max_batched_tokens": 4096, "prefix_cache": False}
     made = planned(JOINT | {"expect": won}, QUANTIZED)
     assert commands(made.steps[2])["fp8"] == (
@@ -245,7 +245,7 @@ def test_what_is_expected_of_it_goes_on() -> None:
     ("name", "value"),
     [("max_seqs", 33), ("max_seqs", 128), ("max_batched_tokens", 4000), ("prefix_cache", 3), ("kv_dtype", "fp8")],
 )
-def test_what_cannot_be_drawn_cannot_win(name: str, value: object) -> None:
+def test_expected_value_outside_the_draw_is_refused(name: str, value: object) -> None:
     assert f"stages.0.expect.{name}: {value!r} is never drawn" in refusal(JOINT | {"expect": {name: value}})
 
 
@@ -308,7 +308,7 @@ def test_the_time_is_that_of_all_starts_and_their_workloads() -> None:
     assert made.without_estimate == []
 
 
-def test_a_workload_of_which_nothing_is_known_is_named_and_not_guessed() -> None:
+def test_workload_without_estimate_is_named() -> None:
     made = planned(SEQS, workloads={"short": {"workload": "short", "dataset_name": "prose"}})
     assert made.without_estimate == ["short"]
     assert made.steps[0].seconds == (180, 900)

@@ -1,4 +1,4 @@
-"""What published results come to: steps won as expected, runs found by their configuration, nothing compared."""
+"""Findings of published results: expected winners, arms found by configuration, no comparison."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def test_the_best_that_was_not_expected_is_not_adopted() -> None:
     assert found(findings, "seqs", "max_seqs=64").verdict is Verdict.PUBLISHED
 
 
-def test_a_stage_is_not_won_by_an_arm_of_which_nothing_is_published_or_that_failed() -> None:
+def test_stage_is_not_won_by_an_unpublished_or_failed_arm() -> None:
     of = study(ENGINE, SEQS)
     nothing = publications.published_findings(of, [one(of, "engine", "vllm", 1000.0)])
     failed = publications.published_findings(
@@ -118,13 +118,13 @@ def test_a_stage_shows_the_runs_of_its_own_workloads() -> None:
     assert [list(each.runs) for each in found(findings, "confirmation", "baseline").trials] == [["short"], ["long"]]
 
 
-def test_what_does_not_hold_what_the_study_demands_is_infeasible() -> None:
+def test_arm_that_misses_the_limits_is_infeasible() -> None:
     of = study(ENGINE)
     trials = [one(of, "engine", "sglang", {"total": 1500.0, "completed": 500})]
     assert found(publications.published_findings(of, trials), "engine", "sglang").verdict is Verdict.INFEASIBLE
 
 
-def test_what_a_drawn_stage_expects_is_its_arm() -> None:
+def test_expected_arm_of_a_drawn_stage_wins() -> None:
     of = study(JOINT)
     trials = [one(of, "joint", "baseline", 1000.0, 0), one(of, "joint", "max_seqs=128", 1100.0, 1)]
     findings = publications.published_findings(of, trials)
@@ -132,7 +132,7 @@ def test_what_a_drawn_stage_expects_is_its_arm() -> None:
     assert found(findings, "confirmation", "joint/max_seqs=128").values == (1100.0,)
 
 
-def test_one_server_has_its_share_of_the_box_and_no_more_is_made_of_it() -> None:
+def test_arm_has_the_share_of_its_devices_only() -> None:
     two = {"name": "two", "choice": {"pair": {"replicas": 2}}}
     of = study(two)  # of four devices, on one of which the baseline computes
     trials = [one(of, "two", "baseline", 1000.0, 0), one(of, "two", "pair", 800.0, 1)]
@@ -143,7 +143,7 @@ def test_one_server_has_its_share_of_the_box_and_no_more_is_made_of_it() -> None
     assert found(publications.published_findings(of, both), "two", "pair").planned.spec.replicas == 2
 
 
-def test_where_all_that_is_published_misses_what_is_demanded_nothing_holds_it() -> None:
+def test_study_is_infeasible_if_every_result_misses_limits() -> None:
     of = study(ENGINE)
     half = {"completed": 514}
     findings = publications.published_findings(

@@ -1,4 +1,4 @@
-"""Pages that others published, written again from what was imported of them: with the percentages that are right.
+"""Published pages, imported and reported with the true percentages.
 
 The numbers are worked out by hand from the blocks of the pages; what a page printed instead stands beside them.
 """

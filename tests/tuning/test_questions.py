@@ -56,7 +56,7 @@ def test_any_other_is_wrong(reply: str, answer: str) -> None:
     assert not Question("?", (answer,)).right(reply)
 
 
-def test_each_of_several_answers_is_right() -> None:
+def test_any_listed_answer_is_right() -> None:
     question = Question("?", ("6", "six"))
     assert question.right("It is six.")
     assert question.right("6")
@@ -95,7 +95,7 @@ def test_a_file_has_a_question_a_line(tmp_path: Path) -> None:
         ('{"question": "2 + 3?", "answers": "five"}', ":1: has an answer without"),
     ],
 )
-def test_what_is_no_question_is_refused_in_one_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_invalid_question_is_refused_in_one_line(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text(text)
     with pytest.raises(BadInput) as refused:

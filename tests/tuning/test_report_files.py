@@ -1,4 +1,4 @@
-"""Reports of whole studies: both layouts, line by line; every number can be computed again from the summaries."""
+"""Reports of whole studies in both formats; every number follows from the summaries."""
 
 import re
 from pathlib import Path
@@ -10,9 +10,9 @@ from loadgen.errors import BadInput
 from loadgen.tuning.execute.findings import Findings
 from loadgen.tuning.report import write
 from tests.helpers import study_reports
+from tests.helpers.html_page import Page
 from tests.helpers.source import ROOT
 from tests.helpers.study_reports import found, written
-from tests.report.test_html_document import Page
 
 GOLDEN = ROOT / "tests" / "tuning" / "golden"
 
@@ -63,7 +63,7 @@ def test_a_difference_is_of_starts_in_the_same_blocks(tmp_path: Path) -> None:
     assert "+25.00% (+25.00% to +25.00%)" in written(findings, tmp_path)["small.md"]
 
 
-def test_html_is_one_whole_page_that_loads_nothing(study: Findings, tmp_path: Path) -> None:
+def test_html_page_is_complete_and_loads_no_resource(study: Findings, tmp_path: Path) -> None:
     study_reports.keep(study, tmp_path)
     text = written(study, tmp_path)["small.html"]
     page = Page(text)

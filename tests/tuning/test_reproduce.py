@@ -1,4 +1,4 @@
-"""The script that makes the deciding comparison once more: what stands in it, and that it does so."""
+"""The script that repeats the deciding comparison: its contents and its effect."""
 
 import re
 import shlex

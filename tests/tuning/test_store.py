@@ -1,4 +1,4 @@
-"""A store keeps every start that has ended, whoever is killed meanwhile, and is added to by one program at a time."""
+"""The store keeps every ended start despite kills, and has one writer at a time."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> Any:
 # -- what is kept
 
 
-def test_what_was_kept_is_what_was_found(store: Store) -> None:
+def test_trial_is_read_back_as_stored(store: Store) -> None:
     request = TrialRequest("seqs", 1, "max_seqs=64", 1)
     number, folder = store.begin(request, "hash", "2026-01-02T03:04:05Z")
     assert folder.is_dir()
@@ -66,7 +66,7 @@ def test_a_start_that_has_not_ended_is_no_trial_and_its_files_stay(store: Store)
 # -- what cannot be written
 
 
-def test_a_start_that_a_full_disk_does_not_take_has_not_ended_and_can_be_made_again(store: Store) -> None:
+def test_start_that_a_full_disk_lost_can_be_stored_again(store: Store) -> None:
     request = TrialRequest("seqs", 0, "max_seqs=64")
     number, _ = store.begin(request, "", "2026-01-02T03:04:05Z")
     large = trial(request, 1.0, server_config={"note": "x" * 1_000_000}, folder="starts/00001")
@@ -89,7 +89,7 @@ def test_a_folder_that_cannot_be_made_is_named(store: Store) -> None:
         store.begin(TrialRequest("seqs", 0, "max_seqs=64"), "", "2026-01-02T03:04:05Z")
 
 
-def test_what_cannot_be_read_is_said_wherever_it_is_met(store: Store) -> None:
+def test_unreadable_table_is_refused(store: Store) -> None:
     store._database.execute("DROP TABLE runs")
     with pytest.raises(BadInput, match=r"cannot be read \(no such table: runs\)"), Store.open(store.folder) as reader:
         reader.trials()
@@ -195,7 +195,7 @@ def test_an_arm_that_would_be_served_otherwise_is_refused(begun: Path) -> None:
         assert conductor.load_findings(store)[0].open == ""
 
 
-def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+def test_folder_without_a_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is not a store of a study"), Store.open(tmp_path):
         pass
     (tmp_path / DATABASE).write_bytes(b"no database at all" * 100)

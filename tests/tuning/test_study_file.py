@@ -1,4 +1,4 @@
-"""A study file that cannot be used is refused in one line, which names file, line and key, and says what to do."""
+"""An invalid study file is refused in one line with file, line, key and remedy."""
 
 import re
 from collections.abc import Iterator
@@ -259,7 +259,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_place(tmp_path: Path, before: str, after: str, message: str) -> None:
+def test_invalid_value_is_refused_with_its_place(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert refusal(tmp_path, changed(before, after)).startswith(message)
 
 
@@ -339,11 +339,11 @@ def test_the_value_of_a_variable_is_not_repeated(tmp_path: Path) -> None:
         ("a: \x01", r"study.yaml: is not YAML"),
     ],
 )
-def test_what_is_no_yaml_or_no_study(tmp_path: Path, text: str, message: str) -> None:
+def test_text_without_a_study_is_refused(tmp_path: Path, text: str, message: str) -> None:
     assert re.match(message, refusal(tmp_path, text))
 
 
-def test_what_is_not_text_and_what_is_not_there(tmp_path: Path) -> None:
+def test_binary_and_missing_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(BadInput, match="is not YAML"):
         read_again(tmp_path)

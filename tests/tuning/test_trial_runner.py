@@ -1,4 +1,4 @@
-"""A start runs its workloads so that none finds in a cache what another has left there."""
+"""A start runs its workloads so that no workload finds the cache of another."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -81,14 +81,16 @@ async def test_an_engine_that_can_empty_its_caches_does_so_between_workloads(
     assert list(trial.runs) == ["short", "long"]
 
 
-async def test_one_that_cannot_is_started_afresh_for_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_server_without_a_flush_restarts_for_each_workload(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     trial, log = await carried_out(monkeypatch, tmp_path, "llamacpp")
     assert log == ["start", "short", "stop", "start", "long", "stop"]
     assert list(trial.runs) == ["short", "long"]
 
 
 @pytest.mark.parametrize("engine", ["vllm", "llamacpp"])
-async def test_after_a_failure_nothing_more_is_run(
+async def test_workloads_after_a_failure_are_not_run(
     engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     trial, log = await carried_out(monkeypatch, tmp_path, engine, failing="short")
@@ -96,7 +98,7 @@ async def test_after_a_failure_nothing_more_is_run(
     assert trial.failure == Failure("killed", "died", True)
 
 
-async def test_what_the_server_tells_is_kept_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_server_facts_are_kept_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trial, _ = await carried_out(monkeypatch, tmp_path, "vllm")
     assert (trial.build, trial.server_config, trial.folder) == ("1.2", {"max_num_seqs": 64}, "start")
     assert (tmp_path / "start" / "configuration.json").exists()
@@ -105,7 +107,7 @@ async def test_what_the_server_tells_is_kept_by_name(monkeypatch: pytest.MonkeyP
 # -- what cannot be written
 
 
-async def test_a_file_that_cannot_be_written_ends_the_study_and_is_no_failure_of_the_arm(
+async def test_unwritable_file_ends_the_study_without_an_arm_failure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "start" / "configuration.json").mkdir(parents=True)

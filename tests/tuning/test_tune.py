@@ -1,4 +1,4 @@
-"""`loadgen tune`: what is printed, as text and as JSON, and that nothing is touched."""
+"""`loadgen tune plan` prints text or JSON and starts no program."""
 
 import json
 import os
@@ -94,7 +94,7 @@ def test_a_start_takes_what_it_has_taken_on_this_machine(
     assert "  start of vllm: measured on this machine\n" in out
 
 
-def test_the_command_that_pages_print_stands_above_the_real_one_where_they_differ() -> None:
+def test_command_of_the_page_is_above_the_real_command() -> None:
     lines = as_text(
         planned(
             {"name": "s", "choice": {"m": {"engine": "mindie"}}},
@@ -123,7 +123,7 @@ def test_credentials_are_not_shown_and_yet_two_of_them_make_two_arms() -> None:
     assert argv[3:5] == ["--api-key", "(given)"]
 
 
-def test_what_a_file_says_does_not_move_a_terminal() -> None:
+def test_control_characters_of_a_file_are_escaped() -> None:
     text = as_text(planned(hardware={"name": "box \x1b[31m", "devices": 4}))
     assert "\x1b" not in text
     assert "box \\x1b[31m" in text
@@ -204,7 +204,7 @@ def test_the_schema_knows_what_the_reader_knows(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.integration
-def test_a_plan_touches_nothing(path: Path, tmp_path: Path) -> None:
+def test_plan_starts_no_program_and_writes_no_file(path: Path, tmp_path: Path) -> None:
     """No program is started, although engines stand in PATH, no file is written, and no connection is made."""
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -1,4 +1,4 @@
-"""What a study decides follows from its trials alone: which arm goes on, which is out, and why."""
+"""The decisions of a study follow from its trials: adopted and excluded arms, with reasons."""
 
 import random
 from typing import Any
@@ -47,7 +47,7 @@ def verdicts(findings: Findings, step: str) -> dict[str, str]:
 # -- who wins
 
 
-def test_an_arm_that_is_better_is_adopted_and_held_against_the_baseline_in_fresh_starts() -> None:
+def test_better_arm_is_adopted_and_confirmed_by_fresh_starts() -> None:
     found = walked(study(QUANTIZED, **REPEATS), levels(fp8=1200.0))
     assert verdicts(found, "quantization") == {"baseline": "reference", "fp8": "adopted"}
     assert verdicts(found, "confirmation") == {"baseline": "reference", "quantization/fp8": "adopted"}
@@ -76,7 +76,7 @@ def test_an_arm_that_is_worse_is_called_so_and_started_no_more() -> None:
     assert len(arm(found, "seqs", "max_seqs=128").trials) == 4
 
 
-def test_of_two_that_are_as_good_the_one_that_sets_less_goes_on() -> None:
+def test_arm_with_fewer_settings_wins_a_tie() -> None:
     two = {"name": "two", "choice": {"both": {"model": "fp8", "knobs": {"max_seqs": 64}}, "one": {"model": "fp8"}}}
     found = walked(study(two, **REPEATS), levels(both=1202.0, one=1200.0))
     assert verdicts(found, "two") == {"baseline": "reference", "both": "better", "one": "adopted"}
@@ -141,7 +141,7 @@ def test_a_failure_that_may_pass_is_tried_once_more(kind: str) -> None:
     assert [each.request.attempt for each in adopted.trials] == [0, 1, 0, 1]
 
 
-def test_one_that_fails_again_is_out_and_has_no_value() -> None:
+def test_arm_that_fails_again_is_failed_without_a_value() -> None:
     def truth(request: TrialRequest) -> Came:
         return PASSING if "fp8" in request.arm else 1000.0 * noise(request)
 
@@ -149,7 +149,7 @@ def test_one_that_fails_again_is_out_and_has_no_value() -> None:
     assert (failed.verdict, failed.values, len(failed.trials)) == (Verdict.FAILED, (), 2)
 
 
-def test_what_contains_an_arm_that_failed_for_good_is_not_started() -> None:
+def test_arm_containing_a_failed_change_is_pruned() -> None:
     def truth(request: TrialRequest) -> Came:
         return DETERMINISTIC if request.arm == "fp8" else 1000.0 * noise(request)
 
@@ -160,7 +160,7 @@ def test_what_contains_an_arm_that_failed_for_good_is_not_started() -> None:
     assert "model=fp8" in pruned.why
 
 
-def test_after_a_failure_that_may_pass_nothing_is_pruned() -> None:
+def test_transient_failure_prunes_no_arm() -> None:
     def truth(request: TrialRequest) -> Came:
         return PASSING if request.arm == "fp8" else 1000.0 * noise(request)
 
@@ -194,7 +194,7 @@ def test_an_arm_beyond_its_limits_is_infeasible() -> None:
     assert (out.verdict, out.why) == (Verdict.INFEASIBLE, "ttft_p99<500ms is 612.3")
 
 
-def test_where_the_baseline_is_beyond_the_limits_an_arm_within_them_wins_though_it_is_slower() -> None:
+def test_slower_arm_within_limits_beats_a_baseline_beyond_them() -> None:
     def truth(request: TrialRequest) -> Came:
         if "fp8" in request.arm:
             return 900.0 * noise(request)
@@ -245,7 +245,7 @@ def test_a_value_that_is_the_default_makes_an_arm_the_same() -> None:
     assert verdicts(found, "cache")["off"] != "same as"  # vLLM's flag says no_enable_prefix_caching: nothing told
 
 
-def test_what_a_server_does_not_tell_is_not_taken_to_be_the_same() -> None:
+def test_unreported_server_config_is_not_the_same() -> None:
     found = resolved(study(SEQS, **REPEATS), {"": {"port": 1}}, levels())
     assert "same as" not in verdicts(found, "seqs").values()
 
@@ -334,7 +334,7 @@ def test_a_joint_stage_draws_the_same_when_it_is_walked_again() -> None:
     assert [each.request for each in first.trials] == [each.request for each in second.trials]
 
 
-def test_a_joint_stage_that_drew_nothing_usable_keeps_the_baseline() -> None:
+def test_joint_stage_without_usable_draws_keeps_the_baseline() -> None:
     def truth(request: TrialRequest) -> Came:
         return DETERMINISTIC if "max_seqs=" in request.arm else 1000.0 * noise(request)
 

@@ -1,4 +1,4 @@
-"""Who runs on which processor: the measuring thread on some of its own, a process beside it on the others."""
+"""Processor affinity: the measuring thread on cores of its own, other processes on the rest."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def test_the_processor_can_be_chosen(beside, place):
 
 
 @several
-def test_with_one_processor_nothing_is_moved(beside):
+def test_affinity_is_unchanged_with_a_single_processor(beside):
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:
@@ -56,7 +56,7 @@ def test_with_one_processor_nothing_is_moved(beside):
 
 
 @pytest.mark.parametrize("pids", [[], [GONE]])
-def test_without_a_process_nothing_is_moved(pids):
+def test_affinity_is_unchanged_without_a_process(pids):
     before = os.sched_getaffinity(0)
     with separate_cores(pids):
         assert os.sched_getaffinity(0) == before

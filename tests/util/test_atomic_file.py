@@ -1,4 +1,4 @@
-"""A file is written as a whole, or stays what it was."""
+"""A file is written completely or stays unchanged."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ def test_a_link_is_followed_and_stays_a_link(tmp_path):
     assert target.read_text() == "new"
 
 
-def test_what_is_no_regular_file_is_written_and_not_replaced(tmp_path):
+def test_pipe_is_written_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -31,7 +31,7 @@ def test_what_is_no_regular_file_is_written_and_not_replaced(tmp_path):
         os.close(reader)
 
 
-def test_nothing_is_seen_of_a_file_before_it_is_whole(tmp_path):
+def test_file_is_unchanged_until_it_is_complete(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
     with atomic_file(path) as file:

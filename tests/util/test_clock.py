@@ -1,4 +1,4 @@
-"""An alarm rings once, never early, on either kind of loop. How late it rings is the machine's affair."""
+"""An alarm rings once and never early on either kind of loop; lateness depends on the machine."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ def test_the_clock_is_monotonic_time():
 
 
 @pytest.mark.parametrize("delay_ns", [0, 1, 900, 123_456, 999_999, 1_000_001, 2_500_000])
-def test_it_never_rings_early(loop, kind, delay_ns):
+def test_alarm_never_rings_early(loop, kind, delay_ns):
     rung = []
 
     def ring():
@@ -71,7 +71,7 @@ def test_past_alarm_rings_at_the_next_turn(loop, kind, due):
     alarm.close()
 
 
-def test_it_rings_once(loop, kind):
+def test_alarm_rings_once(loop, kind):
     rung = []
     alarm = kind(loop, lambda: rung.append(now_ns()))
     alarm.set(now_ns() + MS)
@@ -108,7 +108,7 @@ def test_setting_it_again_replaces_the_time_that_was_set(loop, kind, first_ns):
     alarm.close()
 
 
-def test_it_may_be_set_again_from_its_own_callback(loop, kind):
+def test_alarm_can_be_set_from_its_own_callback(loop, kind):
     dues, rung = [now_ns() + step * MS for step in (1, 2, 3)], []
 
     def ring():

@@ -1,4 +1,4 @@
-"""GPUs: what NVML tells of each of them."""
+"""GPUs: the values that NVML reports."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_a_name_may_come_as_bytes(installed):
         assert reader.read()[0]["name"] == "H100 \ufffd"
 
 
-def test_what_a_gpu_hides_is_not_told_and_all_else_is(installed):
+def test_hidden_gpu_values_are_none_and_others_are_kept(installed):
     installed(Fake(hides=("power", "use")))
     with Nvml.opened() as reader:
         assert reader is not None
@@ -56,13 +56,13 @@ def test_gpu_memory_is_none_where_a_part_is_hidden(installed, hidden):
         assert reader.memory() == [None, None]
 
 
-def test_without_a_driver_there_is_nothing_to_read(installed):
+def test_no_reader_without_a_driver(installed):
     installed(Fake(driver=False))
     with Nvml.opened() as reader:
         assert reader is None
 
 
-def test_without_the_package_there_is_nothing_to_read(installed):
+def test_no_reader_without_the_package(installed):
     installed(None)  # which makes importing it fail
     with Nvml.opened() as reader:
         assert reader is None

@@ -1,4 +1,4 @@
-"""HTTP for probes: what is said of a server that cannot be reached."""
+"""HTTP for probes: the errors for a server that cannot be reached."""
 
 import pytest
 

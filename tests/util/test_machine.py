@@ -1,4 +1,4 @@
-"""The machine: time that CPU limits and the hypervisor took from us."""
+"""The machine: time that CPU limits and the hypervisor took from this process."""
 
 import os
 
@@ -48,7 +48,7 @@ def test_control_groups_in_a_container_begin_at_its_own(system):
 
 
 @pytest.mark.parametrize("groups", [None, "", "0::/\n", "4:memory:/a\n"])
-def test_where_nothing_is_told_nothing_was_throttled(system, tmp_path, groups):
+def test_throttled_time_is_zero_without_a_source(system, tmp_path, groups):
     if groups is not None:
         system("proc/self/cgroup", groups)
     assert throttled_s(tmp_path) == 0

@@ -1,4 +1,4 @@
-"""Words: one way to name a percentile and to write milliseconds and shares; n/a for what was not measured."""
+"""Number format: percentile names, milliseconds and shares, and n/a for unmeasured values."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_shares_are_written_as_percentages():
     assert (percent(0.127), percent(0.127, 1), percent(0.0, 2), percent(1.0)) == ("13%", "12.7%", "0.00%", "100%")
 
 
-def test_what_was_not_measured_is_no_number():
+def test_unmeasured_values_are_n_a():
     assert (to_ms(None), ms(None), percent(None), percent(None, 2)) == (None, "n/a", "n/a", "n/a")
 
 
@@ -62,5 +62,5 @@ def test_fixed_decimals_and_four_digits():
     assert (fixed(None), fixed(None, 1, "s"), four_digits(None, "ms")) == ("n/a", "n/a", "n/a")
 
 
-def test_one_is_not_said_as_many():
+def test_plural_is_not_used_for_a_count_of_1():
     assert [plural(number, "request") for number in (0, 1, 2)] == ["0 requests", "1 request", "2 requests"]

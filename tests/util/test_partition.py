@@ -1,4 +1,4 @@
-"""Stripes: the parts of a run add up to it, and so do the parts of a part."""
+"""Partitions of a run add up to it, also when partitioned again."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Private files: only their owner can read them, whoever could before."""
+"""Private files can be read only by their owner, whatever their earlier mode."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The folder of a run: gone with it, and with the next where it was killed."""
+"""The scratch folder of a run is removed at its end, or by the next run if it was killed."""
 
 import multiprocessing
 import os
@@ -29,26 +29,26 @@ def left_behind(temporary: Path) -> Path:
     return aged(path)
 
 
-def test_it_is_the_owners_alone_and_gone_in_the_end(temporary: Path) -> None:
+def test_scratch_folder_is_private_and_removed_at_the_end(temporary: Path) -> None:
     with scratch_dir.scratch_folder() as path:
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
         (path / "bodies").write_bytes(b"prompts")
     assert not list(temporary.iterdir())
 
 
-def test_it_is_gone_after_an_error_too(temporary: Path) -> None:
+def test_scratch_folder_is_removed_after_an_error(temporary: Path) -> None:
     with pytest.raises(KeyError), scratch_dir.scratch_folder():
         raise KeyError
     assert not list(temporary.iterdir())
 
 
-def test_what_a_killed_program_has_left_is_removed_by_the_next(temporary: Path) -> None:
+def test_folder_of_a_killed_program_is_removed_by_the_next(temporary: Path) -> None:
     left = left_behind(temporary)
     with scratch_dir.scratch_folder():
         assert not left.exists()
 
 
-def test_one_that_was_made_just_now_is_not(temporary: Path) -> None:
+def test_fresh_folder_of_another_program_is_kept(temporary: Path) -> None:
     left = left_behind(temporary)
     os.utime(left)
     with scratch_dir.scratch_folder():
@@ -56,7 +56,7 @@ def test_one_that_was_made_just_now_is_not(temporary: Path) -> None:
 
 
 @pytest.mark.integration
-def test_one_that_another_program_uses_is_not(temporary: Path) -> None:
+def test_folder_in_use_by_another_program_is_kept(temporary: Path) -> None:
     used, done = multiprocessing.Pipe()
     other = multiprocessing.get_context("fork").Process(target=_use, args=(used,))
     other.start()
@@ -77,7 +77,7 @@ def _use(told: "multiprocessing.connection.Connection") -> None:
         told.recv()
 
 
-def test_what_is_no_folder_is_left_alone(temporary: Path) -> None:
+def test_file_and_link_are_left_alone(temporary: Path) -> None:
     file = temporary / f"{scratch_dir.PREFIX}file"
     file.write_text("somebody else's")
     target = temporary / "target"

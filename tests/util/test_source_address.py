@@ -1,4 +1,4 @@
-"""Sources: connections come from the addresses that are given in turn, and on loopback from as many as are needed."""
+"""Source addresses: the given ones in turn, and as many as needed on loopback."""
 
 import socket
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ def test_port_is_chosen_at_connect_time(text: str) -> None:
         ("127.0.0.1,::1", "mixes IPv4 and IPv6"),
     ],
 )
-def test_what_is_no_list_of_addresses_is_refused(text: str, said: str) -> None:
+def test_invalid_address_list_is_refused(text: str, said: str) -> None:
     with pytest.raises(BadInput, match=said) as refused:
         parse(text)
     assert refused.value.field == "--source-address"

@@ -1,4 +1,4 @@
-"""What there is room for on a terminal: columns are counted, a wide character takes two, and what is cut says so."""
+"""Text in terminal columns: a wide character takes two, and cut text is marked."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_a_wide_character_takes_two_columns(text: str, count: int) -> None:
     ("text", "room", "shown"),
     [("plain", 5, "plain"), ("plain", 3, "pla"), (WIDE, 5, "中文"), (WIDE, 1, ""), ("", 0, "")],
 )
-def test_what_fits_is_the_beginning_and_no_half_of_a_character(text: str, room: int, shown: str) -> None:
+def test_fit_width_keeps_the_beginning_and_splits_no_character(text: str, room: int, shown: str) -> None:
     assert fit_width(text, room) == shown
 
 
@@ -57,6 +57,6 @@ def test_a_text_is_wrapped_between_words_where_there_are_any(text: str, room: in
 
 
 @pytest.mark.parametrize("room", range(1, 12))
-def test_nothing_of_a_text_that_is_wrapped_is_lost(room: int) -> None:
+def test_wrap_keeps_all_text(room: int) -> None:
     text = "a 中文字 of words, some-long ones 中"
     assert "".join(wrap(text, room)).replace(" ", "") == text.replace(" ", "")

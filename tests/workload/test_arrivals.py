@@ -1,4 +1,4 @@
-"""A schedule asks for what was asked: so many requests, so fast, in gaps of the right kind, the same every time."""
+"""A schedule has the asked count, rate and kind of gaps, and is the same for a seed."""
 
 import math
 
@@ -225,7 +225,7 @@ def test_a_ramp_reaches_its_end_rate_when_the_run_ends(strategy, bound):
     assert S / last == pytest.approx(500, rel=0.01)
 
 
-def test_a_ramp_may_start_from_nothing():
+def test_ramp_may_start_from_zero():
     schedule = Schedule.draw(LinearRamp(0, 10), count=5, burstiness=math.inf, seed=0)
     assert schedule.due_ns.tolist() == [int(math.sqrt(i / 5) * S) for i in range(5)]
 
@@ -254,7 +254,7 @@ def test_a_very_fast_rate_keeps_its_nanoseconds():
     assert of(request_rate=1e6, num_prompts=5, burstiness=math.inf).due_ns.tolist() == [0, 1000, 2000, 3000, 4000]
 
 
-def test_one_request_is_a_schedule():
+def test_schedule_may_hold_a_single_request():
     assert Schedule.poisson(10, 1, seed=0).due_ns.tolist() == [S // 10]
     assert Schedule.constant(10, 1).due_ns.tolist() == [0]
 

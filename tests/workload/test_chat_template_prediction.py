@@ -1,4 +1,4 @@
-"""What the server will count of a prompt is known exactly where its template is: with every tokenizer, at every length.
+"""The server's count of prompt tokens is predicted exactly where its chat template is known.
 
 The reference renders and tokenizes the whole chat by `transformers`, as servers do; nothing here adds up anything.
 """
@@ -153,7 +153,7 @@ class TestExactness:
         [(THOUGHTLESS, {"enable_thinking": False}), (WEATHER, WEATHER)],
         ids=["no thinking", "tools"],
     )
-    def test_what_a_request_tells_the_template_is_told_here(self, made, reference, body, options):
+    def test_template_receives_the_options_of_the_request(self, made, reference, body, options):
         asked = CHAT.replace(extra_body=body)
         (prompt,) = predicted(sized(made, 50), asked, count=1)
         assert prompt.server_tokens == reference(prompt, **options)
@@ -171,7 +171,7 @@ class TestKnownTemplateTokens:
     """What was read off real servers."""
 
     @pytest.mark.parametrize(("body", "tokens"), [({}, 8), (THOUGHTLESS, 12)], ids=["thinking", "no thinking"])
-    def test_of_qwen3(self, request, tmp_path, body, tokens):
+    def test_qwen3_overhead_is_predicted(self, request, tmp_path, body, tokens):
         try:
             tokenizer = packages.qwen3(packages.kept_folder(request.config))
         except ImportError as error:
@@ -204,7 +204,7 @@ class TestKnowing:
         prompts = predicted(sized(made, 90), CHAT.replace(input_len_counts="server"), count=50)
         assert {(prompt.server_tokens, prompt.input_tokens) for prompt in prompts} == {(90, 89), (90, 90)}
 
-    def test_where_there_is_no_template_nothing_is_known_of_a_chat(self):
+    def test_prediction_is_unknown_without_a_chat_template(self):
         made = datasets.create(RunSettings(tokenizer=str(SIMULATOR)))
         assert [prompt.server_tokens for prompt in predicted(made)] == [None] * 3
         assert "has no chat template" in TokenPrediction.of(made, CHAT, target()).unknown
@@ -216,17 +216,17 @@ class TestKnowing:
         assert counting.template is None
         assert "cannot be rendered (no)" in counting.provenance()["server_tokens"]["unknown"]
 
-    def test_what_is_known_beforehand_needs_no_template(self):
+    def test_known_overhead_needs_no_template(self):
         made = datasets.create(RunSettings(tokenizer=str(SIMULATOR), random_input_len=20))
         prompts = predicted(made, CHAT.replace(input_len_counts="server"), told=TemplateTokens(3, "told"))
         assert [(prompt.input_tokens, prompt.server_tokens) for prompt in prompts] == [(17, 20)] * 3
 
-    def test_one_number_says_nothing_of_several_messages(self):
+    def test_single_overhead_does_not_predict_several_messages(self):
         chat = Prompt("", 9, 1, "test", ({"role": "user", "content": "a"},))
         (prompt,) = TokenPrediction(TemplateTokens(3, "told")).predict([chat])
         assert prompt.server_tokens is None
 
-    def test_what_a_data_set_says_itself_is_left_as_it_is(self, simulated):
+    def test_server_tokens_from_the_data_set_are_kept(self, simulated):
         (prompt,) = TokenPrediction.of(simulated, CHAT, target()).predict([Prompt("a", 1, 1, "test", server_tokens=77)])
         assert prompt.server_tokens == 77
 

@@ -1,4 +1,4 @@
-"""A chat template is found beside its tokenizer, and renders and counts as `transformers` does."""
+"""A chat template is found beside its tokenizer and renders as `transformers` does."""
 
 import json
 import time
@@ -92,7 +92,7 @@ class TestRendering:
             "{{ cycler.__init__.__globals__ }}",
         ],
     )
-    def test_a_template_reaches_nothing_but_what_it_is_given(self, template, text):
+    def test_template_can_use_only_its_arguments(self, template, text):
         with pytest.raises(BadInput, match="cannot be rendered"):
             template(text).render(CHATS["one"])
 
@@ -130,7 +130,7 @@ class TestFinding:
         self.config(folder, bos_token="<s>")
         assert self.of(folder) is None
 
-    def test_it_stands_in_the_configuration(self, folder):
+    def test_template_is_read_from_the_configuration(self, folder):
         self.config(folder, chat_template="{{ bos_token }}!", bos_token={"content": "<s>"})
         assert self.of(folder).render([]) == "<s>!"
         assert self.of(folder).name == str(folder / "tokenizer_config.json")
@@ -152,7 +152,7 @@ class TestFinding:
         self.config(folder, chat_template=both[1:])
         assert self.of(folder, tools=True).render([]) == "plain"
 
-    def test_in_the_folder_of_the_hubs_cache(self, folder, monkeypatch):
+    def test_template_is_read_from_the_hub_cache(self, folder, monkeypatch):
         (folder / "chat_template.jinja").write_text("cached")
         cached = str(folder / "tokenizer.json")
         monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: cached)
@@ -166,7 +166,7 @@ class TestFinding:
 
 
 class TestBadInput:
-    def test_what_is_no_template_is_refused(self, template):
+    def test_invalid_template_is_refused(self, template):
         with pytest.raises(BadInput, match=r"--tokenizer: .*jinja is not a chat template \(.*\); give the folder"):
             template("{% for %}")
 

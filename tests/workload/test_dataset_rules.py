@@ -1,4 +1,4 @@
-"""Rules make prompts as other tools did: each is held to the tool's procedure in its plainest form."""
+"""Rules build prompts as other tools do; each is held to a plain form of that tool's procedure."""
 
 import json
 import random
@@ -70,7 +70,7 @@ class TestRegistry:
         assert settings.ignore_eos == (rule in FULL_LENGTH) == (rule in ("guidellm-0.5", "benchmark-runner"))
         assert Target.from_settings(settings, "m").fields == ({"ignore_eos": True} if settings.ignore_eos else {})
 
-    def test_what_else_was_asked_of_the_server_stays(self):
+    def test_rule_keeps_explicit_ignore_eos(self):
         assert RunSettings(dataset_rule="vllm-0.11", ignore_eos=True).implied().ignore_eos
         settings = RunSettings(dataset_name="sharegpt")
         assert settings.implied() == settings.replace(ignore_eos=False)
@@ -191,7 +191,7 @@ class TestConsecutiveIds:
             ({"random_output_len": "0"}, "--random-output-len: 0 leaves no token; give at least 1"),
         ],
     )
-    def test_what_leaves_no_token_is_refused(self, tmp_path_factory, rule, changes, said):
+    def test_settings_that_leave_no_token_are_refused(self, tmp_path_factory, rule, changes, said):
         path = trained.wordpiece(tmp_path_factory.mktemp("tokenizer"))
         with pytest.raises(BadInput) as refused:
             prompts(1, tokenizer=str(path), dataset_rule=rule, **changes)
@@ -276,7 +276,7 @@ class TestGuidellm:
             ({"random_input_len": "9:11"}, "--random-input-len: 9:11 is not a single number, as guidellm-0.5 needs"),
         ],
     )
-    def test_what_the_tool_cannot_do_is_refused(self, changes, said):
+    def test_settings_the_tool_does_not_support_are_refused(self, changes, said):
         pytest.importorskip("faker", reason="random prompts by guidellm's rule need faker")
         with pytest.raises(BadInput, match=said):
             prompts(1, dataset_rule=self.RULE, **changes)
@@ -332,11 +332,11 @@ class TestBenchmarkRunner:
         for count in (0, 1, 30, len(expected)):
             assert self.rows(write(entries), count) == expected[:count]
 
-    def test_seeds_change_nothing(self, write):
+    def test_seeds_do_not_change_the_rows(self, write):
         path = write([conversation(number) for number in range(9)])
         assert self.rows(path, 5, seed=1) == self.rows(path, 5, seed=2)
 
-    def test_no_more_of_the_file_is_read_than_is_needed(self, write):
+    def test_file_is_read_only_as_far_as_needed(self, write):
         path = write(json.dumps([conversation(1), conversation(2)]).encode()[:-1] + b', {"id": \\x}, broken')
         assert len(self.rows(path, 2)) == 2
         with pytest.raises(BadInput, match="is not JSON in the object at byte"):
@@ -346,7 +346,7 @@ class TestBenchmarkRunner:
         path = write([{"conversations": [{"from": "user", "value": "the word"}, {"from": "gpt", "value": "a name"}]}])
         assert self.rows(path, 1, tokenizer=str(trained.wordpiece(tmp_path))) == [("sharegpt/0", 4, 2)]
 
-    def test_one_length_for_every_answer(self, write):
+    def test_output_length_applies_to_every_answer(self, write):
         assert self.rows(write([conversation(1)]), 1, sharegpt_output_len=77) == [("sharegpt/1", 5, 77)]
 
     def test_more_than_the_file_has_is_refused(self, write):
@@ -370,7 +370,7 @@ class TestBenchmarkRunner:
         with pytest.raises(BadInput, match="has more after its list, from byte"):
             self.rows(write(json.dumps([conversation(1)]).encode() + b"\n[]"), 2)
 
-    def test_no_path(self):
+    def test_missing_path_is_refused(self):
         with pytest.raises(BadInput, match="--dataset-path: is missing"):
             prompts(1, dataset_name="sharegpt", dataset_rule=self.RULE)
 

@@ -1,4 +1,4 @@
-"""A data set is found by its name, built in or added by another package, and by nothing else."""
+"""A data set is found by its name, built in or from an installed package."""
 
 import subprocess
 import sys
@@ -64,7 +64,7 @@ def test_trace_format_as_dataset_name_is_refused(installed):
         datasets.create(RunSettings(dataset_name="burstgpt"))
 
 
-def test_one_that_cannot_be_imported_is_refused_with_the_reason(installed):
+def test_data_set_that_fails_to_import_is_refused_with_reason(installed):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(dataset_name="broken"))
     message = "--dataset-name: 'broken' cannot be loaded (No module named 'no_such_module'); repair the package"
@@ -82,7 +82,7 @@ def test_built_in_dataset_needs_no_scan_of_packages(monkeypatch):
 
 @pytest.mark.integration
 @pytest.mark.parametrize("module", ["tokenizers", "transformers", "huggingface_hub", "msgspec", "yaml"])
-def test_the_registry_and_the_presets_import_nothing_heavy(module):
+def test_registry_and_presets_import_no_heavy_module(module):
     code = f"import sys, loadgen.workload.datasets, loadgen.config.presets; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -104,7 +104,7 @@ def test_the_registry_and_the_presets_import_nothing_heavy(module):
         ),
     ],
 )
-def test_what_a_data_set_would_ignore_is_refused(given, message):
+def test_options_the_data_set_would_ignore_are_refused(given, message):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(**given))
     assert str(refused.value).startswith(message)

@@ -1,4 +1,4 @@
-"""The hash of a file is that of what is in it now; that of a big one that has lain untouched is not computed twice."""
+"""The hash of a file is always current; that of a large unchanged file is cached."""
 
 import os
 import time
@@ -42,7 +42,7 @@ def test_a_big_file_is_read_once(tmp_path, hashed):
     assert len(hashed) == 1
 
 
-def test_one_that_changed_is_read_again(tmp_path, hashed):
+def test_changed_file_with_same_times_is_hashed_again(tmp_path, hashed):
     path = settled(tmp_path / "big", "x" * 100)
     before = file_hash.sha256(path)
     modified = path.stat()
@@ -52,7 +52,7 @@ def test_one_that_changed_is_read_again(tmp_path, hashed):
     assert len(hashed) == 2
 
 
-def test_one_that_was_changed_a_moment_ago_is_not_believed(tmp_path, hashed, monkeypatch):
+def test_hash_of_a_file_changed_a_moment_ago_is_not_cached(tmp_path, hashed, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(file_hash, "BIG_BYTES", 10)
@@ -78,13 +78,13 @@ def test_a_hash_that_is_none_is_not_believed(tmp_path, text):
     assert file_hash.sha256(path) == expected
 
 
-def test_one_file_has_one_hash_whatever_it_has_been(tmp_path):
+def test_cache_keeps_one_hash_per_file(tmp_path):
     for text in ("x" * 100, "y" * 100):
         file_hash.sha256(settled(tmp_path / "big", text))
     assert len([*cache.folder().iterdir()]) == 1
 
 
-def test_those_used_longest_ago_go_where_no_more_may_be_kept(tmp_path):
+def test_least_recently_used_hashes_are_evicted(tmp_path):
     memories = []
     for number in range(3):
         file_hash.sha256(settled(tmp_path / f"big {number}", "x" * 100))

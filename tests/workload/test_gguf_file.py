@@ -85,7 +85,7 @@ def test_unknown_gguf_kind_is_refused_with_known_ones(small: Path, tmp_path: Pat
         tokenizer.load(str(path))
 
 
-def test_what_is_no_gguf_file_is_refused(tmp_path: Path) -> None:
+def test_invalid_gguf_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "no.gguf"
     path.write_bytes(b"GGML" + bytes(100))
     with pytest.raises(BadInput, match="is not a readable GGUF file"):

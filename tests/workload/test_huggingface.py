@@ -1,4 +1,4 @@
-"""Data sets of the hub: by name, split and columns, through a package that need not be installed."""
+"""Data sets of the hub: by name, split and columns, through an optional package."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def options(**changes):
 
 
 class TestRows:
-    def test_that_say_their_lengths_need_no_tokenizer(self, hub):
+    def test_rows_with_lengths_need_no_tokenizer(self, hub):
         row = {"prompt": "word", "input_tokens": 7, "output_tokens": 9}
         assert hub([row], 1, tokenizer=None) == [("word", 7, 9)]
 
@@ -67,7 +67,7 @@ class TestRows:
         rows = [{"question": "one two", "reply": "three", "prompt": "not this"}]
         assert hub(rows, 1, hf_column=("prompt=question", "answer=reply")) == [("one two", 2, 1)]
 
-    def test_of_chats_that_end_with_an_answer_are_asked_without_it(self, hub):
+    def test_chats_that_end_with_an_answer_are_sent_without_it(self, hub):
         assert hub([{"messages": CHAT}], 1) == [("one two", 2, 3)]
         assert hub([{"prompt": "not this", "messages": CHAT}], 1) == [("one two", 2, 3)]
 
@@ -81,7 +81,7 @@ class TestRows:
         hub([{"messages": CHAT}], 1, hf_subset="en")
         assert sys.modules["datasets"].asked == [("org/name", "en", "train", True)]
 
-    def test_of_a_folder_need_no_hub(self, hub, tmp_path, monkeypatch):
+    def test_data_set_in_a_folder_needs_no_hub(self, hub, tmp_path, monkeypatch):
         monkeypatch.setattr(tokenizer, "has_address", lambda url: False)
         hub([{"messages": CHAT}], 1, dataset_path=str(tmp_path))
         assert sys.modules["datasets"].asked == [(str(tmp_path), None, "train", True)]

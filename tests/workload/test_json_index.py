@@ -1,4 +1,4 @@
-"""Where the objects of a JSON list lie is found without parsing, whatever the strings in it say."""
+"""Objects of a JSON list are located without parsing, whatever their strings hold."""
 
 import json
 import mmap
@@ -42,7 +42,7 @@ def test_objects_and_turns_are_found_in_any_layout(entries, indent, plain):
 
 @settings(deadline=None)
 @given(ENTRIES.filter(bool), st.data())
-def test_of_a_file_that_is_cut_off_the_whole_objects_are_found(entries, draw):
+def test_complete_objects_of_a_truncated_file_are_found(entries, draw):
     data = json.dumps(entries).encode()
     places, _ = walk(data)
     cut = draw.draw(st.integers(1, len(data) - 1))
@@ -57,7 +57,7 @@ def test_objects_come_in_blocks_of_which_none_is_missing(count):
     assert [json.loads(data[start:end])["id"] for block in blocks for start, end, _ in block] == list(range(count))
 
 
-def test_no_more_is_looked_at_than_the_next_block_needs():
+def test_structure_is_scanned_one_block_ahead_only():
     structure = Structure(b"[" + b"{}," * BLOCK + b"{}]", b"conversations")
     assert (len(next(structure)), structure.end) == (BLOCK, None)
     assert (len(next(structure)), structure.end) == (1, 3 * BLOCK + 4)
@@ -97,7 +97,7 @@ def test_turns_are_known_for_a_single_key_list(entry, count):
     assert turns(f"[{entry}, {entry}]".encode()) == [count, count]
 
 
-def test_what_is_no_object_is_passed_over():
+def test_items_other_than_objects_are_skipped():
     assert walk(b'[1, "{", [{"a": [{}]}], null, {"b": 2}]')[0] == [[30, 38, 0]]
 
 

@@ -1,4 +1,4 @@
-"""Lengths are what was written: a number, a range, a distribution or a list; and nothing odd is accepted."""
+"""Lengths are a number, a range, a distribution or a list; other text is refused."""
 
 import math
 
@@ -79,7 +79,7 @@ class TestForms:
     def test_another_seed_draws_others(self, text):
         assert drawn(text).tolist() != drawn(text, seed=1).tolist()
 
-    def test_none_are_none(self):
+    def test_zero_lengths_can_be_drawn(self):
         assert [drawn(text, 0).tolist() for text in LAWS] == [[]] * len(LAWS)
 
 

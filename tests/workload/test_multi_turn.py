@@ -1,4 +1,4 @@
-"""Multi-turn sessions: random questions of an exact length, each with all that was said before it."""
+"""Multi-turn sessions: random questions of an exact length, each sent with its history."""
 
 from itertools import groupby
 
@@ -87,7 +87,7 @@ def test_think_times_follow_from_the_seed_of_arrivals():
     assert drawn == times(seed_arrivals=1, seed_prompts=9) != times(seed_arrivals=2)
 
 
-def test_they_say_that_they_are_sessions():
+def test_multi_turn_data_set_is_sessions():
     assert isinstance(made(), Sessions)
     assert not isinstance(datasets.create(RunSettings(tokenizer=str(SIMULATOR))), Sessions)
 
@@ -105,7 +105,7 @@ def test_they_say_that_they_are_sessions():
         ({"history": "recorded"}, "--history"),
     ],
 )
-def test_what_cannot_be_is_refused_by_the_name_of_its_flag(given, flag):
+def test_invalid_options_are_refused_by_flag(given, flag):
     with pytest.raises(BadInput) as refused:
         made(**given)
     assert refused.value.field == flag

@@ -1,4 +1,4 @@
-"""What would be sent, in numbers and as rows."""
+"""The overview of the requests: totals and exported rows."""
 
 import io
 import itertools
@@ -117,7 +117,7 @@ def test_prompts_are_handed_on_as_they_are_written(tmp_path):
 
 
 @pytest.mark.parametrize(("own", "what"), [({"follows": True}, "sessions"), ({"due_ns": 0}, "due times")])
-def test_what_rows_have_no_place_for_is_not_exported(own, what):
+def test_prompt_that_rows_cannot_hold_is_not_exported(own, what):
     (first,) = prompts(3)
     with pytest.raises(BadInput, match=rf"^--export: .*{what}"):
         list(export_rows([first, replace(first, **own)], io.BytesIO()))

@@ -1,4 +1,4 @@
-"""Repeated prefixes: a few exact texts, each of which begins as many prompts as the next."""
+"""Repeated prefixes: a few exact texts, each shared by an equal number of prompts."""
 
 from collections import Counter
 
@@ -49,7 +49,7 @@ def test_vllms_lengths_are_the_usual_ones():
     assert {(prompt.input_tokens, prompt.output_tokens) for prompt in prompts()} == {(512, 128)}
 
 
-def test_no_prefix_is_no_prefix():
+def test_zero_prefix_length_gives_no_shared_prefix():
     made = prompts(50, prefix_len=0, suffix_len=8)
     assert len({prompt.text.split()[0] for prompt in made}) > 40
     assert {prompt.input_tokens for prompt in made} == {8}

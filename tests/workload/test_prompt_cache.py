@@ -1,4 +1,4 @@
-"""The cache gives the prompts that making them again would give, or none."""
+"""The cache returns the prompts that would be made again, or none."""
 
 import dataclasses
 import json
@@ -54,7 +54,7 @@ def made_again(settings, monkeypatch, count=50):
 
 
 class TestContents:
-    def test_what_is_read_is_what_was_made(self, path, monkeypatch):
+    def test_cached_prompts_equal_new_prompts(self, path, monkeypatch):
         plain = datasets.create(options(path))
         expected = [*plain.prompts(50)], plain.provenance()
         assert prompts(options(path)) == expected
@@ -87,7 +87,7 @@ class TestContents:
         path.write_text(path.read_text().replace('word 1"', 'word x"'))
         assert made_again(options(path), monkeypatch)
 
-    def test_what_is_kept_makes_nothing_until_more_is_asked(self, path, monkeypatch):
+    def test_cached_data_set_opens_its_source_only_for_more_prompts(self, path, monkeypatch):
         prompts(options(path), 20)
         dataset = prompt_cache.cached_dataset(options(path))
         opened = []
@@ -99,11 +99,11 @@ class TestContents:
         assert len([*further]) == 21
         assert opened == [1]
 
-    def test_what_does_not_change_the_prompts_does_not_matter(self, path, monkeypatch):
+    def test_settings_without_effect_on_prompts_keep_the_cache(self, path, monkeypatch):
         prompts(options(path))
         assert not made_again(options(path, request_rate=5.0, seed_arrivals=3, temperature=0.5), monkeypatch)
 
-    def test_what_was_warned_of_is_said_again(self, tmp_path, caplog):
+    def test_warnings_are_repeated_from_the_cache(self, tmp_path, caplog):
         talk = {"conversations": [{"value": "one two three four"}, {"value": "one two three four"}]}
         path = tmp_path / "conversations.json"
         path.write_text(json.dumps([talk, talk])[:-1])
@@ -122,7 +122,7 @@ class TestContents:
     @pytest.mark.parametrize(
         "more", [{"follows": True}, {"due_ns": 5}, {"server_tokens": 9}], ids=lambda more: next(iter(more))
     )
-    def test_what_no_row_can_say_is_not_kept_and_so_not_lost(self, path, monkeypatch, more):
+    def test_prompts_that_rows_cannot_hold_are_not_cached(self, path, monkeypatch, more):
         original = ReadyDataset.prompts
 
         def timed(self, count):
@@ -203,7 +203,7 @@ class TestOfOthers:
         ("kind", "known"),
         [(CountdownInTurns, Sessions), (CountdownAtTimes, Timed), (CountdownToMeasure, SizedToServer)],
     )
-    def test_what_is_more_than_its_prompts_stays_what_it_is(self, add, kind, known):
+    def test_cached_data_set_keeps_its_kind(self, add, kind, known):
         dataset = prompt_cache.cached_dataset(add(kind))
         assert isinstance(dataset, known)
         assert isinstance(dataset, kind)
@@ -231,7 +231,7 @@ class TestFiles:
             lambda data: data.replace(b'"prompts":50', b'"prompts":49'),
         ],
     )
-    def test_that_are_not_whole_are_thrown_away_and_made_again(self, path, monkeypatch, harm):
+    def test_damaged_entries_are_deleted_and_made_again(self, path, monkeypatch, harm):
         expected = prompts(options(path))
         (entry,) = prompt_cache.entries()
         entry.path.write_bytes(harm(entry.path.read_bytes()))
@@ -247,17 +247,17 @@ class TestFiles:
         stream.close()
         assert [*prompt_cache.folder().iterdir()] == []
 
-    def test_of_two_runs_at_once_are_the_same(self, path):
+    def test_concurrent_runs_get_the_same_prompts_and_one_entry(self, path):
         one, other = (prompt_cache.cached_dataset(options(path)).prompts(50) for _ in range(2))
         assert [*zip(one, other, strict=True)]
         assert len(prompt_cache.entries()) == 1
         assert [file.suffix for file in prompt_cache.folder().iterdir()] == [".rows"]
 
-    def test_that_cannot_be_written_are_done_without(self, path, tmp_path):
+    def test_unwritable_cache_is_ignored(self, path, tmp_path):
         (tmp_path / "cache").write_text("no folder")
         assert len(prompts(options(path))[0]) == 50
 
-    def test_that_cannot_be_made_are_refused_as_ever(self, path):
+    def test_bad_source_is_refused_as_without_a_cache(self, path):
         path.write_text("{}\n")
         with pytest.raises(BadInput, match="row 1 has neither prompt nor messages"):
             prompts(options(path))
@@ -280,7 +280,7 @@ class TestSize:
         assert len(kept_still) == 3
         assert {*used} & kept_still == {used[0], used[3]}
 
-    def test_what_is_larger_than_the_limit_is_not_kept(self, path, monkeypatch):
+    def test_entry_over_the_size_limit_is_not_kept(self, path, monkeypatch):
         monkeypatch.setenv("LOADGEN_CACHE_BYTES", "1000")
         stream = prompt_cache.cached_dataset(options(path)).prompts(50)
         assert [*prompt_cache.folder().parent.glob("*/*")] == []
@@ -289,7 +289,7 @@ class TestSize:
         assert [*prompt_cache.folder().iterdir()] == []
         assert len([*stream]) == 20
 
-    def test_none_is_kept_at_0(self, path, monkeypatch):
+    def test_size_limit_of_zero_keeps_no_entry(self, path, monkeypatch):
         monkeypatch.setenv("LOADGEN_CACHE_BYTES", "0")
         prompts(options(path))
         assert not prompt_cache.folder().exists()
@@ -343,7 +343,7 @@ class TestManagement:
         (prompt_cache.folder() / "other.rows").write_text("nothing")
         assert len(prompt_cache.entries()) == 1
 
-    def test_clear_leaves_nothing(self, path):
+    def test_clear_removes_the_folder(self, path):
         prompt_cache.clear()
         prompts(options(path))
         prompt_cache.clear()

@@ -1,4 +1,4 @@
-"""What two runs have in common where they send the same prompts, and nothing else."""
+"""The digest of two runs is equal only if they send the same prompts."""
 
 import hashlib
 from dataclasses import replace

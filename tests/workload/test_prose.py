@@ -1,4 +1,4 @@
-"""Prose: sensible English of exactly the tokens asked for, of which all prompts share a prefix."""
+"""Prose prompts are sensible English of an exact token count with a shared prefix."""
 
 import dataclasses
 
@@ -56,7 +56,7 @@ class TestExactness:
         (prompt,) = prompts(1, **lengths(100, prefix=20_000))
         assert load(str(SIMULATOR)).count([prompt.text]) == [20_100]
 
-    def test_a_template_that_trims_changes_nothing(self, dataset):
+    def test_trimming_template_does_not_change_the_text(self, dataset):
         assert all(prompt.text == prompt.text.strip() for prompt in dataset.prompts(20))
 
 
@@ -108,7 +108,7 @@ class TestSeeds:
     def test_fewer_prompts_are_the_first_rows_of_more(self):
         assert {prompt.source: prompt for prompt in prompts(20)}.items() <= {p.source: p for p in prompts(600)}.items()
 
-    def test_no_two_prompts_are_equal(self):
+    def test_prompts_are_distinct(self):
         assert len({prompt.text for prompt in prompts(1000)}) == 1000
 
     def test_vllms_lengths_are_the_usual_ones(self):

@@ -1,4 +1,4 @@
-"""Random prompts have exactly the tokens asked for, with any tokenizer, and depend on nothing but their seeds."""
+"""Random prompts have the exact token count with any tokenizer and depend only on their seeds."""
 
 from collections import Counter
 from itertools import takewhile
@@ -84,7 +84,7 @@ class TestExactness:
         assert tokenizer.count([prompt.text]) == [32000]
 
     @pytest.mark.slow
-    def test_a_template_that_trims_changes_nothing(self, tokenizer, words):
+    def test_trimming_template_does_not_change_the_text(self, tokenizer, words):
         (prompt,) = dataset(tokenizer, words).prompts(1)
         assert prompt.text == prompt.text.strip()
 
@@ -109,7 +109,7 @@ class TestGuard:
     def test_only_tokens_that_span_words_call_for_the_guard(self, tokenizer, words):
         assert words.additive == ("superwords" not in tokenizer.name)
 
-    def test_as_many_words_as_tokens_would_be_too_short(self, superwords):
+    def test_words_without_a_guard_give_too_few_tokens(self, superwords):
         words = Words.of(superwords)
         unguarded = Words(words.items, additive=True)
         made = list(dataset(superwords, unguarded, inputs=(200, 200)).prompts(20))
@@ -173,7 +173,7 @@ class TestSeeds:
         assert prompts(seed=7) == prompts(seed=3, seed_prompts=7, seed_order=7)
         assert prompts(seed=7) != prompts(seed=3)
 
-    def test_arrivals_have_nothing_to_do_with_prompts(self):
+    def test_arrivals_seed_does_not_change_the_prompts(self):
         assert prompts(seed_arrivals=9) == prompts()
 
     def test_fewer_prompts_are_the_first_rows_of_more(self):
@@ -184,7 +184,7 @@ class TestSeeds:
         short, long = prompts(random_input_len=10), prompts(random_input_len=2001)
         assert all(one.text == " ".join(other.text.split()[:10]) for one, other in zip(short, long, strict=True))
 
-    def test_no_two_prompts_are_equal(self):
+    def test_prompts_are_distinct(self):
         assert len({prompt.text for prompt in prompts(20000, random_input_len=4)}) == 20000
 
     def test_prompts_share_no_beginning(self):
@@ -197,14 +197,14 @@ class TestSource:
         stream = datasets.create(options(random_input_len=32000)).prompts(10**6)
         assert next(stream).input_tokens == 32000
 
-    def test_nothing_is_drawn_before_it_is_asked_for(self):
+    def test_phrases_are_drawn_only_when_prompts_are_asked_for(self):
         """A data set is made anew once the server's template is known, and what it draws from costs 0.15 s."""
         made = datasets.create(options())
         assert "phrases" not in vars(made.drawing)
         next(made.prompts(1))
         assert "phrases" in vars(made.drawing)
 
-    def test_no_prompts_are_no_prompts(self):
+    def test_zero_prompts_can_be_asked_for(self):
         assert prompts(0) == []
 
     def test_provenance_names_rule_seeds_lengths_and_tokenizer(self):

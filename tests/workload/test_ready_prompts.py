@@ -1,4 +1,4 @@
-"""Ready prompts: rows of JSON lines or CSV are sent as they are, in their order, again and again."""
+"""Ready prompts: rows of JSON lines or CSV are sent unchanged, in order, in a cycle."""
 
 import json
 import random
@@ -67,14 +67,14 @@ class TestRows:
         rows = [{"id": 7, "prompt": "a"}, {"id": "seven", "prompt": "a"}, {"id": None, "prompt": "a"}]
         assert [prompt.source for prompt in prompts(write(rows), 3)] == ["7", "seven", "jsonl/3"]
 
-    def test_that_say_their_lengths_need_no_tokenizer(self, write):
+    def test_rows_with_lengths_need_no_tokenizer(self, write):
         path = write(
             [{"prompt": "a b c", "input_tokens": 50, "output_tokens": 9}, {"messages": CHAT, "input_tokens": 5}]
         )
         made = prompts(path, 2, tokenizer=None)
         assert [(prompt.input_tokens, prompt.output_tokens) for prompt in made] == [(50, 9), (5, 256)]
 
-    def test_that_do_not_say_their_lengths_are_counted(self, write, tmp_path):
+    def test_rows_without_lengths_are_counted(self, write, tmp_path):
         tokenizer = str(trained.wordpiece(tmp_path))
         rows = [{"prompt": "the name"}, {"messages": CHAT}, {"prompt": "the name", "input_tokens": 99}]
         made = prompts(write(rows), 3, tokenizer=tokenizer, custom_output_len=3)
@@ -232,7 +232,7 @@ class TestBadInput:
             prompts(tmp_path / name, 1)
         assert str(refused.value) == f"--dataset-path: {tmp_path / name} cannot be read ({why}); {REMEDY}"
 
-    def test_no_path(self):
+    def test_missing_path_is_refused(self):
         with pytest.raises(BadInput, match="--dataset-path: is missing: the data set csv needs a file; give rows"):
             datasets.create(RunSettings(dataset_name="csv"))
 

@@ -1,4 +1,4 @@
-"""Requests: written once before the clock starts, read one at a time while it runs."""
+"""Requests are written once before the clock starts and read one at a time during the run."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def write(tmp_path):
     return written
 
 
-def test_what_was_written_is_read(write):
+def test_requests_are_read_back_as_written(write):
     with Requests(write(5)) as read:
         assert len(read) == 5
         for i, prompt in enumerate(prompts(5)):
@@ -81,7 +81,7 @@ def test_repeated_texts_are_not_distinct(tmp_path):
     assert request_store.read_about(tmp_path)["distinct"] == 3
 
 
-def test_what_is_said_of_the_prompts_is_asked_when_all_are_made(tmp_path):
+def test_provenance_of_prompts_is_asked_after_all_are_made(tmp_path):
     made = []
 
     def one_by_one():
@@ -149,7 +149,7 @@ def test_following_holds_beyond_the_last_row(tmp_path):
     assert request_store.requested_due_ns(tmp_path).tolist() == [DRAWN, FOLLOWS, DRAWN, DRAWN, FOLLOWS, FOLLOWS]
 
 
-def test_where_nobody_follows_nothing_is_said_of_due_times(write):
+def test_store_without_followups_has_no_due_times(write):
     folder = write(3)
     with Requests(folder) as read:
         assert read.think_ns(1) is None

@@ -1,4 +1,4 @@
-"""ShareGPT prompts are those of `vllm bench serve`, row by row, out of any file that holds some."""
+"""ShareGPT prompts equal those of `vllm bench serve`, row by row."""
 
 import errno
 import json
@@ -118,7 +118,7 @@ class TestRule:
         assert load(tokenizer).count(["the word of the name", "a name"]) == [5, 2]
         assert rows(write([entry]), 1, tokenizer=tokenizer) == [("a", 7, 4)]
 
-    def test_whoever_speaks_first_is_asked(self, write):
+    def test_first_turn_is_the_prompt_of_any_speaker(self, write):
         entry = {"id": "a", "conversations": [{"from": "gpt", "value": words(5)}, {"from": "gpt", "value": words(6)}]}
         assert rows(write([entry]), 1) == [("a", 5, 6)]
 
@@ -181,7 +181,7 @@ class TestFile:
             {"id": "odd", "conversations": [{"value": words(9)}], "also": [{}, {}]},
         ],
     )
-    def test_what_has_no_two_turns_is_left_out_before_the_shuffle(self, write, odd):
+    def test_entries_without_two_turns_are_dropped_before_shuffle(self, write, odd):
         entries = many(count=30)
         assert rows(write([*entries[:10], odd, *entries[10:]]), 10) == expected(entries, 10)
 
@@ -198,7 +198,7 @@ class TestFile:
         entry = {"conversations": self.ENTRIES[0]["conversations"]}
         assert rows(write([{}, entry]), 1) == [("1", 5, 6)]
 
-    def test_a_huge_turn_is_left_out_and_nothing_else_is(self, write):
+    def test_only_the_huge_turn_is_left_out(self, write):
         huge = conversation("huge", 1_000_000, 5)
         huge["conversations"][1]["value"] = "{[" * 1_000_000
         assert sorted(rows(write([huge, *self.ENTRIES]), 2)) == [("a", 5, 6), ("b", 7, 8)]
@@ -233,7 +233,7 @@ class TestCutOff:
         for cut in range(first, len(content)):
             assert rows(write(content[:cut]), 1)[0] in [("a", 5, 6), ("b", 7, 8), ("c", 5, 5)]
 
-    def test_what_is_whole_is_used_with_a_warning(self, write, caplog):
+    def test_complete_entries_of_a_truncated_file_are_used(self, write, caplog):
         content = json.dumps([*TestFile.ENTRIES, conversation("c", 5, 5)], indent=2).encode()
         path = write(content[: content.index(b"word", content.index(b'"c"'))])
         with caplog.at_level(logging.WARNING, "loadgen"):
@@ -314,7 +314,7 @@ class TestBadInput:
         with pytest.raises(BadInput, match="is not JSON in the object at byte 1"):
             rows(write(b"[" + deep + b"]"), 1)
 
-    def test_no_path(self):
+    def test_missing_path_is_refused(self):
         with pytest.raises(BadInput, match="--dataset-path: is missing: the data set sharegpt needs a file; give"):
             datasets.create(RunSettings(dataset_name="sharegpt", tokenizer=str(SIMULATOR)))
 

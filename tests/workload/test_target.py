@@ -1,4 +1,4 @@
-"""Target: prompts become the bytes that an OpenAI-compatible server expects, and secrets go nowhere else."""
+"""The target turns prompts into the bytes of an OpenAI-compatible request and keeps secrets to it."""
 
 import base64
 from dataclasses import replace
@@ -183,7 +183,7 @@ def test_invalid_base_url_is_refused_without_its_user(url):
         ("", "http://HOST:PORT"),
     ],
 )
-def test_one_that_only_lacks_its_scheme_is_told_with_it(url, meant):
+def test_url_without_scheme_is_refused_with_the_full_url(url, meant):
     with pytest.raises(BadInput) as caught:
         base_url(RunSettings(base_url=url))
     assert caught.value.remedy == f"write {meant}"
@@ -275,7 +275,7 @@ def test_invalid_api_key_is_refused_without_showing_it():
     assert SECRET not in str(caught.value)
 
 
-def test_no_secret_stands_in_the_repr_of_a_target():
+def test_target_repr_holds_no_secret():
     made = target(api_key=SECRET, header=(f"X-Key={SECRET}",), base_url=f"http://me:{SECRET}@a")
     assert SECRET in str(made.headers)
     assert SECRET not in repr(made)

@@ -1,4 +1,4 @@
-"""A tokenizer is found by path or name, counts as its file says, and is refused in one line where it cannot be had."""
+"""A tokenizer is loaded by path or name, counts as its file says, or is refused in one line."""
 
 import hashlib
 import socket
@@ -63,7 +63,7 @@ class TestFinding:
         of_file, of_folder = load(str(wordpiece)), load(str(wordpiece.parent))
         assert of_file.sha256 == of_folder.sha256 == hashlib.sha256(wordpiece.read_bytes()).hexdigest()
 
-    def test_it_shows_its_name_and_size(self, wordpiece):
+    def test_tokenizer_repr_has_its_name_and_size(self, wordpiece):
         tokenizer = load(str(wordpiece))
         assert repr(tokenizer) == f"<Tokenizer {wordpiece} {tokenizer.size} tokens>"
 
@@ -109,7 +109,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "name", ["/nowhere/tokenizer.json", "./nowhere", "tokenizer.json", "model.gguf", "some/model/folder"]
     )
-    def test_a_path_to_nothing(self, name):
+    def test_missing_path_is_refused(self, name):
         expected = f"--tokenizer: file or folder {name} does not exist; give a tokenizer.json, its folder or a hub name"
         assert self.refusal(name) == expected
 

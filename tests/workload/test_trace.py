@@ -1,4 +1,4 @@
-"""Traces: requests come when they came and are as long as they were, in three published formats."""
+"""Traces keep the arrival times and lengths of the file, in three published formats."""
 
 import json
 
@@ -91,7 +91,7 @@ def test_a_duration_ends_a_trace_by_the_clock_of_the_run(made):
     assert made(BURSTGPT, duration=40.0, time_scale=2.0).requests == 2
 
 
-def test_it_says_that_it_has_due_times(made):
+def test_trace_data_set_is_timed(made):
     assert isinstance(made(AZURE), Timed)
     assert not isinstance(datasets.create(RunSettings(tokenizer=str(SIMULATOR))), Timed)
 

@@ -1,4 +1,4 @@
-"""The words of a tokenizer are found once, and are kept until the tokenizer is another or the file is not whole."""
+"""The words of a tokenizer are found once and cached until the tokenizer changes."""
 
 import pytest
 
@@ -36,19 +36,19 @@ def same(one, other):
     return one.items.tolist() == other.items.tolist() and one.additive is other.additive
 
 
-def test_they_are_found_once(unigram, searches):
+def test_words_are_found_once(unigram, searches):
     found = word_list.words_of(unigram)
     assert same(word_list.words_of(unigram), found)
     assert len(searches) == 1
 
 
-def test_what_was_kept_is_what_was_found(unigram, superwords):
+def test_cached_words_equal_those_found(unigram, superwords):
     for tokenizer in (unigram, superwords):
         word_list.words_of(tokenizer)
         assert same(word_list.words_of(tokenizer), Words.of(tokenizer))
 
 
-def test_those_of_another_tokenizer_are_others(unigram, superwords):
+def test_tokenizers_have_words_of_their_own(unigram, superwords):
     assert not same(word_list.words_of(unigram), word_list.words_of(superwords))
 
 
@@ -65,13 +65,13 @@ def test_a_file_that_is_not_as_it_was_written_is_made_again(unigram, searches, d
     assert len(searches) == 2
 
 
-def test_they_are_for_their_owner_alone_and_no_draft_is_left(unigram):
+def test_word_cache_is_private_to_its_owner(unigram):
     word_list.words_of(unigram)
     (place,) = cache.folder().iterdir()
     assert place.stat().st_mode & 0o777 == 0o600
 
 
-def test_where_nothing_can_be_kept_they_are_found_every_time(tmp_path, unigram, searches):
+def test_words_are_found_again_without_a_cache(tmp_path, unigram, searches):
     (tmp_path / "cache").write_text("no folder")
     assert same(word_list.words_of(unigram), word_list.words_of(unigram))
     assert len(searches) == 2

@@ -1,4 +1,4 @@
-"""`loadgen audit FILE...`: what it prints, and how it ends."""
+"""`loadgen audit FILE...`: its output and its exit code."""
 
 import json
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_notes_leave_the_exit_code_alone(clean: str, noted: str, capsys: pytest.
     assert out.endswith("1 file: 0 inconsistent, 1 notes\n")
 
 
-def test_what_is_read_is_listed_though_other_files_cannot_be(
+def test_readable_files_are_listed_beside_unreadable_ones(
     noted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch(["audit", str(tmp_path / "none"), noted, str(tmp_path)]) == 2

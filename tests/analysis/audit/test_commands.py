@@ -1,4 +1,4 @@
-"""Commands are read as engines read them, and two that say the same are the same."""
+"""Commands are read as engines read them; equal commands compare equal."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_a_command_is_an_engine_a_model_and_flags(text: str, engine: str, model:
     assert (found.engine, found.name, dict(found.flags)) == (engine, model, flags)
 
 
-def test_what_starts_no_engine_is_no_command() -> None:
+def test_text_that_starts_no_engine_is_not_a_command() -> None:
     assert list(commands("# vllm serve M\nvllm bench serve --model M\nwget x\n", 0)) == []
 
 

@@ -1,4 +1,4 @@
-"""docs/audit.md tells of every rule, and of no other."""
+"""docs/audit.md names every rule and no other."""
 
 import re
 
@@ -19,10 +19,10 @@ SOURCES = "".join(path.read_text() for path in (ROOT / "loadgen" / "analysis" / 
 
 
 @pytest.mark.parametrize("page", sorted(path.stem for path in PAGES.glob("qwen*.md")))
-def test_what_is_found_is_told(page: str) -> None:
+def test_every_rule_found_is_documented(page: str) -> None:
     assert {finding.rule for finding in audit(str(PAGES / f"{page}.md"))} <= TOLD
 
 
-def test_what_is_told_is_a_rule() -> None:
+def test_every_documented_rule_exists() -> None:
     assert len(TOLD) > 30
     assert [name for name in sorted(TOLD) if f'"{name}"' not in SOURCES] == []

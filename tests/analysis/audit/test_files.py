@@ -1,4 +1,4 @@
-"""Results as JSON: each kind is read in its own meaning, and what is no result is refused in a line."""
+"""Results as JSON: each kind is read by its own meaning; other files are refused in one line."""
 
 import json
 from pathlib import Path
@@ -11,68 +11,7 @@ from loadgen.report import to_json
 from tests.helpers.audited_pages import found, only, rules
 from tests.helpers.run_facts import result, steady
 from tests.helpers.saved_json import render
-
-# As `vllm bench serve --save-result` keeps it; 100 replies of 101 tokens.
-VLLM: dict[str, Any] = {
-    "date": "20261121-015143",
-    "completed": 100,
-    "failed": 0,
-    "max_concurrency": 11,
-    "duration": 10.0,
-    "total_input_tokens": 10_000,
-    "total_output_tokens": 10_100,
-    "request_throughput": 10.0,
-    "output_throughput": 1010.0,
-    "total_token_throughput": 2010.0,
-    "output_lens": [101] * 100,
-    "max_output_tokens_per_s": 2000.0,
-    "max_concurrent_requests": 11,
-    **{f"{statistic}_ttft_ms": 100.0 for statistic in ("mean", "median", "p99")},
-    **{f"{statistic}_tpot_ms": 10.0 for statistic in ("mean", "median", "p99")},
-    **{f"{statistic}_itl_ms": 10.0 for statistic in ("mean", "median", "p99")},
-    "mean_e2el_ms": 1100.0,
-}
-# As SGLang's bench_serving appends it to a file, a line a run.
-SGLANG: dict[str, Any] = {
-    "backend": "sglang",
-    "request_rate": float("inf"),
-    "duration": 10.0,
-    "completed": 100,
-    "total_input_tokens": 10_000,
-    "total_output_tokens": 10_100,
-    "total_output_tokens_retokenized": 10_090,
-    "request_throughput": 10.0,
-    "input_throughput": 1000.0,
-    "output_throughput": 1010.0,
-    "mean_e2e_latency_ms": 1100.0,
-    "median_e2e_latency_ms": 1100.0,
-    "mean_ttft_ms": 100.0,
-    "mean_tpot_ms": 10.0,
-    "mean_itl_ms": 10.0,
-    "median_itl_ms": 10.0,
-    "concurrency": 11.0,
-}
-
-
-def guidellm(**metrics: float) -> dict[str, Any]:
-    """As guidellm keeps a benchmark: its TPOT counts from the start of the request, over all tokens."""
-    means = {
-        "requests_per_second": 10.01,
-        "output_tokens_per_second": 1011.0,
-        "tokens_per_second": 2012.0,
-        "request_latency": 1.1,
-        "time_to_first_token_ms": 100.0,
-        "time_per_output_token_ms": 1100 / 101,
-        "inter_token_latency_ms": 10.0,
-        "prompt_token_count": 100.0,
-        "output_token_count": 101.0,
-    } | metrics
-    told: dict[str, Any] = {
-        name: {"successful": {"mean": value, "median": value, "percentiles": {"p95": value, "p99": value}}}
-        for name, value in means.items()
-    }
-    told["request_totals"] = {"successful": 100, "incomplete": 0, "errored": 0, "total": 100}
-    return {"benchmarks": [{"start_time": 50.0, "end_time": 60.0, "metrics": told}]}
+from tests.helpers.tool_results import SGLANG, VLLM, guidellm
 
 
 def audited(tmp_path: Path, data: Any) -> Any:
@@ -127,7 +66,7 @@ def test_guidellms_tpot_is_the_whole_latency_by_the_tokens(tmp_path: Path) -> No
     assert "TTFT by output tokens" in finding.why
 
 
-def test_guidellms_itl_of_nothing_is_found(tmp_path: Path) -> None:
+def test_guidellm_itl_of_zero_is_found(tmp_path: Path) -> None:
     assert only(audited(tmp_path, guidellm(inter_token_latency_ms=0.0)), "itl-zero").should_be == "10 ms"
 
 
@@ -179,7 +118,7 @@ def test_the_order_in_which_a_tool_adds_up_is_no_finding(tmp_path: Path) -> None
         ("", "has no block of results and no table"),
     ],
 )
-def test_what_is_no_result_is_refused_in_one_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_file_without_result_is_refused_in_one_line(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(BadInput) as refused:
         found(tmp_path, text)
     assert refused.value.field == "FILE"

@@ -1,4 +1,4 @@
-"""The mistakes of five published pages, each found where it stands; and a page of ours, in which nothing is."""
+"""The mistakes of five published pages, each found at its place, and a clean page of ours."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""Arms that are alike, what they differ by, and the gains that are no more than that."""
+"""Equal arms, the differences between them, and gains within that noise."""
 
 from pathlib import Path
 

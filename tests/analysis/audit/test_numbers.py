@@ -1,4 +1,4 @@
-"""Numbers are as exact as they were printed, and arithmetic keeps their bounds true."""
+"""Numbers are as exact as they were printed; arithmetic keeps their bounds."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_a_difference_and_a_product_bound_what_they_are_made_of() -> None:
     assert (a + b).value == 4.0
 
 
-def test_nothing_is_divided_by_what_may_be_nothing() -> None:
+def test_division_by_a_possible_zero_raises() -> None:
     with pytest.raises(ZeroDivisionError):
         Number.exact(1) / Number.printed("0.00")
 
@@ -36,6 +36,6 @@ def test_above_is_certain_or_not_at_all() -> None:
     assert not Number.printed("1.0").above(0.99)
 
 
-def test_numbers_are_told_without_digits_that_say_nothing() -> None:
+def test_numbers_are_printed_without_needless_digits() -> None:
     assert [plain(512.0), plain(27021.6743), plain(0.02759)] == ["512", "27021.67", "0.0276"]
     assert [change(1.5), change(0.99991)] == ["+50.00 %", "-0.01 %"]

@@ -1,4 +1,4 @@
-"""What must hold of a page: a clean one has no finding, and each change to it that makes it untrue has one."""
+"""Rules of a page: a clean page has no finding; each inconsistent change has one."""
 
 from pathlib import Path
 
@@ -110,7 +110,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("old", "new", "rule", "says", "should_be", "note"), CHANGES)
-def test_what_contradicts_the_page_is_found(
+def test_contradiction_of_the_page_is_found(
     tmp_path: Path, old: str, new: str, rule: str, says: str, should_be: str, note: bool | None
 ) -> None:
     findings = changed(tmp_path, (old, new))
@@ -133,7 +133,7 @@ def test_a_draft_model_may_be_recommended_and_served(tmp_path: Path) -> None:
     assert changed(tmp_path, ("## Results", text), ("--chunk 64", served)) == []
 
 
-def test_a_result_that_nobody_can_place_is_noted(tmp_path: Path) -> None:
+def test_result_line_without_a_source_is_noted(tmp_path: Path) -> None:
     finding = only(changed(tmp_path, ("> SGLang (804.00", "> Third (700.00")), "result-line")
     assert (finding.says, finding.note) == ("Third 700.00", True)
 
@@ -239,7 +239,7 @@ def test_a_workload_that_is_in_no_table_is_noted(tmp_path: Path) -> None:
     assert finding.says == "long replies"
 
 
-def test_one_run_in_two_stages_is_found(tmp_path: Path) -> None:
+def test_run_printed_in_two_stages_is_found(tmp_path: Path) -> None:
     again = (
         f"### 3. Kernels in vLLM\n\n{fence('vllm serve acme/Foo-7B --kernel x', 'bash')}\n{fence(TUNED)}\n### Summary"
     )

@@ -1,4 +1,4 @@
-"""What must hold of one result: each rule on both its sides."""
+"""Rules of one result, each with a consistent and an inconsistent value."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "rule", "says", "should_be"), WRONG)
-def test_what_cannot_be_is_found(tmp_path: Path, given: dict, rule: str, says: str, should_be: str) -> None:
+def test_inconsistent_value_is_found(tmp_path: Path, given: dict, rule: str, says: str, should_be: str) -> None:
     findings = [finding for finding in found(tmp_path, block(**given)) if finding.rule == rule]
     assert (findings[0].says, findings[0].should_be) == (says, should_be)
     assert not findings[0].note
@@ -63,7 +63,7 @@ def test_what_cannot_be_is_found(tmp_path: Path, given: dict, rule: str, says: s
         {"ok": 0, "output": 0, "input": 0, "ttft": 0, "tpot": 0},  # nothing to be judged
     ],
 )
-def test_what_can_be_is_let_pass(tmp_path: Path, given: dict) -> None:
+def test_consistent_value_passes(tmp_path: Path, given: dict) -> None:
     assert found(tmp_path, block(**given)) == []
 
 
@@ -73,11 +73,11 @@ def test_replies_of_many_lengths_need_no_room_for_their_mean_and_that_is_noted(t
     assert "does not match a mean length" in finding.why
 
 
-def test_replies_of_many_lengths_say_nothing_of_tpot_and_of_the_events_in_a_reply(tmp_path: Path) -> None:
+def test_replies_of_many_lengths_pass_tpot_rules(tmp_path: Path) -> None:
     assert found(tmp_path, block(output=10_150, e2el=900, itl=8, tpot=12, in_flight=20)) == []
 
 
-def test_of_few_replies_a_whole_mean_is_no_proof_that_they_are_alike(tmp_path: Path) -> None:
+def test_few_replies_with_a_whole_mean_need_not_be_alike(tmp_path: Path) -> None:
     few = {"ok": 99, "output": 99 * 101, "tpot": 8, "e2el": 1000}
     assert found(tmp_path, block(**few)) == []
     assert rules(found(tmp_path, block(**few | {"ok": 100, "output": 100 * 101}))) == {"tpot"}

@@ -1,4 +1,4 @@
-"""Tables are read cell by cell, whether their rows stand on lines of their own or not."""
+"""Tables are read cell by cell, also where their rows share a line."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_pairs_are_of_a_baseline_and_another_column() -> None:
     assert list(other.pairs()) == []
 
 
-def test_what_is_counted_several_times_is_so() -> None:
+def test_quantity_with_a_factor_is_multiplied() -> None:
     (total,) = cell("Total TPS: 3019.19x2 (+59.2%)", 0).quantities
     assert (total.text, total.times, total.whole.value) == ("3019.19", 2, 6038.38)
     (bare,) = cell("600.00 x 2", 0).quantities

@@ -8,7 +8,7 @@ import pytest
 
 from loadgen.cli.main import dispatch
 from tests.helpers.compared_runs import FEW, recorded, saved, starts
-from tests.report.test_html_document import Page
+from tests.helpers.html_page import Page
 
 
 @pytest.fixture(autouse=True)

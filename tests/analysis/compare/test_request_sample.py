@@ -42,7 +42,7 @@ def sample(start: SavedRun) -> RequestSample:
 
 
 @pytest.mark.parametrize("metric", OURS, ids=lambda metric: metric.name)
-def test_one_block_of_the_whole_run_is_the_run(start: SavedRun, sample: RequestSample, metric: Metric) -> None:
+def test_single_block_of_the_run_gives_the_run_values(start: SavedRun, sample: RequestSample, metric: Metric) -> None:
     """Drawn as one block, a circle is the same wherever it begins: so the estimators are those of the result."""
     drawn = sample.resample(metric, sample.count, 0)
     assert drawn is not None
@@ -63,7 +63,7 @@ def test_server_metrics_are_not_resampled(sample: RequestSample) -> None:
     assert sample.resample(metric, 10, 0) is None
 
 
-def test_in_flight_follows_littles_law(sample: RequestSample) -> None:
+def test_sample_in_flight_follows_littles_law(sample: RequestSample) -> None:
     """20 requests/s of 50 ms each (20 to the first token and 3 gaps of 10) are one in flight."""
     assert sample.in_flight == pytest.approx(1.0, rel=0.15)
 

@@ -127,7 +127,7 @@ class TestIsGood:
             ("error_rate<1%", True),
         ],
     )
-    def test_of_an_answer_at_20_30_and_40_ms(self, text: str, good: bool) -> None:
+    def test_answer_is_good_within_its_limits(self, text: str, good: bool) -> None:
         assert is_good(run_facts.answered(), text) is good
 
     def test_latencies_start_at_due_or_sent(self) -> None:

@@ -1,4 +1,4 @@
-"""Distributions are guidellm's: weighed values, of which a percentile is one that occurred."""
+"""Distributions are guidellm's: weighted values, whose percentiles are values that occurred."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from loadgen.cli.gpustack.distribution import concurrency, distribution, rates
 from tests.helpers.gpustack_contract import GUIDELLM
 
 
-def test_of_values_each_counts_once() -> None:
+def test_each_value_counts_once_without_weights() -> None:
     found = distribution([4.0, 1.0, 2.0, 3.0, 10.0])
     assert (found["mean"], found["median"], found["min"], found["max"]) == (4, 3, 1, 10)
     assert (found["count"], found["total_sum"]) == (5, 20)
@@ -27,11 +27,11 @@ def test_weights_decide_mean_and_percentiles() -> None:
     assert found["percentiles"]["p90"] == 9
 
 
-def test_what_weighs_nothing_has_not_occurred() -> None:
+def test_value_with_zero_weight_is_left_out() -> None:
     assert distribution([5.0, 7.0], [0, 2])["min"] == 7
 
 
-def test_of_nothing_it_says_so_by_its_count_in_the_shape_of_guidellms() -> None:
+def test_empty_distribution_has_guidellms_shape() -> None:
     nothing = GUIDELLM["benchmarks"][0]["metrics"]["request_latency"]["errored"]
     assert distribution(()) == nothing
     assert list(distribution([1.0])) == list(nothing)
@@ -58,10 +58,10 @@ def test_concurrency_is_weighed_by_how_long_it_lasted() -> None:
     assert (found["mean"], found["median"], found["max"], found["count"]) == (1.5, 1, 2, 2)
 
 
-def test_one_that_ends_makes_room_for_one_that_begins_then() -> None:
+def test_request_ending_as_another_begins_makes_room() -> None:
     assert concurrency(np.array([0.0, 1.0]), np.array([1.0, 2.0]), 0.0, 2.0)["max"] == 1
 
 
-def test_before_the_first_and_after_the_last_nothing_is_in_flight() -> None:
+def test_concurrency_is_zero_outside_the_requests() -> None:
     found = concurrency(np.array([1.0]), np.array([2.0]), 0.0, 4.0)
     assert (found["min"], found["mean"]) == (0, 0.25)

@@ -1,4 +1,4 @@
-"""A command line of benchmark-runner is runs of loadgen, or is refused by the flag that cannot be had."""
+"""A benchmark-runner command line becomes runs of loadgen or is refused by the unsupported flag."""
 
 import math
 import re
@@ -121,7 +121,7 @@ class TestProfiles:
         found = re.findall(r"##### ([A-Za-z ]+?) ```yaml (.*?) ```", PAGE.read_text())
         return {name: re.sub(r" (?=[a-z_]+:)", "\n", body) for name, body in found}
 
-    def test_those_of_the_page_are_the_command_lines_that_they_become(self, tmp_path: Path) -> None:
+    def test_published_profiles_equal_their_command_lines(self, tmp_path: Path) -> None:
         assert list(self.published()) == ["ShareGPT", "Throughput", "Long Context", "Generation Heavy"]
         for name, body in self.published().items():
             file = tmp_path / f"{name}.yaml"
@@ -140,16 +140,16 @@ class TestProfiles:
         ("name", "rate", "requests"),
         [("Throughput", math.inf, 1000), ("Latency", 1, 100), ("Long Context", 1, 100), ("Generation Heavy", 1, 200)],
     )
-    def test_those_that_gpustack_ships_are_chosen_by_name(self, name: str, rate: float, requests: int) -> None:
+    def test_shipped_profiles_are_chosen_by_name(self, name: str, rate: float, requests: int) -> None:
         settings = only("--scenario", f"{DATA / 'profiles.yaml'}#{name}").settings
         assert (settings.request_rate, settings.num_prompts, settings.max_concurrency) == (rate, requests, 512)
         assert settings.dataset_rule == "guidellm-0.5"
 
-    def test_one_of_several_must_be_named(self) -> None:
+    def test_profile_of_several_must_be_named(self) -> None:
         refused = refusal(*TARGET, "--scenario", str(DATA / "profiles.yaml"))
         assert "Throughput, Latency, Long Context, Generation Heavy" in refused.remedy
 
-    def test_one_that_searches_is_refused(self, tmp_path: Path) -> None:
+    def test_profile_with_auto_tune_is_refused(self, tmp_path: Path) -> None:
         file = tmp_path / "tune.yaml"
         file.write_text("profiles:\n- {name: Max, load_type: fixed_rate, auto_tune: true}\n")
         assert "auto_tune" in str(refusal(*TARGET, "--scenario", str(file)))
@@ -223,7 +223,7 @@ class TestRefused:
             (("--tokenizer", "x"), "--tokenizer"),
         ],
     )
-    def test_in_one_line_with_flag_and_remedy(self, flags: tuple[str, ...], field: str) -> None:
+    def test_flag_is_refused_with_a_remedy(self, flags: tuple[str, ...], field: str) -> None:
         refused = (
             refusal(*TARGET, *LENGTHS, *CONSTANT, *flags)
             if flags[0] != "--rate"
@@ -264,7 +264,7 @@ class TestRefused:
             ((*TARGET, *LENGTHS, "--stages", '[{"rate": 1}]'), "--max-requests"),
         ],
     )
-    def test_what_is_missing_or_contradicts(self, flags: tuple[str, ...], field: str) -> None:
+    def test_missing_or_contradictory_flags_are_refused(self, flags: tuple[str, ...], field: str) -> None:
         assert refusal(*flags).field == field
 
     @pytest.mark.parametrize(

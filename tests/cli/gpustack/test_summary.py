@@ -1,4 +1,4 @@
-"""The summary of a run is what GPUStack reads: by guidellm's names, with our times."""
+"""The summary of a run that GPUStack reads: guidellm's names with our times."""
 
 import json
 import time
@@ -126,7 +126,7 @@ class TestMeaning:
         totals = at(summary(ends), "benchmarks.0.metrics.request_totals")
         assert totals == {"successful": 2, "errored": 2, "incomplete": 1, "total": 5}
 
-    def test_one_called_off_before_it_was_sent_is_none(self, summary: Any) -> None:
+    def test_cancelled_unsent_request_is_not_incomplete(self, summary: Any) -> None:
         totals = at(summary([steady(0), unsent(1, Outcome.CANCELLED)]), "benchmarks.0.metrics.request_totals")
         assert totals == {"successful": 1, "errored": 0, "incomplete": 0, "total": 1}
 
@@ -150,7 +150,7 @@ class TestMeaning:
         now_s = time.time() - (time.monotonic_ns() - START) / 1e9
         assert made["start_time"] == pytest.approx(now_s, abs=60)
 
-    def test_gaps_that_nobody_measured_are_left_out(self, summary: Any) -> None:
+    def test_unmeasured_gaps_are_left_out(self, summary: Any) -> None:
         made = summary([answered(0, tokens=(20,))])
         assert "inter_token_latency_per_chunk_ms" not in made["benchmarks"][0]["metrics"]
 

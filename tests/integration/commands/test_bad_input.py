@@ -1,4 +1,4 @@
-"""Bad input: one line that names the field and the remedy, exit code 2, nothing sent, no traceback."""
+"""Bad input prints one line with field and remedy, exits with 2 and sends no request."""
 
 import json
 import os
@@ -165,7 +165,7 @@ def test_a_length_that_the_chat_template_fills_is_refused_with_both_numbers(tmp_
 
 
 @pytest.mark.slow
-def test_no_tokenizer_for_a_model_is_refused_with_what_to_give(tmp_path: Path) -> None:
+def test_missing_tokenizer_is_refused_with_the_remedy(tmp_path: Path) -> None:
     with served("--served-model-name", "m") as (url, _):
         line = refused("run", "--base-url", url, "--served-model-name", "m", "--model", "./models/mine", cwd=tmp_path)
     assert "--tokenizer" in line

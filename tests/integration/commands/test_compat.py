@@ -1,4 +1,4 @@
-"""Other tools' command lines: the same flags mean the same, and what is not had is refused in one line."""
+"""Other tools' command lines: flags keep their meaning; unsupported flags are refused in one line."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -47,13 +47,13 @@ def test_the_tables_of_the_document_are_those_of_the_parser(name: str) -> None:
 
 
 @pytest.mark.parametrize(("tool", "name"), [("vllm", None), ("sglang", "sglang")])
-def test_no_flag_is_named_that_no_release_has(tool: str, name: str | None) -> None:
+def test_every_flag_exists_in_some_release_of_the_tool(tool: str, name: str | None) -> None:
     had = set().union(*migrating.releases(tool).values())
     assert [flag.name for flag in compat.tool_of(name).flags if flag.name not in had] == []
 
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
-def test_what_is_refused_says_why_and_what_to_use(name: str | None) -> None:
+def test_refusal_gives_meaning_and_remedy(name: str | None) -> None:
     chosen = f"--compat {name} " if name else ""
     for flag in compat.tool_of(name).flags:
         if flag.convert is None:
@@ -62,7 +62,7 @@ def test_what_is_refused_says_why_and_what_to_use(name: str | None) -> None:
 
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
-def test_no_flag_of_another_tool_stands_in_the_help(name: str | None) -> None:
+def test_flags_of_other_tools_are_not_in_the_help(name: str | None) -> None:
     text = run_parser(name).format_help()
     ours = {flag.name for flag in compat.tool_of(name).flags} - set(run_parser()._option_string_actions)
     assert [flag for flag in ours if f"  {flag}" in text] == []
@@ -73,14 +73,14 @@ def words_in(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
-def test_what_is_to_be_used_instead_exists(name: str | None) -> None:
+def test_remedies_name_existing_flags(name: str | None) -> None:
     known = {*run_parser(None)._option_string_actions, *run_parser(name)._option_string_actions}
     for flag in compat.tool_of(name).flags:
         assert [word for word in words_in(flag.remedy) if word not in known] == [], flag.name
 
 
 @pytest.mark.parametrize("name", ["guidellm", "aiperf"])
-def test_what_the_tables_of_words_name_exists(name: str) -> None:
+def test_tables_of_words_name_existing_flags(name: str) -> None:
     here = [row.rpartition(" | ")[2] for row in migrating.tables()[name].splitlines()[2:]]
     named = {word for text in here for quoted in re.findall("`([^`]*)`", text) for word in words_in(quoted)}
     assert named <= set(run_parser()._option_string_actions)
@@ -108,9 +108,7 @@ RELEASES = [name for name in compat.TOOLS if name.startswith("vllm")]
 
 @pytest.mark.parametrize("tool", RELEASES)
 @pytest.mark.parametrize("name", ["custom", "sonnet"])
-def test_prompts_that_vllm_would_put_into_the_chat_template_are_not_sent_without_it_unsaid(
-    tool: str, name: str
-) -> None:
+def test_vllm_template_data_sets_need_an_explicit_choice(tool: str, name: str) -> None:
     line = f"--compat {tool} --model m --dataset-name {name} --dataset-path f"
     refused = refusal(line)
     assert refused.startswith("--dataset-name: ")
@@ -130,12 +128,12 @@ def test_without_compat_prompts_are_sent_as_they_are(flag: str) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--trust-remote-code", "--use-beam-search", "--no-stream", "--skip-tokenizer-init"])
-def test_a_flag_that_asks_for_nothing_changes_nothing(flag: str) -> None:
+def test_flag_with_a_neutral_value_changes_no_setting(flag: str) -> None:
     assert read(f"--model m {flag}") == read("--model m")
 
 
 @pytest.mark.parametrize("harmless", ["--random-batch-size 1", "--probe-request-rate 0"])
-def test_what_is_refused_may_ask_for_nothing(harmless: str) -> None:
+def test_refused_flag_is_accepted_with_a_neutral_value(harmless: str) -> None:
     assert read(f"--model m {harmless}") == read("--model m")
 
 
@@ -170,7 +168,7 @@ def test_requests_are_named_as_asked() -> None:
         ("--compat vllm-0.11 --dataset-name prefix_repetition", {"dataset_rule": None, "ignore_eos": False}),
     ],
 )
-def test_what_a_release_took_for_granted(flags: str, implied: dict[str, Any]) -> None:
+def test_release_defaults_are_applied(flags: str, implied: dict[str, Any]) -> None:
     settings = read(f"--model m {flags}")
     assert {name: getattr(settings, name) for name in implied} == implied
 
@@ -219,7 +217,7 @@ def test_a_workload_is_what_it_is_with_every_tool(tool: str, workload: str) -> N
 
 
 @pytest.mark.parametrize("tool", compat.TOOLS)
-def test_what_a_file_says_goes_before_what_a_tool_takes_for_granted(tool: str, write: Callable[[str], str]) -> None:
+def test_file_settings_override_the_tools_defaults(tool: str, write: Callable[[str], str]) -> None:
     path = write("\n".join(f"{name}: {value}" for name, value in WRITTEN.items()))
     assert chosen(read(f"--compat {tool} --config {path}"), WRITTEN) == WRITTEN
     assert read(f"--compat {tool} --config {path} --seed 8").seed == 8
@@ -340,7 +338,7 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
         ),
     ],
 )
-def test_what_sglangs_words_mean(flags: str, made: dict[str, Any]) -> None:
+def test_sglang_flags_set_the_same_settings(flags: str, made: dict[str, Any]) -> None:
     settings = read(f"--compat sglang --model m {flags}")
     assert {name: getattr(settings, name) for name in made} == made
 

@@ -1,4 +1,4 @@
-"""The kit for engines: every engine on paper, those that run here alive; and what is wrong with an engine, it finds."""
+"""The conformance kit for engines: every launcher, the engines that run here, and faulty engines."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -126,7 +126,7 @@ def test_a_server_that_fails_otherwise_than_it_should_is_found(
         getattr(EngineAlive(), f"test_{test}")(case)
 
 
-def test_what_a_call_touches_is_seen(tmp_path: Path) -> None:
+def test_side_effects_of_a_call_are_listed(tmp_path: Path) -> None:
     def touch() -> None:
         (tmp_path / "folder").mkdir()
         (tmp_path / "file").write_text("")

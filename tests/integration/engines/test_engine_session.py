@@ -1,4 +1,4 @@
-"""An engine for one run: started, checked, asked, and put away; once more where that may help."""
+"""An engine for one run: started, checked, probed and stopped, with one restart where it may help."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -54,7 +54,7 @@ def nothing_is_left() -> bool:
     return not list(ServerRegistry().folder.glob("*.json"))
 
 
-async def test_it_answers_inside_and_is_gone_after(serves: Callable[[Fake], None]) -> None:
+async def test_engine_serves_inside_the_session_and_is_gone_after(serves: Callable[[Fake], None]) -> None:
     serves(Fake())
     async with start_engine_server(SETTINGS.replace(engine_arg=("max_seqs=3",)), nothing, silent) as server:
         assert server.model == "m"
@@ -87,7 +87,7 @@ async def test_a_failure_that_may_pass_is_tried_once_more(
 @pytest.mark.parametrize(
     ("said", "launches"), [("RuntimeError: NCCL error: unhandled system error", 2), ("KeyError: 'weight'", 1)]
 )
-async def test_one_that_stays_is_raised_and_one_that_must_stay_at_once(
+async def test_lasting_failure_is_raised_after_a_retry_if_useful(
     serves: Callable[[Fake], None], said: str, launches: int
 ) -> None:
     engine = Failing(said, times=9)
@@ -200,7 +200,7 @@ class Choosy(Fake):
         ("--its-own", "--its-own"),
     ],
 )
-async def test_what_has_a_flag_of_its_own_is_named_by_that(
+async def test_bad_engine_option_is_named_by_its_own_flag(
     serves: Callable[[Fake], None], field: str, flag: str
 ) -> None:
     serves(Choosy())
@@ -210,7 +210,7 @@ async def test_what_has_a_flag_of_its_own_is_named_by_that(
     assert refused.value.field == flag
 
 
-async def test_it_listens_where_it_is_told_to(serves: Callable[[Fake], None]) -> None:
+async def test_engine_listens_on_the_given_host(serves: Callable[[Fake], None]) -> None:
     serves(Fake())
     async with start_engine_server(SETTINGS.replace(host="127.0.0.2").checked(), nothing, silent) as server:
         assert str(server.settings.base_url).startswith("http://127.0.0.2:")

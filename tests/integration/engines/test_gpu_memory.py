@@ -1,4 +1,4 @@
-"""GPU memory: who holds it when a server starts is named, and what is not given back at its end is a leak."""
+"""GPU memory: processes that hold it at the start are named; memory not released at the end is a leak."""
 
 import os
 
@@ -30,7 +30,7 @@ def kept(memory: GpuMemory) -> list[str]:
 
 
 class TestBefore:
-    def test_gpus_that_nobody_uses_are_nobodys(self, nvml: Nvml) -> None:
+    def test_idle_gpus_are_not_in_use(self, nvml: Nvml) -> None:
         assert GpuMemory().in_use() == ""
 
     def test_who_holds_one_is_named(self, nvml: Nvml) -> None:
@@ -39,11 +39,11 @@ class TestBefore:
         assert said.startswith("GPU 1: 70.0 of 140.0 GiB were in use before the start, by process ")
         assert f"process {os.getpid()} (" in said
 
-    def test_one_whose_holder_cannot_be_seen_is_in_use_all_the_same(self, nvml: Nvml) -> None:
+    def test_gpu_with_a_hidden_holder_is_in_use(self, nvml: Nvml) -> None:
         nvml.used[0] = 70 * GIB
         assert GpuMemory().in_use().endswith("by processes of other users")
 
-    def test_a_trifle_is_in_nobodys_way(self, nvml: Nvml) -> None:
+    def test_small_memory_use_is_not_in_use(self, nvml: Nvml) -> None:
         nvml.used[0] = GIB
         assert GpuMemory().in_use() == ""
 
@@ -56,14 +56,14 @@ class TestBefore:
         nvml.used[0] = 70 * GIB
         assert bool(GpuMemory(devices).in_use()) is counts
 
-    def test_without_nvml_nothing_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_gpu_memory_is_unknown_without_nvml(self, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, None)
         assert GpuMemory().in_use() == ""
         assert kept(GpuMemory()) == []
 
 
 class TestAfter:
-    def test_all_of_it_given_back_is_no_leak(self, nvml: Nvml) -> None:
+    def test_released_memory_is_no_leak(self, nvml: Nvml) -> None:
         nvml.used[0] = 70 * GIB
         assert kept(GpuMemory()) == []
 
@@ -73,13 +73,13 @@ class TestAfter:
         nvml.used[1] += more
         assert bool(kept(memory)) is leaks
 
-    def test_it_is_waited_for(self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_release_of_memory_is_waited_for(self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
         memory = GpuMemory()
         nvml.used[0] = 12 * GIB
         monkeypatch.setattr("loadgen.engines.launch.gpu_memory.time.sleep", lambda seconds: nvml.used.__setitem__(0, 0))
         assert memory.not_released(timeout_s=60.0) == []
 
-    def test_where_somebody_new_computes_nobody_can_tell(self, nvml: Nvml) -> None:
+    def test_new_process_on_the_gpu_leaves_a_leak_unknown(self, nvml: Nvml) -> None:
         memory = GpuMemory()
         nvml.used[0], nvml.computing[0] = 12 * GIB, [os.getpid()]
         assert kept(memory) == []
@@ -88,7 +88,7 @@ class TestAfter:
 class TestServer:
     """The same, of a server."""
 
-    def test_one_that_runs_out_of_memory_where_others_are_says_so(self, nvml: Nvml) -> None:
+    def test_out_of_memory_beside_other_processes_is_gpu_in_use(self, nvml: Nvml) -> None:
         nvml.used[0] = 70 * GIB
         with pytest.raises(EngineFailed) as failed:
             fail("ValueError: Free memory on device (9/80) is less than desired")
@@ -97,13 +97,13 @@ class TestServer:
         assert "is less than desired" in failed.value.crash.cause
         assert failed.value.transient
 
-    def test_one_that_fails_otherwise_does_not(self, nvml: Nvml) -> None:
+    def test_other_failure_does_not_name_the_gpu(self, nvml: Nvml) -> None:
         nvml.used[0] = 70 * GIB
         with pytest.raises(EngineFailed) as failed:
             fail("ValueError: no such thing")
         assert "GPU" not in failed.value.crash.cause
 
-    def test_one_whose_memory_is_not_given_back_has_leaked(self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_engine_whose_memory_is_not_released_has_leaked(self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("loadgen.engines.launch.shutdown.MEMORY_RELEASE_S", 0.0)
         server = Launcher().start(Fake(), "some/model")
         nvml.used[0] = 12 * GIB

@@ -1,4 +1,4 @@
-"""`loadgen serve llamacpp FILE.gguf` as a user calls it, the wrong way too."""
+"""`loadgen serve llamacpp FILE.gguf` as a user calls it, with valid and invalid arguments."""
 
 import signal
 import socket
@@ -13,7 +13,7 @@ from tests.helpers.real_llamacpp import gguf, real
 pytestmark = real()
 
 
-def test_it_answers_until_ctrl_c_and_is_gone_then() -> None:
+def test_llamacpp_serves_until_ctrl_c_and_frees_its_port() -> None:
     server = start("serve", "llamacpp", gguf(), "--max-seqs", "2", "--context-len", "512", "--", "--threads", "1")
     try:
         assert server.stdout is not None
@@ -37,7 +37,7 @@ def test_it_answers_until_ctrl_c_and_is_gone_then() -> None:
         (None, ["--odd"], "bad_flag: loadgen.engines.llamacpp_server: error: unrecognized arguments: --odd"),
     ],
 )
-def test_what_it_cannot_do_is_named_before_the_end_of_its_log(model: str | None, raw: list[str], line: str) -> None:
+def test_invalid_engine_options_are_named_in_one_line(model: str | None, raw: list[str], line: str) -> None:
     done = loadgen("serve", "llamacpp", model or gguf(), "--", *raw, timeout_s=120)
     assert done.returncode == 1
     (told,) = (said for said in done.stderr.splitlines() if said.startswith("loadgen serve: "))

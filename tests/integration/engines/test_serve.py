@@ -1,4 +1,4 @@
-"""`loadgen serve`: an engine in the serve_engine, from the command line."""
+"""`loadgen serve` starts an engine from the command line."""
 
 import contextlib
 import os
@@ -56,7 +56,7 @@ def children(pid: int) -> list[int]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_it_says_where_it_listens_and_puts_the_engine_away(tmp_path: Path, number: signal.Signals) -> None:
+def test_serve_prints_its_address_and_stops_the_engine(tmp_path: Path, number: signal.Signals) -> None:
     with served(tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("listening on http://127.0.0.1:")
@@ -84,7 +84,7 @@ def test_a_second_one_waits_no_longer_for_what_ignores_the_first(tmp_path: Path)
     assert process.returncode == 0
 
 
-def test_what_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
+def test_serve_keeps_sighup_ignored_under_nohup(tmp_path: Path) -> None:
     with served(tmp_path, hangup="signal.SIG_IGN") as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("listening on ")
@@ -131,7 +131,7 @@ def test_a_shorthand_and_a_folder_stand_before_the_command() -> None:
     assert as_shell(launch).splitlines() == ["# mindie serve m", "cd '/opt/a b'", "daemon"]
 
 
-def test_a_dry_run_starts_nothing_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dry_run_starts_no_process_and_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert serve_engine(Fake(["/nowhere/engine"]), ["m", "--dry-run"]) == 0
@@ -213,7 +213,7 @@ def test_an_engine_that_does_not_start_says_why(capfd: pytest.CaptureFixture[str
     assert "loadgen: starting fake: " in capfd.readouterr().err
 
 
-def test_serving_nothing_lists_the_engines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_serve_without_arguments_lists_the_engines(capsys: pytest.CaptureFixture[str]) -> None:
     assert commands.serve([]) == 0
     assert "sim" in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""The write path: order, backpressure, slow and vanished readers."""
+"""The simulator's write path: order, backpressure, slow and disconnected readers."""
 
 import asyncio
 import json
@@ -153,7 +153,7 @@ async def test_a_reader_that_has_gone_ends_the_connection(pair: Pair) -> None:
 
 
 @on_both_loops
-async def test_a_closed_stream_writes_nothing(pair: Pair) -> None:
+async def test_closed_stream_writes_no_token(pair: Pair) -> None:
     closed = stream(pair)
     closed.close()
     closed.write(b"x", 1)

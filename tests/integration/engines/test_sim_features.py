@@ -1,4 +1,4 @@
-"""What the simulator can be told to do for its clients, and says of it: events, caches, engine cores, its settings."""
+"""Optional features of the simulator: events, caches, engine cores and its reported settings."""
 
 import json
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def test_prompts_of_ids_are_known_too(client: Client) -> None:
 
 
 @with_flags()
-def test_without_a_cache_nothing_is_said_of_it(client: Client) -> None:
+def test_usage_has_no_cache_details_without_a_cache(client: Client) -> None:
     assert "prompt_tokens_details" not in client.post(CHAT, messages=[{"content": "a"}]).json["usage"]
 
 
@@ -103,7 +103,7 @@ def test_requests_go_to_the_engine_core_that_has_fewest(client: Client, server: 
 
 
 @with_flags(profile="h100-qwen3-8b", quantization="fp8", startup_s=0.0, max_num_batched_tokens=4096)
-def test_it_tells_its_settings_by_the_names_of_its_flags(client: Client, server: Server) -> None:
+def test_server_info_reports_settings_by_flag_names(client: Client, server: Server) -> None:
     told = client.request("GET", "/server_info").json
     assert (told["profile"], told["quantization"], told["max_num_batched_tokens"]) == ("h100-qwen3-8b", "fp8", 4096)
     assert told == server.resolved()

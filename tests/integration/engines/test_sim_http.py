@@ -1,4 +1,4 @@
-"""The simulator as its clients see it, over a real loopback socket of a real process."""
+"""The simulator as its clients see it, over a loopback socket of a separate process."""
 
 import socket
 import threading
@@ -52,7 +52,7 @@ def test_streamed_chat_has_role_tokens_usage_and_done(client: Client) -> None:
     assert role["model"] == "sim"
 
 
-def test_what_ends_by_itself_says_so_in_an_event_without_text(client: Client) -> None:
+def test_stream_that_stops_has_a_final_event_without_text(client: Client) -> None:
     *_, last, finish, _ = ask(client, stream=True).events
     assert last["choices"][0]["delta"]["content"]
     assert last["choices"][0]["finish_reason"] is None

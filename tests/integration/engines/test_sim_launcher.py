@@ -1,4 +1,4 @@
-"""The simulator as an engine: how it is launched, and that it starts, stops and fails as any other does."""
+"""The simulator as an engine: how it is launched, started and stopped, and how it fails."""
 
 import signal
 import socket
@@ -48,7 +48,7 @@ def test_an_ipv6_address_stands_in_brackets_in_its_url() -> None:
 @pytest.mark.parametrize(
     ("raw", "tokens"), [((), 0), (("--chat-template-tokens", "4"), 4), (("--chat-template-tokens=5",), 5)]
 )
-def test_what_its_chat_template_adds_is_known_beforehand(raw: tuple[str, ...], tokens: int) -> None:
+def test_template_tokens_of_the_launch_are_known(raw: tuple[str, ...], tokens: int) -> None:
     assert launch(*raw).template_tokens == tokens
 
 

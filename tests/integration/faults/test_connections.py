@@ -1,8 +1,7 @@
-"""Connections: opened ahead, used again or not, refused, secured; whose fault it is when there is none."""
+"""Connections: opened ahead, reused or not, refused, encrypted, and whose fault a failure is."""
 
 import asyncio
 import contextlib
-import errno
 import itertools
 import resource
 import socket
@@ -36,7 +35,7 @@ def tls() -> ssl.SSLContext:
     return context
 
 
-class TestUsedAgain:
+class TestReuse:
     @pytest.mark.usefixtures("no_rest")
     async def test_connections_are_opened_ahead_and_used_again(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
@@ -48,7 +47,7 @@ class TestUsedAgain:
                 assert record.connect_ns == 0
             assert sender.transport.opened == faulty.connections == 3
 
-    async def test_one_that_is_opened_late_has_its_time_measured(self, faulty: Faulty) -> None:
+    async def test_late_connection_has_its_connect_time_measured(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             record = await sender.one()
             assert_good(record)
@@ -56,7 +55,7 @@ class TestUsedAgain:
             assert 0 < record.connect_ns <= record.sent - record.due
             assert sender.transport.opened == 1
 
-    async def test_it_rests_first(self, faulty: Faulty) -> None:
+    async def test_connection_is_reused_after_it_has_rested(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             for _ in range(3):
                 await sender.one()
@@ -67,14 +66,14 @@ class TestUsedAgain:
 
     @pytest.mark.usefixtures("no_rest")
     @pytest.mark.parametrize("fault", ["connection-close", "keep-alive:0", "after-end", "until-close", "gzip"])
-    async def test_it_is_not_where_the_server_forbids_it_or_cannot_be_trusted(self, faulty: Faulty, fault: str) -> None:
+    async def test_connection_is_not_reused_after_a_close_or_bad_end(self, faulty: Faulty, fault: str) -> None:
         async with Sender(faulty.url) as sender:
             for _ in range(3):
                 assert (await sender.one(fault)).outcome is Outcome.OK
             assert sender.transport.opened == 3
 
     @pytest.mark.usefixtures("no_rest")
-    async def test_it_is_for_as_long_as_the_server_promises(self, faulty: Faulty) -> None:
+    async def test_connection_is_reused_within_the_announced_keep_alive(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             for _ in range(3):
                 assert (await sender.one("keep-alive:3600")).outcome is Outcome.OK
@@ -94,7 +93,7 @@ class TestUsedAgain:
         assert faulty.requests == sender.sent == 2
 
     @pytest.mark.usefixtures("no_rest")
-    async def test_those_that_are_open_are_at_hand_where_others_are_given_up(
+    async def test_open_connections_stay_when_others_are_given_up(
         self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async with Sender(faulty.url) as sender:
@@ -119,9 +118,7 @@ class TestUsedAgain:
             assert await sender.transport.warm(200) < 200
 
     @pytest.mark.usefixtures("no_rest")
-    async def test_a_request_lost_to_a_close_as_it_was_written_is_refused_and_not_repeated(
-        self, faulty: Faulty
-    ) -> None:
+    async def test_request_lost_to_a_close_is_refused_and_not_repeated(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             assert_good(await sender.one("close-on-reuse"))
             record = await sender.one()
@@ -131,7 +128,7 @@ class TestUsedAgain:
         assert faulty.requests == sender.sent == 3
 
     @pytest.mark.usefixtures("no_rest")
-    async def test_none_is_once_a_server_has_closed_one_soon_after_its_response(
+    async def test_reuse_ends_after_an_early_close_by_the_server(
         self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 3600 * S)
@@ -143,7 +140,7 @@ class TestUsedAgain:
             assert sender.transport.opened == 4
 
     @pytest.mark.usefixtures("no_rest")
-    async def test_a_stream_that_breaks_says_nothing_about_keep_alive(self, faulty: Faulty) -> None:
+    async def test_broken_stream_does_not_end_reuse(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             assert_good(await sender.one())
             record = await sender.one("eof:1")
@@ -152,7 +149,7 @@ class TestUsedAgain:
 
 
 class TestRefused:
-    async def test_nobody_listening(self) -> None:
+    async def test_closed_port_is_refused(self) -> None:
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             async with Sender(f"http://127.0.0.1:{unused.getsockname()[1]}") as sender:
@@ -166,7 +163,7 @@ class TestRefused:
         async with Sender("http://no-such-host.invalid:8000") as sender:
             assert (await sender.one()).outcome is Outcome.DNS_ERROR
 
-    async def test_a_server_that_accepts_nobody(self) -> None:
+    async def test_full_backlog_ends_in_a_connect_timeout(self) -> None:
         with socket.socket() as full:
             full.bind(("127.0.0.1", 0))
             full.listen(0)
@@ -185,13 +182,13 @@ class TestRefused:
             assert record.outcome is Outcome.REFUSED
             assert now_ns() - record.closed >= PAUSE_NS // 2
 
-    async def test_what_never_connected_is_told_after_a_pause(self) -> None:
+    async def test_failed_resolution_is_reported_after_a_pause(self) -> None:
         async with Sender("http://no-such-host.invalid:8000") as sender:
             record = await sender.one()
             assert record.outcome is Outcome.DNS_ERROR
             assert now_ns() - record.closed >= PAUSE_NS // 2
 
-    async def test_what_waits_to_be_told_is_told_when_all_is_abandoned(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_pending_refusals_are_reported_on_abandon(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("loadgen.client.transport.REFUSED_PAUSE_S", 3600)
         async with closing_at_once() as url, Sender(url) as sender:
             waiting = sender.start(3)
@@ -222,7 +219,7 @@ class TestRefused:
             assert (contact.answered_s, contact.refused_s) == (0, None)
 
 
-class TestSecured:
+class TestTls:
     async def test_a_certificate_that_cannot_be_verified_is_a_tls_error(self, tls: ssl.SSLContext) -> None:
         async with serving(tls=tls) as faulty, Sender(faulty.url) as sender:
             record = await sender.one()
@@ -240,7 +237,7 @@ class TestSecured:
             assert (await sender.one()).outcome in (Outcome.REFUSED, Outcome.PROTOCOL_ERROR)
 
     @pytest.mark.usefixtures("no_rest")
-    async def test_it_need_not_be_verified(self, tls: ssl.SSLContext) -> None:
+    async def test_tls_need_not_be_verified(self, tls: ssl.SSLContext) -> None:
         async with serving(tls=tls) as faulty, Sender(faulty.url, verify_tls=False) as sender:
             await sender.transport.warm(1)
             for number in range(3):
@@ -260,7 +257,7 @@ class TestSecured:
             ("endless-line", Outcome.PROTOCOL_ERROR),
         ],
     )
-    async def test_what_breaks_inside_it_is_told_as_without_it(
+    async def test_faults_have_the_same_outcome_over_tls(
         self, tls: ssl.SSLContext, fault: str, outcome: Outcome
     ) -> None:
         async with serving(tls=tls) as faulty, Sender(faulty.url, verify_tls=False) as sender:
@@ -269,39 +266,7 @@ class TestSecured:
             assert faulty.requests == sender.sent
 
 
-class TestOurLimits:
-    async def test_running_out_of_file_descriptors_is_our_own_fault(self, faulty: Faulty) -> None:
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        async with Sender(faulty.url) as sender:
-            assert_good(await sender.one())  # opens whatever connecting opens once
-            taken = [socket.socket() for _ in range(3)]
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max(s.fileno() for s in taken) + 1, hard))
-            try:
-                record = await sender.one()
-            finally:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-                for each in taken:
-                    each.close()
-            assert record.outcome is Outcome.CLIENT_ERROR
-            assert "Too many open files" in (record.detail or "")
-            assert_good(await sender.one())
-
-    @pytest.mark.parametrize("number", [errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM])
-    async def test_what_else_this_machine_lacks_is_our_own_fault(
-        self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch, number: int
-    ) -> None:
-        async with Sender(faulty.url) as sender:
-
-            async def none_left(*_: object) -> None:
-                raise OSError(number, "none left")
-
-            monkeypatch.setattr(sender.transport._connector, "connect", none_left)
-            record = await sender.one()
-            assert (record.outcome, record.sent) == (Outcome.CLIENT_ERROR, 0)
-            assert "none left" in (record.detail or "")
-
-
-class TestEnded:
+class TestAbandon:
     async def test_everything_in_flight_ends_once_when_it_is_abandoned(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             await sender.transport.warm(5)
@@ -311,14 +276,14 @@ class TestEnded:
             assert [(await each).outcome for each in waiting] == [Outcome.CANCELLED] * 5
 
     @pytest.mark.parametrize("fault", ["none", "gzip", "endless-gzip"])
-    async def test_what_is_still_connecting_is_cancelled(self, faulty: Faulty, fault: str) -> None:
+    async def test_connecting_requests_are_cancelled(self, faulty: Faulty, fault: str) -> None:
         async with Sender(faulty.url) as sender:
             waiting = sender.start(3, fault)
             sender.transport.abandon(Outcome.CANCELLED, "enough")
             records = [await each for each in waiting]
             assert [(record.outcome, record.detail) for record in records] == [(Outcome.CANCELLED, "enough")] * 3
 
-    async def test_what_aiohttp_reads_is_cancelled(self, faulty: Faulty) -> None:
+    async def test_responses_read_by_aiohttp_are_cancelled(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             (waiting,) = sender.start(1, "endless-gzip")
             await until(lambda: sender.transport._reading)
@@ -338,7 +303,7 @@ class TestEnded:
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
-    async def test_what_of_a_request_was_not_sent_is_never_sent(self) -> None:
+    async def test_rest_of_an_abandoned_request_is_never_sent(self) -> None:
         """The server reads only once the request has been given up: of 32 MB the kernel has taken a part."""
         go_on, size, came = asyncio.Event(), 32 << 20, 0
 
@@ -394,7 +359,7 @@ class TestSent:
         assert asks[0].fields["stream"] is True
         assert asks[0].wants_usage
 
-    async def test_a_step_of_the_wall_clock_changes_nothing(
+    async def test_wall_clock_steps_do_not_change_records(
         self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         steps = iter(range(10**9))

@@ -1,4 +1,4 @@
-"""Every fault that a server can produce: one Record, the right Outcome, sent once; neighbours stay unaffected."""
+"""Every server fault gives one record with its outcome, is sent once, and leaves others unaffected."""
 
 import re
 
@@ -116,7 +116,7 @@ async def test_a_failure_is_told_by_what_failed(
 
 
 @pytest.mark.parametrize("fault", STATUSES)
-async def test_a_status_is_the_outcome_and_nothing_is_followed_or_repeated(faulty: Faulty, fault: str) -> None:
+async def test_status_outcome_is_not_followed_or_repeated(faulty: Faulty, fault: str) -> None:
     async with Sender(faulty.url) as sender:
         async with neighbours(sender):
             record = await sender.one(fault)
@@ -194,7 +194,7 @@ async def test_a_model_may_fail_past_the_end_of_its_answer(faulty: Faulty) -> No
         assert (record.outcome, record.events) == (Outcome.STREAM_ERROR, TOKENS)
 
 
-async def test_what_breaks_at_once_ends_once_each(faulty: Faulty) -> None:
+async def test_simultaneous_resets_end_each_request_once(faulty: Faulty) -> None:
     """And 150 are in flight at once, which aiohttp's own default of 100 connections would not allow."""
     async with Sender(faulty.url) as sender:
         async with neighbours(sender):
@@ -229,7 +229,7 @@ def outcomes() -> dict[str, set[str]]:
     return found
 
 
-def test_no_fault_is_without_a_test() -> None:
+def test_every_fault_has_a_test() -> None:
     assert outcomes().keys() == FAULTS.keys()
 
 

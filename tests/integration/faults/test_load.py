@@ -1,4 +1,4 @@
-"""A run on the clock: whatever goes wrong, it ends, and every request is accounted for."""
+"""A run on the clock always ends, and every request is accounted for."""
 
 import asyncio
 import os
@@ -101,9 +101,7 @@ async def test_stopping_and_aborting_end_a_run_with_every_request_accounted_for(
     assert snapshot.partial == "enough"
 
 
-async def test_a_stop_before_the_clock_starts_is_a_run_of_which_nothing_was_sent(
-    faulty: Faulty, tmp_path: Path
-) -> None:
+async def test_stop_before_the_start_cancels_every_request(faulty: Faulty, tmp_path: Path) -> None:
     ready = asyncio.get_running_loop().create_future()
     runner, given = LoopRunner(), job(faulty.url, tmp_path, 5)
     running = asyncio.create_task(carried_out(runner, given, ready))

@@ -1,4 +1,4 @@
-"""What the machine lacks: descriptors and ports are asked for before anything is sent, a full disk loses no number."""
+"""Limits of the machine: descriptors and ports are checked first; a full disk loses no number."""
 
 import asyncio
 import errno
@@ -110,7 +110,7 @@ async def test_more_connections_than_one_address_has_ports_come_from_several(
 
 @pytest.mark.usefixtures("few_files")
 @pytest.mark.parametrize("settings", [{"max_concurrency": 20}, {"request_rate": 2000.0}], ids=["a cap", "a rate"])
-async def test_what_fits_is_not_refused(faulty: Faulty, tmp_path: Path, settings: dict[str, Any]) -> None:
+async def test_run_within_the_limits_is_accepted(faulty: Faulty, tmp_path: Path, settings: dict[str, Any]) -> None:
     measured = await run(job(faulty.url, tmp_path, 60, **settings))
     assert measured.snapshot.outcomes == {"ok": 60}
 

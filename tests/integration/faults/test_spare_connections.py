@@ -1,4 +1,4 @@
-"""Spare connections: opened in the background, in place of old ones, at a pace, and no more than are allowed."""
+"""Spare connections: opened in the background at a pace, replacing old ones, within a limit."""
 
 import socket
 
@@ -29,7 +29,7 @@ async def test_old_ones_are_replaced(faulty: Faulty, monkeypatch: pytest.MonkeyP
         await until(lambda: faulty.open <= 2)
 
 
-async def test_they_leave_room_for_requests(faulty: Faulty) -> None:
+async def test_spare_connections_leave_room_for_requests(faulty: Faulty) -> None:
     async with Sender(faulty.url) as sender:
         sender.transport._spare._most = 9
         sender.transport.keep_spare(20)
@@ -52,7 +52,7 @@ async def test_a_peer_that_closes_at_once_is_asked_for_one_in_a_round() -> None:
             assert not spare._opening  # until the next round
 
 
-async def test_no_more_are_opened_in_a_round_than_wanted(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_spare_connections_opened_per_round_are_limited(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loadgen.client.spare_connections.MAINTAIN_NS", 3600 * S)
     async with Sender(faulty.url) as sender:
         idle = sender.transport._idle

@@ -1,4 +1,4 @@
-"""Several targets through real connections: what happens to one of them happens to its own requests alone."""
+"""Several targets through real connections: a failure of one affects only its own requests."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ def ok(snapshot: Snapshot) -> list[int]:
     return [part.ok for part in snapshot.targets]
 
 
-async def test_in_turn_each_gets_its_requests_by_their_numbers(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
+async def test_round_robin_assigns_targets_by_request_number(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
     path = tmp_path / "records"
     urls = (both[0].url, both[1].url)
     measured = await run(shared(urls, tmp_path, 21, request_rate=2000.0, records=str(path)))
@@ -62,7 +62,7 @@ async def test_the_test_request_and_the_warm_ups_reach_each(both: tuple[Faulty, 
     assert [one.requests for one in both] == [1 + 3 + 2, 1 + 2 + 2]
 
 
-async def test_one_that_dies_in_mid_run_fails_its_own_requests_and_no_others(tmp_path: Path) -> None:
+async def test_dying_target_fails_only_its_own_requests(tmp_path: Path) -> None:
     """The second one dies with its tenth request in flight; what comes for it afterwards is refused."""
     path, count = tmp_path / "records", 60
     async with serving() as survivor, contextlib.AsyncExitStack() as life:
@@ -81,9 +81,7 @@ async def test_one_that_dies_in_mid_run_fails_its_own_requests_and_no_others(tmp
     assert {record.target for record in recorded(path) if record.outcome is not Outcome.OK} == {1}
 
 
-async def test_with_the_least_outstanding_one_that_hangs_holds_its_share_of_the_slots_and_gets_no_more(
-    faulty: Faulty, tmp_path: Path
-) -> None:
+async def test_hanging_target_keeps_only_its_share_of_the_slots(faulty: Faulty, tmp_path: Path) -> None:
     async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 

@@ -1,4 +1,4 @@
-"""Progress goes to the URL of a job by PATCH, with its token, and never in the way of the job."""
+"""Progress is sent to a job's URL by PATCH with its token, and never delays the job."""
 
 import asyncio
 import logging
@@ -68,7 +68,7 @@ async def listener() -> AsyncIterator[Listener]:
         yield made
 
 
-async def test_what_is_told_arrives_with_the_token(listener: Listener) -> None:
+async def test_progress_is_sent_with_the_token(listener: Listener) -> None:
     reporter = Reporter(Receiver(listener.url, token="secret"))
     async with background_tasks(reporter.run()):
         reporter.update(0)
@@ -92,7 +92,7 @@ async def test_only_the_end_is_told_as_a_hundred(listener: Listener) -> None:
     assert listener.told == [99.9, 100.0]
 
 
-async def test_of_several_that_come_at_once_the_latest_is_told(listener: Listener) -> None:
+async def test_latest_of_simultaneous_updates_is_sent(listener: Listener) -> None:
     reporter = Reporter(Receiver(listener.url))
     async with background_tasks(reporter.run()):
         for percent in (1, 2, 3):
@@ -101,7 +101,9 @@ async def test_of_several_that_come_at_once_the_latest_is_told(listener: Listene
     assert listener.told == [3]
 
 
-async def test_a_refusal_is_said_and_ends_nothing(listener: Listener, caplog: pytest.LogCaptureFixture) -> None:
+async def test_refused_update_is_logged_and_raises_no_error(
+    listener: Listener, caplog: pytest.LogCaptureFixture
+) -> None:
     listener.status = 403
     with caplog.at_level(logging.WARNING):
         await Reporter(Receiver(listener.url, token="secret")).finish()
@@ -109,7 +111,7 @@ async def test_a_refusal_is_said_and_ends_nothing(listener: Listener, caplog: py
     assert "secret" not in caplog.text
 
 
-async def test_nobody_there_is_said_and_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unreachable_receiver_is_logged_and_raises_no_error(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         await Reporter(Receiver("http://127.0.0.1:1/state")).finish()
     assert "progress could not be reported: http://127.0.0.1:1/state: no connection to 127.0.0.1:1" in caplog.text
@@ -139,13 +141,15 @@ class TestOverTls:
         await Reporter(Receiver(secured.url, ca_cert=str(tmp_path / "ca.pem"))).finish()
         assert secured.told == [100.0]
 
-    async def test_without_them_nothing_is_told(self, secured: Listener, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_progress_is_not_sent_without_the_certificates(
+        self, secured: Listener, caplog: pytest.LogCaptureFixture
+    ) -> None:
         with caplog.at_level(logging.WARNING):
             await Reporter(Receiver(secured.url, token="secret")).finish()
         assert secured.told == []
         assert "progress could not be reported" in caplog.text
 
-    async def test_unless_nobody_wants_it_verified(self, secured: Listener) -> None:
+    async def test_progress_is_sent_if_verification_is_off(self, secured: Listener) -> None:
         await Reporter(Receiver(secured.url, insecure=True)).finish()
         assert secured.told == [100.0]
 

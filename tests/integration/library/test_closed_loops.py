@@ -1,4 +1,4 @@
-"""A closed loop that only a duration ends: it has new prompts as long as there are any, and says so where not."""
+"""A closed loop that ends by duration gets new prompts while there are any, and reports repeats."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def distinct(result: Any) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_it_never_runs_out_of_prompts_that_are_made(workers: int, tmp_path: Path) -> None:
+async def test_closed_loop_gets_new_prompts_from_a_generator(workers: int, tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     result, bodies = await asked(LOOP.replace(workers=workers, records=str(path)))
     assert len(bodies) > PREPARED

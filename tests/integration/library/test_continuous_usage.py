@@ -1,4 +1,4 @@
-"""--continuous-usage: usage with every event where the server gives it, and no harm where it does not."""
+"""--continuous-usage: usage with every event where the server supports it."""
 
 import loadgen
 from loadgen.testing.replies import DONE, error_body, event, streamed, usage, whole

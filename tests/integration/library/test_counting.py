@@ -1,4 +1,4 @@
-"""Tokens that the run's tokenizer counts once the run is over: a server counts none, or more than it streams."""
+"""Tokens counted by the run's tokenizer after the run, if the server's counts do not suffice."""
 
 import json
 from pathlib import Path
@@ -90,7 +90,7 @@ async def test_bundles_are_no_hidden_tokens() -> None:
     assert tokens["tpot_over"] == "tokens counted"
 
 
-async def test_without_a_tokenizer_nobody_looks_for_hidden_tokens() -> None:
+async def test_hidden_tokens_are_not_checked_without_a_tokenizer() -> None:
     async with serving(gateway(505)) as url:
         result = await loadgen.run(SETTINGS.replace(base_url=url, tokenizer="/no/such/file"), dataset=MINE)
     tokens = result.data["loadgen"]["tokens"]

@@ -1,4 +1,4 @@
-"""The library inside somebody else's program: their loop, their thread, their data."""
+"""The library inside another program: its event loop, its thread and its data."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ SMALL = loadgen.RunSettings(request_rate=200, num_prompts=40, random_input_len=8
 MINE = Repeated(loadgen.Prompt("badu kemo badu", 3, 2, "mine"))
 
 
-async def test_it_runs_in_a_loop_that_runs_already_and_leaves_it_as_it_was() -> None:
+async def test_run_in_a_running_loop_leaves_it_unchanged() -> None:
     handlers = logging.getLogger().handlers[:]
     interrupt = signal.getsignal(signal.SIGINT)
     policy = asyncio.get_event_loop_policy()
@@ -40,7 +40,7 @@ async def test_a_data_set_of_the_callers_own_is_asked() -> None:
     assert result.data["loadgen"]["provenance"]["prompts"]["name"] == "repeated"
 
 
-def test_it_runs_in_a_thread_that_has_no_loop() -> None:
+def test_run_sync_works_in_a_thread_without_a_loop() -> None:
     with ThreadPoolExecutor(1) as thread:
         result = thread.submit(loadgen.run_sync, SMALL).result(60)
     assert result.data["completed"] == 40
@@ -57,7 +57,7 @@ async def test_a_bad_setting_is_an_exception_with_its_field() -> None:
     assert caught.value.field == "--request-rate"
 
 
-async def test_a_cancelled_run_leaves_nothing_behind() -> None:
+async def test_cancelled_run_leaves_no_task() -> None:
     running = asyncio.Event()
 
     def watch(progress: loadgen.Progress) -> None:
@@ -72,7 +72,7 @@ async def test_a_cancelled_run_leaves_nothing_behind() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-def test_importing_it_imports_nothing_heavy() -> None:
+def test_import_loads_no_heavy_module() -> None:
     heavy = ["aiohttp", "numpy", "transformers", "tokenizers", "rich", "msgspec", "uvloop", "hdrh", "yaml"]
     code = f"import sys, loadgen; sys.exit(' '.join(name for name in {heavy} if name in sys.modules) or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Whose loop a run is in: one of asyncio's or uvloop's, in the main thread or another; and whose clock it is on."""
+"""The event loops a run works in: asyncio or uvloop, in the main thread or another."""
 
 import asyncio
 import subprocess
@@ -56,19 +56,19 @@ LOOPS = pytest.mark.parametrize("loop", [asyncio.SelectorEventLoop, uvloop.new_e
 
 
 @LOOPS
-def test_it_runs_in_either_loop(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+def test_run_works_in_asyncio_and_uvloop(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     result = run_in(loop)
     assert (result.data["completed"], result.data["total_output_tokens"]) == (COUNT, COUNT * TOKENS)
 
 
 @LOOPS
-def test_it_runs_in_a_loop_of_another_thread(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+def test_run_works_in_a_loop_of_another_thread(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     with ThreadPoolExecutor(1) as thread:
         result = thread.submit(run_in, loop).result(60)
     assert result.data["completed"] == COUNT
 
 
-def test_it_runs_where_there_is_no_uvloop() -> None:
+def test_run_works_without_uvloop() -> None:
     with started("loadgen.testing.faulty") as server:
         done = subprocess.run(
             [sys.executable, "-c", WITHOUT_UVLOOP, server.url],

@@ -1,4 +1,4 @@
-"""What is sent off the record: no prompt of the run, and no id twice."""
+"""Requests sent before the run repeat no prompt and no id of the run."""
 
 import hashlib
 import json
@@ -102,7 +102,7 @@ DATA: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)
-async def test_what_is_sent_beforehand_is_none_of_the_run(
+async def test_warmup_prompts_are_not_prompts_of_the_run(
     data: Callable[[Path], dict[str, Any]], tmp_path: Path
 ) -> None:
     settings = RUN.replace(**data(tmp_path))

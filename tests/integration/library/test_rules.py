@@ -1,4 +1,4 @@
-"""A run by another tool's rule asks of the server what the tool asked, and its result says by which rule."""
+"""A run by another tool's rule sends what that tool sends, and its result names the rule."""
 
 import json
 from pathlib import Path

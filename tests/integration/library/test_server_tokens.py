@@ -1,4 +1,4 @@
-"""What the server counts of a prompt is predicted, asked for where a length rests on it, and held against its usage."""
+"""The server's count of prompt tokens: predicted, probed if needed, and compared with its usage."""
 
 import json
 from pathlib import Path
@@ -99,7 +99,7 @@ async def test_a_template_that_is_not_the_servers_is_told_by_how_many_tokens(tmp
     assert "name the folder" in failed["advice"]
 
 
-async def test_without_a_template_prompts_are_held_against_their_own_tokens_and_nobody_is_asked() -> None:
+async def test_prompts_without_a_template_are_held_to_own_tokens() -> None:
     server = Chat(9, knows="vllm")
     data = await measured(server, SETTINGS)
     assert "0.0% of prompts have the planned length (9.0 tokens more" in check(data)["value"]
@@ -141,7 +141,7 @@ async def test_the_server_is_asked_about_what_every_request_will_tell_the_templa
     assert "top_k" not in probe
 
 
-async def test_one_token_at_most_is_asked_of_a_server_that_only_answers() -> None:
+async def test_probe_asks_for_a_single_token() -> None:
     server = Chat(4, knows="usage")
     await measured(server, SETTINGS.replace(input_len_counts="server"))
     assert server.probes[-1]["max_completion_tokens"] == 1

@@ -1,4 +1,4 @@
-"""Sessions and traces end to end: what a server is asked, when, and what is left of a run that dies."""
+"""Sessions and traces end to end: requests, their times, and what a killed run leaves."""
 
 import json
 from pathlib import Path
@@ -128,9 +128,7 @@ def test_a_trace_reaches_the_server_when_it_says(metronome: Process, tmp_path: P
     assert str(loadgen.from_records(records)) == str(result)
 
 
-def test_the_next_turn_reaches_the_server_a_think_time_after_the_end_of_the_one_before(
-    metronome: Process, tmp_path: Path
-) -> None:
+def test_next_turn_is_sent_a_think_time_after_the_last_answer(metronome: Process, tmp_path: Path) -> None:
     records, think_ns = tmp_path / "records.jsonl", 30_000_000
     Truth.forget(metronome.url)
     settings = SESSIONS.replace(

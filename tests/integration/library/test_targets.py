@@ -1,4 +1,4 @@
-"""Several targets in somebody else's program: one call, one result, and all of it again from the records."""
+"""Several targets from a library call: one result, which its records reproduce."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,7 +90,7 @@ async def test_sessions_stay_where_they_began(balance: str, tmp_path: Path) -> N
         assert check(result, "shared in turn")
 
 
-async def test_turns_that_were_never_due_are_those_of_the_target_where_their_session_failed() -> None:
+async def test_never_due_turns_belong_to_the_target_that_failed() -> None:
     async with serving() as good, serving(Shares.parse("status:503=1", seed=1)) as broken:
         settings = SETTINGS.replace(base_url=(good.url, broken.url), num_prompts=24)
         result = await loadgen.run(settings, dataset=Sessions())

@@ -1,4 +1,4 @@
-"""Connections: none is waited for inside the client, and none is opened while a request's time runs."""
+"""Connections: no request waits for one inside the client, and none is opened during its time."""
 
 import asyncio
 import ssl
@@ -30,7 +30,7 @@ def all_together(count: int) -> Script:
     return script
 
 
-async def test_no_request_waits_inside_the_client_for_one_of_a_hundred_connections() -> None:
+async def test_hundreds_of_requests_do_not_wait_for_connections() -> None:
     """aiohttp's connector opens 100 connections at most unless told otherwise (gpustack#2324).
 
     Users saw TTFT rise as soon as more than 100 streams were in flight, on any server: the rest queued in the client.
@@ -42,7 +42,7 @@ async def test_no_request_waits_inside_the_client_for_one_of_a_hundred_connectio
     assert max(record.sent for record in records) < min(record.first_byte for record in records)
 
 
-async def test_one_process_holds_more_than_a_hundred_requests_at_once(tmp_path: Path) -> None:
+async def test_single_process_holds_over_a_hundred_requests(tmp_path: Path) -> None:
     """guidellm#487: httpx's default of 100 connections capped each worker.
 
     Users asked for a concurrency of 128, the client reported 128, and the server never saw more than 100.

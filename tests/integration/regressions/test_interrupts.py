@@ -1,4 +1,4 @@
-"""Interrupts: a run that is ended early has measured what it has measured."""
+"""Interrupts: a run that is ended early reports what it has measured."""
 
 import asyncio
 from pathlib import Path

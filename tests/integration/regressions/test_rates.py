@@ -1,4 +1,4 @@
-"""Rates over time, caps and queues: what was asked, what was done, and what waiting cost."""
+"""Rates, caps and queues: the load that was asked for, the load sent, and the cost of waiting."""
 
 import asyncio
 import itertools
@@ -102,7 +102,7 @@ async def test_the_wait_for_a_slot_is_part_of_ttft(tmp_path: Path) -> None:
     assert histograms["pool_wait"].mean == pytest.approx(waited, rel=2e-3)
 
 
-async def test_slots_that_come_free_together_let_nothing_go_before_it_is_due(tmp_path: Path) -> None:
+async def test_slots_freed_together_send_no_request_early(tmp_path: Path) -> None:
     """vllm#45502: requests that end together let all that wait go together, in a burst above the rate asked for.
 
     What is late is sent as soon as it may be here, too; but never before its time, so that no more is ever sent than

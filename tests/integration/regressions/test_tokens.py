@@ -1,4 +1,4 @@
-"""Tokens: what is one, what is none, and what a stream without any has to say."""
+"""Tokens: which events carry one, and results of streams without any."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_the_chunk_that_names_the_role_is_no_token():
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_what_a_model_thinks_is_tokens(field):
+def test_reasoning_deltas_count_as_tokens(field):
     """guidellm#737, gpustack#6205: deltas in `reasoning` were no tokens.
 
     Of a reasoning model only the answer at the end was timed, against all the tokens that usage counts: users saw a

@@ -1,4 +1,4 @@
-"""Credentials go to the server that they are for, and nowhere else."""
+"""Credentials go only to the server they are for."""
 
 import asyncio
 import os
@@ -67,9 +67,7 @@ def test_a_file_that_does_not_hold_one_line_is_refused_without_showing_it(tmp_pa
 SECRETS = ["--header", f"X-Tenant={OTHER}", "--num-prompts", "21", "--max-concurrency", "1"]
 
 
-async def test_a_server_that_repeats_them_puts_them_into_nothing_that_is_kept_or_shown(
-    tmp_path: Path, key_file: Path
-) -> None:
+async def test_echoed_credentials_are_in_no_file_and_no_output(tmp_path: Path, key_file: Path) -> None:
     kept = ["--save-result", "--save-detailed", "--records", "records.jsonl", "--capture", "all.jsonl"]
     kept += ["--log-level", "debug", "--max-error-rate", "1"]
     async with run_against(echo(), tmp_path, "--api-key", f"@{key_file}", *SECRETS, *kept) as run:
@@ -89,7 +87,7 @@ async def test_a_server_that_repeats_them_puts_them_into_nothing_that_is_kept_or
         assert not UNSAFE.search(stream.decode()), stream.decode()
 
 
-async def test_child_processes_have_them_neither_as_arguments_nor_in_their_environment(tmp_path: Path) -> None:
+async def test_child_processes_have_no_credentials_in_args_or_env(tmp_path: Path) -> None:
     asked = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -212,7 +210,7 @@ def test_a_credential_is_taken_out_however_it_is_spelled(settings: dict[str, obj
         ({}, "anything"),
     ],
 )
-def test_what_is_no_credential_stays(given: dict[str, Any], text: str) -> None:
+def test_text_without_credentials_is_unchanged(given: dict[str, Any], text: str) -> None:
     assert Redaction(headers(RunSettings(**given)))(text) == text
 
 

@@ -1,4 +1,4 @@
-"""Files are written for their owner, whole, and through no link that another user has put in the way."""
+"""Files are written completely, for their owner, and never through another user's link."""
 
 import os
 import secrets
@@ -30,7 +30,7 @@ def test_the_name_of_the_new_file_cannot_be_foreseen(tmp_path: Path, monkeypatch
     assert not any(str(os.getpid()) == name.rpartition(".")[2] for name in names)
 
 
-def test_a_result_is_nobodys_to_write_but_its_owners(tmp_path: Path) -> None:
+def test_result_is_writable_only_by_its_owner(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         write_atomic(tmp_path / "result.json", "{}")

@@ -1,4 +1,4 @@
-"""Servers listen on loopback unless they are told otherwise."""
+"""Servers listen on loopback by default."""
 
 import ipaddress
 import subprocess

@@ -1,4 +1,4 @@
-"""Whatever a server sends, only so much of it is held."""
+"""The client holds only a limited amount of what a server sends."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
     ],
     ids=["head", "line", "event of many lines", "JSON", "chunk size", "chunk end", "trailer"],
 )
-def test_what_does_not_end_is_ended_here(begin: bytes, more: bytes, limit: int) -> None:
+def test_endless_responses_are_protocol_errors(begin: bytes, more: bytes, limit: int) -> None:
     response, record = Response(), Record(due=1)
     response.begin(record)
     response.feed(begin, 1)
@@ -52,7 +52,7 @@ LONG = "x" * 100_000
         streamed(delta(content="a") + b"data: " + LONG.encode() + b"\n\n", 5000),
     ],
 )
-def test_of_a_long_error_a_sample_is_kept(wire: bytes) -> None:
+def test_long_error_is_kept_as_a_sample(wire: bytes) -> None:
     response, record = Response(), Record(due=1)
     response.begin(record)
     response.feed(wire, 1)

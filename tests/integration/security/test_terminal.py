@@ -1,4 +1,4 @@
-"""What a server or a file says is shown, never obeyed."""
+"""Text of a server or file is escaped before it is shown on a terminal."""
 
 import io
 import json
@@ -40,7 +40,7 @@ from tests.helpers.saved_json import render
         ("\ud800", "\\ud800"),
     ],
 )
-def test_what_a_terminal_would_obey_or_hide_is_escaped(text: str, shown: str) -> None:
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert printable_lines(f"{text}\nnext") == printable_lines(text) + "\nnext"
 
@@ -56,7 +56,7 @@ def hostile(value: Any) -> Any:
     return value
 
 
-def test_no_text_of_a_result_reaches_the_terminal_as_it_is() -> None:
+def test_every_text_of_a_result_is_escaped() -> None:
     check = Check("a check", False, "1 s", "2 s", "look")
     made = result(measured([steady(), failed(1, Outcome.STATUS, detail=ESCAPES)]), checks=[check])
     own = made["loadgen"]

@@ -1,4 +1,4 @@
-"""Certificates are verified, and a run that did not verify them says so."""
+"""Certificates are verified, and a run that did not verify them reports it."""
 
 import ssl
 
@@ -27,7 +27,7 @@ def settings(url: str, *, insecure: bool) -> RunSettings:
     return shape.replace(base_url=url, backend="openai-chat", insecure=insecure)
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused_before_anything_is_sent(tls: ssl.SSLContext) -> None:
+async def test_untrusted_certificate_is_refused_before_any_request(tls: ssl.SSLContext) -> None:
     async with serving(echo(), tls) as url:
         with pytest.raises(Unreachable, match="certificate"):
             await run(settings(url, insecure=False))

@@ -1,4 +1,4 @@
-"""The roofline server: whole answers at once."""
+"""The roofline server sends each complete answer at once."""
 
 from loadgen.testing.process import Process, started
 from tests.helpers.raw_client import Client, Reply
@@ -22,7 +22,7 @@ def test_an_answer_has_the_tokens_that_were_asked(roofline: Process) -> None:
         assert done == "[DONE]"
 
 
-def test_one_piece_or_each_event_by_itself_are_the_same_bytes(roofline: Process) -> None:
+def test_whole_and_per_event_writes_have_the_same_bytes(roofline: Process) -> None:
     with started("loadgen.testing.roofline", "--each") as each:
         assert ask(each.url, max_tokens=20).body == ask(roofline.url, max_tokens=20).body
 

@@ -1,4 +1,4 @@
-"""A server is asked questions: how it is asked, and what counts as an answer."""
+"""The accuracy check of a server: how questions are asked, and what counts as an answer."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ async def answered(reply: Callable[[Request], bytes] | Script, **settings: Any) 
         return await answers(RunSettings(base_url=url, **settings), "m", SUMS)
 
 
-async def test_of_each_question_it_is_known_whether_it_was_answered_right() -> None:
+async def test_each_answer_is_right_or_wrong() -> None:
     found = await answered(lambda ask: content(f"It is {2 * asked(ask) if asked(ask) != 3 else 7}."))
     assert found == Answers(
         questions=sha256(SUMS),
@@ -44,7 +44,7 @@ async def test_of_each_question_it_is_known_whether_it_was_answered_right() -> N
     )
 
 
-async def test_all_arms_are_asked_greedily_over_the_chat_endpoint_whatever_the_workload_says() -> None:
+async def test_questions_use_greedy_chat_whatever_the_workload() -> None:
     bodies: list[tuple[str, dict[str, Any]]] = []
 
     def reply(ask: Request) -> bytes:
@@ -78,7 +78,7 @@ async def test_a_chat_endpoint_of_the_workloads_own_is_asked() -> None:
     assert paths == {"/other/chat/completions"}
 
 
-async def test_no_more_than_eight_are_asked_at_once() -> None:
+async def test_at_most_eight_questions_are_asked_at_once() -> None:
     """Nobody is answered before as many have asked as may; one more would be seen before the first answer."""
     waiting, most, full = 0, 0, asyncio.Event()
 
@@ -99,7 +99,7 @@ async def test_no_more_than_eight_are_asked_at_once() -> None:
     assert all(found.right)
 
 
-async def test_who_has_only_thought_has_answered_nothing_right() -> None:
+async def test_reasoning_only_answer_is_not_right() -> None:
     found = await answered(lambda ask: content(None if asked(ask) == 1 else str(2 * asked(ask))))
     assert found.right == (False, *[True] * 19)
     assert found.wrong[0] == {"question": "1 + 1?", "answer": "2", "said": ""}
@@ -112,7 +112,7 @@ async def test_a_question_that_fails_counts_as_asked_and_not_right() -> None:
     assert (found.wrong, found.trouble) == ((), "")
 
 
-async def test_where_more_than_a_few_fail_nothing_is_known_and_the_others_are_not_waited_for() -> None:
+async def test_many_failures_leave_accuracy_unknown_and_stop_early() -> None:
     requests = 0
 
     def reply(ask: Request) -> bytes:
@@ -128,7 +128,7 @@ async def test_where_more_than_a_few_fail_nothing_is_known_and_the_others_are_no
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"no JSON", b'{"choices": []}', b'{"choices": [{"text": "2"}]}'])
-async def test_what_is_no_chat_is_no_answer(body: bytes) -> None:
+async def test_invalid_chat_body_is_not_an_answer(body: bytes) -> None:
     assert "answers 200: " in (await answered(lambda ask: whole(200, body))).trouble
 
 

@@ -1,4 +1,4 @@
-"""The script of a report, run with the simulator: it starts both arms, measures both, and leaves nothing running."""
+"""The reproduction script of a report, run with the simulator."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def free_port() -> int:
     return reserved.port
 
 
-def test_the_script_starts_both_measures_both_and_leaves_nothing(tmp_path: Path) -> None:
+def test_script_starts_and_measures_both_and_stops_them(tmp_path: Path) -> None:
     port = free_port()
     text = script(tmp_path, {"more seqs": 1.25, "seqs/more seqs": 1.25}, **SIMULATED).replace("8000", str(port))
     done = run(text, tmp_path)

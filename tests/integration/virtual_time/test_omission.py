@@ -1,4 +1,4 @@
-"""Coordinated omission: a server that stops shows in full from due, and hides where requests wait for each other."""
+"""Coordinated omission: a server stall shows fully in latency from due, and hides in closed loops."""
 
 import math
 
@@ -26,13 +26,13 @@ def p99_ms_in_an_open_loop(server: Server) -> float:
     return p99
 
 
-def test_in_an_open_loop_all_that_was_due_while_the_server_stood_still_has_waited() -> None:
+def test_open_loop_requests_due_in_a_stall_have_waited() -> None:
     """The 20 ms are the network's: the slowest 1 % were due in the first 0.3 s of the stop."""
     server = distant(stalled(planned(lambda index: [0]), *STOP_NS), BASE_MS * MS)
     assert p99_ms_in_an_open_loop(server) == pytest.approx(STOP_MS + BASE_MS - 0.01 * RUN_S * 1000, rel=0.005)
 
 
-def test_in_an_open_loop_what_was_under_way_when_the_server_stopped_has_waited_too() -> None:
+def test_open_loop_requests_in_flight_in_a_stall_have_waited() -> None:
     """The 20 ms are the server's own work: of the slowest 1 %, those of the last 20 ms before the stop take a part."""
     server = stalled(planned(lambda index: [BASE_MS * MS]), *STOP_NS)
     assert p99_ms_in_an_open_loop(server) == pytest.approx(STOP_MS + 2 * BASE_MS - 0.01 * RUN_S * 1000, rel=0.005)
@@ -79,7 +79,7 @@ def test_under_a_cap_the_wait_for_a_slot_is_in_the_latency_from_due_alone() -> N
     assert not run.own["closed_loop"]
 
 
-def test_a_cap_moves_the_queue_from_the_server_to_the_client_and_the_latency_from_due_stays() -> None:
+def test_cap_moves_the_queue_and_keeps_the_latency_from_due() -> None:
     schedule = Schedule.poisson(500, 5_000, seed=1)
     there = carried_out(queued(lambda index: 1_900_000), schedule)
     here = carried_out(queued(lambda index: 1_900_000), schedule, RunSettings(request_rate=500.0, max_concurrency=1))
@@ -91,7 +91,7 @@ def test_a_cap_moves_the_queue_from_the_server_to_the_client_and_the_latency_fro
 # -- our own lateness: answers come while the pacer sleeps, so that they do not wake it on time by themselves
 
 
-def test_our_own_lateness_is_measured_as_it_is_and_stands_in_the_latency_from_due() -> None:
+def test_client_lateness_is_lag_and_counts_in_latency_from_due() -> None:
     count, serves_ns = 3_000, 10 * MS
     late_ns = [(i * 7_919) % 900_000 + (8 * MS if i % 50 == 0 else 0) for i in range(count)]
     run = carried_out(planned(lambda index: [serves_ns]), Schedule.constant(50, count), lateness_ns=iter(late_ns))

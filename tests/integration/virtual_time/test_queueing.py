@@ -1,4 +1,4 @@
-"""Queues of which theory knows the waits: what is reported is what the queue did, to the nanosecond.
+"""Queues with known waiting times: reported latencies equal those of the queue, to the nanosecond.
 
 Theory speaks of endless queues. A run of 100,000 requests is still a sample, and a queue remembers: from seed to seed
 its p99 has a standard deviation of 2 %. So each request is held to the recursion of its own draws, which a run cannot

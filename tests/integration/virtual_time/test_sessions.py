@@ -1,4 +1,4 @@
-"""Sessions: the next turn is due a think time after the answer before it, and says what that answer was."""
+"""Sessions: a turn is due a think time after the answer before it and repeats that answer."""
 
 import asyncio
 from collections.abc import Sequence
@@ -91,13 +91,13 @@ def test_a_cap_holds_for_further_turns_too_and_their_wait_is_measured() -> None:
     assert made.snapshot.histograms["pool_wait"].max == 30 * MS
 
 
-def test_in_a_closed_loop_a_session_goes_on_before_another_begins() -> None:
+def test_closed_loop_continues_a_session_before_a_new_one() -> None:
     made = run(SERVER, session(3) * 2, max_concurrency=1, request_rate=float("inf"))
     assert ms(made, "due") == ms(made, "sent") == [0, 30, 60, 90, 120, 150]
     assert made.own["closed_loop"]
 
 
-def test_in_a_closed_loop_others_begin_while_a_session_thinks() -> None:
+def test_closed_loop_begins_other_sessions_in_think_time() -> None:
     made = run(SERVER, session(2, 40 * MS) * 2, max_concurrency=1, request_rate=float("inf"))
     assert ms(made, "due") == [0, 70, 30, 100]
     assert ms(made, "sent") == [0, 70, 30, 100]
@@ -110,7 +110,7 @@ def test_a_duration_bounds_when_sessions_begin_and_lets_them_come_to_their_end()
     assert ms(made, "due")[6:] == [2000, 4030, 6060]
 
 
-def test_a_closed_loop_that_time_ends_goes_over_its_sessions_again_and_sends_nothing_late() -> None:
+def test_timed_closed_loop_repeats_sessions_and_sends_none_late() -> None:
     made = run(SERVER, session(2), num_prompts=None, duration=0.2, max_concurrency=1, request_rate=float("inf"))
     assert made.snapshot.outcomes == {"ok": 7}
     assert made.snapshot.scheduled == 7
@@ -120,7 +120,7 @@ def test_a_closed_loop_that_time_ends_goes_over_its_sessions_again_and_sends_not
 # -- what
 
 
-def test_a_turn_repeats_the_answers_of_the_server_in_order_and_not_its_reasoning() -> None:
+def test_turn_repeats_earlier_answers_without_reasoning() -> None:
     bodies: list[bytes] = []
 
     def server(index: int, body: bytes, arrived_ns: int) -> Reply:
@@ -155,7 +155,7 @@ def test_an_answer_that_no_json_can_hold_is_repeated_as_one_that_it_can(content:
     assert repeated in ("\ufffd", "a\U0001f600")
 
 
-def test_how_long_a_prompt_that_repeats_answers_would_be_nobody_has_planned() -> None:
+def test_prompts_that_repeat_answers_have_no_planned_length() -> None:
     made = run(SERVER, session(3))
     assert [record.input_tokens for record in made.records] == [2, UNPLANNED, UNPLANNED]
     tokens = made.own["tokens"]
@@ -228,7 +228,7 @@ def test_a_stop_while_a_session_thinks_ends_the_run_at_once() -> None:
     assert made.snapshot.outcomes == {"cancelled": 1, "ok": 1}
 
 
-def test_what_a_stopped_stripe_never_sent_is_told_by_its_numbers_in_the_run() -> None:
+def test_unsent_requests_of_a_partition_keep_their_run_numbers() -> None:
     def stop_soon(load: Load) -> None:
         asyncio.get_running_loop().call_later((START_NS - virtual.now_ns() + 3500 * MS) / S, load.stop, "enough")
 

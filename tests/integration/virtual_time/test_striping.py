@@ -1,4 +1,4 @@
-"""One schedule in stripes, each with a load and a recorder of its own: merged, they are the run in one piece."""
+"""One schedule in partitions, each with its own load and recorder: merged, they equal the whole run."""
 
 from functools import reduce
 from typing import Any
@@ -98,7 +98,7 @@ def test_the_report_is_that_of_the_whole(whole: Snapshot, together: Snapshot) ->
     assert results[0] == results[1]
 
 
-def test_merged_stripes_stand_in_the_order_of_the_schedule_in_whatever_order_they_were_merged(whole: Snapshot) -> None:
+def test_merged_partitions_are_in_schedule_order(whole: Snapshot) -> None:
     first, second, third = (part(i, 3) for i in range(3))
     for merged in (
         first.merge(second).merge(third),

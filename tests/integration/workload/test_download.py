@@ -1,4 +1,4 @@
-"""Fetching a published file: whole and right at the end, whatever the network does on the way."""
+"""The download of a published file is complete and correct despite network failures."""
 
 import hashlib
 import http.server
@@ -137,7 +137,7 @@ def test_a_connection_that_is_cut_is_gone_on_with(server, tmp_path):
     assert server.asked == [None, f"bytes={half}-", f"bytes={half + half // 2}-"]
 
 
-def test_what_an_earlier_call_has_left_is_gone_on_with(server, tmp_path):
+def test_partial_download_is_resumed(server, tmp_path):
     begun(tmp_path, CONTENT[:400_000])
     assert fetch(PUBLISHED, tmp_path, server.url).sha256 == SHA256
     assert server.asked == ["bytes=400000-"]
@@ -225,7 +225,7 @@ def test_proxy_page_is_refused_and_the_part_kept(server, tmp_path):
     assert (tmp_path / "set.json.part").read_bytes() == CONTENT[:1000]
 
 
-def test_nobody_who_listens_is_told_with_the_remedy(tmp_path):
+def test_refused_connection_is_reported_with_the_remedy(tmp_path):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with pytest.raises(Unreachable, match=r"Connection refused; set HTTPS_PROXY .*HF_ENDPOINT"):

@@ -1,4 +1,4 @@
-"""Ceiling: as the load is raised, a check turns red before the error per token leaves its bound."""
+"""As the load is raised, a check turns red before the error per token leaves its bound."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,9 @@ pytestmark = pytest.mark.accuracy
 
 
 @pytest.mark.parametrize("events", [25_000, 50_000, 75_000, 100_000, 150_000])
-async def test_no_run_is_valid_whose_stamps_are_not(metronome: Process, row: Callable[..., None], events: int) -> None:
+async def test_run_with_inaccurate_stamps_is_not_valid(
+    metronome: Process, row: Callable[..., None], events: int
+) -> None:
     tokens = 50
     run = await compared(metronome, tokens=tokens, plan=PLAN, request_rate=events / tokens, duration=SECONDS)
     judge(row, f"{events:,} tokens/s", run)

@@ -38,7 +38,7 @@ class Size:
             self.files.append(worker.num_fds())
 
 
-async def test_nothing_grows(roofline: Process, row: Callable[..., None]) -> None:
+async def test_memory_and_files_do_not_grow(roofline: Process, row: Callable[..., None]) -> None:
     size = Size()
     settings = loadgen.RunSettings(
         base_url=roofline.url, backend="openai-chat", request_rate=RATE, num_prompts=REQUESTS

@@ -1,4 +1,4 @@
-"""Environments for real engines are made once, whole or not at all, and nothing is installed anywhere else."""
+"""Environments for real engines are made once, completely or not at all, and in no other place."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,12 +38,12 @@ def test_steps_run_in_order_with_the_environments_python(tmp_path: Path) -> None
     assert (programs.parent / MADE).exists()
 
 
-def test_it_is_made_once(tmp_path: Path) -> None:
+def test_environment_is_made_once(tmp_path: Path) -> None:
     assert made(RECIPE, tmp_path, Steps()) == made(RECIPE, tmp_path, Steps(fails_at=1))
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
-def test_one_that_failed_is_made_anew_from_the_beginning(tmp_path: Path, step: int) -> None:
+def test_failed_environment_is_made_again_from_the_start(tmp_path: Path, step: int) -> None:
     with pytest.raises(CannotBeMade):
         made(RECIPE, tmp_path, Steps(fails_at=step))
     again = Steps()

@@ -1,4 +1,4 @@
-"""No request is lost to a server that closes idle connections: real uvicorn, near and far, in open and closed loops."""
+"""Servers that close idle connections lose no request: real uvicorn, near and far, both loops."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ CLOSED = {"max_concurrency": 100, "num_prompts": 840, "random_output_len": "400:
 @pytest.mark.parametrize("delay_ms", [0, 2, 20])
 @pytest.mark.parametrize("keep_alive_s", [1.5, 5])
 @pytest.mark.parametrize("load", [OPEN, CLOSED], ids=["open", "closed"])
-def test_no_request_is_lost_to_a_close(load: dict[str, Any], keep_alive_s: float, delay_ms: float) -> None:
+def test_idle_closes_lose_no_request(load: dict[str, Any], keep_alive_s: float, delay_ms: float) -> None:
     token_ms = 25 if load is OPEN else 16 * keep_alive_s
     with idle.server(keep_alive_s, token_ms, delay_ms) as url:
         done = idle.run(url, **load)
@@ -23,7 +23,7 @@ def test_no_request_is_lost_to_a_close(load: dict[str, Any], keep_alive_s: float
     assert done.reused >= load["num_prompts"] / 2
 
 
-def test_no_request_waits_for_a_handshake_at_a_low_rate() -> None:
+def test_requests_at_a_low_rate_wait_for_no_handshake() -> None:
     with idle.server(3600, 25, 0) as url:
         done = idle.run(url, request_rate=0.5, duration=60.0, random_output_len=100)
     assert set(done.outcomes) == {"ok"}

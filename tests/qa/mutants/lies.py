@@ -43,7 +43,7 @@ LIES = (
         (Edit("loadgen/client/transport.py", "            limit=0,", "            limit=100,"),),
         Test(
             "tests/integration/regressions/test_connections.py::"
-            "test_no_request_waits_inside_the_client_for_one_of_a_hundred_connections"
+            "test_hundreds_of_requests_do_not_wait_for_connections"
         ),
     ),
     Mutant(
@@ -80,7 +80,7 @@ LIES = (
     Mutant(
         "count failures as latency",
         (Edit(TALLY, "if record.outcome is OK:", "if record.events:"),),
-        Test("tests/metrics/test_recorder.py::test_a_failure_is_in_no_latency_and_in_no_sum_of_tokens"),
+        Test("tests/metrics/test_recorder.py::test_failure_adds_to_no_latency_and_no_sum_of_tokens"),
     ),
     Mutant(
         "average shard percentiles",
@@ -99,7 +99,7 @@ LIES = (
                 "    return mean\n\n\ndef _added(",
             ),
         ),
-        Test("tests/metrics/test_snapshot.py::test_merged_percentiles_are_those_of_all_values_and_no_mean_of_the_parts"),
+        Test("tests/metrics/test_snapshot.py::test_merged_percentiles_are_of_all_values_not_a_mean"),
     ),
     Mutant(
         "count an event as a token",
@@ -121,7 +121,7 @@ LIES = (
                 "            if self._slots > 0:",
             ),
         ),
-        Test("tests/client/test_pacer.py::test_never_early_never_skipped_however_late_the_alarm_rings"),
+        Test("tests/client/test_pacer.py::test_requests_are_never_early_or_skipped_with_late_alarms"),
     ),
     Mutant(
         "prompt + 3 tokens",
@@ -154,6 +154,6 @@ LIES = (
     Mutant(
         "warm-ups send the run's own prompts",
         (Edit("loadgen/runner/loop_runner.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
-        Test("tests/integration/library/test_rehearsal.py::test_what_is_sent_beforehand_is_none_of_the_run"),
+        Test("tests/integration/library/test_rehearsal.py::test_warmup_prompts_are_not_prompts_of_the_run"),
     ),
 )  # fmt: skip

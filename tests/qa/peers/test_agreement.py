@@ -1,4 +1,4 @@
-"""Two results under the same names: where they mean the same they must agree within 2 % or a millisecond."""
+"""Two results under the same names must agree within 2 % or a millisecond where they mean the same."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_rows_hold_medians_of_the_quiet_runs_and_differences_of_quiet_rounds() -
         ((90.0, 190.0, 100.0, 125.0), NOT_TOLD),  # as much, but in one round alone
     ],
 )
-def test_what_differs_is_told_apart_only_where_the_rounds_agree(ours: tuple[float, ...], judgement: str) -> None:
+def test_difference_is_judged_only_where_rounds_agree(ours: tuple[float, ...], judgement: str) -> None:
     (row,) = rows([Metric("mean_e2el_ms", "E2EL")], runs(100.0, 150.0, 100.0, 120.0), runs(*ours))
     assert row.judgement == judgement
 
@@ -71,7 +71,7 @@ def test_the_interval_is_that_of_a_paired_test() -> None:
     assert row.cells[3] == "+2.00 ± 2.48, +10.0 %"
 
 
-def test_of_a_single_round_nothing_is_told_apart() -> None:
+def test_single_round_shows_no_difference() -> None:
     (row,) = rows([Metric("mean_e2el_ms", "E2EL")], runs(100.0), runs(150.0))
     assert row.judgement == NOT_TOLD
     assert row.cells[3] == "+50.00, +50.0 %"

@@ -1,4 +1,4 @@
-"""What loadgen has to be: each aim is met, missed or not measured, and says what was found."""
+"""The aims of loadgen: each is met, missed or not measured, with the value found."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_each_can_be_missed() -> None:
     assert found[0].cells == ("W3 on one core: VALID", "SUSPECT: lag p99", "**missed**")
 
 
-def test_what_was_not_measured_is_neither() -> None:
+def test_unmeasured_aims_are_neither_met_nor_missed() -> None:
     found = aims(Costs({}), Costs({}), {}, None)
     assert judged(found) == [None] * 7
     assert {aim.cells[-1] for aim in found} == {"n/a"}

@@ -1,4 +1,4 @@
-"""Costs: by request and by token, with what a run costs before it measures taken off."""
+"""Costs by request and by token, less the startup cost of a run."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_requests_and_token_events_are_told_apart_by_two_loads() -> None:
     assert costs.fit == pytest.approx((request_us, event_us))
 
 
-def test_nothing_is_told_of_a_load_that_was_not_run() -> None:
+def test_cost_of_a_load_that_was_not_run_is_unknown() -> None:
     assert of(W1=3.0).us_per_token("W1") is None
     assert of(S=1.0, W1=3.0).fit is None
     assert Costs({}).startup_s is None

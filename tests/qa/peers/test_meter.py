@@ -1,4 +1,4 @@
-"""The meter: all that a command starts is charged to it, and nothing of it stays."""
+"""The meter charges a command for all it starts and leaves no process of it."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_memory_is_that_of_the_largest_process_and_of_all_together() -> None:
     assert memory.processes >= 2
 
 
-def test_what_outlives_the_command_is_put_away_and_counted(tmp_path: Path) -> None:
+def test_process_that_outlives_the_command_is_ended_and_counted(tmp_path: Path) -> None:
     stays = "import signal, os; print(os.getpid(), flush=True); signal.pause()"
     code = (
         "import subprocess, sys\n"
@@ -64,7 +64,7 @@ def test_a_failed_command_tells_its_code_and_what_it_said(tmp_path: Path) -> Non
     assert said.splitlines() == ["on one", "and the other"]
 
 
-def test_one_that_is_stopped_takes_all_that_it_started_with_it(tmp_path: Path) -> None:
+def test_stopped_meter_ends_all_its_child_processes(tmp_path: Path) -> None:
     code = (
         "import subprocess, sys, signal\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
@@ -90,7 +90,7 @@ def test_one_that_is_stopped_takes_all_that_it_started_with_it(tmp_path: Path) -
     assert Metered(**json.loads((tmp_path / "told").read_text())).code == -signal.SIGTERM
 
 
-def test_one_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
+def test_command_over_its_time_limit_is_stopped(tmp_path: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         metered([sys.executable, "-c", "import signal; signal.pause()"], folder=tmp_path, env=os.environ, timeout_s=0.0)
     assert all("signal.pause" not in " ".join(each.cmdline()) for each in psutil.Process().children(recursive=True))

@@ -1,4 +1,4 @@
-"""Which runs count: those beside which others used little processor time, or all where there is none."""
+"""Which runs count: those with little other processor use, or all where there are none."""
 
 from tests.qa.peers.made_up import trial
 from tests.qa.peers.quiet import DISTURBED_S, all_disturbed, median, quiet
@@ -17,7 +17,7 @@ def test_where_all_were_disturbed_all_count_and_that_is_known() -> None:
     assert all_disturbed(runs)
 
 
-def test_what_no_run_tells_has_no_median() -> None:
+def test_value_reported_by_no_run_has_no_median() -> None:
     assert median([trial()], lambda run: run.reported.measuring_mb) is None
     assert median([], lambda run: 1.0) is None
     assert not all_disturbed([])

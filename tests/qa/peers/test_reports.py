@@ -1,4 +1,4 @@
-"""What is read from the peers' reports: each was recorded in a run of the real peer, and cut to what is read."""
+"""The peers' reports: each was recorded in a run of the real peer, and cut to what is read."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ RECORDED = Path(__file__).with_name("recorded")
 LOAD = Load("few", rate=370, count=3700, tokens=530)  # numbers that stand nowhere else
 
 
-def test_vllm_tells_all_three_times_and_nothing_of_itself() -> None:
+def test_vllm_reports_all_three_times_and_no_remark() -> None:
     told = VllmBench().report(RECORDED / "vllm", "")
     assert told.times_ms.keys() == set(METRICS)
     assert told.says == ""

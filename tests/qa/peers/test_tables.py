@@ -1,4 +1,4 @@
-"""The tables: a row for each client, and marks where the figures are not what they seem."""
+"""The tables: a row for each client, with marks on figures that need a remark."""
 
 from tests.helpers.documents import cells_of, table
 from tests.qa.peers.costs import Costs
@@ -22,7 +22,7 @@ def test_a_client_whose_runs_were_all_disturbed_is_marked() -> None:
     assert row[-1] == "-"
 
 
-def test_what_is_reported_stands_before_the_truth() -> None:
+def test_reported_values_precede_true_values() -> None:
     told = {"ttft": {50: 1.0, 99: 2.8}, "tpot": TRUE["tpot"]}
     (row,) = cells_of(load_table({"some": Costs({"W1": [trial(told=told)]})}, "W1"))
     assert row == ("some", "200", "1.50", "1.00 / 2.80 (20.0 / 20.4)", "- (20.0 / 20.4)", row[5], "nothing")

@@ -1,4 +1,4 @@
-"""The bench works: it brings a figure for every client, and ratios; what they are is nobody's promise."""
+"""The benchmark reports a figure and ratios for every client; their values are not tested."""
 
 import dataclasses
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_every_client_runs_under_every_load(found: Findings) -> None:
         assert sample.around.tree_cpu_s > 0
 
 
-def test_what_a_second_worker_adds_is_told_beside_one() -> None:
+def test_second_worker_is_shown_beside_the_first() -> None:
     heavy = QUICK.loads[-1]
     plan = dataclasses.replace(QUICK, loads=(heavy,))
     samples = [sampled(name, heavy, cpu_s) for name, cpu_s in (("loadgen", 1.0), ("loadgen --workers 2", 1.5))]
@@ -87,7 +87,7 @@ def scaled() -> scaling.Findings:
     return scaling.measure([scaling.of_streams(10, 0.1), scaling.of_reads(4, 0.1)], 1)
 
 
-def test_what_an_event_costs_stands_in_a_row_for_each_number_of_streams_and_of_events_per_read(
+def test_event_cost_has_a_row_per_streams_and_events_per_read(
     scaled: scaling.Findings,
 ) -> None:
     rows = [line for line in scaling.report(scaled).splitlines() if line.startswith("| ")]
@@ -123,7 +123,7 @@ def test_a_run_can_write_every_request_to_a_file(tmp_path: Path) -> None:
     assert len(lines) == 1 + 3 + 1  # what the run was, its requests, how it ended
 
 
-def test_what_the_live_view_costs_is_told_for_runs_with_it_and_without() -> None:
+def test_live_view_cost_is_reported_with_and_without_it() -> None:
     load = Load("live", rate=200, count=100, tokens=20)
     with serve(QUICK.step_ms) as server:
         shown, hidden = (live.run(server, load, shown=on) for on in (True, False))

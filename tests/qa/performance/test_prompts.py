@@ -1,4 +1,4 @@
-"""The bench of prompts works: every way makes what was asked, and stands in the table; how fast is nobody's promise."""
+"""The benchmark of prompts makes what was asked and reports it; its speed is not tested."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_random_prompts_have_the_tokens_asked(found: Findings) -> None:
     assert ours.tokens == prepared.tokens == QUICK.random * (QUICK.tokens + 1)
 
 
-def test_both_ways_to_the_conversations_come_to_the_same_tokens(found: Findings) -> None:
+def test_conversations_have_equal_tokens_on_every_path(found: Findings) -> None:
     tokens = {taken.tokens for way in ("sampled", "cold", "loaded") for taken in found.took[way]}
     assert len(tokens) == 1
 

@@ -1,4 +1,4 @@
-"""Studies of the simulator, run by the command: they find what is so, and every number follows from the records."""
+"""Studies of the simulator, run by the command: true conclusions and reproducible numbers."""
 
 import json
 import os
@@ -126,7 +126,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_it_finds_what_is_so(short: Path) -> None:
+def test_study_reaches_the_true_verdicts(short: Path) -> None:
     found = exported("short.store", short)
     assert verdicts(found, "engine") == {
         "baseline": "reference",
@@ -145,7 +145,7 @@ def test_every_number_follows_from_the_records(short: Path) -> None:
     look_at_every_number(exported("short.store", short), short / "short.store")
 
 
-def test_what_it_prints_is_what_status_prints(short: Path) -> None:
+def test_printed_text_equals_that_of_status(short: Path) -> None:
     printed = (short / "stdout").read_text()
     assert "Winner engine/fast: its gain is confirmed" in printed
     again = tune("status", "short.store", cwd=short).stdout
@@ -153,7 +153,7 @@ def test_what_it_prints_is_what_status_prints(short: Path) -> None:
     assert tune("status", "study.yaml", cwd=short).stdout == again
 
 
-def test_a_study_that_is_over_starts_nothing(short: Path) -> None:
+def test_finished_study_starts_no_server(short: Path) -> None:
     before = sorted((short / "short.store" / "starts").iterdir())
     done = tune("run", "study.yaml", cwd=short)
     assert done.returncode == 0

@@ -1,4 +1,4 @@
-"""Results of real runs fit the schema, however they end."""
+"""Results of real runs fit the schema, whatever their end."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def printed(*arguments: str, cwd: Path | None = None) -> dict[str, Any]:
     return found
 
 
-def test_of_the_simulator_scraped_and_with_all_that_can_be_kept(tmp_path: Path) -> None:
+def test_result_with_every_option_fits_the_schema(tmp_path: Path) -> None:
     kept = [
         "--save-detailed",
         "--records",
@@ -45,21 +45,21 @@ def test_of_the_simulator_scraped_and_with_all_that_can_be_kept(tmp_path: Path) 
     assert problems(printed("report", "r.jsonl", cwd=tmp_path)) == []
 
 
-def test_of_several_targets_and_workers() -> None:
+def test_result_of_several_targets_and_workers_fits_the_schema() -> None:
     with served() as (one, _), served() as (other, _):
         result = printed("run", "--base-url", one, "--base-url", other, "--workers", "2", *FEW)
     assert len(result["loadgen"]["targets"]) == len(result["loadgen"]["workers"]) == 2
     assert problems(result) == []
 
 
-def test_of_a_server_that_fails() -> None:
+def test_result_of_a_failing_server_fits_the_schema() -> None:
     with served("--fault", "unavailable", "--fault-after", "10") as (url, _):
         result = printed("run", "--base-url", url, *FEW)
     assert result["failed"]
     assert problems(result) == []
 
 
-def test_of_one_that_was_interrupted(tmp_path: Path) -> None:
+def test_result_of_an_interrupted_run_fits_the_schema(tmp_path: Path) -> None:
     flags = ["--num-prompts", "2000", "--rate", "50", "--tokenizer", TOKENIZER, *SHORT]
     with served() as (url, _):
         run = start("run", "--base-url", url, *flags, "--json", "--records", "r.jsonl", cwd=tmp_path)
@@ -71,7 +71,7 @@ def test_of_one_that_was_interrupted(tmp_path: Path) -> None:
     assert problems(again) == []
 
 
-def test_of_several_levels_and_of_a_search() -> None:
+def test_results_of_sweep_and_search_fit_the_schema() -> None:
     sessions = ["--tokenizer", TOKENIZER, *SHORT]
     with served() as (url, _):
         swept = printed("run", "--base-url", url, "--max-concurrency", "1,2", "--num-prompts", "20", *sessions)
@@ -81,6 +81,6 @@ def test_of_several_levels_and_of_a_search() -> None:
     assert problems(swept) == problems(searched) == []
 
 
-def test_of_sessions_of_several_turns() -> None:
+def test_result_of_sessions_fits_the_schema() -> None:
     result = printed("run", "--dataset-name", "multi_turn", "--turns", "2", "--num-prompts", "5", "--rate", "50")
     assert problems(result) == []

@@ -1,4 +1,4 @@
-"""The schema of a result: each key is described, what has fixed keys takes no other, results of every kind fit it."""
+"""The schema of a result: each key is described, fixed keys are closed, and every kind fits."""
 
 import copy
 import json
@@ -113,7 +113,7 @@ def objects(node: Any, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             yield from objects(value, where)
 
 
-def test_it_is_a_schema() -> None:
+def test_schema_is_valid() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
@@ -140,7 +140,7 @@ def test_every_key_is_described() -> None:
     assert all(value["description"] for value in SCHEMA["$defs"].values())
 
 
-def test_what_has_fixed_keys_is_closed_and_wants_them_all() -> None:
+def test_objects_with_fixed_keys_are_closed_and_require_them() -> None:
     for where, node in objects(SCHEMA):
         named = where[-1] if where else "result"
         if named not in OPTIONAL:
@@ -214,7 +214,7 @@ def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == text()
 
 
-def test_it_is_not_printed_beside_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_schema_is_not_printed_beside_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["report", "--schema", "r.json"]) == 2
     assert (
         capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Nodes: two machines ask what one would, start together as well as they can, and are one result."""
+"""Two nodes send the requests of one, start together, and give one result."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`loadgen dataset`: what a run would send, shown, exported, and fetched; nothing is sent, and nothing is left half."""
+"""`loadgen dataset` shows, exports and downloads what a run would send, without sending it."""
 
 import json
 import signal
@@ -52,7 +52,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["--time-scale", "1e-9"], "--time-scale: 1e-09 is out of range"),
     ],
 )
-def test_what_a_run_would_refuse_is_refused_and_no_server_is_asked(
+def test_settings_a_run_refuses_are_refused_without_a_server(
     capsys: pytest.CaptureFixture[str], flags: list[str], message: str
 ) -> None:
     assert message in refusal(capsys, *FLAGS, *flags)
@@ -68,7 +68,7 @@ def test_a_trace_of_fewer_rows_than_asked_is_refused(tmp_path: Path, capsys: pyt
 # -- shown
 
 
-def test_it_shows_what_would_be_sent_and_needs_no_server(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dataset_shows_the_requests_without_a_server(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["dataset", *FLAGS]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -121,7 +121,7 @@ def test_without_a_number_of_prompts_it_is_that_of_a_run(capsys: pytest.CaptureF
         ),
     ],
 )
-def test_what_another_tools_command_line_sends_can_be_looked_at(
+def test_dataset_accepts_command_lines_of_other_tools(
     theirs: str, ours: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = []
@@ -164,7 +164,7 @@ def test_a_cut_off_file_is_warned_of_and_shown(tmp_path: Path, capsys: pytest.Ca
         (["cache", "--clean"], "--clean", "--clear"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_one_line(
+def test_invalid_arguments_are_refused_in_one_line(
     arguments: list[str], field: str, remedy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = refusal(capsys, *arguments)
@@ -181,7 +181,7 @@ def test_the_help_says_what_else_there_is() -> None:
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
-def test_it_imports_nothing_that_it_does_not_need() -> None:
+def test_dataset_imports_only_what_it_needs() -> None:
     code = (
         "import sys; from loadgen.cli.main import dispatch; dispatch(['dataset', *sys.argv[1:]]);"
         "sys.exit({'aiohttp', 'transformers', 'uvloop', 'rich', 'msgspec'} & sys.modules.keys() or 0)"
@@ -190,7 +190,7 @@ def test_it_imports_nothing_that_it_does_not_need() -> None:
     assert done.stderr == ""
 
 
-def test_what_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
+def test_text_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"prompt": "caf\\u00e9", "input_tokens": 2, "output_tokens": 2}\n')
     command = [*LOADGEN, "dataset", "--dataset-name", "jsonl", "--dataset-path", str(rows)]
@@ -225,7 +225,7 @@ def test_fewer_prompts_than_asked_leave_what_was_there(
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
 
 
-def test_what_was_exported_is_sent_again_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exported_rows_are_sent_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "rows.jsonl"
     told = []
     for flags in ([*FLAGS, "--export", str(path)], ["--dataset-name", "jsonl", "--dataset-path", str(path)]):
@@ -241,7 +241,7 @@ def test_rows_on_stdout_are_alone_there() -> None:
     assert done.stderr.startswith("Data set\n")
 
 
-def test_whoever_reads_only_the_first_row_is_no_error() -> None:
+def test_reader_of_only_the_first_row_causes_no_error() -> None:
     with start("dataset", *LONG, "--export", "-", "--quiet") as process:
         assert process.stdout is not None
         assert process.stderr is not None

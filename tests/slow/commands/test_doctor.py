@@ -1,4 +1,4 @@
-"""`loadgen doctor`: reads well, tells as JSON, and leaves nothing behind however it ends."""
+"""`loadgen doctor`: readable text, JSON, and no process left at any end."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from loadgen.util import machine
 from tests.helpers.command_line import LOADGEN, environment, hear, loadgen, start
 
 
-def test_it_shows_what_this_machine_has() -> None:
+def test_doctor_shows_the_limits_of_this_machine() -> None:
     done = loadgen("doctor", "--no-measure")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -37,7 +37,7 @@ def test_a_limit_that_is_low_has_the_command_that_raises_it() -> None:
     assert any(line.strip().startswith("-> ulimit -n 65536, as root") for line in lines[:4])
 
 
-def test_as_json_it_is_one_object_with_all_that_was_found() -> None:
+def test_doctor_json_is_one_object_with_all_findings() -> None:
     found = json.loads(loadgen("doctor", "--json", "--no-measure").stdout)
     assert found.keys() == {"limits", "versions", "measured"}
     assert found["measured"] is None
@@ -90,7 +90,7 @@ def test_a_debug_build_is_not_measured(capsys: pytest.CaptureFixture[str]) -> No
     assert "Not measured: " in capsys.readouterr().out
 
 
-def test_too_few_files_for_many_streams_are_told_as_the_reason_and_no_run_complains() -> None:
+def test_too_few_files_for_many_streams_are_the_reported_reason() -> None:
     command = ["sh", "-c", 'ulimit -n 1024 && exec "$0" "$@"', *LOADGEN, "doctor"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
@@ -98,7 +98,7 @@ def test_too_few_files_for_many_streams_are_told_as_the_reason_and_no_run_compla
     assert all(line.startswith("loadgen: measuring ") for line in done.stderr.splitlines())
 
 
-def test_what_it_does_not_take_is_refused_in_one_line() -> None:
+def test_unknown_flag_is_refused_with_a_suggestion() -> None:
     done = loadgen("doctor", "--nomeasure")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "loadgen doctor: --nomeasure: unknown; did you mean --no-measure?\n"

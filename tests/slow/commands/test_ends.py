@@ -1,4 +1,4 @@
-"""However a run ends, what it had measured is there: in a report, and in records that can be reported later."""
+"""Whatever ends a run, its measurements are reported or kept in records for a later report."""
 
 import contextlib
 import json
@@ -198,7 +198,7 @@ def test_a_killed_run_with_records_of_the_users_leaves_those_alone(tmp_path: Pat
 # -- what is left when, and where
 
 
-def test_a_run_that_ended_by_itself_leaves_nothing_behind(state: Path) -> None:
+def test_run_that_ends_normally_leaves_no_journal(state: Path) -> None:
     assert loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT).returncode == 0
     assert not journals(state)
 
@@ -250,7 +250,7 @@ def test_without_a_journal_report_asks_for_a_file(state: Path) -> None:
 # -- nobody reads, nowhere to write
 
 
-def test_the_result_is_saved_even_when_nobody_reads_the_report(tmp_path: Path) -> None:
+def test_result_is_saved_though_stdout_is_closed(tmp_path: Path) -> None:
     run = start("run", "--num-prompts", "3", "--max-concurrency", "1", "--save-result", "--result-filename", "r.json",
                 *SHORT, cwd=tmp_path)  # fmt: skip
     assert run.stdout is not None
@@ -264,7 +264,7 @@ def test_the_result_is_saved_even_when_nobody_reads_the_report(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("output", ["stdout", "stderr"])
-def test_a_gate_holds_though_nobody_reads(tmp_path: Path, output: str) -> None:
+def test_slo_exit_code_holds_though_an_output_is_closed(tmp_path: Path, output: str) -> None:
     run = start("run", "--num-prompts", "3", "--slo", "ttft_max<0.001ms", *SHORT, cwd=tmp_path)
     left = {"stdout": run.stdout, "stderr": run.stderr}
     gone, read = left.pop(output), left.popitem()[1]

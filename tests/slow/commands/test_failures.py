@@ -1,4 +1,4 @@
-"""Requests that fail: the exit code says so, and VALID is never the last word."""
+"""Failed requests set the exit code, and such a run never ends as VALID."""
 
 import json
 from pathlib import Path

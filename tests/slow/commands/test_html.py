@@ -1,4 +1,4 @@
-"""`--html` of a run and of several, and `loadgen report --html`: the same page; and what is refused beforehand."""
+"""`--html` of runs and `loadgen report --html` give the same page; invalid uses are refused first."""
 
 import json
 import re
@@ -34,7 +34,7 @@ SAVED = ["--save-result", "--result-filename", "r.json"]
         ),
     ],
 )
-def test_what_cannot_be_a_page_is_refused_in_one_line(flags: list[str], field: str, tmp_path: Path) -> None:
+def test_invalid_html_output_is_refused_in_one_line(flags: list[str], field: str, tmp_path: Path) -> None:
     done = loadgen(*flags, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"loadgen {field}")

@@ -1,4 +1,4 @@
-"""`loadgen import STUDY FILE...`: what it prints, where it writes, and how it ends."""
+"""`loadgen import STUDY FILE...`: its output, its store and its exit codes."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ def test_each_result_is_a_line_and_the_last_one_says_where_they_are(capsys: pyte
     ]
 
 
-def test_what_was_imported_has_a_status(capsys: pytest.CaptureFixture[str]) -> None:
+def test_imported_study_has_a_status_and_an_export(capsys: pytest.CaptureFixture[str]) -> None:
     dispatch(["import", STUDY, PAGE, "--store", "theirs"])
     capsys.readouterr()
     assert dispatch(["tune", "status", "theirs"]) == 0
@@ -41,7 +41,7 @@ def test_what_was_imported_has_a_status(capsys: pytest.CaptureFixture[str]) -> N
     assert [step["name"] for step in told["steps"]] == ["engine", "quantization", "attention backend", "confirmation"]
 
 
-def test_what_is_not_placed_makes_the_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unplaced_result_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "log.txt").write_text(block())
     assert dispatch(["import", STUDY, "log.txt", "--store", "theirs"]) == 1
     out = capsys.readouterr().out

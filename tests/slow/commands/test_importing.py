@@ -1,4 +1,4 @@
-"""A Ctrl-C is a Ctrl-C while a command still imports what it needs."""
+"""Ctrl-C during a command's imports ends the command."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ main(sys.argv[1:])
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
-def test_one_that_comes_while_numpy_is_imported_ends_the_command(arguments: list[str]) -> None:
+def test_interrupt_during_the_numpy_import_ends_the_command(arguments: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, *arguments],
         env=environment(),

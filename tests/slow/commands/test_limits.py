@@ -1,4 +1,4 @@
-"""Limits of the machine: what a run is sure to need is asked for before anything is sent, what it may need is said."""
+"""Limits of the machine: certain needs are refused before the run, likely ones are warned of."""
 
 import subprocess
 
@@ -57,7 +57,7 @@ def test_a_rate_that_is_likely_to_need_more_files_is_sent_with_a_warning(metrono
     assert len(np.unique(Truth.fetch(metronome.url).id)) >= 300
 
 
-def test_a_client_that_could_not_send_what_was_asked_for_has_measured_nothing_and_its_run_fails(
+def test_client_that_could_not_send_the_load_fails_the_run(
     metronome: Process,
 ) -> None:
     done = run(metronome, "--rate", "300", "--num-prompts", "300", "--seed", "1", files=70)

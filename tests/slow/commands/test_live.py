@@ -1,4 +1,4 @@
-"""The live view on a terminal: it is there while a run goes on, gone after it, and changes nothing of what is found."""
+"""The live view on a terminal appears during a run, is removed after it, and changes no result."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def test_a_screen_shows_what_a_terminal_would() -> None:
     assert screen.text == "note\nthree"
 
 
-def test_it_is_there_while_the_run_goes_on_and_gone_after_it(run: list[str], tmp_path: Path) -> None:
+def test_live_view_appears_during_the_run_and_is_removed(run: list[str], tmp_path: Path) -> None:
     with on_terminal(*run, "--save-result", "--result-filename", "r.json", cwd=tmp_path) as command:
         lines = command.see("TTFT from due").splitlines()
         assert lines[0].startswith(("running", "draining", "done"))
@@ -53,7 +53,7 @@ def test_it_is_there_while_the_run_goes_on_and_gone_after_it(run: list[str], tmp
     assert json.loads((tmp_path / "r.json").read_text())["completed"] == 150
 
 
-def test_it_redraws_no_more_than_four_times_a_second(run: list[str]) -> None:
+def test_live_view_redraws_at_most_four_times_a_second(run: list[str]) -> None:
     began_s = time.monotonic()
     with on_terminal(*run) as command:
         command.end()
@@ -70,7 +70,7 @@ def test_a_low_and_narrow_terminal_is_never_overdrawn(run: list[str]) -> None:
     assert command.screen.text == ""
 
 
-def test_what_is_said_of_an_interrupt_stays(url: str) -> None:
+def test_interrupt_message_stays_after_the_live_view(url: str) -> None:
     slow = ["run", "--base-url", url, "--tokenizer", TOKENIZER, "--rate", "50", "--duration", "60", *SHORT]
     with on_terminal(*slow) as command:
         command.see("requests sent")
@@ -98,7 +98,7 @@ def test_the_last_line_is_of_the_whole_run(run: list[str]) -> None:
     assert re.match(r"loadgen: done \d+ s: 150 of 150 ended, 0 in flight, 0 not ok, \d+ tokens$", last)
 
 
-def test_quiet_shows_nothing(run: list[str]) -> None:
+def test_quiet_hides_the_live_view(run: list[str]) -> None:
     with on_terminal(*run, "--quiet") as command:
         code, _ = command.end()
     assert (code, command.drawn) == (0, "")
@@ -146,7 +146,7 @@ def test_while_a_run_goes_on_prometheus_may_ask_how_far_it_is(run: list[str], po
         command.communicate()
 
 
-def test_whoever_scrapes_is_told_of_the_whole_run(run: list[str], port: int) -> None:
+def test_scraper_sees_every_request_of_the_run(run: list[str], port: int) -> None:
     command, ended = start(*run, "--prometheus", str(port)), 0.0
     try:
         where = hear(command, lambda line: "metrics at" in line).split()[-1]

@@ -67,7 +67,7 @@ def test_the_embedded_simulator_is_measured_when_no_server_is_named() -> None:
     assert "SIMULATED ENGINE" in done.stderr
 
 
-def test_what_is_saved_is_rendered_again_identically(tmp_path: Path) -> None:
+def test_saved_result_is_rendered_identically(tmp_path: Path) -> None:
     flags = [
         "--save-result",
         "--save-detailed",
@@ -146,7 +146,7 @@ def test_the_same_seed_asks_the_same_at_the_same_times() -> None:
     assert prompts != base[1]
 
 
-def test_what_was_looked_at_is_what_is_sent_by_the_same_hash() -> None:
+def test_dataset_and_run_have_the_same_prompt_hash() -> None:
     flags = ["--tokenizer", TOKENIZER, "--num-prompts", "20", "--json", *SHORT]
     shown = json.loads(loadgen("dataset", *flags).stdout)["hashes"]["prompts"]
     done = loadgen("run", "--rate", "500", *flags)
@@ -211,7 +211,7 @@ def test_a_server_that_dies_under_load_leaves_a_report(tmp_path: Path) -> None:
     assert sum(result["loadgen"]["outcomes"].values()) == result["num_prompts"]
 
 
-def test_no_success_at_all_is_exit_5() -> None:
+def test_run_without_success_exits_5() -> None:
     with served("--step-base-ms", "60000") as (url, _):
         flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--num-prompts", "3", "--timeout", "0.001"]
         done = loadgen("run", *flags, "--json", *SHORT)
@@ -222,7 +222,7 @@ def test_no_success_at_all_is_exit_5() -> None:
     assert "n/a" in done.stderr
 
 
-def test_what_lies_in_the_current_folder_is_not_imported(tmp_path: Path) -> None:
+def test_modules_in_the_current_folder_are_not_imported(tmp_path: Path) -> None:
     (tmp_path / "orjson.py").write_text("raise RuntimeError('imported from the current folder')\n")
     (tmp_path / "loadgen").mkdir()
     (tmp_path / "loadgen" / "__init__.py").write_text("raise RuntimeError('imported from the current folder')\n")
@@ -234,7 +234,7 @@ def test_what_lies_in_the_current_folder_is_not_imported(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
 
 
-def test_more_requests_at_once_than_files_may_be_open_are_refused_with_the_numbers() -> None:
+def test_more_requests_than_open_files_are_refused() -> None:
     command = f"ulimit -n 100; exec {sys.executable} -m loadgen run --num-prompts 500"
     done = subprocess.run(
         ["bash", "-c", command], env=environment(), capture_output=True, text=True, timeout=60, check=False

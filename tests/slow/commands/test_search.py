@@ -1,4 +1,4 @@
-"""`loadgen search`: what it prints and saves of all its runs, how it ends, and what it refuses."""
+"""`loadgen search`: the output and files of all its runs, its ends, and its refusals."""
 
 import json
 import signal
@@ -52,7 +52,7 @@ SLO = ["--slo", "ttft_p90<1s"]
         ([*SLO, "--plot", "/nowhere/search.svg"], "--plot: "),
     ],
 )
-def test_what_cannot_be_searched_is_refused_in_one_line(flags: list[str], field: str) -> None:
+def test_settings_that_cannot_be_searched_are_refused(flags: list[str], field: str) -> None:
     assert refusal(*flags).startswith(field)
 
 
@@ -63,7 +63,7 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
         assert "start the server, or name another with --base-url" in refusal(*SLO, "--base-url", url)
 
 
-def test_where_even_the_lowest_level_fails_the_search_says_so_and_keeps_what_it_saw(tmp_path: Path) -> None:
+def test_search_whose_lowest_level_fails_keeps_its_runs(tmp_path: Path) -> None:
     flags = ["--over", "concurrency", "--max-concurrency", "4", "--slo", "ttft_p90<1us", *FEW]
     with served() as (url, _):
         done = loadgen(

@@ -1,4 +1,4 @@
-"""`loadgen run` beside a server that tells of itself: the simulator."""
+"""`loadgen run` beside a server with metrics: the simulator."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_the_simulator_counts_is_what_was_measured(saved: Path) -> None:
+def test_simulator_counts_equal_measured_values(saved: Path) -> None:
     result = json.loads((saved / "r.json").read_text())
     own = result["loadgen"]
     said = own["server"]
@@ -46,14 +46,14 @@ def test_what_the_simulator_counts_is_what_was_measured(saved: Path) -> None:
     assert states["TTFT as the server's"] is not None
 
 
-def test_it_is_printed_once_and_again_from_the_result_and_from_the_records(saved: Path) -> None:
+def test_server_metrics_are_reprinted_from_result_and_records(saved: Path) -> None:
     printed = (saved / "out.txt").read_text().split("Saved:")[0]
     assert printed.count("Server metrics (http://127.0.0.1:") == 1
     for file in ("r.json", "r.jsonl"):
         assert loadgen("report", str(saved / file)).stdout == printed
 
 
-def test_a_url_that_tells_nothing_is_one_line_before_anything_is_sent() -> None:
+def test_url_without_metrics_is_refused_before_any_request() -> None:
     with served() as (url, _):
         done = loadgen(*RUN, "--base-url", url, "--server-metrics", f"{url}/nothing")
         left = loadgen(*RUN, "--base-url", url, "--server-metrics", "off", "--json")

@@ -1,4 +1,4 @@
-"""`loadgen run` with several rates or concurrencies: a run each, and all of them in one table."""
+"""`loadgen run` with several rates or concurrencies: a run for each, and one table."""
 
 import json
 import signal
@@ -29,7 +29,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--rate", "1", "--plot", "x.svg"], "--plot: "),
     ],
 )
-def test_what_cannot_be_swept_is_refused_in_one_line(flags: list[str], field: str) -> None:
+def test_settings_that_cannot_be_swept_are_refused(flags: list[str], field: str) -> None:
     done = loadgen("run", *flags)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"loadgen run: {field}")
@@ -60,7 +60,7 @@ def test_each_run_is_reported_as_alone_and_all_of_them_in_a_table(tmp_path: Path
     assert loadgen("report", "r.json", cwd=tmp_path).stdout in done.stdout
 
 
-def test_concurrencies_are_swept_likewise_and_as_one_json_object(tmp_path: Path) -> None:
+def test_concurrencies_are_swept_into_one_json_object(tmp_path: Path) -> None:
     with served() as (url, _):
         done = loadgen("run", "--base-url", url, "--max-concurrency", "1,2", "--json", "--quiet", *FEW, cwd=tmp_path)
     kept = json.loads(done.stdout)
@@ -74,7 +74,7 @@ def test_concurrencies_are_swept_likewise_and_as_one_json_object(tmp_path: Path)
     assert not list(tmp_path.glob("*.json"))
 
 
-def test_the_first_run_is_the_one_that_it_would_be_alone_and_no_prompt_comes_again(tmp_path: Path) -> None:
+def test_first_run_equals_a_single_run_and_no_prompt_repeats(tmp_path: Path) -> None:
     saved = ["--save-result", "--result-filename"]
     with served() as (url, _):
         loadgen("run", "--base-url", url, "--rate", "200", *saved, "alone.json", *FEW, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""Several targets from the command line: named one by one, refused one by one, shown one by one."""
+"""Several targets on the command line: each is named, refused and shown by its URL."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ def test_two_servers_share_a_run_and_each_has_its_line(tmp_path: Path) -> None:
     assert loadgen("report", "r.json", cwd=tmp_path).stdout == done.stdout.split("Saved: ")[0]
 
 
-def test_one_that_is_down_is_refused_by_its_url_before_anything_is_sent() -> None:
+def test_target_that_is_down_is_refused_by_its_url() -> None:
     with served("--served-model-name", "m") as (one, _), socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         down = f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -37,7 +37,7 @@ def test_one_that_is_down_is_refused_by_its_url_before_anything_is_sent() -> Non
     assert one not in line
 
 
-def test_one_that_lacks_the_model_is_refused_by_its_url() -> None:
+def test_target_without_the_model_is_refused_by_its_url() -> None:
     with served("--served-model-name", "m") as (one, _), served("--served-model-name", "n") as (other, _):
         line = refused("run", "--base-url", one, "--base-url", other, "--model", "m", *FLAGS)
         assert other in line
@@ -45,7 +45,7 @@ def test_one_that_lacks_the_model_is_refused_by_its_url() -> None:
         assert "--model" in refused("run", "--base-url", one, "--base-url", other, *FLAGS)
 
 
-def test_one_that_is_named_twice_is_refused() -> None:
+def test_target_given_twice_is_refused() -> None:
     line = refused("run", "--base-url", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1/", *FLAGS)
     assert "http://127.0.0.1:1 is given twice" in line
 

@@ -1,4 +1,4 @@
-"""Several workers from the command line: however such a run ends, it is reported as one."""
+"""Several workers on the command line: however their run ends, it has one report."""
 
 import json
 from pathlib import Path
@@ -93,7 +93,7 @@ def test_a_killed_command_leaves_what_its_workers_have_written(state: Path) -> N
         (["--workers", "2", "--capture", "c.jsonl"], "--capture: given together with --workers"),
     ],
 )
-def test_what_cannot_be_shared_is_refused_in_one_line(given: list[str], said: str) -> None:
+def test_settings_that_workers_cannot_share_are_refused(given: list[str], said: str) -> None:
     done = loadgen("run", *given)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()

@@ -1,4 +1,4 @@
-"""The GitHub Action of docs/ci.md: a workflow whose steps are commands that loadgen takes."""
+"""The GitHub Action of docs/ci.md: a valid workflow of valid loadgen commands."""
 
 import re
 import shlex
@@ -39,7 +39,7 @@ def measured() -> RunSettings:
     return settings
 
 
-def test_it_is_a_workflow_as_github_reads_it() -> None:
+def test_action_is_a_valid_github_workflow() -> None:
     assert set(WORKFLOW) == {"name", True, "env", "jobs"}  # YAML 1.1 takes the key `on` for true; GitHub does not
     assert WORKFLOW[True] == ["pull_request"]
     assert {"runs-on", "steps"} <= set(JOB) <= {"runs-on", "steps", "timeout-minutes"}
@@ -49,7 +49,7 @@ def test_it_is_a_workflow_as_github_reads_it() -> None:
         assert re.fullmatch(r"actions/[\w-]+@v\d+", step.get("uses", "actions/none@v0"))
 
 
-def test_it_serves_measures_and_compares() -> None:
+def test_action_serves_runs_and_compares() -> None:
     assert list(BY_NAME) == ["serve", "run", "compare"]
 
 
@@ -67,7 +67,7 @@ def test_the_server_is_one_that_can_be_started(tmp_path: Path) -> None:
     assert "--port 8000" in done.stdout
 
 
-def test_what_is_measured_is_compared() -> None:
+def test_action_compares_its_measured_result() -> None:
     baseline, new, *others = BY_NAME["compare"]
     assert baseline == "baseline.json"
     assert new == measured().result_filename

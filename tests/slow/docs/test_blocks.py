@@ -1,4 +1,4 @@
-"""Blocks of a page are told apart by their fences, and by the comments in front of them."""
+"""Blocks of a page are classified by their fences and the comments above them."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def test_text_that_is_indented_inside_a_list_or_a_box_is_no_block(tmp_path: Path
         ("- a list\n\nText again\n\n    loadgen run\n", ":5: an indented block"),
     ],
 )
-def test_what_cannot_be_told_apart_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_ambiguous_block_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(NoBlock) as refused:
         blocks(page(tmp_path, text))
     assert said in str(refused.value)

@@ -1,4 +1,4 @@
-"""docs/checks.md tells of every check, in its group, and of no other."""
+"""docs/checks.md names every check in its group and no other."""
 
 import re
 
@@ -28,6 +28,6 @@ def test_the_page_has_every_check_that_a_run_is_put_to() -> None:
     assert made - set(told()) == set()
 
 
-def test_what_the_page_has_is_a_check() -> None:
+def test_every_documented_check_exists() -> None:
     assert len(told()) == len(set(told())) > 40
     assert [name for _, name in told() if f'"{name}"' not in SOURCES] == []

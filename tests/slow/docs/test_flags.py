@@ -1,4 +1,4 @@
-"""docs/flags.md tells of every flag, as the parser does, and apart of those that `vllm bench serve` does not have."""
+"""docs/flags.md lists every flag of the parser, with those absent from `vllm bench serve` apart."""
 
 import dataclasses
 import re

@@ -18,7 +18,7 @@ def texts() -> list[Path]:
     return [*ROOT.glob("*.md"), *pages, *examples, *sources]
 
 
-def test_nothing_installs_loadgen_by_its_bare_name() -> None:
+def test_docs_never_install_loadgen_by_its_bare_name() -> None:
     told = {f"{path}: {found[0]}" for path in texts() for found in BY_NAME.finditer(path.read_text())}
     assert not told
 

@@ -1,4 +1,4 @@
-"""Every link of the README and of docs/ leads somewhere: to a file, and to a heading as GitHub and MkDocs name it."""
+"""Every link of the README and docs/ leads to a file and a heading, as GitHub and MkDocs name it."""
 
 import re
 from functools import cache
@@ -34,7 +34,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: str(page.relative_to(ROOT)))
-def test_no_link_leads_out_of_the_site(page: Path) -> None:
+def test_links_stay_inside_the_site(page: Path) -> None:
     docs = ROOT / "docs"
     for link in links(page):
         assert docs in ((page.parent / link.partition("#")[0]).resolve(), *(page.parent / link).resolve().parents), link

@@ -1,4 +1,4 @@
-"""The page of metrics: its pictures and tables are what loadgen makes of the streams that they show."""
+"""The page of metrics: its pictures and tables are computed by loadgen from the streams shown."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""docs/mistakes.md: each mistake is made for real, and prints what the page says: what is wrong, and what to do."""
+"""docs/mistakes.md: each mistake is made for real and prints what the page says."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_the_page_has_no_other() -> None:
 
 
 @pytest.mark.parametrize("row", rows_of_the_page().values(), ids=lambda row: row[0])
-def test_what_is_refused_is_one_line_with_what_is_wrong_and_what_to_do(row: tuple[str, ...]) -> None:
+def test_refusal_is_one_line_with_problem_and_remedy(row: tuple[str, ...]) -> None:
     _, _, printed, code = row
     if code == "2":
         assert "<br>" not in printed

@@ -1,4 +1,4 @@
-"""docs/numbers.md: one definition of each number, which a page of a run tells too, and one for each that is printed."""
+"""docs/numbers.md defines each printed number once, as the page of a run does."""
 
 from loadgen.metrics.snapshot import LATENCIES
 from loadgen.report import console
@@ -16,7 +16,7 @@ def test_every_row_of_the_report_is_defined_under_its_name() -> None:
         assert TERMS[metric].name == title
 
 
-def test_what_counts_from_due_and_from_sent_says_so() -> None:
+def test_definitions_name_the_clock_due_or_sent() -> None:
     of_two = {metric for metric, one in TERMS.items() if "{clock}" in one.about}
     assert of_two == {name.removesuffix("_due") for name in LATENCIES if name.endswith("_due")}
     assert "from due, when the schedule wants the request sent, until" in (term("ttft_due", "TTFT").about or "")

@@ -1,4 +1,4 @@
-"""Every command of the README and of docs/ is run, or its page says what it needs and a test has not."""
+"""Every command of the README and docs/ is run, unless its page names a need that a test lacks."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def cached(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_a_page_shows_can_be_done_in_its_order(page: Path, tmp_path: Path, cached: Path) -> None:
+def test_commands_of_a_page_work_in_their_order(page: Path, tmp_path: Path, cached: Path) -> None:
     with Play(tmp_path, cached) as play:
         for block in blocks(page):
             play.block(block)

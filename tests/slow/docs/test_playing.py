@@ -1,4 +1,4 @@
-"""A page is played as it is written: in order, to its end, with servers where it asks for them."""
+"""A page is played as written: in order, to its end, with servers where it asks for them."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_another_exit_code_is_what_a_page_says(play: Play) -> None:
         play.block(block("true\n", exit="2"))
 
 
-def test_what_needs_something_is_not_run_and_neither_is_text(play: Play) -> None:
+def test_blocks_with_unmet_needs_and_text_are_not_run(play: Play) -> None:
     play.block(block("false\n", needs="accelerator"))
     play.block(block("false\n", run_by="tests/none.py"))
     play.block(block("false\n", "text"))
@@ -49,7 +49,7 @@ def test_a_file_is_there_for_the_blocks_after_it(play: Play) -> None:
 
 
 @pytest.mark.parametrize("language", ["yaml", "json", "toml"])
-def test_what_is_not_what_its_fence_says_fails(play: Play, language: str) -> None:
+def test_block_that_does_not_fit_its_fence_fails(play: Play, language: str) -> None:
     with pytest.raises(AssertionError, match=f"no {language}"):
         play.block(block("{[\n", language))
 

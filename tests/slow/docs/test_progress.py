@@ -1,4 +1,4 @@
-"""docs/live.md tells a program all that it is told of a run while that goes on."""
+"""docs/live.md names every value that a program can read of a run in progress."""
 
 import dataclasses
 

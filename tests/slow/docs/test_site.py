@@ -1,4 +1,4 @@
-"""The site is built without a warning, and loads nothing from elsewhere."""
+"""The site builds without a warning and loads no external resource."""
 
 import re
 import subprocess
@@ -39,7 +39,7 @@ def test_every_page_is_in_it(site: Path) -> None:
         assert made.is_file(), name
 
 
-def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+def test_pages_load_no_external_resource(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert not FETCHED.search(page.read_text()), page.relative_to(site)
     for style in site.rglob("*.css"):

@@ -1,4 +1,4 @@
-"""Starting: a server is ready when it has given a token; every way not to become ready has a message of its own."""
+"""Starting a server: ready after a first token; each failure has its own message."""
 
 import os
 import resource
@@ -46,7 +46,7 @@ def failure(*raw: str, timeout_s: float = 30.0, listens: bool = False) -> Engine
     return failed.value
 
 
-def test_a_server_that_answers_is_ready_and_leaves_nothing(state: Path) -> None:
+def test_server_that_answers_is_ready_and_stops_cleanly(state: Path) -> None:
     server = Launcher().begin(Fake(), MODEL)
     assert "starting" in repr(server)
     assert server.ready() == server.base_url
@@ -128,7 +128,7 @@ def _low_limits() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_low_limits")
-def test_it_leads_a_session_of_its_own_and_leaves_no_core() -> None:
+def test_server_has_its_own_session_and_writes_no_core() -> None:
     with Launcher().begin(Fake(), MODEL) as server:
         assert os.getsid(server.pid) == server.pid
         limits = Path(f"/proc/{server.pid}/limits").read_text().splitlines()
@@ -194,14 +194,14 @@ def test_a_command_that_is_no_program_says_so(tmp_path: Path) -> None:
         server.ready()
 
 
-def test_one_that_ends_at_start_says_why() -> None:
+def test_server_that_ends_at_start_has_its_cause() -> None:
     failed = failure("--exit", "1", "--say", "ValueError: No available memory for the cache blocks.")
     assert failed.crash.kind == "oom_kv"
     assert failed.crash.cause == "ValueError: No available memory for the cache blocks."
     assert failed.crash.code == 1
 
 
-def test_one_that_ends_at_start_without_a_word_has_its_exit_code() -> None:
+def test_server_that_ends_silently_has_its_exit_code() -> None:
     failed = failure("--exit", "3", "--silent")
     assert (failed.crash.kind, failed.crash.cause) == ("unknown", "exit code 3")
     assert str(failed).endswith("is empty")
@@ -222,7 +222,7 @@ def test_an_unknown_flag_is_a_bad_flag() -> None:
         (["--hang"], "no answer in"),
     ],
 )
-def test_one_that_gives_no_token_in_time_is_stopped(
+def test_server_without_a_token_in_time_is_stopped(
     switch: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if switch == ["--no-token"]:  # it answers, however late
@@ -240,13 +240,13 @@ def test_start_timeout_has_the_error_of_the_log() -> None:
     assert failed.crash.cause.endswith("; its log says KeyError: 'weight'")
 
 
-def test_one_that_serves_another_model_is_not_waited_for() -> None:
+def test_server_of_another_model_is_not_waited_for() -> None:
     failed = failure("--serves", "other", timeout_s=600)
     assert failed.crash.kind == "wrong_model"
     assert "the server has 'other' and not 'some/model'" in failed.crash.cause
 
 
-def test_one_that_refuses_prompts_is_not_waited_for() -> None:
+def test_server_that_refuses_prompts_is_not_waited_for() -> None:
     failed = failure("--refuse", timeout_s=600)
     assert failed.crash.kind == "wrong_model"
     assert "400" in failed.crash.cause
@@ -280,7 +280,7 @@ def test_port_taken_after_reservation_is_an_engine_failure() -> None:
         assert failed.value.crash.transient
 
 
-def test_no_two_reservations_have_the_same_port() -> None:
+def test_port_reservations_are_distinct() -> None:
     first, second = ports.reserve("127.0.0.1"), ports.reserve("127.0.0.1")
     assert first.port != second.port
     with pytest.raises(BadInput, match="a server that is about to start"):
@@ -305,7 +305,7 @@ def test_an_address_of_another_machine_is_refused() -> None:
 # -- running
 
 
-def test_one_that_ends_after_it_was_ready_has_crashed() -> None:
+def test_server_that_ends_after_ready_has_crashed() -> None:
     with Launcher().begin(Fake(), MODEL, raw=["--exit-when-flushed", "1"]) as server:
         with pytest.raises(EngineError, match="caches cannot be emptied"):
             server.flush()
@@ -326,7 +326,7 @@ def test_server_with_endless_503_is_reported_as_hang() -> None:
     assert "503" in trouble.crash.cause
 
 
-def test_one_whose_health_is_good_and_which_gives_no_token_hangs() -> None:
+def test_healthy_server_without_a_token_hangs() -> None:
     with Launcher().begin(Fake(), MODEL, raw=["--hang-when-flushed"]) as server:
         assert server.trouble(token=True) is None
         server.flush()
@@ -352,7 +352,7 @@ def test_a_flush_that_is_always_refused_is_an_error(monkeypatch: pytest.MonkeyPa
         server.flush()
 
 
-def test_what_it_tells_is_compared_with_what_was_asked() -> None:
+def test_reported_settings_are_compared_with_the_request() -> None:
     class Installed(Fake):
         def version(self) -> str:
             return "1.0"
@@ -374,7 +374,7 @@ def test_a_build_of_a_version_is_that_version() -> None:
         assert server.differences() == []
 
 
-def test_an_engine_without_probes_tells_nothing() -> None:
+def test_engine_without_probes_reports_no_settings() -> None:
     with Launcher().begin(Fake(Probes()), MODEL) as server:
         assert (server.version(), server.resolved(), server.differences()) == (None, None, [])
         assert server.trouble() is None

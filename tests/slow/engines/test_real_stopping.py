@@ -1,4 +1,4 @@
-"""Starting, stopping and failing with a real engine, llama.cpp's own server."""
+"""Starting, stopping and failing with a real engine, llama.cpp's server."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def stream_of(server: Server) -> socket.socket:
     return client
 
 
-def test_it_answers_a_load_and_says_what_it_is(request: pytest.FixtureRequest) -> None:
+def test_llamacpp_serves_a_load_and_reports_its_settings(request: pytest.FixtureRequest) -> None:
     tokenizer = str(smollm2(kept_folder(request.config)))
     with started() as server:
         assert server.resolved()["total_slots"] == 4
@@ -51,7 +51,7 @@ def test_it_answers_a_load_and_says_what_it_is(request: pytest.FixtureRequest) -
 
 
 @pytest.mark.parametrize("state", ["idle", "streaming", "stopped"])
-def test_it_stops_five_times_in_every_state_and_nothing_survives(state: str) -> None:
+def test_llamacpp_stops_in_every_state_without_survivors(state: str) -> None:
     for _ in range(5):
         server = started()
         client = stream_of(server) if state == "streaming" else None
@@ -77,7 +77,7 @@ def test_a_port_that_a_stranger_has_is_port_in_use() -> None:
         started()
 
 
-def test_one_that_is_killed_is_told_so() -> None:
+def test_killed_server_is_reported_as_killed() -> None:
     with started() as server:
         os.kill(server.pid, signal.SIGKILL)
         assert server.wait_ended(20)

@@ -1,4 +1,4 @@
-"""The equations against what the scheduler does in virtual time; the bounds are those of docs/simulator.md."""
+"""The capacity equations against the scheduler in virtual time, with the bounds of docs/simulator.md."""
 
 import statistics
 from typing import Any
@@ -101,7 +101,7 @@ def test_a_lone_request_takes_what_its_steps_take() -> None:
     assert expected.tpot_ms == pytest.approx(costs.duration_ns(0, 1, 1024 + 64) / MS, rel=1e-3)
 
 
-def test_what_the_equations_do_not_cover_is_refused() -> None:
+def test_load_outside_the_equations_is_refused() -> None:
     settings = SimSettings.of(profile=H100)
     with pytest.raises(ValueError, match="does not fit into a step"):
         forecast(settings, 1, 8193, 10)

@@ -1,4 +1,4 @@
-"""The simulator's faults, met as those of any engine are: through the launcher, each with a name of its own."""
+"""The simulator's faults through the launcher; each has its own kind, as with any engine."""
 
 import contextlib
 import re
@@ -81,7 +81,7 @@ def test_there_must_be_such_a_fault() -> None:
         ({"profile": "a100-qwen3-32b", "tensor_parallel_size": 3}, "bad_flag"),
     ],
 )
-def test_what_does_not_fit_fails_as_it_does_with_real_engines(flags: dict[str, object], kind: str) -> None:
+def test_deployment_without_memory_fails_as_real_engines_do(flags: dict[str, object], kind: str) -> None:
     crash = failure(**flags).crash
     assert crash.kind == kind in DETERMINISTIC
 
@@ -118,7 +118,7 @@ def test_after_so_many_requests_it_hangs_and_is_healthy() -> None:
     assert "no answer in" in trouble.crash.cause
 
 
-def test_what_was_under_way_when_it_hangs_gets_no_further_token() -> None:
+def test_stream_gets_no_token_after_the_hang() -> None:
     with (
         serving(fault="hang", fault_after=2, step_base_ms=1.0) as server,
         Stream(server.base_url, server.model, max_tokens=50_000) as under_way,

@@ -1,4 +1,4 @@
-"""Stopping: whatever a server has become, nothing of it is left; where something is, that is said."""
+"""Stopping a server leaves no process; one that cannot be ended is reported."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def test_a_stopped_server_has_been_reaped_with_its_supervisor() -> None:
     assert gone(supervisor)
 
 
-def test_one_that_ignores_sigterm_is_killed_after_its_grace() -> None:
+def test_server_that_ignores_sigterm_is_killed_after_its_grace() -> None:
     server = started("--ignore-term")
     server.stop(grace_s=0.1)
     assert gone(server.pid)
@@ -52,7 +52,7 @@ def test_hurry_ends_the_grace_time_of_a_stop() -> None:
     assert gone(server.pid)
 
 
-def test_one_that_obeys_sigterm_is_not_killed() -> None:
+def test_server_that_obeys_sigterm_is_not_killed() -> None:
     server = started()
     server.stop(grace_s=60)
     assert server._process.code == -signal.SIGTERM
@@ -81,7 +81,7 @@ def test_a_daemon_ends_too_when_the_server_itself_has_crashed() -> None:
     assert gone(daemon)
 
 
-def test_one_that_is_stopped_hangs_and_can_still_be_put_away() -> None:
+def test_suspended_server_hangs_and_can_be_stopped() -> None:
     server = started()
     os.kill(server.pid, signal.SIGSTOP)
     trouble = server.trouble(timeout_s=0.2)
@@ -98,7 +98,7 @@ def test_a_child_that_it_never_reaped_is_reaped() -> None:
     assert gone(int(child))
 
 
-def test_what_survives_the_supervisor_is_found_by_its_tag() -> None:
+def test_survivor_of_the_supervisor_is_found_by_its_tag() -> None:
     server = started("--double-fork", "tagged")
     daemon = daemon_of(server)
     os.kill(server._process.supervisor_pid, signal.SIGKILL)
@@ -121,7 +121,7 @@ def test_port_held_after_stop_is_a_leak_with_its_holder() -> None:
     server.stop()
 
 
-def test_what_sigkill_does_not_end_is_a_leak_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_survives_sigkill_is_a_named_leak(monkeypatch: pytest.MonkeyPatch) -> None:
     server = started()
     unkillable = Process.at(os.getpid())
     assert unkillable is not None

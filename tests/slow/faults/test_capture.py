@@ -1,4 +1,4 @@
-"""Captured through the real transport, and replayed: what comes back is what the server did."""
+"""A capture of the real transport is replayed as the server sent it."""
 
 import asyncio
 import gzip

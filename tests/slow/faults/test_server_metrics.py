@@ -1,4 +1,4 @@
-"""Servers that tell of themselves, badly too: a run does not mind, and what they say is kept, or counted as nothing."""
+"""Servers with good and bad metrics: a run goes on, and keeps or ignores what they report."""
 
 import asyncio
 import contextlib
@@ -139,7 +139,7 @@ async def test_differences_are_exactly_of_the_run_without_what_came_before() -> 
     assert state(result, "tokens as the server's") is True
 
 
-async def test_no_text_of_the_server_reaches_the_console() -> None:
+async def test_server_text_on_the_console_is_escaped() -> None:
     async with run(Telling(), BRIEF) as result:
         assert "Server metrics" in str(result)
         assert "\x1b" not in str(result)
@@ -147,7 +147,7 @@ async def test_no_text_of_the_server_reaches_the_console() -> None:
 
 
 @pytest.mark.parametrize("tells", USELESS.values(), ids=USELESS)
-async def test_a_server_that_tells_nothing_is_measured_all_the_same(tells: bytes | Tells) -> None:
+async def test_server_without_metrics_is_measured(tells: bytes | Tells) -> None:
     async with run(Telling(tells), BRIEF) as result:
         assert said(result) is None
         assert "Server metrics" not in str(result)
@@ -163,7 +163,7 @@ async def test_a_server_that_does_not_end_its_answer_is_waited_for_a_little(
 
 
 @pytest.mark.parametrize("tells", [*USELESS.values(), hang], ids=[*USELESS, "hangs"])
-async def test_where_a_url_is_named_that_tells_nothing_nothing_is_sent(
+async def test_given_url_without_metrics_is_refused_before_requests(
     tells: bytes | Tells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("loadgen.runner.metrics_scraper_main.PATIENCE_S", 0.2)
@@ -188,7 +188,7 @@ async def test_where_a_url_is_named_that_tells_nothing_nothing_is_sent(
         (("off", "http://h/metrics"), "off beside other values"),
     ],
 )
-async def test_what_is_no_url_is_refused(given: tuple[str, ...], problem: str) -> None:
+async def test_invalid_metrics_url_is_refused(given: tuple[str, ...], problem: str) -> None:
     server = Telling()
     async with serving(server.script) as url:
         with pytest.raises(loadgen.BadInput) as refused:
@@ -197,7 +197,7 @@ async def test_what_is_no_url_is_refused(given: tuple[str, ...], problem: str) -
     assert server.requests == 0
 
 
-async def test_off_asks_nobody() -> None:
+async def test_off_scrapes_no_server() -> None:
     server = Telling()
     async with run(server, BRIEF.replace(server_metrics=("off",))) as result:
         assert said(result) is None
@@ -213,7 +213,7 @@ BROKEN: dict[str, tuple[bytes | Tells, str]] = {
 
 
 @pytest.mark.parametrize(("tells", "why"), BROKEN.values(), ids=BROKEN)
-async def test_answers_that_fail_under_load_are_counted_and_compared_is_nothing(tells: bytes | Tells, why: str) -> None:
+async def test_failed_scrapes_under_load_are_counted_not_compared(tells: bytes | Tells, why: str) -> None:
     server = Telling(tells, after=2)  # one answer to see whether it tells, and the first one of the run
     async with run(server) as result:
         failed = said(result)["sources"][0]["failed"]
@@ -245,7 +245,7 @@ async def test_a_server_that_starts_again_under_load_is_told_from_one_that_goes_
     assert result.verdict == "SUSPECT"
 
 
-async def test_names_that_appear_late_count_from_nothing() -> None:
+async def test_metrics_that_appear_late_count_from_zero() -> None:
     class Late(Telling):
         def counts(self) -> str:
             return super().counts() if self.requests else "up 1\n"
@@ -307,7 +307,7 @@ async def test_several_sources_are_asked_at_the_same_times() -> None:
     assert f"(2 sources; {2 * len(a['moments'])} scrapes)" in str(result)
 
 
-async def test_a_scraper_that_is_killed_takes_nothing_but_what_would_have_followed() -> None:
+async def test_killed_scraper_loses_only_later_scrapes() -> None:
     server = Telling()
 
     async def kill() -> None:
@@ -370,7 +370,7 @@ async def test_gpus_of_this_machine_are_read_at_the_same_times(tmp_path: Path, m
     assert "\x1b" not in str(result)
 
 
-async def test_gpus_are_read_where_the_server_tells_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_gpus_are_read_without_server_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pynvml.py").write_text(NVML)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -1,4 +1,4 @@
-"""A job as GPUStack starts it, from the command line to the JSON that it reads, against the simulator."""
+"""A job as GPUStack starts it, from the command line to its JSON, against the simulator."""
 
 import contextlib
 import json
@@ -127,7 +127,7 @@ def test_stages_leave_a_summary_each_and_one_progress(simulator: str, tmp_path: 
     assert percents[-1] == 100
 
 
-def test_nobody_who_takes_progress_is_no_reason_to_fail(simulator: str, tmp_path: Path) -> None:
+def test_unreachable_progress_url_does_not_fail_the_job(simulator: str, tmp_path: Path) -> None:
     done = loadgen(*COMMAND, *filled("the first, random", simulator, tmp_path))
     assert done.returncode == 0, done.stderr
     assert "progress could not be reported" in done.stderr

@@ -1,4 +1,4 @@
-"""The plugin for pytest, as a project's own tests use it: pytest runs them in a process of its own, and finds it."""
+"""The pytest plugin in a project's own tests, run by pytest in a separate process."""
 
 import json
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_it(loadgen_run):
     done.assert_outcomes(passed=1)
 
 
-def test_a_test_that_is_a_coroutine_measures_in_its_own_loop_where_its_server_may_be(project: Project) -> None:
+def test_coroutine_test_measures_in_its_own_loop(project: Project) -> None:
     done = project.tests("""
 import pytest
 from loadgen.testing.faulty import serving
@@ -101,7 +101,7 @@ def test_it(loadgen_run):
 # -- what fails
 
 
-def test_a_limit_that_is_missed_fails_with_its_value_and_interval_and_the_report_stands_below(project: Project) -> None:
+def test_missed_limit_fails_with_value_interval_and_report(project: Project) -> None:
     done = project.tests("""
 def test_it(loadgen_run):
     loadgen_run(LOAD).assert_slo("ttft_p99<1us,error_rate<1%")
@@ -140,7 +140,7 @@ async def test_it(loadgen_run_async):
     done.stdout.re_match_lines([r"E .* e2el_max<1us is missed: .*", r"-+ Captured loadgen call -+"])
 
 
-def test_no_success_at_all_and_too_many_errors_fail(project: Project) -> None:
+def test_run_without_success_or_with_many_errors_fails(project: Project) -> None:
     with started("loadgen.testing.faulty", "--plan", "status:503=1") as broken:
         done = project.tests(
             """
@@ -206,7 +206,7 @@ def test_a_suspect_run_fails_where_it_is_not_to_be_borne(project: Project, stric
 # -- what is refused
 
 
-def test_a_run_that_names_no_server_is_refused_instead_of_measuring_the_simulator(project: Project) -> None:
+def test_run_without_a_server_is_refused(project: Project) -> None:
     done = project.tests(
         """
 def test_it(loadgen_run):
@@ -278,7 +278,7 @@ def test_it(loadgen_run, count):
     assert completed == {f"{name}.json": 3, f"{name}-2.json": 4}
 
 
-def test_no_two_tests_keep_their_results_in_one_file() -> None:
+def test_tests_have_distinct_result_files() -> None:
     assert file_name("tests/load/test_it.py::TestIt::test_it") == "tests-load-test_it.py-TestIt-test_it"
     params = ("x/y", "x-y", "x y", "é", "ü")
     alike = ["a/b.py::t", "a-b.py::t", *(f"a/b.py::t[{each}]" for each in params)]
@@ -303,6 +303,6 @@ def test_it(loadgen_run):
 # -- what it costs
 
 
-def test_a_test_that_does_not_ask_for_it_imports_nothing(pytester: pytest.Pytester) -> None:
+def test_unused_plugin_imports_no_module(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(COSTS)
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)

@@ -1,4 +1,4 @@
-"""A run that somebody looks on: what was measured so far, in the caller's own loop and with workers."""
+"""Watching a run: progress and snapshots in the caller's loop, also with workers."""
 
 import asyncio
 
@@ -54,7 +54,7 @@ async def test_several_targets_each_have_their_part() -> None:
         assert sum(part.ok for part in snapshot.targets) == snapshot.ok
 
 
-async def test_of_several_workers_there_are_counts_and_no_snapshot(faulty: Faulty) -> None:
+async def test_several_workers_give_counts_and_no_snapshot(faulty: Faulty) -> None:
     settings = ENDLESS.replace(base_url=faulty.url, workers=2, tokenizer=TOKENIZER)
     async with loadgen.watch(settings, every_s=OFTEN_S, dataset=MINE) as run:
         async for progress in run:
@@ -74,7 +74,7 @@ async def test_a_run_that_is_stopped_ends_with_a_partial_result(faulty: Faulty) 
     assert 20 < result.snapshot.ok < 100_000
 
 
-async def test_what_measures_nothing_yet_cannot_be_stopped(faulty: Faulty) -> None:
+async def test_run_cannot_be_stopped_before_it_measures(faulty: Faulty) -> None:
     async with loadgen.watch(ENDLESS.replace(base_url=faulty.url), dataset=MINE) as run:
         with pytest.raises(loadgen.LoadgenError, match="leave the block instead"):
             run.stop("too early")
@@ -114,7 +114,7 @@ async def test_the_last_progress_is_of_the_whole_run(faulty: Faulty, workers: in
     assert last.ttft.count == 60
 
 
-async def test_what_ends_the_run_is_raised_where_it_is_looked_at() -> None:
+async def test_error_of_the_run_is_raised_to_the_watcher() -> None:
     settings = SETTINGS.replace(base_url="http://127.0.0.1:1")
     async with loadgen.watch(settings, every_s=60, dataset=MINE) as run:
         with pytest.raises(loadgen.Unreachable):
@@ -138,7 +138,7 @@ async def test_a_bad_setting_is_refused_at_the_door() -> None:
     assert refused.value.field == "--request-rate"
 
 
-async def test_what_ended_the_run_while_nobody_looked_is_raised_as_the_block_is_left() -> None:
+async def test_error_of_an_unwatched_run_is_raised_at_the_block_end() -> None:
     async def look_away() -> None:
         async with loadgen.watch(SETTINGS.replace(base_url="http://127.0.0.1:1"), dataset=MINE) as run:
             await asyncio.wait({run._task})

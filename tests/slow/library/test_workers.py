@@ -1,4 +1,4 @@
-"""Several workers: the same requests at the same times as one would send, and one result of them all."""
+"""Several workers send the requests of one at the same times and give one result."""
 
 import asyncio
 import contextlib
@@ -155,7 +155,7 @@ async def test_a_worker_without_a_request_does_no_harm() -> None:
     assert not red(result, "A")
 
 
-async def test_what_each_worker_took_stands_beside_what_all_took() -> None:
+async def test_usage_of_each_worker_stands_beside_the_total() -> None:
     result, _ = await ran(RANDOM, workers=2)
     client, workers = result.data["loadgen"]["client"], result.data["loadgen"]["workers"]
     assert client["cpu_s"] == pytest.approx(sum(worker["client"]["cpu_s"] for worker in workers))
@@ -226,7 +226,7 @@ async def test_a_run_whose_worker_is_killed_is_invalid_says_which_and_keeps_the_
     assert not list(further_shards(path))
 
 
-async def test_one_that_does_not_answer_is_killed_when_the_run_is_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unresponsive_worker_is_killed_at_the_end_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loadgen.runner.workers.PATIENCE_S", 0.5)
     async with open_workers(2) as workers, seeing() as (_, url):
         stopped = False
@@ -279,7 +279,7 @@ async def test_a_run_that_is_cancelled_leaves_the_records_of_all(tmp_path: Path)
     assert (np.bincount(result.snapshot.index % 2) > 30).all()
 
 
-async def test_a_run_that_is_given_up_before_its_clock_leaves_the_records_of_another_as_they_are(
+async def test_run_given_up_before_its_start_keeps_older_records(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "r.jsonl"
@@ -320,7 +320,7 @@ def in_parts(tmp_path: Path, workers: int) -> Path:
     return path
 
 
-def test_parts_that_nobody_has_put_together_make_a_report(tmp_path: Path) -> None:
+def test_unjoined_shards_make_a_report(tmp_path: Path) -> None:
     result = loadgen.from_records(in_parts(tmp_path, 3))
     assert result.data["completed"] == COUNT
     assert result.data["loadgen"]["partial"] == f"{COUNT} of {COUNT} requests had ended when the records stopped"
@@ -336,7 +336,7 @@ def test_a_part_that_is_missing_makes_it_invalid(tmp_path: Path) -> None:
     assert result.data["completed"] == COUNT * 2 // 3
 
 
-def test_what_was_put_together_but_not_finished_is_not_lost(tmp_path: Path) -> None:
+def test_joined_but_unfinished_records_make_a_report(tmp_path: Path) -> None:
     path = in_parts(tmp_path, 2)
     assert join_shards([shard_path(path, number) for number in range(2)]) is None
     result = loadgen.from_records(path)
@@ -345,7 +345,7 @@ def test_what_was_put_together_but_not_finished_is_not_lost(tmp_path: Path) -> N
     assert not red(result, "A")
 
 
-def test_what_was_put_together_already_counts_once(tmp_path: Path) -> None:
+def test_already_joined_records_count_once(tmp_path: Path) -> None:
     path = in_parts(tmp_path, 2)
     with path.open("ab") as whole:
         whole.writelines(shard_path(path, 1).read_bytes().splitlines(keepends=True)[1:])

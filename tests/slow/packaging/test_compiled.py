@@ -1,4 +1,4 @@
-"""The compiled modules compile without a warning: as they are built, with counters, and where there is no epoll."""
+"""The compiled modules compile without a warning: normally, with counters, and without epoll."""
 
 import os
 import sys
@@ -30,10 +30,10 @@ def translated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_it_compiles_without_a_warning(translated: Path, way: str) -> None:
+def test_module_compiles_without_a_warning(translated: Path, way: str) -> None:
     include = f"-I{sysconfig.get_paths()['include']}"
     called(os.environ.get("CC", "cc"), "-fsyntax-only", *WARNINGS, *WAYS[way], include, str(translated))
 
 
-def test_each_of_them_is_looked_at() -> None:
+def test_every_compiled_module_is_checked() -> None:
     assert {".".join(parts[1:]) for parts in compiled()} == set(COMPILED)

@@ -1,4 +1,4 @@
-"""The package as others get it: a source distribution that makes a wheel, and an editable install that works."""
+"""The package as users install it: source distribution, wheel and editable install."""
 
 import re
 import subprocess
@@ -92,7 +92,7 @@ def test_the_editable_install_imports_from_anywhere(where: str, tmp_path: Path) 
 
 
 @pytest.mark.timeout(400)
-def test_the_source_distribution_has_every_module_and_nothing_that_was_built(source: Path) -> None:
+def test_source_distribution_has_sources_and_no_build_output(source: Path) -> None:
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     places = {"loadgen": "loadgen", "engines": "loadgen/engines", "bench": "bench"}  # of folders in a distribution
@@ -122,5 +122,5 @@ def test_wheels_are_made_for_the_versions_that_the_package_says_it_runs_on() -> 
         ("copying loadgen/warnings.py -> build/lib/loadgen", False),
     ],
 )
-def test_what_a_build_warns_of_is_told(line: str, is_one: bool) -> None:
+def test_build_warnings_are_detected(line: str, is_one: bool) -> None:
     assert wheels.warnings(line) == ([line.strip()] if is_one else [])

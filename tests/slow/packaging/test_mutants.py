@@ -1,4 +1,4 @@
-"""The lies that `make mutants` tells still fit the source: each is an edit of what stands there exactly once."""
+"""The edits of `make mutants` still fit the source: each replaced text is there exactly once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The public names and signatures are those that were recorded: a change is meant, and stands in the changelog."""
+"""Public names and signatures equal the recorded ones; changes are intended and in the changelog."""
 
 import difflib
 

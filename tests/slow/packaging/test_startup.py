@@ -1,4 +1,4 @@
-"""What a user waits for at every command: nothing heavy is imported before it is needed."""
+"""Start-up time: heavy modules are imported only when needed."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def imported(code: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-def test_an_import_of_the_package_brings_nothing_heavy() -> None:
+def test_package_import_loads_no_heavy_module() -> None:
     assert not imported("import loadgen") & HEAVY
 
 
@@ -36,9 +36,9 @@ COMMANDS = [*OWN, *_plugin_commands()]
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)], ids=" ".join)
-def test_a_help_brings_nothing_heavy(words: list[str]) -> None:
+def test_help_loads_no_heavy_module(words: list[str]) -> None:
     assert not imported(COMMAND.format(words=words)) & HEAVY
 
 
-def test_what_is_heavy_would_be_seen() -> None:
+def test_heavy_imports_are_detected() -> None:
     assert {"numpy", "asyncio"} <= imported("import loadgen; loadgen.run") & HEAVY

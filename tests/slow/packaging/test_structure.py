@@ -1,4 +1,4 @@
-"""What import-linter and ruff do not say of the structure of the code: pyproject.toml holds their rules."""
+"""Rules on the structure of the code beside those of import-linter and ruff in pyproject.toml."""
 
 import re
 
@@ -12,7 +12,7 @@ def test_the_top_of_the_package_holds_few_modules() -> None:
     assert len(list((ROOT / "loadgen").glob("*.py"))) <= MAX_TOP_MODULES
 
 
-def test_no_file_grows_beyond_what_can_be_read_in_one_go() -> None:
+def test_files_are_within_the_line_limit() -> None:
     for folder in FOLDERS.values():
         for path in (path for ending in ("py", "pyx", "pxd", "pxi") for path in folder.rglob(f"*.{ending}")):
             lines = len(path.read_text().splitlines())
@@ -26,7 +26,7 @@ def test_every_target_of_the_makefile_that_is_no_file_has_a_rule() -> None:
         assert re.search(rf"^{name}:", text, re.MULTILINE), name
 
 
-def test_no_document_holds_the_marks_of_a_merge() -> None:
+def test_documents_have_no_merge_markers() -> None:
     places = [ROOT.glob("*.md"), *((ROOT / name).rglob("*.md") for name in ("docs", "loadgen", "engines", "bench"))]
     for path in (path for place in places for path in place):
         assert not re.search(r"^(<{7}|>{7}) ", path.read_text(), re.MULTILINE), path

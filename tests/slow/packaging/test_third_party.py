@@ -1,4 +1,4 @@
-"""A data set that somebody else's package adds is found, asked and named like our own."""
+"""A data set of another package is found, used and named like a built-in one."""
 
 import json
 import subprocess

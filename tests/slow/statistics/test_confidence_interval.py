@@ -25,7 +25,7 @@ RUNS = 100
 
 
 class TestIntervalByStarts:
-    def test_it_is_students_t_of_two_samples(self) -> None:
+    def test_interval_by_starts_equals_students_t(self) -> None:
         found, right = interval_by_starts(ONE, OTHER), stats.ttest_ind(OTHER, ONE)
         assert found.p_value == pytest.approx(right.pvalue)
         assert (found.low, found.high) == pytest.approx(tuple(right.confidence_interval(0.95)))
@@ -114,7 +114,7 @@ class TestIntervalWithinRun:
         """At 80 % load a thousand requests are a few busy spells."""
         assert not any(of_two(*pair, "ttft_p99") for pair in pairs(0.8))
 
-    def test_it_is_deterministic(self) -> None:
+    def test_interval_is_deterministic(self) -> None:
         runs = [[queue(0.3, 4, 1000, arrivals=0, service=seed) for seed in (1, 2)] for _ in range(2)]
         found = [of_two(*pair, "e2el_p90") for pair in runs]
         assert found[0] == found[1]

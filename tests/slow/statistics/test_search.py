@@ -1,4 +1,4 @@
-"""Searches in virtual time: the highest load of servers whose capacity follows from arithmetic."""
+"""Searches in virtual time for the highest load of servers with a known capacity."""
 
 import contextlib
 import itertools
@@ -137,9 +137,7 @@ async def test_a_client_that_sends_at_another_rate_measures_another_level(tmp_pa
         ({"partial": "interrupted"}, "interrupted"),
     ],
 )
-async def test_a_run_that_says_nothing_ends_the_search_and_is_kept(
-    tmp_path: Path, change: dict[str, Any], why: str
-) -> None:
+async def test_inconclusive_run_ends_the_search_and_is_kept(tmp_path: Path, change: dict[str, Any], why: str) -> None:
     def distort(data: Any) -> None:
         if data["request_rate"] > 15:
             data["loadgen"].update(change)
@@ -153,7 +151,7 @@ async def test_a_run_that_says_nothing_ends_the_search_and_is_kept(
     ]
 
 
-async def test_a_server_that_answers_nobody_any_more_is_no_slow_one(tmp_path: Path) -> None:
+async def test_server_that_refuses_all_is_inconclusive_not_slow(tmp_path: Path) -> None:
     def distort(data: Any) -> None:
         if data["request_rate"] > 15:
             data["completed"], data["loadgen"]["outcomes"] = 0, {"refused": 300}
@@ -177,7 +175,7 @@ async def test_runs_of_fewer_requests_are_made_as_long_as_their_requests_need(tm
     assert counts[-1] >= 50 * 10 * 10
 
 
-async def test_no_more_runs_than_are_allowed_whatever_they_are_for(tmp_path: Path) -> None:
+async def test_runs_of_a_search_are_limited(tmp_path: Path) -> None:
     """One shows where to begin, one turns out too short, and one is as long as it must be."""
     bench = Bench(lambda: planned(lambda index: [100 * MS, 10 * S]))
     at = levels(bench, tmp_path, "ttft_p90<500ms", min_requests=100, length_s=0, max_runs=3)
@@ -203,7 +201,7 @@ def test_a_search_may_ask_for_any_rate_that_a_run_may() -> None:
     assert RATE.max_level == MAX_RATE
 
 
-async def test_a_run_of_which_records_are_missing_says_nothing_and_is_kept(tmp_path: Path) -> None:
+async def test_run_with_missing_records_is_inconclusive_and_kept(tmp_path: Path) -> None:
     def distort(data: Any) -> None:
         data["num_prompts"] += 1
 

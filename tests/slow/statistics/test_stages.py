@@ -1,4 +1,4 @@
-"""Simulated stages: how often an arm is adopted that is no better than asked, and how often one that is, is found.
+"""Simulated stages: how often arms without the least effect, and arms with it, are adopted.
 
 The decisions are those of `loadgen.stats.group_sequential.compare`, which looks after each block, as a study does.
 The size of the noise matters only beside an effect, so that one is enough.

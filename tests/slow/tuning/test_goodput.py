@@ -1,4 +1,4 @@
-"""The highest rate that meets its limits, looked for with runs in virtual time against servers of known capacity."""
+"""The search for the highest rate within limits, in virtual time with known capacities."""
 
 import math
 from pathlib import Path
@@ -85,7 +85,7 @@ async def test_poisson_arrivals_need_room_and_what_is_shown_is_no_more_than_the_
     assert share_served(1.5 * ended.fails, 0.5) < 0.99
 
 
-async def test_each_run_is_as_long_as_a_minute_and_as_its_requests_need_with_draws_of_its_own(tmp_path: Path) -> None:
+async def test_runs_are_long_enough_and_have_their_own_seeds(tmp_path: Path) -> None:
     bench = Bench(one_at_a_time)
     await found(bench, tmp_path, start=20.0, burstiness=math.inf, seed=5, ramp_up_strategy="linear", duration=3.0,
                 ramp_up_start_rps=1.0, ramp_up_end_rps=2.0)  # fmt: skip
@@ -121,7 +121,7 @@ async def test_where_no_rate_is_good_enough_there_is_none(tmp_path: Path) -> Non
     assert ended.tried[-1][0] >= LIMITS.min_requests / MAX_RUN_S
 
 
-async def test_what_runs_out_of_runs_is_a_floor(tmp_path: Path) -> None:
+async def test_search_out_of_runs_ends_at_a_floor(tmp_path: Path) -> None:
     bench, few = Bench(lambda: planned(lambda index: [100 * MS])), Effort(1.0)
     ended = await search_goodput(
         bench.measure, WORKLOAD, joint_criterion("ttft_median<500ms"), few, folder=tmp_path, start=0.1
@@ -173,12 +173,12 @@ def failed_check(group: str, name: str) -> dict[str, Any]:
         ),
     ],
 )
-async def test_a_run_that_says_nothing_ends_the_search(tmp_path: Path, change: dict[str, Any], why: str) -> None:
+async def test_inconclusive_run_ends_the_search(tmp_path: Path, change: dict[str, Any], why: str) -> None:
     with pytest.raises(LoadgenError, match=why):
         await found(Bench(one_at_a_time, distort=lambda data: data["loadgen"].update(change)), tmp_path)
 
 
-async def test_that_the_client_was_disturbed_is_noted(tmp_path: Path) -> None:
+async def test_disturbed_client_is_noted(tmp_path: Path) -> None:
     def distort(data: dict[str, Any]) -> None:
         data["loadgen"]["checks"] = [*data["loadgen"]["checks"], failed_check("C", "loop stall")]
 
@@ -203,7 +203,7 @@ async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_li
     assert ended.rate <= 10.01
 
 
-class TestInAStudy:
+class TestGoodputStudy:
     OBJECTIVE = {"workload": "short", "metric": "goodput", "slo": "ttft_p99<500ms"}  # noqa: RUF012 - never changed
 
     @staticmethod
@@ -232,7 +232,7 @@ class TestInAStudy:
         assert arm.verdict is Verdict.INFEASIBLE
         assert arm.why == "no rate meets ttft_p99<500ms, down to 0.3 requests/s"
 
-    def test_where_the_baseline_meets_them_at_no_rate_whoever_does_is_adopted(self) -> None:
+    def test_arm_with_goodput_beats_a_baseline_without(self) -> None:
         def truth(request):
             rate = 10.0 if request.arm.endswith("max_seqs=128") else 0.0
             return {"loadgen": {"goodput": self.found(rate, "edge" if rate else "none")}}

@@ -1,4 +1,4 @@
-"""Which arm a printed command starts, and which workload a result is of."""
+"""The arm that a printed command starts, and the workload of a result."""
 
 from typing import Any
 
@@ -67,11 +67,11 @@ def test_a_flag_in_a_comment_takes_the_place_of_the_commands_own() -> None:
     ("stage", "name"),
     [("1. Choosing the Engine", "engine/vllm"), ("2. Seqs", "seqs/baseline"), ("", "confirmation/baseline")],
 )
-def test_of_the_steps_that_have_an_arm_the_one_is_taken_that_the_stage_is_called_after(stage: str, name: str) -> None:
+def test_arm_is_taken_from_the_step_named_like_the_stage(stage: str, name: str) -> None:
     assert started("vllm serve Qwen/Qwen3-8B", stage) == (name, "")
 
 
-def test_a_model_that_the_study_has_not_is_taken_for_the_one_of_the_nearest_name() -> None:
+def test_unknown_model_is_taken_for_the_nearest_name() -> None:
     assert started("vllm serve Qwen/Qwen3-9B-FP8 -tp 2", "Weights") == (
         "weights/fp8",
         "its command names the unknown model Qwen/Qwen3-9B-FP8; taken for Qwen/Qwen3-8B-FP8",
@@ -89,7 +89,7 @@ def test_a_model_that_the_study_has_not_is_taken_for_the_one_of_the_nearest_name
         ("vllm serve mistralai/Large", "unknown model mistralai/Large"),
     ],
 )
-def test_what_no_arm_says_is_not_placed(text: str, why: str) -> None:
+def test_command_without_an_arm_is_not_placed(text: str, why: str) -> None:
     with pytest.raises(Unplaced) as caught:
         started(text)
     assert str(caught.value) == why

@@ -1,4 +1,4 @@
-"""What becomes of files that are imported: where their results go, what is left, and what is never done twice."""
+"""Imported files: where results go, what is left out, and imports that are not repeated."""
 
 import hashlib
 import json
@@ -12,11 +12,11 @@ from loadgen.tuning.execute.findings import Verdict
 from loadgen.tuning.execute.store import Store
 from loadgen.tuning.execute.trial import INVALID
 from loadgen.tuning.spec.study_file import StudyFile
-from tests.analysis.audit.test_files import SGLANG, VLLM, guidellm
 from tests.helpers.audited_pages import block, fence
 from tests.helpers.imported_files import Taken, achieved, arm, take
 from tests.helpers.run_facts import result, steady
 from tests.helpers.study_files import as_yaml, read
+from tests.helpers.tool_results import SGLANG, VLLM, guidellm
 
 STAGES = [
     {"name": "engine", "choice": {"vllm": {}, "sglang": {"engine": "sglang"}}, "expect": "sglang"},
@@ -104,16 +104,14 @@ def test_a_file_that_was_imported_under_another_name_is_known(study: StudyFile, 
     assert take(study, tmp_path / "store", moved).lines == f"{moved}: 1 of 1 were imported before"
 
 
-def test_one_run_under_two_commands_is_one_run(study: StudyFile, tmp_path: Path) -> None:
+def test_equal_results_under_two_commands_are_imported_once(study: StudyFile, tmp_path: Path) -> None:
     path = write(tmp_path, page(SERVE, block(), SGL, block()))
     found = take(study, tmp_path / "store", path)
     assert found.lines.splitlines()[1] == f"{path}:42: left out: it has the same numbers as {path}:12"
     assert len(found.trials) == 1
 
 
-def test_a_command_that_came_to_nothing_is_a_failure_with_the_line_that_stands_there(
-    study: StudyFile, tmp_path: Path
-) -> None:
+def test_command_without_result_is_a_failure_with_its_line(study: StudyFile, tmp_path: Path) -> None:
     path = write(tmp_path, page(SERVE, block(), SGL, "#\tRuntimeError: no such kernel"))
     found = take(study, tmp_path / "store", path)
     assert arm(found.findings, "engine", "sglang").verdict is Verdict.FAILED
@@ -122,7 +120,7 @@ def test_a_command_that_came_to_nothing_is_a_failure_with_the_line_that_stands_t
     assert again.lines == f"{path}: 2 of 2 were imported before"
 
 
-def test_what_cannot_be_placed_is_told_with_its_line_and_placed_by_its_number(study: StudyFile, tmp_path: Path) -> None:
+def test_unplaced_result_is_named_and_placed_by_its_number(study: StudyFile, tmp_path: Path) -> None:
     path = write(tmp_path, page(SERVE, block(), f"{SERVE} --max-num-seqs 77", block(duration=8.0)))
     first = take(study, tmp_path / "store", path)
     assert first.told[0].unplaced == 1
@@ -141,7 +139,7 @@ def test_a_part_that_is_named_is_what_it_is_said_to_be_whatever_its_command(stud
     assert found.lines == f"{path}:12: engine/sglang, short: 2010.00 tok/s"
 
 
-def test_what_is_said_of_a_whole_page_leaves_its_commands_alone(study: StudyFile, tmp_path: Path) -> None:
+def test_commands_of_a_page_override_its_as_option(study: StudyFile, tmp_path: Path) -> None:
     path = write(tmp_path, page(SERVE, block()))
     assert take(study, tmp_path / "store", path, as_="engine/sglang").trials[0].request.arm == "vllm"
 
@@ -215,7 +213,7 @@ def test_results_of_one_server_and_of_all_replicas_are_not_put_together(study: S
         ("engine/vllm:shrt", "unknown workload 'shrt'; name one of short, long"),
     ],
 )
-def test_what_is_not_of_the_study_is_refused(study: StudyFile, tmp_path: Path, said: str, problem: str) -> None:
+def test_as_option_outside_the_study_is_refused(study: StudyFile, tmp_path: Path, said: str, problem: str) -> None:
     with pytest.raises(BadInput) as caught:
         taken(study, tmp_path, VLLM, as_=said)
     assert str(caught.value) == f"--as: {problem}"
@@ -254,9 +252,7 @@ def test_a_store_of_another_study_takes_none_of_this_one(study: StudyFile, tmp_p
         taken(other, tmp_path, VLLM, as_="engine/vllm:short")
 
 
-def test_what_a_page_compares_as_the_baselines_stands_as_that_whatever_its_command(
-    study: StudyFile, tmp_path: Path
-) -> None:
+def test_result_shown_as_baseline_is_imported_as_baseline(study: StudyFile, tmp_path: Path) -> None:
     head = "| Case | baseline | Optimized |\n|---|---|---|\n| Short | Total TPS: 2512.50 | Total TPS: 2010.00 |\n\n"
     path = write(tmp_path, head + page(SGL, block(duration=8.0)))
     found = take(study, tmp_path / "store", path)

@@ -1,4 +1,4 @@
-"""The five pages of the performance lab, imported: what they published, with the percentages that follow from it.
+"""The five pages of the performance lab, imported: published results and their true percentages.
 
 Each row has its arithmetic above it, made by hand of what the blocks print: throughputs, or tokens and durations.
 """
@@ -242,14 +242,14 @@ def test_the_golden_rows_are_all_that_achieved_anything_beside_a_reference(name:
     assert told - more == {row[1:4] for row in GOLDEN if row[0] == name}
 
 
-def test_of_two_servers_that_share_a_box_one_was_measured() -> None:
+def test_throughput_of_two_servers_doubles_the_measured_one() -> None:
     found = arm(page(QWEN_235B).findings, "parallelism", "tp4")
     assert found.trials[0].runs["sharegpt"].summary["total_token_throughput"] == 3019.19
     assert found.values == (2 * 3019.19,)
     assert len(found.planned.launches) == 1
 
 
-def test_the_gain_of_two_servers_over_the_best_before_them_is_half_of_what_is_printed() -> None:
+def test_gain_of_two_servers_is_half_of_the_printed_one() -> None:
     findings = page(QWEN_235B).findings
     best = max(value for step in findings.steps[:2] for each in step.arms for value in each.values)
     assert best == 4635.31
@@ -266,7 +266,7 @@ def test_the_gain_of_two_servers_over_the_best_before_them_is_half_of_what_is_pr
         (QWEN_30B, {"engine": "mindie", "confirmation": "engine/mindie"}),  # of longer prompts nothing is published
     ],
 )
-def test_what_a_page_goes_on_with_is_adopted_and_nothing_is_compared(name: str, adopted: dict[str, str]) -> None:
+def test_arms_a_page_continues_with_are_adopted_uncompared(name: str, adopted: dict[str, str]) -> None:
     findings = page(name).findings
     assert {step.step.name: step.won[0] for step in findings.steps if step.won} == adopted
     for step in findings.steps:
@@ -309,7 +309,7 @@ def test_what_a_page_goes_on_with_is_adopted_and_nothing_is_compared(name: str, 
         (QWEN_30B, "long prompts", "context 33k", Verdict.NOT_RUN, "no results published"),
     ],
 )
-def test_what_became_of_an_arm(name: str, step: str, of: str, verdict: Verdict, why: str) -> None:
+def test_arm_has_its_published_verdict(name: str, step: str, of: str, verdict: Verdict, why: str) -> None:
     found = arm(page(name).findings, step, of)
     assert (found.verdict, found.why) == (verdict, why)
 
@@ -331,11 +331,11 @@ def test_what_became_of_an_arm(name: str, step: str, of: str, verdict: Verdict, 
         (QWEN_9B, "(block 1, vLLM): Engine/vLLM, sharegpt: 11389.66 tok/s (printed: 11527.14)"),
     ],
 )
-def test_what_is_not_as_it_is_printed_is_said(name: str, said: str) -> None:
+def test_corrections_of_printed_values_are_listed(name: str, said: str) -> None:
     assert said in page(name).lines
 
 
-def test_a_throughput_above_tokens_by_duration_is_computed_and_the_printed_one_stands_beside_it() -> None:
+def test_impossible_throughput_is_computed_and_kept_as_printed() -> None:
     summary = arm(page(QWEN_9B).findings, "Engine", "vLLM").trials[0].runs["sharegpt"].summary
     assert summary["total_token_throughput"] == pytest.approx(11389.66, abs=0.005)  # (342058 + 281412) / 54.74
     assert summary["output_throughput"] == pytest.approx(5140.88, abs=0.005)  # 281412 / 54.74
@@ -346,7 +346,7 @@ def test_a_throughput_above_tokens_by_duration_is_computed_and_the_printed_one_s
     assert "throughput: total 11527.14 tok/s, should be 11389.66 tok/s" in summary["loadgen"]["reasons"]
 
 
-def test_a_tpot_that_is_ttft_by_tokens_is_not_available_in_the_whole_page_and_kept_as_printed() -> None:
+def test_tpot_that_is_ttft_by_tokens_is_kept_only_as_printed() -> None:
     for trial in page(QWEN_9B).trials:
         for ran in trial.runs.values():
             assert ran.summary["mean_tpot_ms"] is None

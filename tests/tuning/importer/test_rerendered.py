@@ -1,4 +1,4 @@
-"""The five pages of the performance lab, imported and written again: the report has the percentages that are right."""
+"""The five pages of the performance lab, imported and reported with the true percentages."""
 
 import re
 from functools import cache
@@ -38,7 +38,7 @@ def rows(name: str, cell: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}-{row[3]}")
-def test_a_report_has_the_throughput_and_the_percentage_that_follows_from_the_page(row: tuple) -> None:
+def test_report_has_the_derived_throughput_and_percentage(row: tuple) -> None:
     name, step, of, workload, expected, beside_reference, _ = row
     named = rows(name, f"**{workload}**" if step == "confirmation" else of)
     assert any(f"{expected:.2f}" in line and f"{beside_reference}%" in line for line in named), named
@@ -56,5 +56,5 @@ def test_a_report_of_published_results_claims_no_more_than_it_knows(name: str) -
     ("name", "wrong"),
     [(QWEN_32B, "-13.8"), (QWEN_14B, "8424.86"), (QWEN_9B, "34.63"), (QWEN_9B, "+15.59%"), (QWEN_9B, "34,751,436")],
 )
-def test_what_a_page_says_wrongly_is_not_in_its_report(name: str, wrong: str) -> None:
+def test_wrong_value_of_a_page_is_not_in_its_report(name: str, wrong: str) -> None:
     assert wrong not in written(name)

@@ -1,4 +1,4 @@
-"""A published result as a run's summary: vLLM's names, and nothing that cannot be true."""
+"""A published result as a run's summary: vLLM's names, without inconsistent values."""
 
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from loadgen.errors import BadInput
 from loadgen.report import to_json
 from loadgen.tuning.importer.entries import Source
 from loadgen.tuning.importer.restatement import restated, untrue_of_all
-from tests.analysis.audit.test_files import SGLANG, VLLM, guidellm
 from tests.helpers.audited_pages import block
 from tests.helpers.run_facts import result, steady
+from tests.helpers.tool_results import SGLANG, VLLM, guidellm
 
 
 def of_json(data: Any) -> Published:
@@ -103,7 +103,7 @@ def test_a_rate_that_does_not_follow_from_counts_and_duration_is_computed(tmp_pa
     ]
 
 
-def test_what_one_result_shows_of_its_tool_holds_for_all_of_the_file(tmp_path: Path) -> None:
+def test_inconsistency_of_one_result_holds_for_the_file(tmp_path: Path) -> None:
     clean, wrong = of_block(tmp_path, e2el=1100.0), of_block(tmp_path, tpot=1.0, itl=10.0, e2el=1100.0)
     untrue = untrue_of_all([clean, wrong])
     assert untrue == {"tpot"}
@@ -124,7 +124,7 @@ def test_other_names_of_the_same_are_vllms_too() -> None:
     assert (summary["backend"], summary["request_rate"]) == ("sglang", 5.0)  # and what else it says
 
 
-def test_of_our_own_result_nothing_changes_but_what_is_no_single_value() -> None:
+def test_own_result_is_unchanged_but_for_nested_values() -> None:
     data = result([steady(n) for n in range(20)])
     summary = restated(of_json(data), 0)
     plain = {key: value for key, value in data.items() if not isinstance(value, dict | list)}
