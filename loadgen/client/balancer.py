@@ -13,7 +13,7 @@ from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 
 if TYPE_CHECKING:
-    from loadgen.core.connection import Tap
+    from loadgen.core.stamped_connection import Tap
 
 NOWHERE = -1
 

@@ -22,7 +22,7 @@ from loadgen.util.redaction import secrets, spellings
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
-    from loadgen.core.connection import Tap
+    from loadgen.core.stamped_connection import Tap
 
 LIMIT_BYTES = 64 << 20
 RESPONSE_BYTES, READ_BYTES = 800, 160  # what each costs in memory beside the bytes that came

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from loadgen.util.clock import NS_PER_S
 
 if TYPE_CHECKING:
-    from loadgen.core.connection import Connection
+    from loadgen.core.stamped_connection import Connection
 
 REST_NS = 5_000_000
 LONG_REST_NS = 250_000_000

@@ -1,9 +1,9 @@
 """Sends requests over connections to one target, and brings every Record to its end.
 
 aiohttp's connector resolves, connects and does TLS. Each connection is checked out of it once, given the
-compiled protocol of `loadgen.core.connection`, and kept in `IdleConnections` of our own, so that a send is a pop and a
-write in place: no task, future or coroutine per request. While a run is on the clock, connections are opened in the
-background in place of those that have grown old, so that requests do not wait for one.
+compiled protocol of `loadgen.core.stamped_connection`, and kept in `IdleConnections` of our own, so that a send is a
+pop and a write in place: no task, future or coroutine per request. While a run is on the clock, connections are opened
+in the background in place of those that have grown old, so that requests do not wait for one.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from loadgen.client.capture import TappedReader
 from loadgen.client.idle_connections import IdleConnections
 from loadgen.client.spare_connections import SpareConnections
 from loadgen.client.timeouts import Timeouts
-from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
+from loadgen.core.stamped_connection import Connection
 from loadgen.metrics.reachability import SILENCE_NS, Reachability, ReachabilityTracker
 from loadgen.util import http_client, machine
 from loadgen.util.clock import now_ns
@@ -28,7 +28,7 @@ from loadgen.util.source_address import SourceAddresses
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
-    from loadgen.core.connection import Tap
+    from loadgen.core.stamped_connection import Tap
 
 CONNECTS_AT_ONCE = 64
 # A request that reached no server is handed on this much later: a closed loop must not retry a dead one at full speed.

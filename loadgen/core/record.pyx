@@ -11,6 +11,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 
 from loadgen.core.c.buffer cimport append_bytes, free_buffer, resized
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, RECORDS, count_freed, count_objects, live_count
+from loadgen.core.c.tpot cimport tokens_of_tpot, tokens_of_vllms_tpot
 from loadgen.core.event_flags cimport CONTENT, REASONING, TOKENS
 
 import json
@@ -346,13 +347,12 @@ cdef class Record:
 
     cdef int64_t tokens_after_first_event(self) noexcept:
         """The streamed tokens that came after the first event; 0 if there was only one event."""
-        if self.events < 2:
-            return 0
-        return self.get_answer_tokens() - self.get_hidden_tokens() - (1 if self.tokens == NULL else self.tokens[0])
+        cdef int64_t in_first_event = 1 if self.tokens == NULL or self.events == 0 else self.tokens[0]
+        return tokens_of_tpot(self.events, self.get_answer_tokens(), self.get_hidden_tokens(), in_first_event)
 
     cdef int64_t tokens_but_one(self) noexcept:
         """All tokens but one, streamed or not, as vLLM counts; 0 if there was only one event."""
-        return self.get_answer_tokens() - 1 if self.events > 1 else 0
+        return tokens_of_vllms_tpot(self.events, self.get_answer_tokens())
 
     cdef int64_t get_lag_ns(self) noexcept:
         """The time from due to sent without the waits for a slot and a connection, ns; below 0 if sent early."""

@@ -14,7 +14,6 @@ from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.header import RunHeader
 from loadgen.runner.coordinator import coordinate, open_participant
-from loadgen.runner.engine_session import start_engine_server, wants_engine
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import scrape_order
 from loadgen.runner.participant import Participant
@@ -22,6 +21,7 @@ from loadgen.runner.prepare import Preparer
 from loadgen.runner.prepare_main import PrepareOrder, check, prepare
 from loadgen.runner.run_result import Result, conclude
 from loadgen.runner.server import Server, probe, request_targets
+from loadgen.runner.start_engine import start_engine_server, wants_engine
 from loadgen.util import scratch_dir
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule, is_bounded_by_time

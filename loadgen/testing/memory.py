@@ -94,7 +94,7 @@ class Memory:
 
 
 class _Stream(Response):
-    """A response in flight: `loadgen.core.connection.Connection` without a socket."""
+    """A response in flight: `loadgen.core.stamped_connection.Connection` without a socket."""
 
     def __init__(self, owner: Memory, record: Record, reply: Reply) -> None:
         self._owner, self._reply, self._next = owner, reply, 0

@@ -21,6 +21,7 @@ from loadgen.util.machine import BLAS_THREADS
 from loadgen.util.redaction import KEY_VARIABLE
 
 MAX_MESSAGE_BYTES = 1 << 32  # a snapshot has some 40 bytes for each request
+EXIT_POLL_S = 0.1  # where a process that the child has started holds its pipes
 STDERR_TIMEOUT_S = 1.0  # wait for the end of stderr, which a process that the child has started may keep open
 
 
@@ -80,7 +81,7 @@ class ChildProcess:
     async def stop(self) -> None:
         """Kill the process with SIGKILL, and wait until it has ended."""
         self.kill()
-        await self._process.wait()
+        await self._exit_code()
 
     @property
     def pid(self) -> int:
@@ -95,8 +96,17 @@ class ChildProcess:
 
     async def wait_ended(self) -> str:
         """Wait for the end of the process; returns how it ended, such as "was killed by signal 9"."""
-        code = await self._process.wait()
+        code = await self._exit_code()
         return f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+
+    async def _exit_code(self) -> int:
+        """Wait until the process has ended; asyncio's own wait ends only when nobody holds its pipes any more."""
+        waiting = asyncio.ensure_future(self._process.wait())
+        while (code := self._process.returncode) is None:
+            await asyncio.wait({waiting}, timeout=EXIT_POLL_S)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        return code
 
     async def messages(self) -> AsyncIterator[Any]:
         """Yield the messages from the child's stdout until it ends.

@@ -3,9 +3,9 @@
 import asyncio
 
 from loadgen.client.loop_probe import PERIOD_NS, LoopProbe
-from loadgen.core.connection import Connection
 from loadgen.core.histogram import Histogram
 from loadgen.core.read_loop import ReadLoop, SendHook
+from loadgen.core.stamped_connection import Connection
 from loadgen.testing import virtual
 from loadgen.testing.virtual import timed
 from loadgen.util.clock import KERNEL, NS_PER_S

@@ -1,5 +1,6 @@
 """Usual start times per engine and model, unknown where none was recorded."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,10 @@ def test_a_server_knows_how_long_the_one_before_took() -> None:
     second = Launcher().begin(Fake(), "a/model")
     assert second.usual_s == took_s
     second.stop()
+
+
+@pytest.mark.integration
+def test_server_stopped_at_once_ends_by_sigterm() -> None:
+    server = Launcher().begin(Fake(), "a/model")
+    server.stop()
+    assert server._process.code == -signal.SIGTERM

@@ -10,7 +10,7 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.report.result import RunResult
-from loadgen.runner.engine_session import EngineSession
+from loadgen.runner.start_engine import EngineSession
 from loadgen.tuning.execute import trial_runner
 from loadgen.tuning.execute.store import NotKept
 from loadgen.tuning.execute.trial import Failure, Trial, TrialRequest, WorkloadRun

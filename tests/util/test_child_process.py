@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.util import machine
 from loadgen.util.child_process import ChildProcess, PipeWriter, decode, encode
 
 
@@ -73,8 +74,10 @@ async def test_stderr_kept_open_by_a_grandchild_is_not_awaited(tmp_path: Path, m
     monkeypatch.setattr(sys, "executable", _script(tmp_path / "python", "sleep 60 & echo $! > $0.pid"))
     monkeypatch.setattr("loadgen.util.child_process.STDERR_TIMEOUT_S", 0.01)
     async with ChildProcess("this") as child:
-        await child.wait_ended()
-    os.kill(int((tmp_path / "python.pid").read_text()), signal.SIGKILL)
+        assert await child.wait_ended() == "ended with code 0"
+    grandchild = int((tmp_path / "python.pid").read_text())
+    assert machine.is_running(grandchild)
+    os.kill(grandchild, signal.SIGKILL)
 
 
 LONG = "x" * (1 << 18)  # four times what a pipe holds

@@ -15,7 +15,7 @@ COMPILED = (
     "loadgen.core.sse",
     "loadgen.core.http1",
     "loadgen.core.read_loop",
-    "loadgen.core.connection",
+    "loadgen.core.stamped_connection",
     "loadgen.core.accumulator",
     "loadgen.engines.sim.outlet",
     "loadgen.engines.sim.emit",

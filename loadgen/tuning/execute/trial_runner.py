@@ -18,8 +18,8 @@ from loadgen.report.result.brief import RunBrief
 from loadgen.report.result.fields import to_json_values
 from loadgen.runner import run
 from loadgen.runner.coordinator import open_participant
-from loadgen.runner.engine_session import EngineSession, start_engines
 from loadgen.runner.run_result import Result
+from loadgen.runner.start_engine import EngineSession, start_engines
 from loadgen.tuning.execute.accuracy import answers
 from loadgen.tuning.execute.goodput import search_goodput
 from loadgen.tuning.execute.store import NotKept, kept

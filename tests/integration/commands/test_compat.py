@@ -16,7 +16,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.report.files import result_path
 from loadgen.report.result import RunResult
-from loadgen.runner.engine_session import wants_engine
+from loadgen.runner.start_engine import wants_engine
 from loadgen.workload.target import Target, base_url
 from tests.helpers.documents import found_between
 from tests.helpers.run_facts import measured, result, steady

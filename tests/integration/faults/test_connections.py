@@ -13,9 +13,9 @@ import trustme
 
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import REFUSED_PAUSE_S
-from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
+from loadgen.core.stamped_connection import Connection
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started
 from loadgen.testing.request import Request

@@ -11,10 +11,10 @@ import pytest
 
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
-from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
+from loadgen.core.stamped_connection import Connection
 from loadgen.util.clock import clock_for, now_ns
 from tests.helpers.fault_requests import target
 from tests.helpers.response_bytes import answer, streamed

@@ -11,7 +11,7 @@ LIES = (
         "stamp after an await",
         (
             Edit(
-                "loadgen/core/connection.pyx",
+                "loadgen/core/stamped_connection.pyx",
                 "return connection._received(buffer, n, now_ns())",
                 "connection.read_loop.loop.call_soon(connection.data_received, buffer[:n])\n        return 0",
             ),

@@ -20,7 +20,7 @@ COMPILED = (
     "core.sse",
     "core.http1",
     "core.read_loop",
-    "core.connection",
+    "core.stamped_connection",
     "core.accumulator",
     "engines.sim.outlet",
     "engines.sim.emit",

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import NEVER, ReadLoop
 from loadgen.core.record import Record
+from loadgen.core.stamped_connection import Connection
 from loadgen.util.clock import now_ns
 from tests.helpers.response_bytes import answer, streamed
 

@@ -11,8 +11,8 @@ from loadgen.engines.launch import processes
 from loadgen.engines.launch.server_registry import ServerRegistry
 from loadgen.errors import BadInput
 from loadgen.metrics.progress import Progress
-from loadgen.runner import engine_session as module
-from loadgen.runner.engine_session import start_engine_server
+from loadgen.runner import start_engine as module
+from loadgen.runner.start_engine import start_engine_server
 from tests.helpers.fake_engine import Fake
 
 SETTINGS = RunSettings(engine="fake", model="m", engine_timeout=60)
