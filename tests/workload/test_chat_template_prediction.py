@@ -24,6 +24,8 @@ from tests.helpers import real_tokenizers as packages
 from tests.helpers import trained_tokenizers as trained
 from tests.workload.conftest import REAL, SIMULATOR
 
+pytestmark = pytest.mark.integration  # loads tokenizers
+
 LONG = 131072
 CHAT = RunSettings(backend="openai-chat")
 THOUGHTLESS = {"chat_template_kwargs": {"enable_thinking": False}}

@@ -15,6 +15,8 @@ from tests.helpers import chat_templates
 from tests.helpers import trained_tokenizers as trained
 from tests.workload.test_random_words import SIMULATOR
 
+pytestmark = pytest.mark.integration  # loads tokenizers
+
 
 def options(path=SIMULATOR, **changes):
     short = {name.removeprefix("prefix_repetition_"): value for name, value in changes.items()}

@@ -17,6 +17,8 @@ from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
 
+pytestmark = pytest.mark.integration  # loads tokenizers
+
 SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 LENGTHS = st.integers(1, 2000)
 PINNED = [

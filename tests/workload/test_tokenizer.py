@@ -12,6 +12,8 @@ from loadgen.workload.tokenizer.tokenizer import load, tokenizer_of
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
 
+pytestmark = pytest.mark.integration  # loads tokenizers
+
 SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 
 

@@ -13,6 +13,8 @@ from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
 
+pytestmark = pytest.mark.integration  # loads tokenizers
+
 SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 MS, S = 1_000_000, 1_000_000_000
 

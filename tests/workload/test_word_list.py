@@ -8,6 +8,8 @@ from loadgen.workload.tokenizer.exact_text import Words
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 
+pytestmark = pytest.mark.integration  # loads tokenizers
+
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path, monkeypatch):
