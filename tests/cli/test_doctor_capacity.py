@@ -113,7 +113,7 @@ def test_json_has_the_best_and_the_missed_run_of_each_rate() -> None:
     assert found["streams"]["verdict"] == "VALID"
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_capacity_is_measured_against_own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """At rates that any machine drives; what they prove of it is not for a test to say."""
     for name, value in (("MAX_RUNS", 1), ("FIRST_RPS", 200.0), ("FIRST_STREAM_RPS", 20.0), ("STREAMS", 50)):
@@ -133,7 +133,7 @@ def test_capacity_is_measured_against_own_servers(monkeypatch: pytest.MonkeyPatc
     assert streams.streams == 50, "the first has not ended when the last begins"
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_streams_for_which_there_are_too_few_files_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capacity.machine, "raise_open_files_limit", lambda: None)
     monkeypatch.setattr(capacity.machine, "max_connections", lambda pairs: 960)

@@ -87,7 +87,7 @@ def run(*words: str, timeout_s: float = 60, **variables: str) -> str:
     return done.stdout
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_engine_that_is_shown_can_be_installed_and_launched(package: Path) -> None:
     told = run("-c", ASK, PYTHONPATH=str(package))
@@ -97,7 +97,7 @@ def test_the_engine_that_is_shown_can_be_installed_and_launched(package: Path) -
     )
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_engine_that_is_shown_passes_the_kit(package: Path, tmp_path: Path) -> None:
     stand_in = tmp_path / "lmdeploy"

@@ -16,6 +16,8 @@ from tests.helpers.command_line import TOKENIZER
 from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
 from tests.helpers.scripted_server import chatting, serving
 
+pytestmark = pytest.mark.slow
+
 COUNT, WARM_UPS = 20, 6
 RUN = loadgen.RunSettings(
     backend="openai-chat",

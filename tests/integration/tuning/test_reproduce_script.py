@@ -7,9 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from loadgen.engines.launch import ports
 from tests.helpers.command_line import environment
 from tests.tuning.test_reproduce import SIMULATED, script
+
+pytestmark = pytest.mark.slow
 
 
 def run(text: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -20,6 +20,7 @@ from tests.qa.accuracy.table import Table, markdown, text
 FOLDER = Path(__file__).parent
 PATIENCE_S = 300.0  # for still moments, in all
 MAX_S = 3600  # of one test: it may be repeated, and the soak is long
+IMPORTED = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"  # loadgen, by this module
 DOCUMENT = ROOT / "docs" / "accuracy.md"
 BEGIN, END = "<!-- table: made by `make accuracy FLAGS=--write` -->", "<!-- end of table -->"
 
@@ -41,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(argv)
     patience.left_s = PATIENCE_S
     table = Table()
-    code = pytest.main([*flags.tests, "-m", "", "-q", "--tb=line", f"--timeout={MAX_S}"], plugins=[table])
+    options = ["-m", "", "-q", "--tb=line", f"--timeout={MAX_S}", "-W", IMPORTED]
+    code = pytest.main([*flags.tests, *options], plugins=[table])
     print(f"\n{heading()}\n\n{text(table.rows)}")
     if flags.write:
         rows = markdown(table.rows, found_between(DOCUMENT, BEGIN, END))

@@ -10,7 +10,7 @@ from tests.helpers.command_line import SHORT, TOKENIZER, interrupt, loadgen, ser
 from tests.helpers.result_schema import problems
 
 FEW = ["--num-prompts", "20", "--rate", "200", "--tokenizer", TOKENIZER, *SHORT]
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
