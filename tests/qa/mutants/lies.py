@@ -16,7 +16,7 @@ LIES = (
                 "connection.read_loop.loop.call_soon(connection.data_received, buffer[:n])\n        return 0",
             ),
         ),
-        Test("tests/core/test_connection.py::test_read_loop_stamps_before_anything_else_runs"),
+        Test("tests/core/test_stamped_connection.py::test_read_loop_stamps_before_anything_else_runs"),
     ),
     Mutant(
         "time from sent instead of due",

@@ -3,12 +3,19 @@
 import pytest
 
 from tests.helpers.source import ROOT
+from tests.qa.mutants import mutant
 from tests.qa.mutants.lies import LIES
-from tests.qa.mutants.mutant import Mutant
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.name)
-def test_a_lie_can_be_told(lie: Mutant) -> None:
+def test_a_lie_can_be_told(lie: mutant.Mutant) -> None:
     for edit in lie.edits:
         assert (ROOT / edit.file).read_text().count(edit.old) == 1, edit.file
         assert edit.old != edit.new
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.name)
+def test_what_notices_a_lie_exists(lie: mutant.Mutant) -> None:
+    if isinstance(lie.caught_by, mutant.Test):
+        file, _, name = lie.caught_by.node.partition("::")
+        assert f"def {name.rpartition('::')[2].partition('[')[0]}" in (ROOT / file).read_text()
