@@ -1,6 +1,6 @@
 """What all tests share.
 
-Tests of a room (`tests/<room>`) are unit tests: no process, no socket, no tokenizer library, unless they are marked
+Tests of a room (`tests/<room>`) are unit tests: they start no process and open no socket, unless they are marked
 `integration`. What lies in tests/slow and tests/qa is marked `slow`.
 """
 

@@ -83,15 +83,15 @@ def main(parent: int, log: str, folder: str, command: list[str]) -> None:
 def fork_engine(command: list[str], folder: str) -> int:
     """Start the engine in its own session, with its output on this process's stderr; return its process id.
 
-    It runs its command by then, or has ended: a signal that is sent to its process group reaches it.
+    This returns once the child has called execv or has ended, so that a signal to its process group reaches it.
     """
     supervisor = os.getpid()
-    executed_fd, executing_fd = os.pipe2(os.O_CLOEXEC)
+    read_fd, write_fd = os.pipe2(os.O_CLOEXEC)
     child = os.fork()
     if child:
-        os.close(executing_fd)
-        os.read(executed_fd, 1)  # end of file: execv or the end of the child has closed the other end
-        os.close(executed_fd)
+        os.close(write_fd)
+        os.read(read_fd, 1)  # end of file: execv, or the end of the child, has closed its copy of write_fd
+        os.close(read_fd)
         return child
     try:
         os.setsid()

@@ -49,6 +49,7 @@ cdef class Record:
     cdef int _store_counts(self) except -1
     # What reads it.
     cdef bint has_all_runs(self) noexcept
+    cdef int64_t get_first_tokens(self) noexcept
     cdef int64_t get_expected_tokens(self) noexcept
     cdef int64_t get_answer_tokens(self) noexcept
     cdef int64_t get_hidden_tokens(self) noexcept

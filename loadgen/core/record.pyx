@@ -287,7 +287,7 @@ cdef class Record:
     @property
     def first_tokens(self):
         """The number of tokens in the first token-bearing event; 0 if there is none."""
-        return (1 if self.tokens == NULL else self.tokens[0]) if self.events else 0
+        return self.get_first_tokens()
 
     @property
     def expected_tokens(self):
@@ -331,6 +331,9 @@ cdef class Record:
         """Whether the stamps are in the order in which things must have happened."""
         return self.is_ordered()
 
+    cdef int64_t get_first_tokens(self) noexcept:
+        return (1 if self.tokens == NULL else self.tokens[0]) if self.events else 0
+
     cdef int64_t get_expected_tokens(self) noexcept:
         return self.server_tokens if self.server_tokens >= 0 else self.input_tokens
 
@@ -347,8 +350,7 @@ cdef class Record:
 
     cdef int64_t tokens_after_first_event(self) noexcept:
         """The streamed tokens that came after the first event; 0 if there was only one event."""
-        cdef int64_t in_first_event = 1 if self.tokens == NULL or self.events == 0 else self.tokens[0]
-        return tokens_of_tpot(self.events, self.get_answer_tokens(), self.get_hidden_tokens(), in_first_event)
+        return tokens_of_tpot(self.events, self.get_answer_tokens(), self.get_hidden_tokens(), self.get_first_tokens())
 
     cdef int64_t tokens_but_one(self) noexcept:
         """All tokens but one, streamed or not, as vLLM counts; 0 if there was only one event."""

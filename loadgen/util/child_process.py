@@ -21,7 +21,7 @@ from loadgen.util.machine import BLAS_THREADS
 from loadgen.util.redaction import KEY_VARIABLE
 
 MAX_MESSAGE_BYTES = 1 << 32  # a snapshot has some 40 bytes for each request
-EXIT_POLL_S = 0.1  # where a process that the child has started holds its pipes
+EXIT_POLL_S = 0.1  # used while a process that the child has started keeps its pipes open
 STDERR_TIMEOUT_S = 1.0  # wait for the end of stderr, which a process that the child has started may keep open
 
 
@@ -100,12 +100,14 @@ class ChildProcess:
         return f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
 
     async def _exit_code(self) -> int:
-        """Wait until the process has ended; asyncio's own wait ends only when nobody holds its pipes any more."""
+        """Wait until the process has ended. asyncio's own wait also waits until its pipes are closed everywhere."""
         waiting = asyncio.ensure_future(self._process.wait())
-        while (code := self._process.returncode) is None:
-            await asyncio.wait({waiting}, timeout=EXIT_POLL_S)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
+        try:
+            while (code := self._process.returncode) is None:
+                await asyncio.wait({waiting}, timeout=EXIT_POLL_S)
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
         return code
 
     async def messages(self) -> AsyncIterator[Any]:

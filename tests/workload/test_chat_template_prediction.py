@@ -24,7 +24,7 @@ from tests.helpers import real_tokenizers as packages
 from tests.helpers import trained_tokenizers as trained
 from tests.workload.conftest import REAL, SIMULATOR
 
-pytestmark = pytest.mark.integration  # loads tokenizers
+pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
 LONG = 131072
 CHAT = RunSettings(backend="openai-chat")

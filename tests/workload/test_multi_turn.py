@@ -11,7 +11,7 @@ from loadgen.workload.prompt import ANSWER, UNPLANNED, Sessions
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers.source import ROOT
 
-pytestmark = pytest.mark.integration  # loads tokenizers
+pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
 SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 S = 1_000_000_000

@@ -15,7 +15,7 @@ from tests.helpers import chat_templates
 from tests.helpers import trained_tokenizers as trained
 from tests.workload.test_random_words import SIMULATOR
 
-pytestmark = pytest.mark.integration  # loads tokenizers
+pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
 
 def options(path=SIMULATOR, **changes):

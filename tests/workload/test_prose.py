@@ -15,7 +15,7 @@ from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
 from tests.workload.test_random_words import SIMULATOR
 
-pytestmark = pytest.mark.integration  # loads tokenizers
+pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
 PREFIXES = st.just(0) | st.integers(8, 900)  # a word of the text may be several tokens, so that none is one
 TEXT = ROOT / "loadgen" / "workload" / "datasets" / "prose.txt"

@@ -17,7 +17,7 @@ from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
 
-pytestmark = pytest.mark.integration  # loads tokenizers
+pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
 SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 LENGTHS = st.integers(1, 2000)

@@ -13,7 +13,7 @@ from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
 
-pytestmark = pytest.mark.integration  # loads tokenizers
+pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
 SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 MS, S = 1_000_000, 1_000_000_000
