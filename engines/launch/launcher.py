@@ -29,9 +29,9 @@ from loadgen.util.redaction import KEY_VARIABLE
 
 LOG_NAME = "engine.log"
 MAX_FAILED_LOGS = 10  # folders of failed launches that are kept
-# For commands that are shown and not started. The folder is absolute, since scripts that
-# reproduce a study write configuration files there, and MindIE starts in another working directory.
-SHOWN_PORT, SHOWN_FOLDER = 8000, Path(tempfile.gettempdir()) / "loadgen-engine"
+# For commands that are shown and not started, on any machine: the same folder in every script that
+# reproduces a study. It is absolute, since MindIE starts in another working directory.
+SHOWN_PORT, SHOWN_FOLDER = 8000, Path("/tmp/loadgen-engine")
 UNSUPPORTED_SYSTEM = (
     "loadgen starts engines only on Linux, where it can stop them completely; "
     "start the server yourself, and give its --base-url"
