@@ -10,7 +10,7 @@ cdef class Planned(Outlet):
     cdef bytes _event, _after
     cdef Py_ssize_t _plan_at, _write_at
     cdef const int64_t[::1] _plan
-    cdef int64_t[::1] _writes
+    cdef int64_t[::1] _writes, _written
     cdef readonly Py_ssize_t written
 
     cdef int64_t _write_next(self) except -1

@@ -21,6 +21,7 @@ class Planned(Outlet):
         after: bytes,
         plan_ns: NDArray[np.int64],
         write_ns: NDArray[np.int64],
+        written_ns: NDArray[np.int64],
         *,
         limit: int = 4194304,
     ) -> None: ...

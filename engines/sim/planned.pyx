@@ -41,6 +41,7 @@ cdef class Planned(Outlet):
         after: What follows the last event at once.
         plan_ns: When each event is due, CLOCK_MONOTONIC ns, sorted; shape (n,), n >= 1.
         write_ns: Filled with when each was given to the socket, read just before; shape (n,).
+        written_ns: Filled with when the socket had taken each, read just after; shape (n,).
         limit: As an `Outlet`'s.
 
     Attributes:
@@ -48,14 +49,14 @@ cdef class Planned(Outlet):
     """
 
     def __init__(self, transport, bytes event not None, bytes after not None, const int64_t[::1] plan_ns not None,
-                 int64_t[::1] write_ns not None, *, Py_ssize_t limit=4 << 20):
+                 int64_t[::1] write_ns not None, int64_t[::1] written_ns not None, *, Py_ssize_t limit=4 << 20):
         Outlet.__init__(self, transport, limit=limit)
-        if not 0 < plan_ns.shape[0] == write_ns.shape[0]:
-            raise ValueError("plan_ns and write_ns: must have one length, 1 or more")
+        if not 0 < plan_ns.shape[0] == write_ns.shape[0] == written_ns.shape[0]:
+            raise ValueError("plan_ns, write_ns and written_ns: must have one length, 1 or more")
         self._event, self._after = event, after
         self._plan_at = event.index(BLANK_TIME)
         self._write_at = event.index(BLANK_TIME, self._plan_at + PLACES)
-        self._plan, self._writes = plan_ns, write_ns
+        self._plan, self._writes, self._written = plan_ns, write_ns, written_ns
         reserve(len(event) + len(after))
 
     cdef int64_t _write_next(self) except -1:
@@ -70,6 +71,7 @@ cdef class Planned(Outlet):
         self._writes[self.written] = at_ns
         self.written += 1
         self._send(scratch, out - scratch)
+        self._written[self.written - 1] = now_ns()
         return at_ns
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from loadgen.checks import server
 from loadgen.checks.accounting import accounting
 from loadgen.checks.check import Check, Verdict, reasons, verdict
-from loadgen.checks.distortion import BUSY, distortion
+from loadgen.checks.distortion import distortion
 from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import sending
@@ -16,7 +16,6 @@ from loadgen.checks.workload import repeated_prompts, workload
 from loadgen.metrics.run_data import RunData
 
 __all__ = [
-    "BUSY",
     "STEADY",
     "Check",
     "Verdict",

@@ -1,7 +1,7 @@
 """Check: one statement about a run; Verdict: what all of them say together."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -34,6 +34,10 @@ class Check:
     counts: Annotated[
         bool, Meta(description="Whether the check affects the verdict; a check that does not is a note.")
     ] = True
+    explains: Annotated[
+        bool,
+        Meta(description="Whether a failure only explains others: it is shown beside them, and alone it says nothing."),
+    ] = False
 
     @property
     def finding(self) -> str:
@@ -48,6 +52,11 @@ class Check:
 def inapplicable(name: str, why: str) -> Check:
     """A check that says nothing about this run, because of `why`."""
     return Check(name, None, "n/a", why, "none needed")
+
+
+def explanation(check: Check) -> Check:
+    """Return a check that neither affects the verdict nor is a note, but explains why other checks fail."""
+    return replace(check, counts=False, explains=True)
 
 
 def reasons(checks: Iterable[Check], group: str = "") -> list[str]:

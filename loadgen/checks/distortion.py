@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from loadgen.checks.check import UNKNOWN, Check, inapplicable
-from loadgen.checks.sending import because, lag_limit_ns, relief
-from loadgen.metrics import throughput
+from loadgen.checks.check import UNKNOWN, Check, explanation, inapplicable
+from loadgen.checks.client_error import client_error
+from loadgen.checks.sending import because, is_local, relief
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.machine import MAX_STOLEN_SHARE
@@ -18,40 +18,49 @@ MAX_BUSY = 0.7  # beyond it events wait in line before they are stamped
 # the gaps are.
 STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 4e5, 4e6
 MIN_BEATS = 1000
+# A client takes CPU from a server on the same machine only where there is none left, and it uses enough to matter.
+MIN_IDLE, MAX_OF_SERVER = 0.05, 0.05
 # What takes a hundredth of the time can move a p99.
 MAX_TIME_LOST = 0.01
 MAX_BY_READER = 0.01
 # Events that came together shift the median of the gaps by half of their share.
 MAX_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
-_CAUSES = {"lag": "the client's own lag", "pool_wait": "the wait for a slot", "connect": "opening connections"}
 
 
 def distortion(run: RunData) -> list[Check]:
-    """Check what the measuring side may have added to the numbers."""
-    return [
-        _pool(run),
+    """Check what the measuring side may have added to the numbers, and what explains it."""
+    symptoms = [
         _stalls(run),
         _busy(run),
         *_time_lost(run),
         _by_reader(run.snapshot),
-        _clocks(run),
         _reads(run),
         _short_gaps(run.snapshot),
     ]
+    return [client_error(run), _window(run.snapshot), _shared_cpu(run), *map(explanation, symptoms)]
 
 
-def _pool(run: RunData) -> Check:
-    """Waits between due and sent that are not lag; a wait for a slot under the user's own cap is none of them."""
-    name, snapshot, limit = "no wait in the pool", run.snapshot, lag_limit_ns(run.snapshot)
-    waits = ["connect"] if run.settings.max_concurrency else ["connect", "pool_wait"]
-    p99 = max(snapshot.histograms[wait].percentile(99) or 0.0 for wait in waits)
-    if run.client.connections_reused is False:
-        return inapplicable(name, "the server closes its connections")
-    late = snapshot.counters["late_connections"]
-    value = f"{plural(late, 'request')} had to open a connection, p99 of all waits {ms(p99)}"
-    peak, warm = throughput.peak_concurrency(snapshot), snapshot.counters["warm_connections"]
-    advice = f"open more connections before the clock starts: --warm-connections {peak if warm < peak else 2 * peak}"
-    return Check(name, p99 <= limit, value, f"p99 {ms(limit)}", advice)
+def _window(snapshot: Snapshot) -> Check:
+    """A server that has filled the receive window has to wait until the client reads."""
+    held = snapshot.counters["window_filled"]
+    value = f"{plural(held, 'answer')} had 48 KiB or more to read at once"
+    advice = "the client read so late that the server had to wait: lower the load, or give the client a faster core"
+    return Check("server never held up", held == 0, value, "0", advice)
+
+
+def _shared_cpu(run: RunData) -> Check:
+    """A client on the server's machine may take CPU from it."""
+    name, client = "CPU left for the server", run.client
+    if client.engine_cpu_s is None and not is_local(run):
+        return inapplicable(name, "the server is on another machine")
+    if client.idle_share is None or client.machine_cpu_s is None or client.cpu_s is None:
+        return inapplicable(name, UNKNOWN)
+    theirs = client.machine_cpu_s - client.cpu_s if client.engine_cpu_s is None else client.engine_cpu_s
+    ours = client.cpu_s / theirs if theirs > 0 else 0.0
+    value = f"{percent(client.idle_share, 1)} idle, the client used {percent(ours, 1)} of the server's CPU time"
+    limit = f"{percent(MIN_IDLE)} idle, or {percent(MAX_OF_SERVER)} of the server's CPU"
+    advice = "client and server compete for the cores of this machine: run the client on another one, or lower the load"
+    return Check(name, client.idle_share >= MIN_IDLE or ours <= MAX_OF_SERVER, value, limit, advice)
 
 
 def _stalls(run: RunData) -> Check:
@@ -105,21 +114,6 @@ def _by_reader(snapshot: Snapshot) -> Check:
     advice = "the server compresses its streams, so their time stamps are late: turn compression off"
     limit = MAX_BY_READER * snapshot.ended
     return Check("read directly", count <= limit, value, percent(MAX_BY_READER), advice)
-
-
-def _clocks(run: RunData) -> Check:
-    """Latencies from due and from sent differ by what stands between the two: which of it was it?"""
-    name, histograms = "due and sent agree", run.snapshot.histograms
-    due, sent = (histograms[metric].percentile(99) for metric in ("ttft_due", "ttft_sent"))
-    if due is None or sent is None:
-        return inapplicable(name, "no request was ok")
-    if run.held_back:
-        return inapplicable(name, "the cap held requests back")
-    limit = lag_limit_ns(run.snapshot)
-    cause = max(_CAUSES, key=lambda wait: histograms[wait].percentile(99) or 0)
-    value = f"p99 TTFT {ms(due - sent)} longer from due than from sent"
-    advice = f"{_CAUSES[cause]} explains it: its p99 is {ms(histograms[cause].percentile(99))}"
-    return Check(name, due - sent <= limit, value, ms(limit), advice)
 
 
 def _reads(run: RunData) -> Check:

@@ -5,15 +5,17 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.check import Check, explanation, inapplicable
 from loadgen.core.outcome import Outcome
+from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import ms, percent, plural
 from loadgen.workload.arrivals import Schedule
 
-LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
+ON_TIME = "sent on time"
+LATE_FLOOR_NS, LATE_SHARE_OF_TTFT, MAX_LATE = 5e6, 0.1, 0.01
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 MIN_FOR_RATE = 100
@@ -28,10 +30,10 @@ def sending(run: RunData) -> list[Check]:
     advice = because(f"the client could not keep up: {relief(run)}", run)
     burst = run.schedule.duration_ns == 0 and run.settings.max_concurrency is None
     return [
-        _lag(run.snapshot, _BURST if burst else advice),
+        _on_time(run, _BURST if burst else advice),
         _early(run.snapshot),
         _rate(run, advice),
-        _gaps(run, advice),
+        explanation(_gaps(run, advice)),
         _unsent(run.snapshot),
         _cut_short(run.snapshot),
     ]
@@ -40,7 +42,7 @@ def sending(run: RunData) -> list[Check]:
 def because(advice: str, run: RunData) -> str:
     """The advice, with what else was busy on the machine, if anything was."""
     disturbance = run.client.disturbance
-    if disturbance and run.client.engine_cpu_s is None and _is_local(run):
+    if disturbance and run.client.engine_cpu_s is None and is_local(run):
         disturbance += "; the server is one of them"
     return f"{advice} ({disturbance})" if disturbance else advice
 
@@ -55,28 +57,34 @@ def relief(run: RunData) -> str:
     return f"free a core, lower {lower}, or stop what else runs on this machine"
 
 
-def _is_local(run: RunData) -> bool:
+def is_local(run: RunData) -> bool:
     """Whether a server of the run is on this machine, by its name."""
     return any(urlsplit(url).hostname in _LOCAL for url in run.settings.urls)
 
 
-def lag_limit_ns(snapshot: Snapshot) -> float:
-    """How late requests may be sent at p99."""
-    return most_lag_ns(snapshot.histograms["ttft_sent"].percentile(5))
+def late_limit_ns(ttft_p50: float | None) -> float:
+    """Return how long after it could be sent a request counts as late, by the median TTFT from sent; ns."""
+    return max(LATE_FLOOR_NS, LATE_SHARE_OF_TTFT * (ttft_p50 or 0.0))
 
 
-def most_lag_ns(ttft_p5: float | None) -> float:
-    """Compute the allowed lag of a p5 TTFT from sent, None: unknown: a twentieth of it, within bounds; ns."""
-    return max(LAG_FLOOR_NS, min(LAG_CEILING_NS, LAG_SHARE * ttft_p5 if ttft_p5 is not None else LAG_CEILING_NS))
-
-
-def _lag(snapshot: Snapshot, advice: str) -> Check:
-    lag, limit = snapshot.histograms["lag"], lag_limit_ns(snapshot)
-    p50, p99 = lag.percentiles((50, 99))
-    if p99 is None:
-        return inapplicable("lag p99", "nothing was sent")
-    value = f"{ms(p99)} (p50 {ms(p50)}, max {ms(lag.max)})"
-    return Check("lag p99", p99 <= limit, value, ms(limit), advice)
+def _on_time(run: RunData, advice: str) -> Check:
+    """Requests that the client itself sent late. From-due latencies contain that, from-sent ones do not."""
+    histograms = run.snapshot.histograms
+    lag, connect = histograms["lag"], histograms["connect"]
+    if not lag.count:
+        return inapplicable(ON_TIME, "nothing was sent")
+    limit = late_limit_ns(histograms["ttft_sent"].percentile(50))
+    late = lag.count - lag.count_at_or_below(limit)
+    unconnected = connect.count - connect.count_at_or_below(limit)
+    if run.client.connections_reused is False:  # opening a connection is then a part of each request
+        unconnected = 0
+    share = min(1.0, (late + unconnected) / lag.count)
+    value = f"{percent(share, 1)} of the requests late (lag p99 {ms(lag.percentile(99))}, max {ms(lag.max)})"
+    if unconnected > late:
+        peak, warm = throughput.peak_concurrency(run.snapshot), run.snapshot.counters["warm_connections"]
+        value = f"{percent(share, 1)} of the requests late: {plural(unconnected, 'request')} waited for a connection"
+        advice = f"open connections before the clock starts: --warm-connections {peak if warm < peak else 2 * peak}"
+    return Check(ON_TIME, share <= MAX_LATE, value, f"{percent(MAX_LATE)} later than {ms(limit)}", advice)
 
 
 def _early(snapshot: Snapshot) -> Check:

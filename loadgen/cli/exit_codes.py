@@ -28,7 +28,7 @@ WHEN = {
     SUSPECT: "with `--strict`: the verdict is SUSPECT",
     ERRORS: "more than `--max-error-rate` (1 %) of the requests failed, no request succeeded, or the server refused "
     "every connection for 5 s",
-    SLO_MISSED: "a limit of --slo was missed",
+    SLO_MISSED: "a limit of --slo was missed, or the client error does not let it be told",
     NOTHING_FEASIBLE: "no arm of the study meets its limits",
     CHANGED: "a condition of `loadgen compare --fail-if` holds",
     INTERRUPTED: "interrupted; a run reports what was measured so far",

@@ -1,11 +1,13 @@
 """Measures how long a token may wait in the event loop before it is stamped."""
 
 import asyncio
+from collections import deque
 
 from loadgen.core.histogram import Histogram
-from loadgen.core.read_loop import SendHook
+from loadgen.core.read_loop import NEVER, SendHook
 from loadgen.util.clock import Clock
 
+RECENT = 100  # alarms: a second
 PERIOD_NS = 10_000_000  # 2,000 probes in a run of 20 s; more of them cost a tenth of what measuring costs
 
 
@@ -16,7 +18,8 @@ class LoopProbe:
     in which they became ready. So an alarm waits as long as a token that came when it was due. Each alarm counts once,
     also those missed while the loop was away, and once more for every read since the one before: so a hundredth of
     `stalls` is a hundredth of the tokens where there are many, and of the time where there are few. Reads between two
-    alarms count with the greater lateness of the two.
+    alarms count with the greater lateness of the two. The hook is told the greatest lateness of the last second, by
+    which reads without a stamp of the kernel's may be late.
 
     Args:
         clock: The clock of the alarms.
@@ -31,11 +34,13 @@ class LoopProbe:
         self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._on_alarm)
         self._due_ns = self._now_ns() + PERIOD_NS
         self._late_ns, self._reads = 0, self._hook.reads
+        self._recent = deque[int](maxlen=RECENT)
         self._alarm.set(self._due_ns)
         self._hook.probed = True
 
     def __exit__(self, *error: object) -> None:
         self._hook.probed = False
+        self._hook.late_ns = self._hook.alarm_ns = NEVER
         self._alarm.close()
 
     def _on_alarm(self) -> None:
@@ -47,4 +52,6 @@ class LoopProbe:
             stalls.record(at_ns - self._due_ns)
             self._due_ns += PERIOD_NS
         self._late_ns, self._reads = late_ns, reads
+        self._recent.append(late_ns)
+        self._hook.late_ns, self._hook.alarm_ns = max(self._recent), self._due_ns
         self._alarm.set(self._due_ns)

@@ -1,9 +1,9 @@
 """Sends requests over connections to one target, and brings every Record to its end.
 
-aiohttp's connector resolves, connects and does TLS. Each connection is checked out of it once, given the
-compiled protocol of `loadgen.core.stamped_connection`, and kept in `IdleConnections` of our own, so that a send is a
-pop and a write in place: no task, future or coroutine per request. While a run is on the clock, connections are opened
-in the background in place of those that have grown old, so that requests do not wait for one.
+aiohttp's connector resolves and connects, and `TlsStream` does TLS. Each connection is checked out of it once, given
+the compiled protocol of `loadgen.core.stamped_connection`, and kept in `IdleConnections` of our own, so that a send is
+a pop and a write in place: no task, future or coroutine per request. While a run is on the clock, connections are
+opened in the background in place of those that have grown old, so that requests do not wait for one.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from loadgen.client.capture import TappedReader
 from loadgen.client.idle_connections import IdleConnections
 from loadgen.client.spare_connections import SpareConnections
 from loadgen.client.timeouts import Timeouts
+from loadgen.client.tls_stream import TlsStream, client_context
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
@@ -98,22 +99,22 @@ class Transport:
         from aiohttp.client_reqrep import ClientRequest
         from yarl import URL
 
-        # verify_tls False keeps encryption but accepts any certificate.
+        url = URL(self.target.url)
+        self._tls = client_context(verify=self.target.verify_tls) if url.scheme == "https" else None
+        self._host = (url.raw_host or "").removesuffix(".")
         self._connector = aiohttp.TCPConnector(
             limit=0,  # aiohttp's default of 100 would queue requests inside the client
             limit_per_host=0,
             ttl_dns_cache=None,  # one look-up a run: a changing answer would change the target under test
             use_dns_cache=True,
-            ssl=self.target.verify_tls,
-            enable_cleanup_closed=False,
             socket_factory=self._sources.socket,
         )
         self._session = aiohttp.ClientSession(connector=self._connector, auto_decompress=True)
         loop = asyncio.get_running_loop()
         self._read_loop.open(loop)
-        self._template = ClientRequest(
-            "POST", URL(self.target.url), loop=loop, session=self._session, ssl=self.target.verify_tls
-        )
+        # Connections are opened without TLS: the read loop reads them, and `TlsStream` decrypts.
+        plain = URL.build(scheme="http", host=url.host or "", port=url.port, path=url.path)
+        self._template = ClientRequest("POST", plain, loop=loop, session=self._session)
         self._connect_timeout = aiohttp.ClientTimeout(total=None, connect=self.timeouts.connect / 1e9 or None)
         self._sweeper = loop.call_later(self.timeouts.smallest / 1e9, self._sweep)
 
@@ -239,7 +240,7 @@ class Transport:
         connection.record.by_reader = True
         handler = connection.handle.protocol
         tapped = handler if self._tap is None else TappedReader(handler, connection.record, self._tap)
-        connection.transport.set_protocol(tapped)
+        connection.forward = tapped
         handler.set_response_params(read_until_eof=True, auto_decompress=True)
         handler.data_received(connection.raw())
         task = asyncio.get_running_loop().create_task(self._read(connection, handler))
@@ -250,7 +251,7 @@ class Transport:
 
     async def _connect(self) -> Connection:
         try:
-            handle = await self._connector.connect(self._template, [], self._connect_timeout)
+            handle, tls = await self._open()
         except Exception as error:
             outcome = transport_errors.of_connecting(error)
             if outcome is Outcome.REFUSED:
@@ -258,14 +259,31 @@ class Transport:
             elif outcome is Outcome.TLS_ERROR:
                 self._tracker.answered(now_ns())
             raise
-        connection = Connection(self, handle, handle.transport, self._read_loop)
+        connection = Connection(self, handle, handle.transport, self._read_loop, tls)
         connection.transport.set_protocol(connection)
         connection.begin_reading()
         connection.tap = self._tap
         self.opened += 1
-        if _is_secured(connection):
+        if tls is not None:
             self._tracker.answered(now_ns())
         return connection
+
+    async def _open(self) -> "tuple[Any, TlsStream | None]":
+        """Open a connection, and shake hands where the target has TLS."""
+        handle: Any = await self._connector.connect(self._template, [], self._connect_timeout)
+        if self._tls is None:
+            return handle, None
+        tls = TlsStream(self._tls, self._host)
+        try:
+            async with asyncio.timeout(self._connect_timeout.connect):
+                await tls.shake_hands(handle.transport)
+        except BaseException as error:
+            handle.transport.abort()
+            handle.close()
+            if (named := transport_errors.of_handshake(error, self._template.connection_key)) is not error:
+                raise named from error
+            raise
+        return handle, tls
 
     async def _connect_ahead(self) -> None:
         """Open a connection; it is ready at once, also where others that open with it are cancelled."""
@@ -308,7 +326,7 @@ class Transport:
         connection.release()
         if connection.handle.protocol is not None:
             # What is left of a request that was given up must not be sent, and a silent peer not keep a TLS session.
-            if connection.transport.get_write_buffer_size() or _is_secured(connection):
+            if connection.transport.get_write_buffer_size() or self._tls is not None:
                 connection.transport.abort()
             if not connection.lost:
                 connection.transport.set_protocol(connection.handle.protocol)
@@ -377,7 +395,3 @@ class Transport:
         connection.lost = True
         if connection in self._active:
             self.ended(connection)
-
-
-def _is_secured(connection: Connection) -> bool:
-    return connection.transport.get_extra_info("sslcontext") is not None

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import ssl
+from typing import Any
 
 from loadgen.core.outcome import Outcome
 
@@ -26,6 +27,25 @@ def of_connecting(error: BaseException) -> Outcome:
         case aiohttp.ClientConnectionError() | OSError():
             return Outcome.REFUSED
     return Outcome.CLIENT_ERROR
+
+
+def of_handshake(error: BaseException, key: Any) -> BaseException:
+    """Return the error to raise for one of a TLS handshake, as aiohttp has it where it opens the session itself.
+
+    Args:
+        error: The error.
+        key: aiohttp's key of the connection.
+    """
+    import aiohttp
+
+    match error:
+        case ssl.SSLCertVerificationError():
+            return aiohttp.ClientConnectorCertificateError(key, error)
+        case ssl.SSLError():
+            return aiohttp.ClientConnectorSSLError(key, error)
+        case asyncio.TimeoutError():
+            return TimeoutError("the TLS handshake took longer than --connect-timeout")
+    return error
 
 
 def of_reading(error: Exception) -> Outcome:

@@ -61,9 +61,18 @@ class Limit:
         """Whether the quantity covers successful requests only: a mean, or gaps."""
         return self.statistic == "mean" or self.metric in GAPS
 
-    def met_by(self, value: float | None) -> bool:
-        """Return whether a value meets the limit. None (not measured) and inf (a failed request) never do."""
-        return value is not None and (value <= self.threshold if self.inclusive else value < self.threshold)
+    def met_by(self, value: float | None, error: float = 0.0) -> bool | None:
+        """Return whether a value meets the limit; None if the answer depends on its error.
+
+        Args:
+            value: The value; None (not measured) and inf (a failed request) never meet a limit.
+            error: How far the value can be from the truth, in the same unit.
+        """
+        if value is None:
+            return False
+        ends = (value - error, value + error)
+        least, most = (end <= self.threshold if self.inclusive else end < self.threshold for end in ends)
+        return most if least == most else None
 
 
 def parse(text: str) -> list[Limit]:
@@ -141,24 +150,34 @@ def distribution(metric: str, clock: str) -> str:
     return f"{metric}_{clock}" if metric in ("ttft", "ttfo", "e2el") else metric
 
 
-def judge(limits: list[Limit], lookup: Callable[[str, str], float | None]) -> list[dict[str, object]]:
+def judge(
+    limits: list[Limit], lookup: Callable[[str, str], tuple[float | None, float | None]]
+) -> list[dict[str, object]]:
     """Judge each limit of an SLO.
 
     Args:
         limits: The limits.
-        lookup: Returns the value of (metric, statistic), in ms or as a share; None if it was not measured, inf if it
-            falls among failed requests.
+        lookup: Returns the value of (metric, statistic), in ms or as a share, and the error that the client may have
+            added, in ms. The value is None if it was not measured, inf if it falls among failed requests; the error
+            is None where there is none.
 
     Returns:
-        A row for each limit: `limit` (its text), `value` (None where not measured or beyond), `beyond` (whether the
-        value falls among failed requests) and `met`.
+        A row for each limit: `limit` (its text), `value` (None where not measured or beyond), `client_error_ms`,
+        `beyond` (whether the value falls among failed requests) and `met` (None where that depends on the error).
     """
     rows: list[dict[str, object]] = []
     for limit in limits:
-        value = lookup(limit.metric, limit.statistic)
+        value, error = lookup(limit.metric, limit.statistic)
         beyond = value == math.inf
-        met = limit.met_by(value)
-        rows.append({"limit": limit.text, "value": None if beyond else value, "beyond": beyond, "met": met})
+        rows.append(
+            {
+                "limit": limit.text,
+                "value": None if beyond else value,
+                "client_error_ms": error,
+                "beyond": beyond,
+                "met": limit.met_by(value, error or 0.0),
+            }
+        )
     return rows
 
 

@@ -7,7 +7,19 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.record import Record
 from loadgen.core.timeline import Timeline
 
-def fold_events(record: Record, icl: Histogram, itl: Histogram, bins: Any, start_ns: int, bin_ns: int) -> int:
+@final
+class Latency:
+    """Histograms of one latency, ns: of its values, and of the least and the greatest that each may truly have been."""
+
+    @property
+    def points(self) -> Histogram: ...
+    @property
+    def lower(self) -> Histogram: ...
+    @property
+    def upper(self) -> Histogram: ...
+    def __init__(self) -> None: ...
+
+def fold_events(record: Record, icl: Latency, itl: Latency, bins: Any, start_ns: int, bin_ns: int) -> int:
     """Add a record's gaps to `icl` and `itl` and its tokens to `bins`; return how many gaps in `itl` were imputed."""
 
 @final
@@ -16,5 +28,12 @@ class Tally:
     bins: array[int]
     @property
     def timeline(self) -> Timeline: ...
-    def __init__(self, start_ns: int, bin_ns: int, histograms: dict[str, Histogram], from_due: bool = True) -> None: ...
+    def __init__(
+        self,
+        start_ns: int,
+        bin_ns: int,
+        latencies: dict[str, Latency],
+        waits: dict[str, Histogram],
+        from_due: bool = True,
+    ) -> None: ...
     def add(self, record: Record) -> None: ...

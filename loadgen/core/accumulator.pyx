@@ -1,10 +1,12 @@
 # cython: language_level=3
 """Tally: sums and histograms over the requests of a run, each record counted once when it has ended.
 
-Budget per gap between two token-bearing events: three histogram counters, one of them in the timeline, and one bin;
+Budget per gap between two token-bearing events: six histogram counters, one in the timeline, and one bin;
 no Python object.
 """
+cimport cython
 from libc.stdint cimport int64_t
+
 from loadgen.core.histogram cimport COARSE, Histogram, index_of, uint128
 from loadgen.core.record cimport BY_EVENTS, BY_IDS, BY_USAGE, UNPLANNED, Record
 
@@ -21,8 +23,28 @@ cdef object OK = Outcome.OK
 cdef int64_t columns = COLUMNS, rows = ROWS
 
 
+@cython.final
+cdef class Latency:
+    """Histograms of one latency, ns: of its values, and of the least and the greatest that each may truly have been.
+
+    Attributes:
+        points, lower, upper: The histograms; they have as many values.
+    """
+
+    cdef readonly Histogram points, lower, upper
+
+    def __init__(self):
+        self.points, self.lower, self.upper = Histogram(), Histogram(), Histogram()
+
+    cdef inline void add(self, int64_t value, int64_t least, int64_t greatest, int64_t count) noexcept:
+        """Count a value `count` times; a latency is never less than 0."""
+        self.points.add(value, count)
+        self.lower.add(max(0, least), count)
+        self.upper.add(greatest, count)
+
+
 cpdef int64_t fold_events(
-    Record record, Histogram icl, Histogram itl, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns
+    Record record, Latency icl, Latency itl, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns
 ) except -1:
     """Add a record's gaps between events to `icl`, those between tokens to `itl`, and its tokens to `bins`.
 
@@ -32,16 +54,17 @@ cpdef int64_t fold_events(
 
     Args:
         record: An ended record with outcome OK.
-        icl, itl: Histograms of ns.
+        icl, itl: What counts the gaps.
         bins: Tokens per `bin_ns` since `start_ns`; they reach to the last token.
 
     Returns:
         How many gaps in `itl` are such k-ths.
     """
     cdef Py_ssize_t i, bin, first_bin, last_bin
+    cdef int64_t least_ns, greatest_ns, earliest_since_ns = record.earliest_at(0) if record.events else 0
     cdef int64_t attributed, k = 1, borne = 0, given = 0, imputed = 0, hidden = record.get_hidden_tokens()
     cdef int64_t tokens = record.get_answer_tokens() - hidden
-    cdef int64_t *stamps_ns = record.stamps_ns
+    cdef int64_t *stamps_ns = record.arrays.stamps_ns
     cdef int64_t since_ns = stamps_ns[0] if record.events else 0
     if hidden:
         last_bin = max(0, min((stamps_ns[0] - start_ns) // bin_ns, bins.shape[0] - 1))
@@ -52,21 +75,24 @@ cpdef int64_t fold_events(
             given = attributed
         given = 0
     for i in range(record.events):
-        if record.tokens != NULL:
-            k = record.tokens[i]
+        if record.arrays.tokens != NULL:
+            k = record.arrays.tokens[i]
         borne += k
         attributed = tokens * borne // max(record.counted, 1)
         bin = (stamps_ns[i] - start_ns) // bin_ns
         bins[max(0, min(bin, bins.shape[0] - 1))] += attributed - given
         given = attributed
         if i > 0:
-            icl.add(stamps_ns[i] - stamps_ns[i - 1], 1)
+            least_ns = record.earliest_at(i) - stamps_ns[i - 1]
+            greatest_ns = stamps_ns[i] - record.earliest_at(i - 1)
+            icl.add(stamps_ns[i] - stamps_ns[i - 1], least_ns, greatest_ns, 1)
         if i > 0 and k > 0:
-            itl.add((stamps_ns[i] - since_ns) // k, k)
+            least_ns, greatest_ns = record.earliest_at(i) - since_ns, stamps_ns[i] - earliest_since_ns
+            itl.add((stamps_ns[i] - since_ns) // k, least_ns // k, greatest_ns // k, k)
             if k > 1:
                 imputed += k
         if k > 0:
-            since_ns = stamps_ns[i]
+            since_ns, earliest_since_ns = stamps_ns[i], record.earliest_at(i)
     return imputed
 
 
@@ -76,7 +102,8 @@ cdef class Tally:
     Args:
         start_ns: When the clock of the run starts.
         bin_ns: How long a bin is.
-        histograms: Histograms of ns by the names in `metrics.snapshot.DISTRIBUTIONS`.
+        latencies: What counts each latency, by the names in `metrics.snapshot.LATENCIES`.
+        waits: Histograms of ns by the names in `metrics.snapshot.WAITS`.
         from_due: Whether TTFT on the timeline counts from due; else from sent.
 
     Attributes:
@@ -92,28 +119,29 @@ cdef class Tally:
     cdef int64_t column_ns  # the width of a column of the timeline
     cdef int64_t end_ns  # when its last column ends, from the start
     cdef int64_t[:, ::1] ttft_over_time, icl_over_time
-    cdef Histogram lag, pool_wait, connect, ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent
-    cdef Histogram tpot, tpot_n1, icl, itl
+    cdef Histogram lag, pool_wait, connect
+    cdef Latency ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent, tpot, tpot_n1, icl, itl
     cdef readonly uint128 sojourn_ns, stream_ns, decode_ns  # sums over many streams for days exceed 64 bits
-    cdef readonly int64_t early, late_connections, by_reader, disordered, lost_token_events
+    cdef readonly int64_t early, late_connections, by_reader, window_filled, disordered, lost_token_events
     cdef readonly int64_t planned_input_tokens, predicted_server_input_tokens, input_predicted, input_tokens
     cdef readonly int64_t cached_tokens, cached_counted, input_as_planned, input_counted, unexpected_input_tokens
     cdef readonly int64_t unplanned_requests, unplanned_input_tokens, unknown_input
     cdef readonly int64_t planned_output_tokens, output_as_planned, output_tokens, unseen_tokens, surplus_events
     cdef readonly int64_t usage_requests, id_requests, tokenizer_requests, event_requests
     cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps, hidden_tokens, nan_events
+    cdef readonly int64_t inexact_events, user_stamped_events
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
     cdef readonly int64_t decode_tokens, unequal
 
-    def __init__(self, int64_t start_ns, int64_t bin_ns, dict histograms not None, bint from_due=True):
+    def __init__(self, int64_t start_ns, int64_t bin_ns, dict latencies not None, dict waits not None,
+                 bint from_due=True):
         self.start_ns, self.bin_ns, self.from_due = start_ns, bin_ns, from_due
-        self.lag, self.pool_wait = histograms["lag"], histograms["pool_wait"]
-        self.connect = histograms["connect"]
-        self.ttft_due, self.ttft_sent = histograms["ttft_due"], histograms["ttft_sent"]
-        self.ttfo_due, self.ttfo_sent = histograms["ttfo_due"], histograms["ttfo_sent"]
-        self.e2el_due, self.e2el_sent = histograms["e2el_due"], histograms["e2el_sent"]
-        self.tpot, self.tpot_n1 = histograms["tpot"], histograms["tpot_n1"]
-        self.icl, self.itl = histograms["icl"], histograms["itl"]
+        self.lag, self.pool_wait, self.connect = waits["lag"], waits["pool_wait"], waits["connect"]
+        self.ttft_due, self.ttft_sent = latencies["ttft_due"], latencies["ttft_sent"]
+        self.ttfo_due, self.ttfo_sent = latencies["ttfo_due"], latencies["ttfo_sent"]
+        self.e2el_due, self.e2el_sent = latencies["e2el_due"], latencies["e2el_sent"]
+        self.tpot, self.tpot_n1 = latencies["tpot"], latencies["tpot_n1"]
+        self.icl, self.itl = latencies["icl"], latencies["itl"]
         self._reach(0)
         self.column_ns, self.end_ns = MIN_WIDTH_NS, MIN_WIDTH_NS * columns
         self.ttft_over_time, self.icl_over_time = empty(), empty()
@@ -146,6 +174,7 @@ cdef class Tally:
         self.early += lag < -EARLY_NS
         self.late_connections += record.connect_ns != 0
         self.by_reader += record.by_reader
+        self.window_filled += record.window_filled
         if lag >= 0 and not record.is_ordered():  # one sent early is counted as that
             self.disordered += 1
         return 0
@@ -192,6 +221,8 @@ cdef class Tally:
         self.ids_per_event += record.counted_by == BY_IDS
         self.token_events += record.events
         self.token_reads += record.reads
+        self.inexact_events += record.get_inexact()
+        self.user_stamped_events += record.user_stamped
         self.content_events += record.content_events
         self.reasoning_events += record.reasoning_events
         self.other_events += record.other_events
@@ -200,27 +231,32 @@ cdef class Tally:
 
     cdef int _add_latencies(self, Record record) except -1:
         cdef int64_t due = record.due, sent = record.sent, first = record.first_token, last = record.last_token
+        cdef int64_t written = max(sent, record.written), least_ns, greatest_ns
+        cdef int64_t earliest_first = record.earliest_at(0), earliest_last = record.earliest_at(record.events - 1)
         cdef int64_t after_first = record.tokens_after_first_event(), but_one = record.tokens_but_one()
-        self.ttft_due.add(first - due, 1)
-        self.ttft_sent.add(first - sent, 1)
-        self.e2el_due.add(last - due, 1)
-        self.e2el_sent.add(last - sent, 1)
+        self.ttft_due.add(first - due, earliest_first - due, first - due, 1)
+        self.ttft_sent.add(first - sent, earliest_first - written, first - sent, 1)
+        self.e2el_due.add(last - due, earliest_last - due, last - due, 1)
+        self.e2el_sent.add(last - sent, earliest_last - written, last - sent, 1)
         if record.first_answer:
-            self.ttfo_due.add(record.first_answer - due, 1)
-            self.ttfo_sent.add(record.first_answer - sent, 1)
+            least_ns = record.first_answer_earliest - due
+            self.ttfo_due.add(record.first_answer - due, least_ns, record.first_answer - due, 1)
+            least_ns = record.first_answer_earliest - written
+            self.ttfo_sent.add(record.first_answer - sent, least_ns, record.first_answer - sent, 1)
         self.stream_ns += last - first
         self.unequal += record.stamped_span_ns() != last - first
         if after_first <= 0:
             return 0
-        self.tpot.add((last - first) // after_first, 1)
+        least_ns, greatest_ns = earliest_last - first, last - earliest_first
+        self.tpot.add((last - first) // after_first, least_ns // after_first, greatest_ns // after_first, 1)
         self.decode_ns += last - first
         self.decode_tokens += after_first
         if but_one > 0:
-            self.tpot_n1.add((last - first) // but_one, 1)
+            self.tpot_n1.add((last - first) // but_one, least_ns // but_one, greatest_ns // but_one, 1)
         return 0
 
     cdef int _add_over_time(self, Record record) except -1:
-        cdef int64_t *stamps = record.stamps_ns
+        cdef int64_t *stamps = record.arrays.stamps_ns
         cdef Py_ssize_t i
         if record.last_token - self.start_ns >= self.end_ns:
             self._widen_columns(record.last_token - self.start_ns)

@@ -127,6 +127,8 @@ cdef class Response:
                 if self.undecoded.size + k > max_head:
                     return self._fail(Outcome.PROTOCOL_ERROR, "chunk header too long")
                 append_bytes(&self.undecoded, p, k)
+                if self.phase != CHUNK_END:
+                    self.events.tail += k
                 p += k
                 n -= k
                 if lf != NULL:

@@ -3,6 +3,8 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+from loadgen.core.kernel_clock cimport KernelClock
+
 cdef enum:
     EVENTS_AT_ONCE = 1024  # readable files that the kernel reports in one call
     READ_BYTES = 1 << 18
@@ -12,7 +14,7 @@ ctypedef int (*OnReadable)(object target) except -1
 
 
 cdef class SendHook:
-    cdef public int64_t due_ns
+    cdef public int64_t due_ns, late_ns, alarm_ns
     cdef public object callback
     cdef public bint probed
     cdef readonly int64_t reads, tokens, sends
@@ -27,8 +29,12 @@ cdef class Watcher:
 @cython.final
 cdef class ReadLoop:
     cdef readonly SendHook hook
+    cdef readonly KernelClock kernel_clock
     cdef readonly int64_t linger_ns
     cdef public int loop_users
+    cdef int64_t asked_ns  # before the kernel was asked which files can be read now,
+    cdef int64_t asked_before_ns  # and before that: what is read now had not come by then; 0: not known
+    cdef int64_t longest_delay_ns  # from the stamp of a segment until its socket had it
     cdef int fd  # of the epoll set; -1: not open, or there is no epoll
     cdef int users
     cdef object loop
@@ -36,3 +42,4 @@ cdef class ReadLoop:
     cdef char[READ_BYTES] buffer
     cdef bint watch(self, int fd, object target, OnReadable on_readable) except -1
     cdef int forget(self, int fd) except -1
+    cdef int64_t empty_until_ns(self, int64_t at_ns) noexcept

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import final
 
-NEVER: int
+NEVER: int  # a time that does not come
 
 class SendHook:
     """A callback that is due at a time and must not wait for a long turn of the loop.
@@ -21,6 +21,8 @@ class SendHook:
     due_ns: int
     callback: Callable[[], object] | None
     probed: bool
+    late_ns: int
+    alarm_ns: int
     @property
     def reads(self) -> int: ...
     @property

@@ -8,7 +8,7 @@ cimport cython
 from libc.errno cimport errno
 from libc.stdint cimport int64_t, uint32_t
 
-from loadgen.core.c.clock cimport now_ns
+from loadgen.core.kernel_clock cimport KernelClock
 
 import os
 
@@ -51,6 +51,8 @@ cdef class SendHook:
         due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
         callback: Called without arguments by the first read whose stamp is not before `due_ns`.
         probed: Whether a loop probe runs, whose alarm is in the same queue as the sockets.
+        late_ns: How late the loop has come to an alarm of that probe in the last second; NEVER: not known.
+        alarm_ns: When its next alarm is due.
         reads: Reads of sockets.
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts as one.
         sends: Requests that were written.
@@ -58,6 +60,7 @@ cdef class SendHook:
 
     def __init__(self):
         self.due_ns, self.callback, self.probed = NEVER, None, False
+        self.late_ns = self.alarm_ns = NEVER
 
 
 @cython.final
@@ -85,11 +88,12 @@ cdef class ReadLoop:
 
     Attributes:
         hook: The send hook of its connections.
+        kernel_clock: Converts the stamps of what its connections read.
         loop_users: Connections that the event loop itself opens, reads or writes.
     """
 
     def __init__(self, int64_t linger_ns=0):
-        self.hook = SendHook()
+        self.hook, self.kernel_clock = SendHook(), KernelClock()
         self.fd, self.linger_ns, self.watchers = -1, linger_ns, []
 
     def open(self, loop):
@@ -149,19 +153,39 @@ cdef class ReadLoop:
             self.watchers[fd] = None
         return 0
 
+    cdef int64_t empty_until_ns(self, int64_t at_ns) noexcept:
+        """Return when a socket, of which all was read before, had received nothing yet of what is read now, ns.
+
+        The kernel was asked, and did not report it. But where all processors are busy, it may stamp a segment and hand
+        it to the socket later. A stamp from before the question shows such a delay; the longest one is allowed for.
+
+        Args:
+            at_ns: The stamp of what is read now.
+        """
+        self.longest_delay_ns = max(self.longest_delay_ns, self.asked_before_ns - at_ns)
+        return self.asked_before_ns - self.longest_delay_ns
+
     def turn(self):
         """Call the readers of all files that can be read."""
         cdef epoll_event[EVENTS_AT_ONCE] events
-        cdef int64_t until_ns = now_ns() + self.linger_ns
+        cdef int64_t until_ns
         cdef Watcher watcher
-        cdef int i, fd, n = epoll_wait(self.fd, events, EVENTS_AT_ONCE, 0)
+        self.asked_ns = self.kernel_clock.refresh()
+        until_ns = self.asked_ns + self.linger_ns
+        cdef int i, fd, n
+        n = epoll_wait(self.fd, events, EVENTS_AT_ONCE, 0)
         while n > 0:
             for i in range(n):
                 fd = events[i].data.fd
                 watcher = self.watchers[fd] if fd < len(self.watchers) else None
                 if watcher is not None:  # else forgotten since the kernel was asked
                     watcher.on_readable(watcher.target)
-            if not self.hook.probed or self.loop_users or self.fd < 0 or now_ns() >= until_ns:
+            # All that had come when the kernel was asked has been read, unless it reported as much as it can.
+            self.asked_before_ns = self.asked_ns if n < EVENTS_AT_ONCE else 0
+            if not self.hook.probed or self.loop_users or self.fd < 0:
+                return
+            self.asked_ns = self.kernel_clock.refresh()
+            if self.asked_ns >= until_ns:
                 return
             with nogil:
                 n = epoll_wait(self.fd, events, EVENTS_AT_ONCE, -1)

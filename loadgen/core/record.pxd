@@ -4,6 +4,8 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from loadgen.core.c.buffer cimport Buffer
+from loadgen.core.c.event_arrays cimport EventArrays
+from loadgen.core.c.event_runs cimport EventRuns
 
 cpdef enum:
     UNPLANNED = -1  # input tokens of a prompt that repeats answers, or that no tokenizer has counted
@@ -15,38 +17,58 @@ cpdef enum:
     BY_USAGE = 2   # usage in each event
 
 
-cdef struct EventRun:
-    int64_t flags  # what each event of the run says (event_flags)
-    int64_t count  # token-bearing events with these flags that follow each other; 1 for any other event
-    int64_t at_ns  # when the first of them came; 0 for token-bearing ones from a file
-
-
 @cython.final
 cdef class Record:
-    cdef public object outcome, detail, finish_reason, matched_stop, redaction
-    cdef public int64_t index, input_tokens, output_tokens, server_tokens
-    cdef public int64_t due, ready, sent, connect_ns, first_byte, first_token, first_answer, last_token, closed
-    cdef public int64_t prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens
-    cdef public int64_t content_events, reasoning_events, other_events, nan_events
-    cdef public int64_t reads, counted, tokenized
-    cdef public int status, counted_by, target
-    cdef public bint reused, done_seen, by_reader, keeps_text, keeps_answer
+    cdef public int64_t index  # number of the request in the schedule
+    cdef public int target  # which of the run's targets it was sent to, from 0
+    cdef public int64_t input_tokens, output_tokens  # planned; input_tokens may be UNPLANNED
+    cdef public int64_t server_tokens  # input tokens that the server is expected to count; -1: unknown
+    # Times.
+    cdef public int64_t due  # when the schedule wanted it sent
+    cdef public int64_t ready  # when a slot under the concurrency cap was free for it
+    cdef public int64_t sent  # when it left, by the kernel's stamp where there is one; else when its bytes were handed over
+    cdef public int64_t written  # when it had left at the latest; 0: not known
+    cdef public int64_t connect_ns  # how long opening a connection took; 0 if an open one was used
+    # When they came: by the kernel's stamp where there is one, else when they were read.
+    cdef public int64_t first_byte, first_token, last_token
+    cdef public int64_t first_answer  # the first token of content, not reasoning
+    cdef public int64_t first_answer_earliest  # when it can have come at the earliest
+    cdef public int64_t closed  # the end of the response
+    # Counts.
+    cdef public int64_t prompt_tokens, completion_tokens, cached_tokens  # by the server's usage; -1: it gave none
+    cdef public int64_t reasoning_tokens  # those of completion_tokens, streamed or not; -1: the usage gave none
+    cdef readonly Py_ssize_t events  # with tokens
+    cdef public int64_t content_events, reasoning_events, other_events  # the same by kind
+    cdef public int64_t nan_events  # that hold NaN or infinity
+    cdef public int64_t user_stamped  # with tokens, and without a stamp of the kernel's
+    cdef public int64_t reads  # of the socket, that brought events with tokens
+    cdef public int64_t counted  # tokens of all events: by the events themselves where they say it, else one each
+    cdef public int counted_by  # what said so: BY_EVENTS, BY_IDS or BY_USAGE
+    cdef public int64_t tokenized  # tokens of `text` by a tokenizer; -1: not counted
+    # How it ended.
+    cdef public object outcome, detail, finish_reason
+    cdef public object matched_stop  # the stop word or token id that ended the answer, or None
+    cdef public int status  # of HTTP
+    cdef public bint reused  # whether its connection had carried a request before
+    cdef public bint done_seen  # whether [DONE] came
+    cdef public bint by_reader  # whether aiohttp's reader read it
+    cdef public bint window_filled  # whether so much was unread at once that the server may have had to wait
+    # What to keep; set before the request.
+    cdef public bint keeps_text, keeps_answer
+    cdef public object redaction  # a function that takes credentials out of the text of the answer, or None
     cdef Buffer text_json, answer_json  # as between the quotes of a JSON string
-    cdef readonly Py_ssize_t events
-    cdef Py_ssize_t events_capacity
-    cdef int64_t *stamps_ns  # one per token-bearing event
-    cdef int64_t *tokens  # tokens in each of these events; NULL as long as each bears one
-    cdef EventRun *runs
-    cdef Py_ssize_t n_runs, runs_capacity
+    cdef Py_ssize_t first_answer_event  # the number of the event of `first_answer`; -1: there is none
+    cdef EventArrays arrays  # one entry per token-bearing event
+    cdef EventRuns runs  # all events
     # What fills it.
     cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion, int64_t at_ns) except -1
+    cdef int set_read(self, Py_ssize_t first, int64_t read_ns) except -1
+    cdef int set_earliest(self, Py_ssize_t first, Py_ssize_t end, int64_t earliest_ns) except -1
     cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached, int64_t reasoning) except -1
     cdef int append_text(self, const char *text, Py_ssize_t n) except -1
     cdef int append_answer(self, const char *text, Py_ssize_t n) except -1
     cpdef end(self, outcome, detail, int64_t at_ns)
     cdef int drop_implausible_counts(self) except -1
-    cdef int _reserve(self, Py_ssize_t capacity) except -1
-    cdef int _store_counts(self) except -1
     # What reads it.
     cdef bint has_all_runs(self) noexcept
     cdef int64_t get_first_tokens(self) noexcept
@@ -56,5 +78,9 @@ cdef class Record:
     cdef int64_t tokens_after_first_event(self) noexcept
     cdef int64_t tokens_but_one(self) noexcept
     cdef int64_t get_lag_ns(self) noexcept
+    cdef int64_t get_inexact(self) noexcept
+    cpdef int64_t earliest_at(self, Py_ssize_t event) noexcept
     cdef int64_t stamped_span_ns(self) noexcept
     cdef bint is_ordered(self) noexcept
+    cdef list _listed(self, const int64_t *array)
+    cdef bytes _bytes(self, const int64_t *array)

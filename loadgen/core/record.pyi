@@ -1,6 +1,6 @@
 """Record: everything known about one scheduled request."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
 from loadgen.core.outcome import Outcome
@@ -12,7 +12,7 @@ BY_USAGE: int
 
 @final
 class Record:
-    """Everything known about one scheduled request; record.pyx says what each attribute is.
+    """Everything known about one scheduled request; record.pxd says what each attribute is.
 
     Stamps are CLOCK_MONOTONIC ns, 0 if it did not happen; counts are -1 if they are not known.
     """
@@ -48,19 +48,28 @@ class Record:
     counted: int
     counted_by: int
     tokenized: int
+    user_stamped: int
+    written: int
+    first_answer_earliest: int
     redaction: Callable[[str], str] | None
     keeps_text: bool
     keeps_answer: bool
     reused: bool
+    window_filled: bool
     done_seen: bool
     by_reader: bool
     def end(self, outcome: Outcome, detail: str | None, at_ns: int) -> None: ...
+    def earliest_at(self, event: int) -> int: ...
     @property
     def events(self) -> int: ...
     @property
     def ordered(self) -> bool: ...
     @property
     def stamps(self) -> list[int]: ...
+    @property
+    def earliest(self) -> list[int] | None: ...
+    @property
+    def read_times(self) -> list[int]: ...
     @property
     def marks(self) -> bytes: ...
     @property
@@ -86,7 +95,13 @@ class Record:
     @property
     def hidden_tokens(self) -> int: ...
     @property
+    def span_bounds_ns(self) -> tuple[int, int]: ...
+    @property
     def tpot_ns(self) -> int | None: ...
+    @property
+    def tpot_bounds_ns(self) -> tuple[int, int] | None: ...
+    @property
+    def earliest_marks(self) -> bytes: ...
     @property
     def tpot_n1_ns(self) -> int | None: ...
     @property
@@ -98,6 +113,8 @@ class Record:
         tokens: Sequence[int] | None = None,
         stream: Sequence[tuple[int, int]] | None = None,
         answer: str = "",
+        earliest: Iterable[tuple[int, int]] = (),
+        read_late: Sequence[int] | None = None,
     ) -> None: ...
 
 def live() -> dict[str, int] | None: ...

@@ -9,16 +9,16 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from loadgen.core.c.buffer cimport append_bytes, free_buffer, resized
+from loadgen.core.c.buffer cimport append_bytes, free_buffer
+from loadgen.core.c.event_arrays cimport (
+    copy_of_stamps, count_inexact, drop_tokens, earliest, free_arrays, put, put_read, reserve
+)
+from loadgen.core.c.event_runs cimport append_event, append_run, is_complete
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, RECORDS, count_freed, count_objects, live_count
 from loadgen.core.c.tpot cimport tokens_of_tpot, tokens_of_vllms_tpot
 from loadgen.core.event_flags cimport CONTENT, REASONING, TOKENS
 
 import json
-
-cdef enum:
-    MAX_RUNS = 1 << 16
-
 
 def live():
     """Return the number of this module's live objects and their bytes; None unless it is a debug build."""
@@ -29,56 +29,29 @@ def live():
 cdef class Record:
     """Everything known about one scheduled request. Stamps are CLOCK_MONOTONIC ns, 0 if it did not happen.
 
-    Attributes:
-        index: Number of the request in the schedule.
-        target: Which of the run's targets it was sent to, from 0.
-        due: When the schedule wanted it sent.
-        ready: When a slot under the concurrency cap was free for it.
-        sent: When its bytes were handed to the transport.
-        connect_ns: How long opening a connection took; 0 if an open one was used.
-        first_byte, first_token, first_answer, last_token, closed: When they came. `first_answer` is content, not
-            reasoning; `closed` is the end of the response.
-        input_tokens, output_tokens: Planned tokens; `input_tokens` may be UNPLANNED.
-        server_tokens: Input tokens that the server is expected to count; -1: unknown.
-        prompt_tokens, completion_tokens, cached_tokens: Counts by the server's usage; -1: it gave none.
-        reasoning_tokens: Those of completion_tokens that are reasoning, streamed or not; -1: the usage gave none.
-        events: Token-bearing events.
-        content_events, reasoning_events, other_events: The same by kind.
-        nan_events: Events that hold NaN or infinity.
-        reads: Reads of the socket that brought token-bearing events.
-        counted: Tokens of all token-bearing events: by the events themselves where they say it, else one each.
-        counted_by: What said so: BY_EVENTS, BY_IDS or BY_USAGE.
-        tokenized: Tokens of `text` by a tokenizer; -1: not counted.
-        matched_stop: The stop word or token id that ended the answer, or None.
-        keeps_text, keeps_answer: Whether to keep `text` or `answer`; set before the request.
-        redaction: A function that takes credentials out of the text of the answer, or None.
+    record.pxd says what each attribute is.
     """
 
     def __cinit__(self):
         count_objects(RECORDS, 1)
 
     def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
-        self.index = index
+        self.index, self.due = index, due
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
-        self.due = due
         self.server_tokens = -1
+        self.first_answer_event = -1
         self.prompt_tokens = self.completion_tokens = self.cached_tokens = self.tokenized = self.reasoning_tokens = -1
 
     def __dealloc__(self):
         count_objects(RECORDS, -1)
-        count_freed(self.stamps_ns)
-        count_freed(self.tokens)
-        count_freed(self.runs)
-        free(self.stamps_ns)
-        free(self.tokens)
-        free(self.runs)
+        count_freed(self.runs.list)
+        free(self.runs.list)
+        free_arrays(&self.arrays)
         free_buffer(&self.text_json)
         free_buffer(&self.answer_json)
 
     cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion, int64_t at_ns) except -1:
-        """Add an event of any kind to the run-length list of events, and count its tokens if it bears any.
-
-        Token-bearing events with equal flags extend the last run. After MAX_RUNS no more are listed.
+        """Add an event of any kind to the list of events, and count its tokens if it bears any.
 
         Args:
             flags: What the event says (event_flags); its kinds of tokens are the part within TOKENS.
@@ -87,14 +60,7 @@ cdef class Record:
             at_ns: Its stamp.
         """
         cdef int64_t kinds = flags & TOKENS
-        if kinds and self.n_runs and self.n_runs <= MAX_RUNS and self.runs[self.n_runs - 1].flags == flags:
-            self.runs[self.n_runs - 1].count += 1
-        elif self.n_runs <= MAX_RUNS:
-            if self.n_runs == self.runs_capacity:
-                self.runs_capacity = max(8, 2 * self.runs_capacity)
-                self.runs = <EventRun *>resized(self.runs, self.runs_capacity * sizeof(EventRun))
-            self.runs[self.n_runs] = EventRun(flags, 1, at_ns)
-            self.n_runs += 1
+        append_event(&self.runs, flags, at_ns)
         if not kinds:
             return 0
         # Usage that did not come with the first event sums up the events before: it says nothing about this one.
@@ -113,37 +79,31 @@ cdef class Record:
         if kinds & CONTENT:
             self.content_events += 1
             if self.first_answer == 0:
-                self.first_answer = at_ns
+                self.first_answer = self.first_answer_earliest = at_ns
+                self.first_answer_event = self.events
         elif kinds & REASONING:
             self.reasoning_events += 1
         else:
             self.other_events += 1
-        if self.events == self.events_capacity:
-            self._reserve(max(2 * self.events_capacity, min(max(self.output_tokens, 8), 512)))
-        if tokens != 1 and self.tokens == NULL:
-            self._store_counts()
-        assert self.events < self.events_capacity
-        self.stamps_ns[self.events] = at_ns
-        if self.tokens != NULL:
-            self.tokens[self.events] = tokens
+        if self.events == self.arrays.capacity:
+            reserve(&self.arrays, max(2 * self.events, min(max(self.output_tokens, 8), 512)))
+        put(&self.arrays, self.events, at_ns, tokens)
         self.counted += tokens
         self.events += 1
         return 0
 
-    cdef int _reserve(self, Py_ssize_t capacity) except -1:
-        """Make room for the stamps and counts of this many token-bearing events."""
-        self.stamps_ns = <int64_t *>resized(self.stamps_ns, capacity * sizeof(int64_t))
-        if self.tokens != NULL:
-            self.tokens = <int64_t *>resized(self.tokens, capacity * sizeof(int64_t))
-        self.events_capacity = capacity
-        return 0
+    cdef int set_read(self, Py_ssize_t first, int64_t read_ns) except -1:
+        """Store when the events from number `first` on were read."""
+        return put_read(&self.arrays, first, self.events, read_ns)
 
-    cdef int _store_counts(self) except -1:
-        """Store how many tokens each event bears: until now each bore one, and no number was stored."""
-        cdef Py_ssize_t i
-        self.tokens = <int64_t *>resized(NULL, self.events_capacity * sizeof(int64_t))
-        for i in range(self.events):
-            self.tokens[i] = 1
+    cdef int set_earliest(self, Py_ssize_t first, Py_ssize_t end, int64_t earliest_ns) except -1:
+        """Store when the events from number `first` to before `end` can have come at the earliest."""
+        if self.arrays.earliest_ns == NULL and first < end:
+            self.arrays.earliest_ns = copy_of_stamps(&self.arrays, self.events)
+        for i in range(first, end):
+            self.arrays.earliest_ns[i] = earliest_ns
+        if first <= self.first_answer_event < end:
+            self.first_answer_earliest = earliest_ns
         return 0
 
     cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached, int64_t reasoning) except -1:
@@ -191,26 +151,25 @@ cdef class Record:
         most events seem to bear no token, and all counts are dropped. So is a completion count of 0 if tokens came.
         Where the first event bears none and the total is larger, each count was that of the event before.
         """
-        cdef Py_ssize_t i, empty_events = 0
+        cdef Py_ssize_t empty_events = 0
+        cdef int64_t *tokens = self.arrays.tokens
         if self.events and self.completion_tokens == 0:
             self.completion_tokens = -1
-        if self.counted_by == BY_USAGE and self.tokens != NULL and self.tokens[0] == 0:
-            if self.completion_tokens > self.counted:
-                for i in range(self.events - 1):
-                    self.tokens[i] = self.tokens[i + 1]
-                self.tokens[self.events - 1] = self.completion_tokens - self.counted
-                self.counted = self.completion_tokens
-        if self.tokens != NULL:
-            for i in range(self.events):
-                empty_events += self.tokens[i] == 0
-            if 2 * empty_events > self.events:
-                count_freed(self.tokens)
-                free(self.tokens)
-                self.tokens = NULL
-                self.counted, self.counted_by = self.events, BY_EVENTS
+        if tokens == NULL:
+            return 0
+        if self.counted_by == BY_USAGE and tokens[0] == 0 and self.completion_tokens > self.counted:
+            for i in range(self.events - 1):
+                tokens[i] = tokens[i + 1]
+            tokens[self.events - 1] = self.completion_tokens - self.counted
+            self.counted = self.completion_tokens
+        for i in range(self.events):
+            empty_events += tokens[i] == 0
+        if 2 * empty_events > self.events:
+            drop_tokens(&self.arrays)
+            self.counted, self.counted_by = self.events, BY_EVENTS
         return 0
 
-    def restore(self, stamps, tokens=None, stream=None, answer=""):
+    def restore(self, stamps, tokens=None, stream=None, answer="", earliest=(), read_late=None):
         """Add the events of a record from a file.
 
         Args:
@@ -218,22 +177,30 @@ cdef class Record:
             tokens: How many tokens each bears; None: one each.
             stream: As the property `stream`; None: unknown.
             answer: The text of the answer.
+            earliest: Pairs (number of an event, ns) of the events that can have come before their stamps.
+            read_late: How long after its stamp each event was read, ns; None: at once.
         """
         counts = [1] * len(stamps) if tokens is None else tokens
-        self._reserve(self.events + max(len(stamps), 1))
-        if self.tokens == NULL and any(k != 1 for k in counts):
-            self._store_counts()
+        reserve(&self.arrays, self.events + max(len(stamps), 1))
         for at_ns, k in zip(stamps, counts, strict=True):
-            self.stamps_ns[self.events] = at_ns
-            if self.tokens != NULL:
-                self.tokens[self.events] = k
+            put(&self.arrays, self.events, at_ns, k)
             self.counted += k
             self.events += 1
-        self.runs_capacity = self.n_runs + len(stream or ()) + 1
-        self.runs = <EventRun *>resized(self.runs, self.runs_capacity * sizeof(EventRun))
+        for number, at_ns in earliest:
+            if not 0 <= number < self.events:
+                raise ValueError(number)
+            self.set_earliest(number, number + 1, at_ns)
+        if read_late is not None:
+            if len(read_late) != self.events:
+                raise ValueError("read_late")
+            self.arrays.reads_ns = copy_of_stamps(&self.arrays, self.events)
+            for i, late_ns in enumerate(read_late):
+                self.arrays.reads_ns[i] += late_ns
         for flags, value in stream or ():
-            self.runs[self.n_runs] = EventRun(flags, value, 0) if flags & TOKENS else EventRun(flags, 1, value)
-            self.n_runs += 1
+            if flags & TOKENS:
+                append_run(&self.runs, flags, value, 0)
+            else:
+                append_run(&self.runs, flags, 1, value)
         escaped = json.dumps(answer).encode()
         append_bytes(&self.answer_json, PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)
 
@@ -270,19 +237,13 @@ cdef class Record:
         if not self.has_all_runs():
             return None
         pairs = []
-        for i in range(self.n_runs):
-            run = self.runs[i]
+        for run in self.runs.list[:self.runs.count]:
             pairs.append((run.flags, run.count if run.flags & TOKENS else run.at_ns))
         return pairs
 
     cdef bint has_all_runs(self) noexcept:
-        """Whether the logged runs hold every event of the stream."""
-        cdef Py_ssize_t i
-        cdef int64_t events = 0
-        for i in range(self.n_runs):
-            if self.runs[i].flags & TOKENS:
-                events += self.runs[i].count
-        return self.n_runs <= MAX_RUNS and events == self.events
+        """Whether the list of events holds every event of the stream."""
+        return is_complete(&self.runs, self.events)
 
     @property
     def first_tokens(self):
@@ -310,10 +271,26 @@ cdef class Record:
         return self.get_hidden_tokens()
 
     @property
+    def span_bounds_ns(self):
+        """The least and the greatest time that the first and the last token may truly have been apart, ns."""
+        if not self.events:
+            return 0, 0
+        return max(0, self.earliest_at(self.events - 1) - self.first_token), self.last_token - self.earliest_at(0)
+
+    @property
     def tpot_ns(self):
         """The time per streamed token, ns; None if the answer came in a single event."""
         cdef int64_t tokens = self.tokens_after_first_event()
         return (self.last_token - self.first_token) // tokens if tokens > 0 else None
+
+    @property
+    def tpot_bounds_ns(self):
+        """The least and the greatest that `tpot_ns` may truly be; None as for it."""
+        cdef int64_t tokens = self.tokens_after_first_event()
+        if tokens <= 0:
+            return None
+        least_ns, greatest_ns = self.span_bounds_ns
+        return least_ns // tokens, greatest_ns // tokens
 
     @property
     def tpot_n1_ns(self):
@@ -332,7 +309,7 @@ cdef class Record:
         return self.is_ordered()
 
     cdef int64_t get_first_tokens(self) noexcept:
-        return (1 if self.tokens == NULL else self.tokens[0]) if self.events else 0
+        return (1 if self.arrays.tokens == NULL else self.arrays.tokens[0]) if self.events else 0
 
     cdef int64_t get_expected_tokens(self) noexcept:
         return self.server_tokens if self.server_tokens >= 0 else self.input_tokens
@@ -360,9 +337,17 @@ cdef class Record:
         """The time from due to sent without the waits for a slot and a connection, ns; below 0 if sent early."""
         return self.sent - self.ready - self.connect_ns
 
+    cdef int64_t get_inexact(self) noexcept:
+        """How many events may have come before their stamp."""
+        return count_inexact(&self.arrays, self.events)
+
+    cpdef int64_t earliest_at(self, Py_ssize_t event) noexcept:
+        """When the event of this number can have come at the earliest, ns."""
+        return earliest(&self.arrays, event)
+
     cdef int64_t stamped_span_ns(self) noexcept:
         """The time from the first stamp of an event to the last, ns."""
-        return self.stamps_ns[self.events - 1] - self.stamps_ns[0] if self.events else 0
+        return self.arrays.stamps_ns[self.events - 1] - self.arrays.stamps_ns[0] if self.events else 0
 
     cdef bint is_ordered(self) noexcept:
         cdef int64_t latest = self.due
@@ -378,17 +363,38 @@ cdef class Record:
     @property
     def stamps(self):
         """The stamps of the token-bearing events in order, ns."""
-        return [self.stamps_ns[i] for i in range(self.events)]
+        return self._listed(self.arrays.stamps_ns)
 
     @property
-    def marks(self):
-        """`stamps` as the bytes of an array of int64."""
-        return (<char *>self.stamps_ns)[:self.events * sizeof(int64_t)] if self.events else b""
+    def earliest(self):
+        """When each token-bearing event can have come at the earliest, ns; None if all stamps are exact."""
+        return None if self.arrays.earliest_ns == NULL else self._listed(self.arrays.earliest_ns)
+
+    @property
+    def read_times(self):
+        """When each token-bearing event was read, ns."""
+        return self.stamps if self.arrays.reads_ns == NULL else self._listed(self.arrays.reads_ns)
 
     @property
     def token_counts(self):
         """The number of tokens in each token-bearing event; None if each counts as one."""
-        return None if self.tokens == NULL else [self.tokens[i] for i in range(self.events)]
+        return None if self.arrays.tokens == NULL else self._listed(self.arrays.tokens)
+
+    @property
+    def marks(self):
+        """`stamps` as the bytes of an array of int64."""
+        return self._bytes(self.arrays.stamps_ns)
+
+    @property
+    def earliest_marks(self):
+        """`earliest` as the bytes of an array of int64; those of the stamps if all are exact."""
+        return self._bytes(self.arrays.stamps_ns if self.arrays.earliest_ns == NULL else self.arrays.earliest_ns)
+
+    cdef list _listed(self, const int64_t *array):
+        return [array[i] for i in range(self.events)]
+
+    cdef bytes _bytes(self, const int64_t *array):
+        return (<const char *>array)[:self.events * sizeof(int64_t)] if self.events else b""
 
     def __repr__(self):
         return f"<Record {self.index} {self.outcome or 'open'} status={self.status} events={self.events}>"

@@ -11,7 +11,8 @@ from loadgen.core.c.buffer cimport Buffer, append_bytes, free_buffer
 from loadgen.core.c.digits cimport PLACES, put_decimal
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, live_count
 from loadgen.core.event_flags cimport TOKENS
-from loadgen.core.record cimport EventRun, Record
+from loadgen.core.c.event_runs cimport EventRun
+from loadgen.core.record cimport Record
 
 import orjson
 
@@ -62,8 +63,8 @@ cdef int put_stream(Buffer *out, Record record) except -1:
     if not record.has_all_runs():
         return append_bytes(out, b"null", 4)
     append_bytes(out, b"[", 1)
-    for i in range(record.n_runs):
-        run = record.runs[i]
+    for i in range(record.runs.count):
+        run = record.runs.list[i]
         append_bytes(out, b",[" if i else b"[", 2 if i else 1)
         put_python_bytes(out, names_json(run.flags))
         append_bytes(out, b",", 1)
@@ -76,22 +77,51 @@ cdef int put_events(Buffer *out, Record record) except -1:
     """Write the tokens of each event, or null if each bears one, and the time of each event."""
     cdef Py_ssize_t i
     append_bytes(out, b',"tokens_per_event":', 20)
-    if record.tokens == NULL:
+    if record.arrays.tokens == NULL:
         append_bytes(out, b"null", 4)
     else:
         append_bytes(out, b"[", 1)
         for i in range(record.events):
             if i:
                 append_bytes(out, b",", 1)
-            put_int(out, record.tokens[i])
+            put_int(out, record.arrays.tokens[i])
         append_bytes(out, b"]", 1)
     put_stream(out, record)
     append_bytes(out, b',"token_times":[', 16)
     for i in range(record.events):
         if i:
             append_bytes(out, b",", 1)
-        put_int(out, record.stamps_ns[i] - record.due)
-    return append_bytes(out, b"]", 1)
+        put_int(out, record.arrays.stamps_ns[i] - record.due)
+    append_bytes(out, b"]", 1)
+    put_number(out, b',"user_stamped":', record.user_stamped)
+    return put_bounds(out, record)
+
+
+cdef int put_bounds(Buffer *out, Record record) except -1:
+    """Write what is known of the events beside their stamps: how early they can have come, and when they were read."""
+    cdef Py_ssize_t i
+    cdef bint is_first = True
+    if record.first_answer_earliest and record.first_answer_earliest != record.first_answer:
+        put_number(out, b',"first_answer_earliest":', record.first_answer_earliest - record.due)
+    if record.arrays.earliest_ns != NULL:
+        append_bytes(out, b',"earliest":[', 13)
+        for i in range(record.events):
+            if record.arrays.earliest_ns[i] != record.arrays.stamps_ns[i]:
+                append_bytes(out, b"[" if is_first else b",[", 1 if is_first else 2)
+                put_int(out, i)
+                append_bytes(out, b",", 1)
+                put_int(out, record.arrays.earliest_ns[i] - record.due)
+                append_bytes(out, b"]", 1)
+                is_first = False
+        append_bytes(out, b"]", 1)
+    if record.arrays.reads_ns != NULL:
+        append_bytes(out, b',"read_late":[', 14)
+        for i in range(record.events):
+            if i:
+                append_bytes(out, b",", 1)
+            put_int(out, record.arrays.reads_ns[i] - record.arrays.stamps_ns[i])
+        append_bytes(out, b"]", 1)
+    return 0
 
 
 def live():
@@ -130,6 +160,7 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
         put_number(&out, b',"due":', due - start_ns)
         put_optional(&out, b',"ready":', record.ready - due, record.ready != 0)
         put_optional(&out, b',"sent":', record.sent - due, record.sent != 0)
+        put_optional(&out, b',"written":', record.written - due, record.written != 0)
         put_number(&out, b',"connect":', record.connect_ns)
         put_optional(&out, b',"first_byte":', record.first_byte - due, record.first_byte != 0)
         put_optional(&out, b',"first_token":', record.first_token - due, record.first_token != 0)
@@ -138,6 +169,7 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
         put_optional(&out, b',"closed":', record.closed - due, record.closed != 0)
         put_bool(&out, b',"reused":', record.reused)
         put_bool(&out, b',"by_reader":', record.by_reader)
+        put_bool(&out, b',"window_filled":', record.window_filled)
         put_number(&out, b',"reads":', record.reads)
         put_number(&out, b',"content_events":', record.content_events)
         put_number(&out, b',"reasoning_events":', record.reasoning_events)

@@ -61,13 +61,16 @@ cdef class SseReader:
         cdef const char *lf
         cdef const char *cr
         cdef const char *eol
+        cdef Py_ssize_t events = self.record.events
         self.at_ns = at_ns
+        self.tail += n
         while n > 0 and not self.failed:
             if self.skips_lf:
                 self.skips_lf = False
                 if p[0] == b"\n":
                     p += 1
                     n -= 1
+                    self.tail -= 1
                     continue
             lf = <const char *>memchr(p, b"\n", n)
             cr = <const char *>memchr(p, b"\r", n if lf == NULL else lf - p)
@@ -85,6 +88,8 @@ cdef class SseReader:
             self.skips_lf = eol == cr
             n -= eol + 1 - p
             p = eol + 1
+            if self.record.events > events:
+                events, self.tail = self.record.events, n
         return 0
 
     cdef int finish(self, int64_t at_ns) except -1:

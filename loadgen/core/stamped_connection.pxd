@@ -1,26 +1,39 @@
 # cython: language_level=3
 """The C side of a connection to a server."""
 cimport cython
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from loadgen.core.http1 cimport Response
+from loadgen.core.record cimport Record
 from loadgen.core.read_loop cimport ReadLoop, SendHook
 
 
 @cython.final
 cdef class Connection:
-    cdef public object transport, owner, handle, tap
+    cdef public object transport, owner, handle, tap, forward
     cdef public int64_t idle_since
     cdef public bint lost
     cdef readonly int64_t requests
     cdef Response response
-    cdef ReadLoop read_loop
+    cdef readonly ReadLoop read_loop
     cdef SendHook hook
     cdef int socket_fd
     cdef int fd  # the same while the read loop reads it, else -1
-    cdef bint is_plain  # the read loop can read it: no TLS, and aiohttp's reader has not taken over
+    cdef bint is_readable  # the read loop can read it, since aiohttp's reader has not taken over
     cdef bint uses_loop  # the event loop reads it
     cdef object error
+    cdef object tls  # decrypts what is read and encrypts what is sent; None: neither
+    cdef int64_t latest_ns  # stamp of the last read
+    cdef int64_t emptied_ns  # stamp of the last read that emptied the socket, or when the request was sent: no byte
+                             # that is read later had come by then
+    cdef uint64_t bytes_read, segments_counted  # of the latter as the kernel counted when it was asked last
+    cdef int64_t reads_since  # it was asked last
+    cdef bint all_emptied, count_agreed  # since then; then
+    cdef bint was_emptied  # by the last read
     cdef int _read_directly(self) except -1
     cdef int _fall_back_to_loop(self) except -1
-    cdef int _received(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
+    cdef int _take_stamp_of_sent(self, Record record) except -1
+    cdef bytes _decrypt(self, const char *p, Py_ssize_t n)
+    cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, int left) except -1
+    cdef int _bound(self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped, int left) except -1
+    cdef bint _came_together(self) noexcept

@@ -6,31 +6,39 @@ a tap no Python object is made, until the response has ended.
 """
 cimport cython
 from libc.errno cimport EAGAIN, EINTR, errno
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.c.clock cimport now_ns
+from loadgen.core.c.kernel_stamp cimport ask_for_stamps, count_received, receive, stamp_of_sent
 from loadgen.core.c.sockets cimport MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, recv, send
 from loadgen.core.http1 cimport IDLE, READER, Response
+from loadgen.core.kernel_clock cimport KernelClock
 from loadgen.core.read_loop cimport READ_BYTES, ReadLoop
 from loadgen.core.record cimport Record
 
 import os
+
+cdef enum:
+    WINDOW_BYTES = 48 << 10  # no window is smaller than 64 KiB: with less unread, no server has to wait
 
 
 cdef int read_and_stamp(object target) except -1:
     """Read what the socket of a Connection holds, and stamp it first: the `on_readable` of a ReadLoop."""
     cdef Connection connection = <Connection>target
     cdef char *buffer = connection.read_loop.buffer
-    cdef ssize_t n = recv(connection.fd, buffer, READ_BYTES, MSG_DONTWAIT)
+    cdef int64_t on_real_ns
+    cdef int left
+    cdef ssize_t n = receive(connection.fd, buffer, READ_BYTES, &on_real_ns, &left)
     if n < 0 and (errno == EAGAIN or errno == EINTR):
+        stamp_of_sent(connection.fd)  # one that came late would be reported again and again
         return 0
     if n < 0:  # the kernel reports it once: the event loop would only see an end
         connection.error = OSError(errno, os.strerror(errno))
     if n <= 0:
         return connection._fall_back_to_loop()
     try:
-        return connection._received(buffer, n, now_ns())
+        return connection._received(buffer, n, now_ns(), on_real_ns, left)
     except BaseException as fault:  # the response cannot be read further; the event loop logs what is raised
         connection.error = fault
         connection._fall_back_to_loop()
@@ -42,7 +50,7 @@ cdef int read_and_stamp(object target) except -1:
 cdef class Connection:
     """A connection as an asyncio protocol: stamps what arrives and tells its owner when a response has ended.
 
-    A ReadLoop that is open reads the socket if it has no TLS; the transport is then paused. The event loop reads
+    A ReadLoop that is open reads the socket; the transport is then paused. The event loop reads
     whenever there is more to do than reading: ends, errors, a request that does not fit into the socket at once.
 
     Args:
@@ -52,20 +60,23 @@ cdef class Connection:
         handle: Kept for the owner.
         transport: The asyncio transport.
         read_loop: The loop that reads the socket; its hook counts reads, tokens and sends.
+        tls: A `TlsStream` whose hands are shaken; None: the connection has no TLS.
 
     Attributes:
         tap: None, or an object that gets what is sent and all that arrives, before it is parsed.
+        forward: None, or the asyncio protocol of aiohttp's reader, which gets all that arrives instead.
         requests: Requests that it has carried.
         idle_since: Kept for the owner.
         lost: Whether the connection has ended.
     """
 
-    def __init__(self, owner, handle, transport, ReadLoop read_loop not None):
+    def __init__(self, owner, handle, transport, ReadLoop read_loop not None, tls=None):
         self.owner, self.handle, self.transport = owner, handle, transport
-        self.read_loop, self.hook = read_loop, read_loop.hook
+        self.read_loop, self.hook, self.tls = read_loop, read_loop.hook, tls
         self.response = Response()
         self.response.keep_alive = True
         self.fd = -1
+        self.was_emptied = self.all_emptied = self.count_agreed = True
 
     @property
     def record(self):
@@ -90,8 +101,8 @@ cdef class Connection:
     def begin_reading(self):
         """Start to read; from now on the transport belongs to this connection."""
         self.socket_fd = self.transport.get_extra_info("socket").fileno()
-        self.is_plain = self.read_loop.fd >= 0 and self.transport.get_extra_info("sslcontext") is None
-        if self.is_plain:
+        self.is_readable = self.read_loop.fd >= 0
+        if self.is_readable:
             self._read_directly()
         else:
             self._fall_back_to_loop()
@@ -102,7 +113,7 @@ cdef class Connection:
             self.read_loop.forget(self.fd)
             self.fd = -1
         self.read_loop.loop_users -= self.uses_loop
-        self.uses_loop = self.is_plain = False
+        self.uses_loop = self.is_readable = False
 
     def is_open(self):
         """Ask the kernel whether the peer has neither closed the connection nor sent what no request asked for."""
@@ -113,20 +124,28 @@ cdef class Connection:
 
     def send(self, bytes request not None, Record record not None):
         """Stamp and write a whole request, and expect its response."""
-        cdef Py_ssize_t size = PyBytes_GET_SIZE(request), sent
+        cdef Py_ssize_t size, sent
+        if self.tls is not None:
+            request = self.tls.encrypt(request)
+        size = PyBytes_GET_SIZE(request)
         self.response.begin(record)
         self.requests += 1
-        record.sent = now_ns()
+        record.sent = self.emptied_ns = now_ns()
+        self.was_emptied = True
         self.hook.sends += 1
         if self.fd >= 0:
             sent = send(self.fd, PyBytes_AS_STRING(request), size, MSG_DONTWAIT | MSG_NOSIGNAL)
             if sent < 0 and errno != EAGAIN and errno != EINTR:
                 self.error = OSError(errno, os.strerror(errno))
+            record.written = now_ns()
             if sent < size:  # the event loop writes the rest when there is room, or meets the error
                 self._fall_back_to_loop()
                 self.transport.write(request[max(0, sent):])
+            else:
+                self._take_stamp_of_sent(record)
         else:
             self.transport.write(request)
+            record.written = now_ns()
         if self.tap is not None:
             self.tap.sent(record)
 
@@ -136,9 +155,13 @@ cdef class Connection:
 
     def feed_body(self, bytes data not None, int64_t at_ns):
         """Read the next bytes of a body that aiohttp's reader has decoded."""
-        cdef int64_t counted = self.response.record.counted
+        cdef Record record = self.response.record
+        cdef int64_t counted = record.counted
+        cdef Py_ssize_t events = record.events
         self.response.feed_body(data, at_ns)
-        self.hook.tokens += self.response.record.counted - counted
+        self.hook.tokens += record.counted - counted
+        if record.events > events:
+            self._bound(record, events, at_ns, at_ns, False, -1)
 
     def eof(self, int64_t at_ns):
         """End a response whose body aiohttp's reader has decoded to its end."""
@@ -152,9 +175,18 @@ cdef class Connection:
 
     def data_received(self, bytes data not None):
         """Read what the event loop has read."""
-        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now_ns())
-        if self.uses_loop and self.is_plain and self.transport.get_write_buffer_size() == 0:
-            self._read_directly()
+        if self.forward is not None:
+            self.forward.data_received(data if self.tls is None else self._decrypt(data, PyBytes_GET_SIZE(data)))
+            return
+        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now_ns(), 0, -1)
+        if self.uses_loop and self.is_readable:
+            stamp_of_sent(self.socket_fd)  # one that came late would wake the event loop again and again
+            if self.transport.get_write_buffer_size() == 0:
+                self._read_directly()
+
+    def take(self, bytes data not None, int64_t read_ns, int64_t on_real_ns, int left):
+        """Read bytes as if the read loop had read them, with a stamp on CLOCK_REALTIME; for tests."""
+        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns, left)
 
     def connection_made(self, transport):
         """Take the transport."""
@@ -162,10 +194,17 @@ cdef class Connection:
 
     def eof_received(self):
         """Let the transport close itself."""
+        if self.forward is not None:
+            self.forward.eof_received()
         return False
 
     def connection_lost(self, exc):
-        """End the response, if one is under way, and tell the owner."""
+        """End the response, if one is under way, and tell the owner; or let aiohttp's reader do so."""
+        if self.forward is not None:
+            self.lost = True
+            self.release()
+            self.forward.connection_lost(exc)
+            return
         cdef int64_t at_ns = now_ns()
         cdef bint was_open = self.response.phase != IDLE and not self.response.complete
         exc = self.error or exc
@@ -186,8 +225,19 @@ cdef class Connection:
     def resume_writing(self):
         """Do nothing: a request is written whole."""
 
+    cdef int _take_stamp_of_sent(self, Record record) except -1:
+        """Take the kernel's time at which the last byte of a request left, where it lies within the call of `send`."""
+        cdef KernelClock clock = self.read_loop.kernel_clock
+        cdef int64_t on_real_ns = stamp_of_sent(self.socket_fd), at_ns
+        if on_real_ns and clock.usable:
+            at_ns = clock.monotonic_ns(on_real_ns)
+            if record.sent <= at_ns <= record.written:
+                record.sent = record.written = at_ns
+        return 0
+
     cdef int _read_directly(self) except -1:
         """Have the read loop read the socket, unless the kernel watches no more files."""
+        ask_for_stamps(self.socket_fd, True)
         if not self.read_loop.watch(self.socket_fd, self, read_and_stamp):
             return self._fall_back_to_loop()
         self.transport.pause_reading()
@@ -200,32 +250,128 @@ cdef class Connection:
         """Have the event loop read the socket."""
         if self.fd >= 0:
             self.read_loop.forget(self.fd)
+            ask_for_stamps(self.fd, False)  # the event loop would be called for each stamp, and take none
+            stamp_of_sent(self.fd)
             self.fd = -1
             self.transport.resume_reading()
         self.read_loop.loop_users += not self.uses_loop
         self.uses_loop = True
         return 0
 
-    cdef int _received(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1:
-        """Parse n bytes that arrived at `at_ns`, then call the send hook if it is due."""
+    cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, int left) except -1:
+        """Parse n bytes, then call the send hook if it is due.
+
+        Args:
+            read_ns: When they were read.
+            on_real_ns: The kernel's stamp of the last of them, on CLOCK_REALTIME; 0: it gave none.
+            left: The bytes left in the socket; -1: not known.
+        """
         cdef Response response = self.response
-        cdef bint was_complete = response.complete
+        cdef KernelClock clock = self.read_loop.kernel_clock
+        cdef bint was_complete = response.complete, is_stamped = on_real_ns != 0 and clock.usable
         cdef Record record = response.record  # None before the first request
         cdef int64_t counted = 0 if record is None else record.counted
+        cdef int64_t at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns
+        cdef Py_ssize_t events = 0 if record is None else record.events
+        cdef bytes decrypted
+        if at_ns > read_ns:  # by half the width of a pair of readings, or since CLOCK_REALTIME was set
+            is_stamped = at_ns - read_ns <= clock.max_width_ns
+            at_ns = read_ns
+        self.latest_ns = max(self.latest_ns, at_ns)  # the read before may have had no stamp, and so a later time
+        self.bytes_read += n
+        self.reads_since += 1
+        self.all_emptied = self.all_emptied and left == 0
         self.hook.reads += 1
+        if self.tls is not None:
+            decrypted = self._decrypt(p, n)
         if self.tap is not None and record is not None:
-            self.tap.read(record, at_ns, p[:n])
-        response.feed_raw(p, n, at_ns)
+            self.tap.read(record, self.latest_ns, p[:n] if self.tls is None else decrypted)
+        if self.tls is None:
+            response.feed_raw(p, n, self.latest_ns)
+        else:
+            response.feed_raw(PyBytes_AS_STRING(decrypted), PyBytes_GET_SIZE(decrypted), self.latest_ns)
+            response.events.tail += self.tls.is_partial
         if record is not None:
             self.hook.tokens += record.counted - counted
+            if n + left >= WINDOW_BYTES:
+                record.window_filled = True
+            if record.events > events:
+                self._bound(record, events, at_ns, read_ns, is_stamped, left)
+        self.was_emptied = left == 0 or left < 0 and n < READ_BYTES and not self.uses_loop
+        if left == 0:
+            self.emptied_ns = at_ns if is_stamped else self.read_loop.asked_ns
         if response.wants_reader and response.phase == READER:
             self._fall_back_to_loop()
-            self.is_plain = False
+            self.is_readable = False
             self.owner.reader(self)
         elif response.complete and not was_complete:
             if self.uses_loop and self.transport.get_write_buffer_size():  # answered before the request was all read
                 response.keep_alive = False
             self.owner.ended(self)
-        if at_ns >= self.hook.due_ns:  # last: it may send on this very connection
+        if read_ns >= self.hook.due_ns:  # last: it may send on this very connection
             self.hook.callback()
         return 0
+
+    cdef bytes _decrypt(self, const char *p, Py_ssize_t n):
+        """Decrypt bytes of a TLS session, send what it answers itself, and close after its end."""
+        cdef bytes decrypted = self.tls.decrypt(p[:n])
+        reply = self.tls.take_reply()
+        if reply:
+            self.transport.write(reply)
+        if self.tls.closed:
+            self.error = self.tls.error
+            self.transport.close()
+        return decrypted
+
+    cdef int _bound(
+        self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped, int left
+    ) except -1:
+        """Store how early the events that one read has brought can have come.
+
+        A stamp is that of the last segment of what was read, or of one that is still unread. It holds for the last
+        event if that ends what has come, and for all events if what has come was one segment.
+
+        Args:
+            record: What they were written to.
+            first: The number of the first of them.
+            at_ns: The stamp of the read.
+            read_ns: When it was read.
+            is_stamped: Whether the stamp is the kernel's.
+            left: The bytes left in the socket.
+        """
+        cdef bint ends_read = left == 0 and self.response.events.tail == 0
+        cdef Py_ssize_t exact_from
+        cdef int64_t earliest_ns = self.emptied_ns, late_ns
+        record.set_read(first, read_ns)
+        if self.was_emptied and not self.uses_loop:
+            earliest_ns = max(earliest_ns, self.read_loop.empty_until_ns(at_ns))
+        earliest_ns = min(earliest_ns, at_ns)
+        if not is_stamped:
+            record.user_stamped += record.events - first
+            late_ns = max(self.hook.late_ns, read_ns - self.hook.alarm_ns)
+            return record.set_earliest(first, record.events, max(earliest_ns, read_ns - late_ns))
+        if ends_read and record.events - first == 1 or self._came_together():
+            exact_from = first
+        else:
+            exact_from = record.events - ends_read
+            record.set_earliest(first, exact_from, earliest_ns)
+        if at_ns < self.latest_ns:  # their stamps are those of a read before that came late
+            record.set_earliest(exact_from, record.events, at_ns)
+        return 0
+
+    cdef bint _came_together(self) noexcept:
+        """Ask the kernel whether the last read was of one segment, as each read since it was asked before."""
+        cdef uint64_t segments, bytes_counted
+        cdef bint has_agreed = self.count_agreed, came_together
+        if not count_received(self.socket_fd, &segments, &bytes_counted):
+            return False
+        # The kernel counts a segment that has come since: then the bytes do not agree.
+        self.count_agreed = bytes_counted == self.bytes_read
+        came_together = (
+            has_agreed
+            and self.count_agreed
+            and self.all_emptied
+            and segments - self.segments_counted == <uint64_t>self.reads_since
+        )
+        self.segments_counted, self.reads_since, self.all_emptied = segments, 0, True
+        return came_together

@@ -21,6 +21,8 @@ class ClientUsage:
         engine_cpu_s: CPU time of the engines that were started for the run.
         engine_runs: Whether each of them is still the process that it was.
         stolen_share: Share of all cores' time that the host gave to others.
+        machine_cpu_s: CPU time of all processes of the machine.
+        idle_share: Share of all cores' time in which no process ran.
         throttled_s: Time for which a CPU limit held the process back.
         disturbance: What else kept the machine busy, in words; empty where nothing did.
         connections_reused: Whether the server lets a connection carry more than one request.
@@ -36,6 +38,8 @@ class ClientUsage:
     engine_cpu_s: float | None = None
     engine_runs: bool | None = None
     stolen_share: float | None = None
+    machine_cpu_s: float | None = None
+    idle_share: float | None = None
     throttled_s: float | None = None
     disturbance: str | None = None
     connections_reused: bool | None = None
@@ -59,7 +63,7 @@ class ClientUsage:
         Raises:
             KeyError, TypeError: `data` holds other keys.
         """
-        return cls(**{field.name: data[field.name] for field in dataclasses.fields(cls)})
+        return cls(**{field.name: data.get(field.name) for field in dataclasses.fields(cls)})
 
     @classmethod
     def together(cls, usages: Sequence[Self]) -> Self:
@@ -105,6 +109,8 @@ class UsageSampler:
             engine_cpu_s=engine_s if self._engine_pids else None,
             engine_runs=all(map(machine.is_running, self._engine_pids)) if self._engine_pids else None,
             stolen_share=machine.stolen_share(before, after),
+            machine_cpu_s=after.used_s - before.used_s,
+            idle_share=machine.idle_share(before, after),
             throttled_s=after.throttled_s - before.throttled_s,
             disturbance=machine.disturbance(before, after, engine_s + other_s),
         )
@@ -127,6 +133,8 @@ _COMBINED: dict[str, Callable[[Iterable[Any]], Any]] = {
     "engine_cpu_s": max,
     "engine_runs": all,
     "stolen_share": max,
+    "machine_cpu_s": max,
+    "idle_share": min,
     "throttled_s": max,
     "disturbance": _first,
     "connections_reused": all,

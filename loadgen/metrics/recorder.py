@@ -11,7 +11,7 @@ import numpy as np
 
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
-from loadgen.core.accumulator import Tally
+from loadgen.core.accumulator import Latency, Tally
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -20,8 +20,9 @@ from loadgen.metrics.reachability import SILENCE_NS
 from loadgen.metrics.snapshot import (
     BIN_NS,
     COUNTERS,
-    DISTRIBUTIONS,
+    LATENCIES,
     UNFINISHED,
+    WAITS,
     Details,
     LoopTotals,
     SampledAnswer,
@@ -60,9 +61,11 @@ class Recorder:
         detailed: bool = False,
     ) -> None:
         self.start_ns, self.scheduled = start_ns, scheduled
-        self.histograms = {name: Histogram() for name in DISTRIBUTIONS}
+        self._latencies = {name: Latency() for name in LATENCIES}
+        waits = {name: Histogram() for name in (*WAITS, UNFINISHED)}
+        self.histograms = {name: latency.points for name, latency in self._latencies.items()} | waits
         self.counters = dict.fromkeys(COUNTED_HERE, 0)
-        self._tally = Tally(start_ns, BIN_NS, self.histograms, from_due)  # all others
+        self._tally = Tally(start_ns, BIN_NS, self._latencies, waits, from_due)  # all others
         self.ended = 0
         self.never_sent: list[tuple[int, int]] = []  # the number of the first, and how many
         self._limits, self._from_due = dict(limits or {}), from_due
@@ -175,6 +178,8 @@ class Recorder:
             early_stops=dict(sorted(self._early_stops.items())),
             counters={name: self._count(name) for name in COUNTERS},
             histograms={name: histogram.copy() for name, histogram in self.histograms.items()},
+            lower={name: latency.lower.copy() for name, latency in self._latencies.items()},
+            upper={name: latency.upper.copy() for name, latency in self._latencies.items()},
             index=index,
             sent=sent,
             closed=closed,

@@ -44,6 +44,8 @@ TOKENS = (
     "imputed_gaps",  # gaps of `itl` that are equal parts of the gap between two events
     "token_events",  # token-bearing events of ok requests
     "token_reads",  # reads of the socket that brought any of them
+    "inexact_events",  # token-bearing events of ok requests that may have come before their stamp
+    "user_stamped_events",  # those of them without a stamp of the kernel's
     "content_events",
     "reasoning_events",
     "other_events",
@@ -69,6 +71,7 @@ REQUESTS = (
     "disordered",  # records whose stamps are out of order
     "unequal",  # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL say
     "sojourn_ns",  # sent to closed, of all requests that were sent
+    "window_filled",  # so much of whose answer was unread at once that the server may have had to wait
     "by_reader",  # whose responses aiohttp's reader has read
     "broken_off",  # that failed after a token had come, by an error in the stream or its early end
     "silent_streams",  # in whose streams no token came for SILENCE_NS
@@ -116,12 +119,15 @@ class SampledAnswer(NamedTuple):
         streamed: The tokens of its text.
         after_first: Those of them that came after the first event; 0 where there was but one event.
         span_ns: From its first event to its last.
+        least_span_ns, greatest_span_ns: What that may truly have been.
     """
 
     counted: int
     streamed: int
     after_first: int
     span_ns: int
+    least_span_ns: int
+    greatest_span_ns: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +172,7 @@ class Snapshot:
         early_stops: What ended the ok requests that brought fewer tokens than asked, and how many it ended.
         counters: The sums named in COUNTERS.
         histograms: The DISTRIBUTIONS, in ns.
+        lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
         index, sent, closed: One entry per request that a transport was given and that has ended; sent is negative where
             it never was.
         bins: Output tokens per BIN_NS of the run.
@@ -186,6 +193,8 @@ class Snapshot:
     early_stops: dict[str, int]
     counters: dict[str, int]
     histograms: dict[str, Histogram]
+    lower: dict[str, Histogram]
+    upper: dict[str, Histogram]
     index: Int64s
     sent: Int64s
     closed: Int64s
@@ -259,6 +268,8 @@ class Snapshot:
             },
             counters={c: self.counters[c] + other.counters[c] for c in COUNTERS},
             histograms={name: self.histograms[name] + other.histograms[name] for name in DISTRIBUTIONS},
+            lower={name: self.lower[name] + other.lower[name] for name in LATENCIES},
+            upper={name: self.upper[name] + other.upper[name] for name in LATENCIES},
             index=index[order],
             sent=both("sent"),
             closed=both("closed"),

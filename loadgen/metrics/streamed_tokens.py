@@ -60,7 +60,8 @@ class Sample:
 def sampled(record: Record, streamed: int) -> SampledAnswer:
     """Make the sampled answer of a record whose text has `streamed` tokens."""
     after_first = max(0, streamed - record.first_tokens) if record.events > 1 else 0
-    return SampledAnswer(_to_stream(record), streamed, after_first, record.last_token - record.first_token)
+    span_ns = record.last_token - record.first_token
+    return SampledAnswer(_to_stream(record), streamed, after_first, span_ns, *record.span_bounds_ns)
 
 
 @dataclass(frozen=True)
@@ -111,16 +112,20 @@ def with_sampled_tpot(snapshot: Snapshot) -> Snapshot:
 
 def _over_sample(snapshot: Snapshot) -> Snapshot:
     shown = [answer for answer in snapshot.sample if answer.after_first]
-    tpot = Histogram()
+    points, lower, upper = Histogram(), Histogram(), Histogram()
     for answer in shown:
-        tpot.record(answer.span_ns // answer.after_first)
+        points.record(answer.span_ns // answer.after_first)
+        lower.record(answer.least_span_ns // answer.after_first)
+        upper.record(answer.greatest_span_ns // answer.after_first)
     decoding = {
         "decode_ns": sum(answer.span_ns for answer in shown),
         "decode_tokens": sum(answer.after_first for answer in shown),
     }
     return replace(
         snapshot,
-        histograms=snapshot.histograms | {"tpot": tpot},
+        histograms=snapshot.histograms | {"tpot": points},
+        lower=snapshot.lower | {"tpot": lower},
+        upper=snapshot.upper | {"tpot": upper},
         counters=snapshot.counters | decoding,
         targets=tuple(map(_over_sample, snapshot.targets)),
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import Capture
+from loadgen.report.result.tokens import Tokens
 from loadgen.util.number_format import percent, plural
 
 
@@ -13,6 +14,7 @@ def of_client(result: RunResult) -> Iterator[str]:
     if result.closed_loop:
         yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
     yield f"Client: {_loop_and_connections(result)}"
+    yield from _arrival_times(result.tokens)
     if result.provenance.engine.continuous_usage == "refused":
         yield "The server refuses to count tokens with every event (--continuous-usage): it was not asked to."
     if client.connections_reused is False and not result.outcomes.get("refused"):
@@ -32,6 +34,13 @@ def _loop_and_connections(result: RunResult) -> str:
     if ahead is None:
         return f"{busy}{plural(late, 'connection')} opened by requests"
     return f"{busy}connections opened: {ahead} before the clock, {spare} in the background, {late} by requests"
+
+
+def _arrival_times(tokens: Tokens) -> Iterator[str]:
+    """Write who stamped the arrival of tokens, and how many of the times are exact."""
+    if events := tokens.token_events:
+        by_kernel, exact = 1 - tokens.user_stamped_events / events, 1 - tokens.inexact_events / events
+        yield f"Arrival times: {percent(by_kernel, 1)} of the tokens stamped by the kernel, {percent(exact, 1)} exact"
 
 
 def _capture(capture: Capture) -> Iterator[str]:

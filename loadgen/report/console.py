@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from loadgen.checks.client_error import allowed_ms
 from loadgen.checks.distortion import GAPS_ABOVE_50_US, READ_ONE_BY_ONE
 from loadgen.checks.workload import ONE_TOKEN_PER_EVENT
 from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.failures import Failures
-from loadgen.metrics.snapshot import DISTRIBUTIONS, requests_of
+from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
 from loadgen.report import server, targets
 from loadgen.report.client_lines import of_client
 from loadgen.report.distribution import Distribution
@@ -37,6 +38,7 @@ TABLE = {
 }
 # The checks that find several tokens in one event, or several events sent at once.
 BUNDLING = (ONE_TOKEN_PER_EVENT, GAPS_ABOVE_50_US, READ_ONE_BY_ONE)
+MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
 OF_FEW = "* few requests; 99 % confidence interval if requests are independent, in ms"
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
@@ -161,9 +163,16 @@ def _verdict(result: RunResult) -> Iterator[str]:
         for check in checks:
             yield f"  {check.group} {check.name}: {check.finding}"
         yield f"    -> {advice}"
+    if because := explanation(result):
+        yield f"  explained by: {because}"
     for check in result.notes:
         yield f"  note: {check.value}"
         yield f"    -> {check.advice}"
+
+
+def explanation(result: RunResult) -> str:
+    """Say what explains the failed checks; empty if nothing does."""
+    return ", ".join(f"{check.name} {check.value}" for check in result.explanations)
 
 
 def judgement(result: RunResult) -> str:
@@ -174,11 +183,13 @@ def judgement(result: RunResult) -> str:
 
 def passed(result: RunResult) -> str:
     """Write the verdict, and how many of the checks that apply passed."""
-    applied = [check for check in result.checks if check.ok is not None]
+    applied = [check for check in result.checks if check.ok is not None and not check.explains]
     wrong = [check for check in applied if not check.ok]
     notes = len(result.notes)
     noted = f", {notes} {'note' if notes == 1 else 'notes'}" if notes else ""
-    return f"{result.verdict} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
+    error = result.max_client_error_ms
+    client = f", client at most {four_digits(error)} ms" if error is not None else ""
+    return f"{result.verdict}{client} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
 
 
 def _latencies(result: RunResult) -> Iterator[str]:
@@ -186,7 +197,9 @@ def _latencies(result: RunResult) -> Iterator[str]:
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
     intervals: list[str] = []
     for name, title in distributions(result):
-        yield _line(title, result.latency_ms.named(name), columns, of_requests(name, result))
+        row = _line(title, result.latency_ms.named(name), columns, of_requests(name, result))
+        error = client_error(name, result, columns)
+        yield f"{row}  ({error})" if error else row
         intervals += interval(name, title, result)
     if intervals:
         yield f"{OF_FEW}: {', '.join(intervals)}"
@@ -275,6 +288,19 @@ def _line(title: str, distribution: Distribution, columns: list[str], requests: 
     return line
 
 
+def client_error(name: str, result: RunResult, statistics: Sequence[str]) -> str:
+    """Say how far the client may have moved statistics of a latency, where that is more than the verdict allows."""
+    if result.client_error_ms is None or name not in LATENCIES:
+        return ""
+    values, errors = result.latency_ms.named(name), result.client_error_ms.named(name)
+    beyond = [
+        f"{four_digits(error)} at {statistic}"
+        for statistic in statistics
+        if (error := errors.get(statistic)) is not None and error > allowed_ms(values.statistic_ms(statistic) or 0.0)
+    ]
+    return f"client at most {', '.join(beyond)}" if beyond else ""
+
+
 def of_requests(name: str, result: RunResult) -> int:
     """Count the requests that the values of a distribution come from."""
     return requests_of(name, lambda each: result.latency_ms.named(each).count)
@@ -360,7 +386,9 @@ def of_slo(result: RunResult) -> Iterator[str]:
             value = UNKNOWN
         else:
             value = f"{100 * row.value:.4g}%" if is_rate else four_digits(row.value, "ms")
-        yield f"SLO {row.limit}{bare}: {'met' if row.met else 'MISSED'} ({value})"
+        if row.met is None:
+            value += f", client at most {four_digits(row.client_error_ms, 'ms')}"
+        yield f"SLO {row.limit}{bare}: {MET[row.met]} ({value})"
 
 
 def one_line(text: str) -> str:

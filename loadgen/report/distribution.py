@@ -1,4 +1,4 @@
-"""Distribution: a latency in a few numbers, and the statistics that an SLO names."""
+"""Distribution: a latency in a few numbers."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -98,34 +98,6 @@ class Distribution:
 
     def __repr__(self) -> str:
         return f"Distribution({self.to_dict()})"
-
-
-def number(histogram: Histogram, name: str, failed: int = 0) -> float | None:
-    """Compute a statistic as an SLO names it (mean, median, max, p99), in ms; None where nothing was measured.
-
-    Args:
-        histogram: The histogram of the requests that have a value.
-        name: Which statistic.
-        failed: How many further requests failed. They are above every value: a percentile, and the maximum, is inf
-            where it lies among them; a mean leaves them out.
-    """
-    if name == "mean":
-        return to_ms(histogram.mean)
-    if name == "max":
-        return math.inf if failed else to_ms(histogram.max)
-    p = 50.0 if name == "median" else float(name.removeprefix("p"))
-    return _percentile(histogram, p, failed) if failed else to_ms(histogram.percentile(p))
-
-
-def _percentile(histogram: Histogram, p: float, failed: int) -> float | None:
-    """Compute a percentile with `failed` infinite values more; inf where fewer than `p` % are finite."""
-    count, of = histogram.count, histogram.count + failed
-    if count < p / 100 * of * (1 - 1e-12) or not count:  # 0.99 * 300 is a little more than 297
-        return math.inf
-    position = (of - 1) * (p / 100)
-    rank = min(int(position), count - 1)
-    low, high = histogram.value_at_rank(rank), histogram.value_at_rank(min(rank + 1, count - 1))
-    return to_ms(low + (high - low) * (position - rank) if high > low else low)
 
 
 def percentiles_by_nines(histogram: Histogram, places: Sequence[float]) -> list[float | None]:

@@ -8,6 +8,7 @@ from loadgen.metrics.snapshot import DISTRIBUTIONS
 from loadgen.report.csv_file import Value
 from loadgen.report.result import RunResult
 from loadgen.report.result.brief import RunBrief
+from loadgen.report.result.limit import all_met
 from loadgen.report.result.series import Series
 
 STATISTICS = ("p50", "p90", "p99", "max")
@@ -78,9 +79,8 @@ def _whole(result: RunResult) -> dict[str, Value]:
 
 def _judged(run: RunBrief) -> dict[str, Value]:
     findings = run.findings
-    met = [limit.met for limit in findings.slo]
     return {
         "reasons": "; ".join(findings.reasons),
         "prompts_sha256": findings.prompts_sha256,
-        "slo_met": all(met) if met and None not in met else None,
+        "slo_met": all_met(findings.slo) if findings.slo else None,
     }

@@ -6,10 +6,10 @@ from typing import Any
 
 from loadgen.config import slo
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report.distribution import number
+from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result import RunResult
 from loadgen.report.result.brief import RunBrief
-from loadgen.report.result.limit import judged
+from loadgen.report.result.limit import all_met, judged
 from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, Series
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import fixed, percent
@@ -59,12 +59,12 @@ def point(level: float, result: RunResult, snapshot: Snapshot, *, limits: str | 
     rows = judged(limits, snapshot, clock)
     tells = bool(rows) and result.verdict != "INVALID" and result.partial is None
     latencies = {
-        f"{metric}_{name}": number(snapshot.histograms[slo.distribution(metric, clock)], name)
+        f"{metric}_{name}": statistic_ms(snapshot.histograms[slo.distribution(metric, clock)], name)
         for metric, name in LATENCIES
     }
     return Point(
         level=level if math.isfinite(level) else "inf",
-        met=all(row.met for row in rows) if tells else None,
+        met=all_met(rows) if tells else None,
         why=result.partial,
         slo=rows,
         verdict=result.verdict,

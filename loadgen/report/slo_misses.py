@@ -7,7 +7,7 @@ from loadgen.config.slo import Limit
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.limit import judged
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
-from loadgen.util.number_format import UNKNOWN, ms, percent, percentile, plural
+from loadgen.util.number_format import UNKNOWN, four_digits, ms, percent, percentile, plural
 
 
 def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
@@ -28,7 +28,9 @@ def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
                 yield f"{limit.text} is missed: {_failed(snapshot)}"
                 continue
             shown = _rate(value, snapshot) if limit.metric == "error" else _latency(limit, value, snapshot, clock)
-            yield f"{limit.text} is missed: {limit.name} is {shown}"
+            client = f", with a client error of at most {four_digits(row.client_error_ms)} ms"
+            how = "is missed" if row.met is False else "cannot be told"
+            yield f"{limit.text} {how}: {limit.name} is {shown}{client if row.met is None else ''}"
 
 
 def _failed(snapshot: Snapshot) -> str:

@@ -45,7 +45,7 @@ class Metronome:
         self._alarm = Alarm(asyncio.get_running_loop(), self._tick)
         self._wakes_ns = 0  # when the alarm is due; 0: it is not set
         self._free_ns = 0  # when the queue's only server will be free
-        self._answers: dict[Planned, tuple[Request, Int64s, Int64s, Connection]] = {}  # not ended yet
+        self._answers: dict[Planned, tuple[Request, Int64s, Int64s, Int64s, Connection]] = {}  # not ended yet
         self._requests = 0
         self._started = int(time.time())
 
@@ -66,10 +66,10 @@ class Metronome:
         else:
             due += request.arrival_ns
         pieces = Pieces(number, self._started, chat=request.chat)
-        writes = np.zeros(len(due), dtype=np.int64)
-        stream = Planned(connection.transport, pieces.token, pieces.end(len(due)), due, writes)
+        writes, written = np.zeros((2, len(due)), dtype=np.int64)
+        stream = Planned(connection.transport, pieces.token, pieces.end(len(due)), due, writes, written)
         stream.send(STREAM + pieces.role)
-        self._answers[stream] = request, due, writes, connection
+        self._answers[stream] = request, due, writes, written, connection
         self._wake_at(self._ticker.add(stream))
         return stream
 
@@ -83,8 +83,8 @@ class Metronome:
             self._alarm.set(due_ns)
 
     def _ended(self, stream: Planned) -> None:
-        request, due, writes, connection = self._answers.pop(stream)
-        self.ledger.add(request.id, request.arrival_ns, due, writes, stream.held_back)
+        request, due, writes, written, connection = self._answers.pop(stream)
+        self.ledger.add(request.id, request.arrival_ns, due, writes, written, stream.held_back)
         connection.finished(stream)
 
 

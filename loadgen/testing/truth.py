@@ -29,7 +29,8 @@ class Truth:
         starts: Index of each request's first token; request i has the tokens starts[i] to starts[i + 1]; shape
             (requests + 1,).
         plan_ns: When each token was due, shape (tokens,).
-        write_ns: When each token was given to its socket, 0: never; shape (tokens,).
+        write_ns: When each token was given to its socket, read just before, 0: never; shape (tokens,).
+        written_ns: When the socket had taken it, read just after, 0: never; shape (tokens,).
         held_back: Number of writes that the socket did not accept at once, because the client did not read.
         busy_share: CPU time of the server's event loop since the last reset, as a share of wall time.
     """
@@ -39,6 +40,7 @@ class Truth:
     starts: Int64s
     plan_ns: Int64s
     write_ns: Int64s
+    written_ns: Int64s
     held_back: int
     busy_share: float
 
@@ -48,7 +50,7 @@ class Truth:
         with urllib.request.urlopen(f"{url}/truth", timeout=FETCH_S) as reply:
             found = np.load(io.BytesIO(reply.read()), allow_pickle=False)
         held_back, busy_share = found["about"].tolist()
-        columns = {name: found[name] for name in ("id", "arrival_ns", "starts", "plan_ns", "write_ns")}
+        columns = {name: found[name] for name in ("id", "arrival_ns", "starts", "plan_ns", "write_ns", "written_ns")}
         return cls(**columns, held_back=int(held_back), busy_share=busy_share)
 
     @staticmethod
@@ -83,17 +85,26 @@ class Ledger:
         """Remove all answers."""
         self._ids: list[bytes] = []
         self._arrivals, self._counts = array("q"), array("q")
-        self._plan, self._writes = bytearray(), bytearray()
+        self._plan, self._writes, self._written = bytearray(), bytearray(), bytearray()
         self._held_back = 0
         self._since = time.monotonic(), time.thread_time()
 
-    def add(self, request_id: bytes, arrival_ns: int, plan_ns: Int64s, write_ns: Int64s, held_back: int) -> None:
+    def add(
+        self,
+        request_id: bytes,
+        arrival_ns: int,
+        plan_ns: Int64s,
+        write_ns: Int64s,
+        written_ns: Int64s,
+        held_back: int,
+    ) -> None:
         """Add an answer that has ended."""
         self._ids.append(request_id)
         self._arrivals.append(arrival_ns)
         self._counts.append(len(plan_ns))
         self._plan += plan_ns.data
         self._writes += write_ns.data
+        self._written += written_ns.data
         self._held_back += held_back
 
     def to_npz(self) -> bytes:
@@ -107,6 +118,7 @@ class Ledger:
             starts=np.concatenate(([0], np.cumsum(np.array(self._counts, dtype=np.int64)))),
             plan_ns=np.frombuffer(bytes(self._plan), dtype=np.int64),
             write_ns=np.frombuffer(bytes(self._writes), dtype=np.int64),
+            written_ns=np.frombuffer(bytes(self._written), dtype=np.int64),
             about=np.array([self._held_back, cpu_s / wall_s]),
         )
         return file.getvalue()

@@ -52,6 +52,13 @@ def stolen_share(before: CpuTimes, after: CpuTimes) -> float:
     return (after.stolen_s - before.stolen_s) / (wall_s * (os.cpu_count() or 1)) if wall_s > 0 else 0.0
 
 
+def idle_share(before: CpuTimes, after: CpuTimes) -> float:
+    """Return the share of the time of all cores in which no process ran between two readings."""
+    wall_s, used_s = after.at_s - before.at_s, after.used_s - before.used_s
+    taken = used_s / (wall_s * (os.cpu_count() or 1)) if wall_s > 0 else 0.0
+    return max(0.0, 1.0 - taken - stolen_share(before, after))
+
+
 def throttled_s(root: Path = Path("/")) -> float:
     """Return the seconds in which CPU limits kept this process's control groups (v1 or v2) from running.
 

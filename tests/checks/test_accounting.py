@@ -207,4 +207,5 @@ def test_a_check_is_json_as_it_stands():
         "limit": "2",
         "advice": "do this",
         "counts": True,
+        "explains": False,
     }

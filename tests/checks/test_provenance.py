@@ -80,5 +80,5 @@ def test_check_groups_are_in_order_and_check_names_are_unique():
     assert [check.group for check in checks] == sorted(check.group for check in checks)
     assert len({check.name for check in checks}) == len(checks)
     named = {check.name: check.group for check in checks}
-    assert (named["one schedule"], named["lag p99"], named["loop busy"], named["none given up"]) == tuple("ABCD")
+    assert (named["one schedule"], named["sent on time"], named["loop busy"], named["none given up"]) == tuple("ABCD")
     assert (named["prompts distinct"], named["sums agree"], named["provenance complete"]) == tuple("EFG")

@@ -147,11 +147,10 @@ def test_latencies_say_from_when_they_are() -> None:
 @pytest.mark.parametrize(
     ("differs", "said"),
     [
-        ({"lag": sketch(*[0.1] * 98, 3, 3)}, "12% busy SUSPECT: lag > 2.0 ms"),
-        ({"loop_stall": sketch(*[3] * 2000)}, "12% busy SUSPECT: stall > 1.0 ms"),
-        ({"loop_stall": sketch(*[3] * 20)}, "12% busy keeps up"),  # too few to tell
-        ({"busy_share": 0.83}, "83% busy SUSPECT: busy > 70%"),
-        ({"busy_share": 0.83, "lag": sketch(9)}, "83% busy SUSPECT: lag > 2.0 ms, busy > 70%"),
+        ({"lag": sketch(*[0.1] * 98, 3, 3)}, "12% busy keeps up"),
+        ({"lag": sketch(*[0.1] * 98, 6, 6)}, "12% busy SUSPECT: lag > 5.0 ms"),
+        ({"loop_stall": sketch(*[3] * 2000)}, "12% busy keeps up"),  # arrival times are the kernel's
+        ({"busy_share": 0.83, "lag": sketch(9)}, "83% busy SUSPECT: lag > 5.0 ms"),
     ],
 )
 def test_a_client_that_cannot_keep_up_is_told_by_the_limits_of_the_verdict(

@@ -97,13 +97,25 @@ def test_unknown_name_is_refused_with_the_known_ones(text, said):
     ],
 )
 def test_limit_is_met_by_measured_values_within_it(text, value, met):
-    (row,) = judge(parse(text), lambda metric, statistic: value)
-    assert row == {"limit": text, "value": value, "beyond": False, "met": met}
+    (row,) = judge(parse(text), lambda metric, statistic: (value, None))
+    assert row == {"limit": text, "value": value, "client_error_ms": None, "beyond": False, "met": met}
+
+
+@pytest.mark.parametrize(("value", "met"), [(498.9, True), (499.1, None), (500.9, None), (501.1, False)])
+def test_limit_within_the_client_error_is_neither_met_nor_missed(value, met):
+    (row,) = judge(parse("ttft_p99<500ms"), lambda metric, statistic: (value, 1.0))
+    assert (row["met"], row["client_error_ms"]) == (met, 1.0)
 
 
 def test_value_among_failures_is_beyond_every_limit():
-    (row,) = judge(parse("ttft_p99<500ms"), lambda metric, statistic: math.inf)
-    assert row == {"limit": "ttft_p99<500ms", "value": None, "beyond": True, "met": False}
+    (row,) = judge(parse("ttft_p99<500ms"), lambda metric, statistic: (math.inf, None))
+    assert row == {
+        "limit": "ttft_p99<500ms",
+        "value": None,
+        "client_error_ms": None,
+        "beyond": True,
+        "met": False,
+    }
 
 
 @pytest.mark.parametrize(
@@ -122,7 +134,7 @@ def test_failures_are_limited_unless_the_slo_does(text, more):
 
 def test_each_limit_is_judged_by_its_own_statistic():
     known = {("ttft", "p99"): 10.0, ("error", "rate"): 0.5}
-    rows = judge(parse("ttft_p99<20ms,error_rate<1%"), lambda metric, statistic: known[metric, statistic])
+    rows = judge(parse("ttft_p99<20ms,error_rate<1%"), lambda metric, statistic: (known[metric, statistic], None))
     assert [(row["value"], row["met"]) for row in rows] == [(10.0, True), (0.5, False)]
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from loadgen.core.accumulator import fold_events
-from loadgen.core.histogram import Histogram
+from loadgen.core.accumulator import Latency, fold_events
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE, Record
@@ -119,9 +118,9 @@ def test_only_reads_with_tokens_are_counted() -> None:
 
 def folded(record: Record) -> tuple[list[int], list[int], list[int], int]:
     """Gaps between events and between tokens in us, tokens per ms, and how many gaps were imputed."""
-    icl, itl, bins = Histogram(), Histogram(), np.zeros(8, dtype=np.int64)
+    icl, itl, bins = Latency(), Latency(), np.zeros(8, dtype=np.int64)
     imputed = fold_events(record, icl, itl, bins, 0, MS)
-    gaps = [[round((low + high) / 2 / 1000) for low, high, n in h for _ in range(n)] for h in (icl, itl)]
+    gaps = [[round((low + high) / 2 / 1000) for low, high, n in h.points for _ in range(n)] for h in (icl, itl)]
     return gaps[0], gaps[1], list(bins), imputed
 
 

@@ -11,7 +11,8 @@ from loadgen.core.read_loop import NEVER, ReadLoop
 from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
 from loadgen.util.clock import now_ns
-from tests.helpers.response_bytes import answer, streamed
+from tests.helpers.response_bytes import answer, delta, streamed
+from tests.helpers.run_facts import CHUNKED, chunk
 
 
 class Owner:
@@ -161,3 +162,88 @@ def test_hook_counts_tokens_that_aiohttp_decoded() -> None:
     connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n")
     connection.feed_body(answer("a", "b"), now_ns())
     assert read_loop.hook.tokens == 2
+
+
+# -- stamps of the kernel
+
+TOKEN = chunk(delta(content="x"))
+REAL = 10**18  # CLOCK_REALTIME less CLOCK_MONOTONIC, ns
+
+
+def stamped() -> tuple[Connection, Record]:
+    """A connection whose read loop can convert stamps, with a request that has got the head of its response."""
+    read_loop = ReadLoop()
+    read_loop.kernel_clock.observe(1000, REAL + 1000, 1000)
+    connection, _, _ = connected(read_loop)
+    connection.send(b"request", record := Record())
+    connection.take(CHUNKED, record.sent + 10, REAL + record.sent + 5, 0)
+    return connection, record
+
+
+def test_token_alone_in_a_read_is_exact() -> None:
+    connection, record = stamped()
+    at_ns = record.sent + 1000
+    connection.take(TOKEN, at_ns + 300, REAL + at_ns, 0)
+    assert (record.stamps, record.earliest, record.read_times) == ([at_ns], None, [at_ns + 300])
+    assert record.user_stamped == 0
+
+
+def test_tokens_of_one_read_lie_between_its_stamp_and_the_one_before() -> None:
+    connection, record = stamped()
+    first, second = record.sent + 1000, record.sent + 5000
+    connection.take(TOKEN, first, REAL + first, 0)
+    connection.take(TOKEN + TOKEN, second, REAL + second, 0)
+    assert record.stamps == [first, second, second]
+    assert record.earliest == [first, first, second]  # the last one ends the read: its stamp is exact
+
+
+def test_token_before_the_beginning_of_another_is_not_exact() -> None:
+    connection, record = stamped()
+    at_ns = record.sent + 1000
+    connection.take(TOKEN + TOKEN[:20], at_ns, REAL + at_ns, 0)
+    assert record.earliest == [record.sent + 5]
+    connection.take(TOKEN[20:], at_ns + 700, REAL + at_ns + 700, 0)
+    assert record.earliest == [record.sent + 5, at_ns + 700]
+
+
+def test_stamp_of_a_read_that_left_bytes_is_not_exact() -> None:
+    connection, record = stamped()
+    at_ns = record.sent + 1000
+    connection.take(TOKEN, at_ns, REAL + at_ns, 10)
+    assert record.earliest == [record.sent + 5]
+    connection.take(TOKEN, at_ns + 200, REAL + at_ns, 0)  # of the same segment as the bytes before
+    assert record.earliest == [record.sent + 5, at_ns]
+
+
+def test_read_without_a_stamp_is_as_late_as_the_loop_has_been() -> None:
+    connection, record = stamped()
+    connection.read_loop.hook.late_ns = 400
+    at_ns = record.sent + 1000
+    connection.take(TOKEN, at_ns, 0, 0)
+    assert (record.stamps, record.earliest, record.user_stamped) == ([at_ns], [at_ns - 400], 1)
+
+
+def test_stamp_after_one_that_was_read_late_is_not_before_it() -> None:
+    connection, record = stamped()
+    late_ns = record.sent + 3000
+    connection.take(TOKEN, late_ns, 0, 0)
+    connection.take(TOKEN, late_ns + 100, REAL + late_ns - 1000, 0)
+    assert record.stamps == [late_ns, late_ns]
+    assert record.earliest is not None
+    assert record.earliest[1] == late_ns - 1000
+
+
+def test_stamp_in_the_future_is_not_used() -> None:
+    connection, record = stamped()
+    at_ns = record.sent + 1000
+    connection.take(TOKEN, at_ns, REAL + at_ns + 5_000_000, 0)
+    assert (record.stamps, record.user_stamped) == ([at_ns], 1)
+
+
+def test_answer_of_48_kib_unread_at_once_may_have_filled_the_window() -> None:
+    connection, record = stamped()
+    at_ns = record.sent + 1000
+    connection.take(TOKEN, at_ns, REAL + at_ns, 40_000)
+    assert not record.window_filled
+    connection.take(TOKEN, at_ns, REAL + at_ns, 49_152)
+    assert record.window_filled

@@ -73,6 +73,7 @@ def test_times_count_from_due_and_due_from_the_start():
         "due": 100 * MS,
         "ready": 10 * MS,
         "sent": 16 * MS,
+        "written": None,
         "predicted_server_input_tokens": None,
         "connect": 5 * MS,
         "first_byte": 30 * MS,
@@ -82,6 +83,7 @@ def test_times_count_from_due_and_due_from_the_start():
         "closed": 60 * MS,
         "reused": False,
         "by_reader": False,
+        "window_filled": False,
         "reads": 2,
         "content_events": 1,
         "reasoning_events": 1,
@@ -96,7 +98,24 @@ def test_times_count_from_due_and_due_from_the_start():
             ["usage", 60 * MS],
         ],
         "token_times": [30 * MS, 50 * MS],
+        "user_stamped": 0,
     }
+
+
+def test_what_is_known_beside_the_stamps_comes_back() -> None:
+    record = answered(4, due=100, tokens=[130, 150, 170])
+    first, _, last = record.stamps
+    record.written, record.user_stamped, record.window_filled = record.sent + 7, 1, True
+    record.restore([], earliest=[(0, first - 3), (2, last - 2)], read_late=[5, 6, 7])
+    line = told(record, START)
+    assert line["earliest"] == [[0, 30 * MS - 3], [2, 70 * MS - 2]]
+    assert line["first_answer_earliest"] == 30 * MS - 3
+    assert line["read_late"] == [5, 6, 7]
+    again = record_from_line(line, START)
+    assert record_line(again, START, None) == record_line(record, START, None)
+    assert again.earliest == record.earliest
+    assert again.read_times == record.read_times
+    assert again.first_answer_earliest == record.first_answer_earliest
 
 
 def test_every_key_of_a_record_is_described():

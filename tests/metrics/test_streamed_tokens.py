@@ -155,7 +155,7 @@ def test_all_targets_have_the_tpot_of_the_whole(told, mean_ms):
 
 
 def test_a_comparison_is_of_medians():
-    snapshot = _with(measured([]), *(SampledAnswer(n, 2, 1, MS) for n in (10, 20, 90)))
+    snapshot = _with(measured([]), *(SampledAnswer(n, 2, 1, MS, MS, MS) for n in (10, 20, 90)))
     assert Comparison.of(snapshot) == Comparison(3, 20, 2, 18, True)
     assert Comparison.of(measured([failed(0, Outcome.TRUNCATED)])) is None
 

@@ -40,7 +40,7 @@ def test_failed_checks_are_listed_with_their_remedy() -> None:
     page = texts(ran(None, INVALID, SUSPECT))
     assert ": killed by SIGKILL, limit the same process. What to do: read the engine's log." in page
     assert ": 4.1 ms, limit 0.8 ms. What to do: free a core." in page
-    assert "Verdict: INVALID (2 of 5 checks passed, 1 note)." in page
+    assert "Verdict: INVALID, client at most 0.11 ms (2 of 5 checks passed, 1 note)." in page
 
 
 def test_notes_are_told_apart_from_what_failed() -> None:

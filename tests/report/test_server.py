@@ -26,9 +26,9 @@ SAID = telemetry(
 
 
 def below(telemetry):
-    """The lines of the console after the client's."""
+    """The lines of the console after those of the client."""
     lines = saved_json.render(result(RUN, telemetry=telemetry)).splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith("Client: "))
+    start = next(number for number, line in enumerate(lines) if line.startswith("Arrival times: "))
     return lines[start + 1 :]
 
 

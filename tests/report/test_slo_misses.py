@@ -20,9 +20,15 @@ def test_met_limits_have_no_text():
 
 
 def test_a_percentile_of_few_values_says_how_few_and_has_no_upper_end():
-    (line,) = said("ttft_p99<20ms", [steady(n, due=n) for n in range(20)])
-    assert line.startswith("ttft_p99<20ms is missed: ttft_p99 is 20.000 ms of 20 values (p99 needs 662), at 99 %")
+    (line,) = said("ttft_p99<19ms", [steady(n, due=n) for n in range(20)])
+    assert line.startswith("ttft_p99<19ms is missed: ttft_p99 is 20.000 ms of 20 values (p99 needs 662), at 99 %")
     assert line.endswith("confidence 20.000 ms or more if requests were independent")
+
+
+def test_limit_within_the_client_error_cannot_be_told():
+    (line,) = said("ttft_p99<20ms", [steady(n, due=n) for n in range(20)])
+    assert line.startswith("ttft_p99<20ms cannot be told: ttft_p99 is 20.000 ms")
+    assert line.endswith("with a client error of at most 0.062 ms")
 
 
 def test_a_percentile_of_gaps_says_of_how_many_requests_and_has_no_interval():

@@ -46,8 +46,9 @@ class Written:
         self.writes: list[np.ndarray] = []
 
     def add(self, *plan_ns: int, after: bytes = b"") -> Planned:
-        self.writes.append(np.zeros(len(plan_ns), dtype=np.int64))
-        stream = Planned(self.transport, EVENT, after, np.array(plan_ns, dtype=np.int64), self.writes[-1])
+        plan, write, written = np.array([plan_ns, *np.zeros((2, len(plan_ns)))], dtype=np.int64)
+        self.writes.append(write)
+        stream = Planned(self.transport, EVENT, after, plan, write, written)
         self.ticker.add(stream)
         return stream
 
@@ -88,7 +89,7 @@ def test_tick_without_streams_does_no_work() -> None:
 def test_adding_says_when_the_next_event_of_all_is_due() -> None:
     ticker = Ticker(lambda stream: None)
     made = [
-        Planned(Nowhere(), EVENT, b"", np.array([due], dtype=np.int64), np.zeros(1, dtype=np.int64))  # type: ignore[arg-type]
+        Planned(Nowhere(), EVENT, b"", *np.array([[due], [0], [0]], dtype=np.int64))  # type: ignore[arg-type]
         for due in (NEVER, NEVER - 1, NEVER + 1)
     ]
     assert [ticker.add(stream) for stream in made] == [NEVER, NEVER - 1, NEVER - 1]
@@ -147,9 +148,9 @@ async def test_output_held_back_by_a_full_socket_is_counted(pair: Pair) -> None:
 def test_an_event_without_room_for_its_times_is_refused() -> None:
     one = np.ones(1, dtype=np.int64)
     with pytest.raises(ValueError, match="not found"):
-        Planned(Nowhere(), b'{"plan":%b}' % BLANK_TIME, b"", one, one)  # type: ignore[arg-type]
+        Planned(Nowhere(), b'{"plan":%b}' % BLANK_TIME, b"", one, one, one)  # type: ignore[arg-type]
 
 
 def test_a_plan_and_its_writes_have_one_length() -> None:
     with pytest.raises(ValueError, match="one length"):
-        Planned(Nowhere(), EVENT, b"", np.ones(2, dtype=np.int64), np.ones(1, dtype=np.int64))  # type: ignore[arg-type]
+        Planned(Nowhere(), EVENT, b"", np.ones(2, dtype=np.int64), *np.ones((2, 1), dtype=np.int64))  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ class ConfidenceInterval:
 
 
 def rounding_error(baseline: float, candidate: float) -> float:
-    """Return the standard error of a difference of two values rounded to these steps (JCGM 100:2008, F.2.2.1)."""
+    """Return the standard error of a difference of two values in ranges of these widths (JCGM 100:2008, F.2.2.1)."""
     return math.sqrt((baseline * baseline + candidate * candidate) / 12)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from loadgen.config import slo
 from loadgen.core.histogram import Histogram
-from loadgen.report.distribution import number
+from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result import RunResult as Result
 from loadgen.report.result.server import ServerMetrics
 
@@ -70,7 +70,7 @@ class Metric:
         """
         if self.latency is not None:
             latency, name = self.latency
-            return number(histograms[slo.distribution(latency, result.latency_from)], name)
+            return statistic_ms(histograms[slo.distribution(latency, result.latency_from)], name)
         return _READERS[self.name](result)
 
     @property
@@ -82,14 +82,28 @@ class Metric:
         return f"{other}_{self.latency[1]}" if other else ""
 
     def resolution(self, result: Result) -> float:
-        """Return the rounding step of the metric in a result, as a share of its value; 0 if it is exact.
+        """Return the width of the range in which the true metric of a result lies, as a share of its value.
 
-        A percentile is exact to a bucket of its distribution, a throughput to one request.
+        A latency lies within its client error on both sides, a percentile of an older result in a bucket of its
+        distribution, and a throughput within one request. 0: the metric is exact.
         """
+        if self.latency is not None and (error := self._client_error(result)) is not None:
+            return 2 * error
         if self.percentile is not None:
             return BUCKET
         counted = _COUNTED.get(self.name)
         return 0.0 if counted is None else 1 / max(1, counted(result))
+
+    def _client_error(self, result: Result) -> float | None:
+        """Return the client error of a latency as a share of its value; None if it is unknown."""
+        assert self.latency is not None
+        metric, statistic = self.latency
+        if result.client_error_ms is None or statistic == "max":
+            return None
+        name, column = slo.distribution(metric, result.latency_from), "p50" if statistic == "median" else statistic
+        error_ms = result.client_error_ms.named(name).get(column)
+        value_ms = None if error_ms is None else result.latency(metric).statistic_ms(column)
+        return error_ms / value_ms if error_ms is not None and value_ms else None
 
 
 def _server(number: Callable[[ServerMetrics], float | None]) -> Callable[[Result], float | None]:

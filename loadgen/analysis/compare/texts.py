@@ -74,7 +74,7 @@ def explanations(comparison: Comparison, candidate: CandidateRows) -> Iterator[s
     if Basis.NOISE in bases:
         yield f"Intervals are at {AT}, from the noise of --noise and of the starts, each for its own row only."
     if rounded := _rounding(candidate):
-        yield f"Intervals include the rounding of values: {rounded}."
+        yield f"Intervals include how exact the values are: {rounded}."
     if comparison.has_unusable_runs and bases - {Basis.WITHIN}:
         yield "No row is called better or worse, because some runs are INVALID or partial."
     elif comparison.tested_rows:
@@ -94,14 +94,17 @@ def explanations(comparison: Comparison, candidate: CandidateRows) -> Iterator[s
 
 
 def _rounding(candidate: CandidateRows) -> str:
-    """List rounding steps that matter to an interval: of throughputs a request, of percentiles a bucket."""
-    found: dict[str, None] = {}
+    """List rounding steps that matter to an interval: of throughputs a request, of latencies the client error."""
+    found: dict[str, float] = {}
     for row in candidate.rows:
         if row.interval is not None and row.interval.high - row.interval.low < NARROW * row.resolution:
-            what = "percentiles" if row.metric.latency else row.metric.name
-            unit = "a bucket" if row.metric.latency else "a request"
-            found[f"{what} to {percent(row.resolution, _decimals(100 * row.resolution, 2))} ({unit})"] = None
-    return ", ".join(found)
+            what = (
+                "latencies to at most {} (the client error)"
+                if row.metric.latency
+                else f"{row.metric.name} to {{}} (a request)"
+            )
+            found[what] = max(row.resolution, found.get(what, 0.0))
+    return ", ".join(what.format(percent(step, _decimals(100 * step, 2))) for what, step in found.items())
 
 
 def _repeated(candidate: CandidateRows) -> str:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from loadgen.analysis.request_latencies import gaps_ms, latency_ms
+from loadgen.analysis.request_latencies import Gaps, gaps, latency
 from loadgen.analysis.search.ratio_sample import LOOK_CONFIDENCE, RatioSample
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
@@ -69,8 +69,9 @@ class RequestShare:
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
         """Return the number of good requests by the number of requests, see `Criterion`."""
-        good = np.array([self.is_good(record, settings) for record in records], dtype=float)
-        return RatioSample(good, np.ones(len(good)), self.attainment)
+        rows = [self._judge(record, settings) for record in records]
+        good, least, greatest = np.array(rows, dtype=float).reshape(-1, 3).T
+        return RatioSample(good, np.ones(len(good)), self.attainment, least=least, greatest=greatest)
 
     def is_good(self, record: Record, settings: RunSettings) -> bool:
         """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT.
@@ -78,15 +79,23 @@ class RequestShare:
         A request that the client failed to send is no failure of the server, so it is bad only if latencies are
         limited.
         """
+        good, _, _ = self._judge(record, settings)
+        return good
+
+    def _judge(self, record: Record, settings: RunSettings) -> tuple[bool, bool, bool]:
+        """Return whether a request is good; whether it surely is, and whether it may be, within the client error."""
         if record.outcome is not Outcome.OK:
-            return not self.limits and record.outcome in OUR_FAULTS
-        for limit in self.limits:
-            value = latency_ms(record, limit.metric, settings)
-            if value is None and limit.metric == "tpot":
-                continue
-            if not limit.met_by(value):
-                return False
-        return True
+            good = not self.limits and record.outcome in OUR_FAULTS
+            return good, good, good
+        found = [(limit, latency(record, limit.metric, settings)) for limit in self.limits]
+        measured = [(limit, value) for limit, value in found if value is not None or limit.metric != "tpot"]
+        if any(value is None for _, value in measured):
+            return False, False, False
+        good, surely, maybe = (
+            all(limit.met_by(getattr(value, end)) for limit, value in measured)
+            for end in ("ms", "greatest_ms", "least_ms")
+        )
+        return good, surely, maybe
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +126,14 @@ class GapShare:
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
         """Return the number of gaps within the limit by the number of gaps, see `Criterion`."""
         within = np.less_equal if self.limit.inclusive else np.less
-        gaps = [gaps_ms(record, self.limit.metric) for record in records]
-        good = [float(count[within(gap, self.limit.threshold)].sum()) for gap, count in gaps]
-        total = [float(count.sum()) for _, count in gaps]
-        return RatioSample(np.array(good), np.array(total), self._share)
+        each = [gaps(record, self.limit.metric) for record in records]
+
+        def good(end: str) -> Floats:
+            threshold = self.limit.threshold
+            return np.array([float(one.repeats[within(getattr(one, end), threshold)].sum()) for one in each])
+
+        total = np.array([float(one.repeats.sum()) for one in each])
+        return RatioSample(good("ms"), total, self._share, least=good("greatest_ms"), greatest=good("least_ms"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +150,20 @@ class MeanLimit:
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
         """Return the sum of the values by their number, see `Criterion`."""
-        values = [self._values(record, settings) for record in records]
-        sums = [float((value * count).sum()) for value, count in values]
-        counts = [float(count.sum()) for _, count in values]
-        return RatioSample(np.array(sums), np.array(counts), self.limit.threshold, is_mean=True)
+        each = [self._values(record, settings) for record in records]
+        sums, least, greatest = (
+            np.array([float((getattr(one, end) * one.repeats).sum()) for one in each])
+            for end in ("ms", "least_ms", "greatest_ms")
+        )
+        counts = np.array([float(one.repeats.sum()) for one in each])
+        return RatioSample(sums, counts, self.limit.threshold, is_mean=True, least=least, greatest=greatest)
 
-    def _values(self, record: Record, settings: RunSettings) -> tuple[Floats, Floats]:
+    def _values(self, record: Record, settings: RunSettings) -> Gaps:
+        """Return the values of a request in the form of gaps: those of a latency are one, or none."""
         if self.limit.metric in slo.GAPS:
-            return gaps_ms(record, self.limit.metric)
-        value = latency_ms(record, self.limit.metric, settings) if record.outcome is Outcome.OK else None
-        values = np.array([] if value is None else [value])
-        return values, np.ones(len(values))
+            return gaps(record, self.limit.metric)
+        value = latency(record, self.limit.metric, settings) if record.outcome is Outcome.OK else None
+        return Gaps(*(np.array([number]) for number in (*value, 1.0))) if value else Gaps(*(np.empty(0),) * 4)
 
 
 def separate_criteria(text: str) -> tuple[Criterion, ...]:

@@ -24,17 +24,26 @@ class RatioSample:
         denominator: How much of each request there is; for a mean, the number of its values. 0 if it does not count.
         threshold: The smallest share that meets the criterion; for a mean, the largest mean.
         is_mean: Whether it is a mean, else a share.
+        least, greatest: What the numerator may truly be, as the client's stamps are not exact; None: they are.
     """
 
     numerator: Floats
     denominator: Floats
     threshold: float
     is_mean: bool = False
+    least: Floats | None = None
+    greatest: Floats | None = None
 
     def __add__(self, other: "RatioSample") -> "RatioSample":
-        numerator = np.concatenate((self.numerator, other.numerator))
-        denominator = np.concatenate((self.denominator, other.denominator))
-        return RatioSample(numerator, denominator, self.threshold, self.is_mean)
+        numerator, denominator, least, greatest = (
+            np.concatenate(pair)
+            for pair in zip(
+                (self.numerator, self.denominator, *self._ends),
+                (other.numerator, other.denominator, *other._ends),
+                strict=True,
+            )
+        )
+        return RatioSample(numerator, denominator, self.threshold, self.is_mean, least, greatest)
 
     @property
     def value(self) -> float | None:
@@ -42,7 +51,9 @@ class RatioSample:
         return float(self.numerator.sum() / self.denominator.sum()) if self.denominator.any() else None
 
     def met(self, in_flight: float) -> bool | None:
-        """Tell whether the threshold is met, by a confidence bound; None if the requests are too few to tell.
+        """Tell whether the threshold is met, by a confidence bound, whatever the truth is within the client error.
+
+        None: the requests are too few to tell, or the client error is too large.
 
         Args:
             in_flight: Requests in flight, on average.
@@ -52,7 +63,15 @@ class RatioSample:
         residuals = self.numerator - self.numerator.sum() / self.denominator.sum() * self.denominator
         length = block_bootstrap.block_length(len(residuals), in_flight, residuals)
         bounds = mean_bounds if self.is_mean else share_bounds
-        low, high = bounds(self.numerator, self.denominator, length, LOOK_CONFIDENCE)
+        least, greatest = self._ends
+        low, high = bounds(least, self.denominator, length, LOOK_CONFIDENCE)
+        if not np.array_equal(greatest, least):
+            _, high = bounds(greatest, self.denominator, length, LOOK_CONFIDENCE)
         if self.is_mean:
             return True if high <= self.threshold else False if low > self.threshold else None
         return True if low >= self.threshold else False if high < self.threshold else None
+
+    @property
+    def _ends(self) -> tuple[Floats, Floats]:
+        least = self.numerator if self.least is None else self.least
+        return least, self.numerator if self.greatest is None else self.greatest

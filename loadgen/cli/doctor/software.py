@@ -14,6 +14,7 @@ COMPILED = (
     "loadgen.core.record_json",
     "loadgen.core.sse",
     "loadgen.core.http1",
+    "loadgen.core.kernel_clock",
     "loadgen.core.read_loop",
     "loadgen.core.stamped_connection",
     "loadgen.core.accumulator",

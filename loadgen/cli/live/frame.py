@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.checks.distortion import MAX_BUSY, MIN_BEATS, most_stall_ns
-from loadgen.checks.sending import most_lag_ns
+from loadgen.checks.sending import late_limit_ns
 from loadgen.cli.live.pace import History
 from loadgen.cli.live.progress_line import describe, left_s, longest_silence
 from loadgen.config.settings import RunSettings
@@ -185,15 +184,10 @@ def _sides(progress: Progress, width: int) -> Iterator[Row]:
 
 def _client_problems(progress: Progress) -> Iterator[str]:
     """Yield each limit of the verdict that the client exceeds so far; the run is SUSPECT if it stays so."""
-    first_ms, gap_ms = progress.ttft.percentile_ms(5), progress.icl.p50_ms
-    lag_ms = most_lag_ns(None if first_ms is None else first_ms * 1e6) / 1e6
-    if (progress.lag.p99_ms or 0.0) > lag_ms:
-        yield f"lag > {lag_ms:.1f} ms"
-    stall_ms = most_stall_ns(None if gap_ms is None else gap_ms * 1e6) / 1e6
-    if progress.loop_stall.count >= MIN_BEATS and (progress.loop_stall.p99_ms or 0.0) > stall_ms:
-        yield f"stall > {stall_ms:.1f} ms"
-    if progress.busy_share > MAX_BUSY:
-        yield f"busy > {percent(MAX_BUSY)}"
+    ttft_ms = progress.ttft.p50_ms
+    limit_ms = late_limit_ns(None if ttft_ms is None else ttft_ms * 1e6) / 1e6
+    if (progress.lag.p99_ms or 0.0) > limit_ms:
+        yield f"lag > {limit_ms:.1f} ms"
 
 
 def _row(

@@ -47,9 +47,17 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
     record.target = data.get("target", 0)  # older files of runs against one target do not have it
     record.detail, record.finish_reason = data["detail"], data["finish_reason"]
     record.connect_ns = data["connect"]
+    record.user_stamped = data.get("user_stamped", len(data["token_times"]))  # older files have no kernel stamps
+    record.window_filled = data.get("window_filled", False)
+    record.written = 0 if data.get("written") is None else due + data["written"]
+    record.first_answer_earliest = record.first_answer
+    if "first_answer_earliest" in data:
+        record.first_answer_earliest = due + data["first_answer_earliest"]
     runs = event_runs(data.get("stream") or (), due)  # older files do not have it
     stamps = [due + since for since in data["token_times"]]
-    record.restore(stamps, data["tokens_per_event"], runs, data.get("answer", ""))
+    earliest = [(number, due + since) for number, since in data.get("earliest", ())]
+    answer, read_late = data.get("answer", ""), data.get("read_late")
+    record.restore(stamps, data["tokens_per_event"], runs, answer, earliest, read_late)
     return record
 
 

@@ -36,6 +36,8 @@ class ProcessUsage(Struct, frozen=True, kw_only=True):
     stolen_share: Annotated[
         float | None, about("Share of all cores' time that the host gave to other virtual machines, 0 to 1.")
     ]
+    machine_cpu_s: Annotated[float | None, about("CPU time of all processes of the machine, s.")] = None
+    idle_share: Annotated[float | None, about("Share of all cores' time in which no process ran, 0 to 1.")] = None
     throttled_s: Annotated[float | None, about("Time for which a CPU limit held the processes back, s.")]
     disturbance: Annotated[str | None, about("What else kept the machine busy; empty: nothing.")]
     connections_reused: Annotated[

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.statistic import client_error_ms
 from loadgen.report.distribution import Distribution
 from loadgen.report.result.fields import about
 from loadgen.stats.percentile_confidence_interval import interval
@@ -15,6 +16,7 @@ from loadgen.util.number_format import percentile, to_ms
 
 Clock = Literal["due", "sent"]
 Bounds = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2)]
+Errors = dict[Annotated[str, msgspec.Meta(pattern=r"^(mean|p[0-9.e-]+)$")], float | None]
 Intervals = dict[Annotated[str, msgspec.Meta(pattern=r"^p[0-9.e-]+$")], Bounds]
 
 
@@ -106,6 +108,39 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
     def named(self, name: str) -> Intervals:
         """Look up the intervals of a distribution; empty where it has none."""
         found: Intervals = getattr(self, name, {})
+        return found
+
+
+class ClientErrors(Struct, frozen=True, kw_only=True):
+    """How far each number of a latency can be from the truth because of the client, ms.
+
+    By `mean` and percentile (`p99`); null: nothing was measured. docs/accuracy.md says what the bound consists of.
+    """
+
+    ttft_due: Annotated[Errors, about("Of `ttft_due`.")]
+    ttft_sent: Annotated[Errors, about("Of `ttft_sent`.")]
+    ttfo_due: Annotated[Errors, about("Of `ttfo_due`.")]
+    ttfo_sent: Annotated[Errors, about("Of `ttfo_sent`.")]
+    tpot: Annotated[Errors, about("Of `tpot`.")]
+    tpot_n1: Annotated[Errors, about("Of `tpot_n1`.")]
+    itl: Annotated[Errors, about("Of `itl`.")]
+    icl: Annotated[Errors, about("Of `icl`.")]
+    e2el_due: Annotated[Errors, about("Of `e2el_due`.")]
+    e2el_sent: Annotated[Errors, about("Of `e2el_sent`.")]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
+        """Compute the bounds of the means and of these percentiles, 0 to 100."""
+        statistics = ["mean", *map(percentile, percentiles)]
+        bounds = {
+            name: {statistic: client_error_ms(snapshot, name, statistic) for statistic in statistics}
+            for name in cls.__struct_fields__
+        }
+        return cls(**bounds)
+
+    def named(self, name: str) -> Errors:
+        """Look up the bounds of a latency."""
+        found: Errors = getattr(self, name)
         return found
 
 

@@ -1,12 +1,13 @@
 """Limits of an SLO, and what a run shows of each."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Struct
 
 from loadgen.config import slo
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report.distribution import number
+from loadgen.metrics.statistic import client_error_ms, statistic_ms
 from loadgen.report.result.fields import about, from_json_values
 
 
@@ -21,8 +22,20 @@ class LimitResult(Struct, frozen=True, kw_only=True):
             "requests (`beyond`)."
         ),
     ]
+    client_error_ms: Annotated[
+        float | None, about("How far the value can be from the truth because of the client, ms; null: not at all.")
+    ] = None
     beyond: Annotated[bool, about("Whether the value falls on failed requests, which miss every limit.")] = False
-    met: Annotated[bool | None, about("Whether it is met; null: too few requests to tell, in a search.")]
+    met: Annotated[
+        bool | None,
+        about("Whether it is met; null: unknown, because of the client error, or in a search of too few requests."),
+    ]
+
+
+def all_met(results: Sequence[LimitResult]) -> bool | None:
+    """Return whether all limits are met; None where none is missed, but of some it cannot be told."""
+    met = {result.met for result in results}
+    return False if False in met else None if None in met else True
 
 
 def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResult]:
@@ -34,10 +47,14 @@ def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResu
         clock: "due" or "sent", from which latencies are counted.
     """
 
-    def value(metric: str, name: str) -> float | None:
-        return statistic(snapshot, metric, name, clock)
+    def lookup(metric: str, name: str) -> tuple[float | None, float | None]:
+        value = statistic(snapshot, metric, name, clock)
+        if metric == "error":
+            return value, None
+        failed = 0 if metric in slo.GAPS else snapshot.failures.failed
+        return value, client_error_ms(snapshot, slo.distribution(metric, clock), name, failed)
 
-    rows = slo.judge(slo.required_limits(limits) if limits else [], value)
+    rows = slo.judge(slo.required_limits(limits) if limits else [], lookup)
     return from_json_values(rows, list[LimitResult])
 
 
@@ -51,4 +68,4 @@ def statistic(snapshot: Snapshot, metric: str, name: str, clock: str) -> float |
     if metric == "error":
         return snapshot.failures.server_rate
     failed = 0 if metric in slo.GAPS else snapshot.failures.failed
-    return number(snapshot.histograms[slo.distribution(metric, clock)], name, failed)
+    return statistic_ms(snapshot.histograms[slo.distribution(metric, clock)], name, failed)

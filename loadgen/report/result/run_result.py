@@ -8,11 +8,12 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.checks import STEADY, Check, Verdict, reasons, repeated_prompts, verdict
+from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
 from loadgen.report.distribution import Distribution
 from loadgen.report.result.client import ClientTotals, Worker
 from loadgen.report.result.fields import about, from_json_values, to_json_values
-from loadgen.report.result.latencies import Clock, Distributions, Histograms, LatencyIntervals
+from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
 from loadgen.report.result.limit import LimitResult, judged
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentStreams, Unfinished, examples
@@ -93,6 +94,10 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         LatencyIntervals,
         about("The 99 % confidence intervals of the percentiles if requests were independent, ms."),
     ]
+    client_error_ms: Annotated[
+        ClientErrors | None,
+        about("How far each mean and percentile can be from the truth because of the client, ms; null: unknown."),
+    ] = None
     unfinished: Annotated[Unfinished, about("Requests that were given up.")]
     tpot_token_weighted_ms: Annotated[
         float | None, about("TPOT over all tokens instead of over requests, ms; null: none was measured.")
@@ -164,7 +169,22 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
     @property
     def notes(self) -> list[Check]:
         """The checks that did not pass, and leave the verdict alone."""
-        return [check for check in self.checks if check.ok is False and not check.counts]
+        return [check for check in self.checks if check.ok is False and not check.counts and not check.explains]
+
+    @property
+    def explanations(self) -> list[Check]:
+        """What explains the failed checks; empty if none failed."""
+        wrong = [check for check in self.checks if check.ok is False and check.explains]
+        return wrong if self.failed_checks else []
+
+    @property
+    def max_client_error_ms(self) -> float | None:
+        """The largest error that the client may have added to a latency on the clock of `latency_from`, ms."""
+        if self.client_error_ms is None:
+            return None
+        named = (slo.distribution(metric, self.latency_from) for metric in slo.LATENCY_METRICS)
+        errors = [error for name in named for error in self.client_error_ms.named(name).values() if error is not None]
+        return max(errors, default=None)
 
     def reasons(self, group: str = "") -> list[str]:
         """Say why the result is not VALID, a line for each check.
@@ -214,6 +234,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             targets=Target.each(run),
             latency_ms=latencies,
             intervals_ms=LatencyIntervals.of(snapshot, percentiles),
+            client_error_ms=ClientErrors.of(snapshot, percentiles),
             unfinished=Unfinished.of(run),
             tpot_token_weighted_ms=to_ms(
                 counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None

@@ -81,6 +81,12 @@ class Tokens(Struct, frozen=True, kw_only=True):
     imputed_gaps: Annotated[int, about("Gaps of `itl` that are equal parts of the gap between two events.")]
     token_events: Annotated[int, about("Events with tokens, of ok requests.")]
     token_reads: Annotated[int, about("Reads of the socket that contained events with tokens.")]
+    inexact_events: Annotated[
+        int, about("Events of ok requests with tokens that may have arrived before their time stamp.")
+    ] = 0
+    user_stamped_events: Annotated[
+        int, about("Of the events of ok requests with tokens, those without a time stamp of the kernel's.")
+    ] = 0
     content_events: Annotated[int, about("Events with content.")]
     reasoning_events: Annotated[int, about("Events with reasoning.")]
     other_events: Annotated[int, about("Events with tokens of another kind: tool calls, refusals.")]

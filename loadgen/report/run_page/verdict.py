@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from loadgen.checks import GROUPS, Check
-from loadgen.report.console import banners, judgement, not_ok
+from loadgen.report.console import banners, explanation, judgement, not_ok
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line, prose
 from loadgen.report.result import RunResult
 
@@ -24,7 +24,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
     reasons = (Items(tuple(map(_reason, wrong))),) if wrong else ()
     failing = not_ok(result)
     title = f"NOT OK, {failing}; the measurement is {result.verdict}" if failing else result.verdict
-    yield Note(kind, f"{title}: {means}", (*reasons, Paragraph(line(f"Verdict: {judgement(result)}."))))
+    explained = (Paragraph(line(f"Explained by: {because}.")),) if (because := explanation(result)) else ()
+    yield Note(kind, f"{title}: {means}", (*reasons, *explained, Paragraph(line(f"Verdict: {judgement(result)}."))))
     if notes:
         title = "Bear in mind" if len(notes) == 1 else f"Bear in mind: {len(notes)} notes"
         yield Note("info", title, (Items(tuple(map(_note, notes))),))
@@ -60,5 +61,5 @@ def _with_advice(check: Check, what: str) -> Line:
 
 def _state(check: Check) -> Span:
     if check.ok is False:
-        return Span("failed" if check.counts else "noted", Tone.BAD)
+        return Span("failed" if check.counts else "explains" if check.explains else "noted", Tone.BAD)
     return Span("passed") if check.ok else Span("does not apply", Tone.QUIET)

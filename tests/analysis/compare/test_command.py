@@ -70,16 +70,16 @@ def test_three_starts_may_be_better(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_significant_difference_is_visible_in_decimals(capsys: pytest.CaptureFixture[str]) -> None:
-    base, new = starts(Path("base"), 20.0, 20.0001, 20.0002), starts(Path("new"), 20.002, 20.0021, 20.0022)
+    base, new = starts(Path("base"), 2000.0, 2000.01, 2000.02), starts(Path("new"), 2000.4, 2000.41, 2000.42)
     assert dispatch(["compare", base, new]) == 0
     lines = capsys.readouterr().out.splitlines()
     (mean,) = (line.split() for line in lines if line.startswith("ttft_mean"))
-    assert mean == ["ttft_mean", "ms", "20.000", "20.002", "+0.010%", "+0.009%", "to", "+0.011%", "worse"]
+    assert mean == ["ttft_mean", "ms", "2000.01", "2000.41", "+0.02%", "+0.01%", "to", "+0.03%", "worse"]
     (throughput,) = (line for line in lines if line.startswith("request_throughput"))
     assert throughput.endswith("no significant difference")
     assert "-5.5% to +5.8%" in throughput
     told = " ".join(line.strip() for line in lines)
-    assert "the rounding of values: request_throughput to 5.00% (a request), percentiles to 0.10% (a bucket)." in told
+    assert "request_throughput to 5.00% (a request), latencies to at most 0.11% (the client error)." in told
     assert "in every run: output_throughput, total_throughput (request_throughput), ttfo (ttft), itl (icl)." in told
 
 

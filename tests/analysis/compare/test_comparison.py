@@ -8,7 +8,7 @@ import pytest
 
 from loadgen.analysis.compare.comparison import Comparison, compare
 from loadgen.analysis.compare.confidence_interval import Basis
-from loadgen.analysis.compare.metrics import BUCKET, metric_by_name
+from loadgen.analysis.compare.metrics import metric_by_name
 from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import Side
@@ -155,16 +155,19 @@ class TestStarts:
         assert found.resolution == 1 / 20
         assert found.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE
 
-    def test_percentile_is_rounded_and_mean_is_exact(self, tmp_path: Path) -> None:
-        """20.000 and 20.016 ms lie in neighbouring buckets, as 20.015 and 20.016 would."""
-        comparison = compared(
-            starts(tmp_path / "a", 20.0, 20.0001, 20.0002), starts(tmp_path / "b", 20.016, 20.0161, 20.0162)
-        )
+    @pytest.mark.parametrize(
+        ("candidate_ms", "conclusion"), [(20.05, Conclusion.NO_SIGNIFICANT_DIFFERENCE), (20.5, Conclusion.WORSE)]
+    )
+    def test_latency_is_known_to_its_client_error(
+        self, tmp_path: Path, candidate_ms: float, conclusion: Conclusion
+    ) -> None:
+        """Each value lies within 52 us, which are 0.26 % of 20 ms, on both sides; a percentile also in its bucket."""
+        candidates = (candidate_ms, candidate_ms + 0.0001, candidate_ms + 0.0002)
+        comparison = compared(starts(tmp_path / "a", 20.0, 20.0001, 20.0002), starts(tmp_path / "b", *candidates))
         median, mean = row(comparison, "ttft_p50"), row(comparison, "ttft_mean")
-        assert (median.resolution, mean.resolution) == (BUCKET, 0)
-        assert 0 < (median.change or 0) < BUCKET
-        assert median.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE
-        assert mean.conclusion is Conclusion.WORSE
+        assert mean.resolution == pytest.approx(2 * 0.0026, rel=0.03)
+        assert median.resolution == pytest.approx(2 * (0.0026 + 0.0005), rel=0.03)
+        assert (median.conclusion, mean.conclusion) == (conclusion, conclusion)
 
     def test_latencies_with_failures_are_never_better(self, tmp_path: Path, bases: str) -> None:
         """Whoever answers only the requests that it finds easy has good latencies."""

@@ -42,3 +42,18 @@ class TestMet:
     def test_mean_without_values_is_undecided(self) -> None:
         nothing = RatioSample(np.zeros(5), np.zeros(5), 10.0, is_mean=True)
         assert (nothing.value, nothing.met(1.0)) == (None, None)
+
+    def test_share_is_decided_whatever_the_truth_within_the_client_error(self) -> None:
+        good = np.random.default_rng(0).permutation([1.0] * 950 + [0.0] * 50)
+
+        def of(least: float, greatest: float) -> bool | None:
+            ends = {"least": np.minimum(good, least), "greatest": np.maximum(good, greatest)}
+            return RatioSample(good, np.ones(1000), 0.9, **ends).met(0.0)
+
+        assert of(1.0, 0.0) is True
+        assert of(0.0, 1.0) is None
+
+    def test_client_error_is_pooled_with_the_requests(self) -> None:
+        one = RatioSample(np.ones(2), np.ones(2), 0.9, least=np.zeros(2))
+        both = one + RatioSample(np.ones(1), np.ones(1), 0.9)
+        assert (both.least.tolist(), both.greatest.tolist()) == ([0, 0, 1], [1, 1, 1])

@@ -2,16 +2,30 @@
 
 import asyncio
 import os
+import socket
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 import uvloop
+
+SO_TIMESTAMPING, RX_SOFTWARE, SOFTWARE = 37, 1 << 3, 1 << 4  # from <linux/net_tstamp.h>
+SWITCHED_ON_S = 0.05
 
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """asyncio's own loop, as in programs that embed a run, and uvloop, as in the command."""
     return {"asyncio": asyncio.SelectorEventLoop, "uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernel_stamps_on() -> Iterator[None]:
+    """The kernel stamps what arrives as long as any socket asks for it, and begins a while after the first does."""
+    with socket.socket() as stamped:
+        stamped.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, RX_SOFTWARE | SOFTWARE)
+        time.sleep(SWITCHED_ON_S)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 import struct
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -17,7 +18,8 @@ from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
 from loadgen.util.clock import clock_for, now_ns
 from tests.helpers.fault_requests import target
-from tests.helpers.response_bytes import answer, streamed
+from tests.helpers.response_bytes import answer, delta, streamed
+from tests.helpers.run_facts import CHUNKED, chunk
 
 S = 1_000_000_000
 
@@ -95,6 +97,106 @@ async def test_read_loop_reads_and_stamps_without_the_event_loop() -> None:
         assert not pair.read_by_loop
 
 
+async def test_segment_that_was_counted_early_is_not_counted_again() -> None:
+    """A segment that comes between a read and the question how many came is counted with the wrong read."""
+    token = chunk(delta(content="x"))
+
+    class Between:
+        """Sends a further token between the first read and what is asked about it."""
+
+        left = 1
+
+        def sent(self, record: Record) -> None:
+            pass
+
+        def read(self, record: Record, at_ns: int, data: bytes) -> None:
+            if self.left:
+                self.left -= 1
+                pair.server.send(token)
+
+        def lost(self, record: Record, at_ns: int, error: Exception | None) -> None:
+            pass
+
+    read_loop = ReadLoop()
+    async with connected(read_loop) as pair:
+        pair.connection.tap = Between()
+        pair.connection.send(b"request", record := Record())
+        await pair.takes(len(b"request"))
+        pair.server.send(CHUNKED + token + token)
+        read_loop.turn()
+        assert record.events == 2
+        pair.server.send(token)  # a second segment, beside the one that was counted early
+        read_loop.turn()
+        assert record.events == 4
+        assert record.earliest is not None
+        assert record.earliest[2] < record.stamps[2]
+
+
+async def test_tokens_that_one_read_brings_came_after_the_socket_was_seen_empty() -> None:
+    """The read loop asked the kernel for all of its sockets, and this one had nothing to read."""
+    token, read_loop = chunk(delta(content="x")), ReadLoop()
+    async with connected(read_loop) as other, connected(read_loop) as pair:
+        for each in (other, pair):
+            each.connection.send(b"request", record := Record())
+            await each.takes(len(b"request"))
+        pair.server.send(CHUNKED + token)
+        read_loop.turn()
+        before_ns = time.monotonic_ns()
+        other.server.send(CHUNKED + token)
+        read_loop.turn()  # finds nothing of the pair's
+        pair.server.send(token)
+        pair.server.send(token)
+        read_loop.turn()
+        assert record.earliest is not None
+        assert record.stamps[0] < before_ns < record.earliest[1] < record.stamps[1]
+        assert record.earliest[2] == record.stamps[2]
+
+
+async def test_step_of_the_wall_clock_costs_the_stamps_around_it() -> None:
+    token, read_loop = chunk(delta(content="x")), ReadLoop()
+    async with connected(read_loop) as pair:
+        clock = read_loop.kernel_clock
+        pair.connection.send(b"request", record := Record())
+        await pair.takes(len(b"request"))
+        pair.server.send(CHUNKED + token)
+        read_loop.turn()
+        assert (record.events, record.user_stamped, clock.steps) == (1, 0, 0)
+        before_ns = now_ns()
+        clock.observe(before_ns, time.time_ns() + 3600 * S, before_ns + 1)
+        pair.server.send(token)
+        read_loop.turn()
+        assert (record.events, record.user_stamped) == (2, 1)
+        assert before_ns <= record.stamps[1] == record.read_times[1] <= now_ns()
+        while not clock.usable:  # it has been set back, which costs the stamps until the next pair of readings
+            read_loop.turn()
+        assert clock.steps == 2
+        pair.server.send(token)
+        read_loop.turn()
+        assert (record.events, record.user_stamped) == (3, 1)
+        assert record.stamps == sorted(record.stamps)
+        assert record.stamps[2] < record.read_times[2]
+
+
+async def test_tokens_that_the_event_loop_reads_have_user_stamps() -> None:
+    request, token = b"r" * (8 << 20), chunk(delta(content="x"))
+    async with connected(ReadLoop()) as pair:
+        pair.connection.send(request, record := Record())
+        pair.server.send(CHUNKED + token)
+        while not record.events:
+            await asyncio.sleep(0)
+        assert (pair.read_by_loop, record.user_stamped) == (True, 1)
+        assert record.stamps == record.read_times
+        await pair.takes(len(request))
+        pair.server.send(token)
+        while record.events < 2:
+            await asyncio.sleep(0)
+        pair.server.send(token)
+        while record.events < 3:
+            await asyncio.sleep(0)
+        assert not pair.read_by_loop
+        assert record.user_stamped < 3, "the read loop reads again"
+
+
 async def test_event_loop_sends_the_rest_of_a_large_request() -> None:
     read_loop, request = ReadLoop(), b"r" * (8 << 20)
     async with connected(read_loop) as pair:
@@ -163,23 +265,6 @@ async def test_idle_connection_closed_by_the_server_is_dropped() -> None:
         pair.server.close()
         assert await pair.owner.hears(1) == [type(None)]
         assert pair.connection.lost
-
-
-async def test_connection_with_tls_is_left_to_the_event_loop() -> None:
-    with socket.socket() as encrypted:
-
-        class Encrypted:
-            def get_extra_info(self, name: str) -> object:
-                return {"sslcontext": "one", "socket": encrypted}.get(name)
-
-        read_loop = ReadLoop()
-        read_loop.open(asyncio.get_running_loop())
-        connection = Connection(Owner(), None, Encrypted(), read_loop)
-        connection.begin_reading()
-        assert read_loop.loop_users == 1
-        connection.release()
-        assert read_loop.loop_users == 0
-        read_loop.close()
 
 
 async def test_alarms_share_the_queue_of_the_sockets() -> None:

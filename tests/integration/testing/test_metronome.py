@@ -116,7 +116,7 @@ def test_tokens_that_come_late_on_their_own_account_are_told() -> None:
     def truth(late_ns: int) -> Truth:
         plan = np.arange(100, dtype=np.int64) + 1
         one = np.zeros(1, dtype=np.int64)
-        return Truth(np.array([b"a-1"]), one, np.array([0, 100]), plan, plan + late_ns, 0, 0.0)
+        return Truth(np.array([b"a-1"]), one, np.array([0, 100]), plan, plan + late_ns, plan + late_ns, 0, 0.0)
 
     assert not truth(900_000).overloaded
     assert truth(1_100_000).overloaded

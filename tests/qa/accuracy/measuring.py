@@ -1,6 +1,7 @@
 """Measuring: a run of loadgen beside what the server knows of it."""
 
 import contextlib
+import os
 import resource
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
@@ -16,6 +17,7 @@ import loadgen
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
+from loadgen.metrics.statistic import CLOCK_MS, FLOOR_MS
 from loadgen.runner.run_result import Result
 from loadgen.runner.workers import open_workers
 from loadgen.testing.process import Process
@@ -23,9 +25,12 @@ from loadgen.testing.truth import Truth
 from loadgen.util import machine
 from loadgen.util.affinity import separate_cores
 from loadgen.workload.prompt import Prompt
+from tests.qa.accuracy.conditions import Condition, alone
 from tests.qa.accuracy.stillness import STILL_SHARE, patience, stood_still
 
 Int64s = NDArray[np.int64]
+CONGESTION_WINDOW = 10  # segments
+TOLERANCE_NS = (FLOOR_MS + CLOCK_MS) * 1e6  # what a client error holds beside the intervals of the tokens
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,6 @@ class Run:
     result: Result
     records: list[Record]
     truth: Truth
-    machine_disturbance: str
 
     @cached_property
     def due_ns(self) -> Int64s:
@@ -61,18 +65,18 @@ class Run:
 
     @cached_property
     def sent_ns(self) -> Int64s:
-        """Shape (requests,)."""
+        """When each request left at the earliest, shape (requests,)."""
         return np.array([record.sent for record in self.records], dtype=np.int64)
+
+    @cached_property
+    def left_ns(self) -> Int64s:
+        """When each request left at the latest, shape (requests,)."""
+        return np.array([record.written for record in self.records], dtype=np.int64)
 
     @cached_property
     def arrival_ns(self) -> Int64s:
         """When the server had read each request, shape (requests,)."""
         return self.truth.arrival_ns[self._rows]
-
-    @cached_property
-    def way_ns(self) -> Int64s:
-        """From the client's send until the server had read each request, shape (requests,)."""
-        return self.arrival_ns - self.sent_ns
 
     @cached_property
     def counts(self) -> Int64s:
@@ -87,39 +91,70 @@ class Run:
         return np.concatenate(([0], np.cumsum(self.counts)))
 
     @cached_property
-    def seen_ns(self) -> Int64s:
-        """The client's stamps, shape (tokens,)."""
+    def stamps_ns(self) -> Int64s:
+        """When each token arrived, as the client recorded it, shape (tokens,)."""
         return np.frombuffer(b"".join(record.marks for record in self.records), dtype=np.int64)
 
     @cached_property
-    def written_ns(self) -> Int64s:
-        """The server's, shape (tokens,)."""
+    def earliest_ns(self) -> Int64s:
+        """When each token can have arrived at the earliest, as the client recorded it, shape (tokens,)."""
+        return np.frombuffer(b"".join(record.earliest_marks for record in self.records), dtype=np.int64)
+
+    @cached_property
+    def read_ns(self) -> Int64s:
+        """When the client read each token, shape (tokens,)."""
+        return np.concatenate([record.read_times for record in self.records])
+
+    @cached_property
+    def write_ns(self) -> Int64s:
+        """When the server began to write each token, shape (tokens,)."""
         return self.truth.write_ns[self._tokens]
 
     @cached_property
-    def server_late_ns(self) -> Int64s:
-        """How long after it was due the server wrote each token, shape (tokens,)."""
-        return self.written_ns - self.truth.plan_ns[self._tokens]
+    def written_ns(self) -> Int64s:
+        """When the server had written each token, shape (tokens,)."""
+        return self.truth.written_ns[self._tokens]
+
+    @property
+    def is_exact(self) -> NDArray[np.bool_]:
+        """Of which tokens the client says that they arrived when they were stamped, shape (tokens,)."""
+        return np.equal(self.earliest_ns, self.stamps_ns)
+
+    @property
+    def is_covered(self) -> NDArray[np.bool_]:
+        """Which tokens were written within the interval that the client recorded, shape (tokens,)."""
+        began: NDArray[np.bool_] = self.earliest_ns <= self.written_ns + TOLERANCE_NS
+        ended: NDArray[np.bool_] = self.stamps_ns >= self.write_ns
+        return began & ended
+
+    @property
+    def is_held_back(self) -> NDArray[np.bool_]:
+        """Which tokens may have left the server's kernel after their write, shape (tokens,).
+
+        Before a client reads, its kernel acknowledges late; and of what is not acknowledged, a server's kernel sends no
+        more than its congestion window, which is 10 segments at first (RFC 6928).
+        """
+        token = np.arange(len(self.write_ns))
+        has_ten_before: NDArray[np.bool_] = token - np.repeat(self.starts[:-1], self.counts) >= CONGESTION_WINDOW
+        is_unread: NDArray[np.bool_] = self.read_ns[np.maximum(token - CONGESTION_WINDOW, 0)] > self.write_ns
+        return has_ten_before & is_unread
 
     @property
     def errors_ns(self) -> Int64s:
-        """Client's stamp less server's, shape (tokens,)."""
-        return self.seen_ns - self.written_ns
+        """How far each stamp is outside of the server's call that wrote the token, shape (tokens,)."""
+        outside: Int64s = np.maximum(self.write_ns - self.stamps_ns, self.stamps_ns - self.written_ns)
+        return outside.clip(0)
+
+    @property
+    def server_late_ns(self) -> Int64s:
+        """How long after it was due the server began to write each token, shape (tokens,)."""
+        return self.write_ns - self.truth.plan_ns[self._tokens]
 
     @property
     def client(self) -> dict[str, Any]:
         """What the measuring cost and met."""
         about: dict[str, Any] = self.result.data["loadgen"]["client"]
         return about
-
-    def excuse(self, *, sound: bool, server_late: bool = False) -> str:
-        """What else kept the machine busy, or the server from keeping its own time; empty if nothing did.
-
-        Others make a run worse, but hardly every moment of it: what is not `sound`, judged by its best samples, has no
-        excuse. `server_late` says that the server was, by more than its writing shows.
-        """
-        server = "the server was late itself" if self.truth.overloaded or server_late else ""
-        return ", ".join(filter(None, (self.machine_disturbance, server))) if sound else ""
 
     @cached_property
     def _tokens(self) -> Int64s:
@@ -141,6 +176,8 @@ async def compared(
     tokens: int,
     plan: dict[str, Any] | None = None,
     worker: bool = True,
+    beside: Condition = alone,
+    processor: int | None = None,
     on_phase: Callable[[str], None] = lambda phase: None,
     **settings: Any,
 ) -> Run:
@@ -151,11 +188,12 @@ async def compared(
         tokens: Of each answer.
         plan: What the requests ask of the metronome in place of its own plan.
         worker: Measure in a process of its own, as the command does; else in this event loop, as the library does.
+        beside: What disturbs the measuring process.
+        processor: Of the measuring thread; None: any but the server's.
         on_phase: Told a few times a second in which phase the run is.
         settings: Of the run.
     """
     Truth.forget(server.url)
-    watch = Watch(server)
     with tempfile.TemporaryDirectory(prefix="loadgen-accuracy-") as folder:
         path = Path(folder) / "records"
         asked = loadgen.RunSettings(
@@ -166,20 +204,29 @@ async def compared(
             **settings,
         )
         result = await measured(
-            server, asked, tokens, watch.quietest, worker=worker, on_progress=lambda progress: on_phase(progress.phase)
+            server,
+            asked,
+            tokens,
+            worker=worker,
+            beside=beside,
+            processor=processor,
+            on_progress=lambda progress: on_phase(progress.phase),
         )
         ended_well = [record for record in RecordFile(path) if record.outcome is Outcome.OK]
     ended_well.sort(key=lambda record: record.index)
-    return Run(result, ended_well, Truth.fetch(server.url), watch.end())
+    truth = Truth.fetch(server.url)
+    assert truth.held_back == 0, "what the server wrote had to wait: the time of a write is not that of its bytes"
+    return Run(result, ended_well, truth)
 
 
 async def measured(
     server: Process,
     settings: loadgen.RunSettings,
     tokens: int,
-    processor: int,
     *,
     worker: bool = True,
+    beside: Condition = alone,
+    processor: int | None = None,
     on_progress: Callable[[loadgen.Progress], None] = lambda progress: None,
 ) -> Result:
     """Run loadgen against a server as if that were on another machine: apart from it.
@@ -188,13 +235,18 @@ async def measured(
         server: The server.
         settings: Of the run.
         tokens: Of each answer.
-        processor: Of the measuring thread.
         worker: Measure in a process of its own, as the command does; else in this event loop, as the library does.
+        beside: What disturbs the measuring process.
+        processor: Of the measuring thread; None: any but the server's.
         on_progress: Told a few times a second.
     """
     with separate_cores([server.pid], processor):
         async with open_workers(1) if worker else contextlib.nullcontext() as participant:
-            return await loadgen.run(settings, dataset=Short(tokens), participant=participant, on_progress=on_progress)
+            pid = participant.pid if participant else None
+            async with beside(pid or os.getpid()):
+                return await loadgen.run(
+                    settings, dataset=Short(tokens), participant=participant, on_progress=on_progress
+                )
 
 
 class Watch:
@@ -245,3 +297,8 @@ async def best_of(attempts: int, attempt: Callable[[], Awaitable[Finding]]) -> F
 def ms(ns: float) -> str:
     """A time with its unit, to the microsecond."""
     return f"{ns / 1e6:.3f} ms"
+
+
+def us(ns: float) -> str:
+    """A short time with its unit."""
+    return f"{ns / 1e3:.1f} us"

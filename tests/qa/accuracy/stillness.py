@@ -3,6 +3,7 @@
 A virtual machine may be stopped for milliseconds by its host without a word of it in /proc/stat.
 """
 
+import functools
 import os
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def stood_still() -> dict[int, float]:
     command = [sys.executable, "-I", "-S", "-c", SPIN, str(length_ns), str(MIN_NS)]
     spinning = {
         core: subprocess.Popen(
-            command, stdout=subprocess.PIPE, preexec_fn=lambda core=core: os.sched_setaffinity(0, {core})
+            command, stdout=subprocess.PIPE, preexec_fn=functools.partial(os.sched_setaffinity, 0, {core})
         )
         for core in sorted(os.sched_getaffinity(0))
     }

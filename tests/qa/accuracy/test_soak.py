@@ -9,7 +9,7 @@ import pytest
 
 import loadgen
 from loadgen.testing.process import Process
-from tests.qa.accuracy.measuring import Watch, measured
+from tests.qa.accuracy.measuring import measured
 
 REQUESTS = int(os.environ.get("LOADGEN_SOAK_REQUESTS", "1000000"))
 RATE = 4_000
@@ -43,7 +43,7 @@ async def test_memory_and_files_do_not_grow(roofline: Process, row: Callable[...
     settings = loadgen.RunSettings(
         base_url=roofline.url, backend="openai-chat", request_rate=RATE, num_prompts=REQUESTS
     )
-    result = await measured(roofline, settings, 4, Watch(roofline).quietest, on_progress=size.on_progress)
+    result = await measured(roofline, settings, 4, on_progress=size.on_progress)
     assert result.snapshot.ok == REQUESTS
     per_request = np.polyfit(size.ended, size.resident, 1)[0]
     fewest, most = min(size.files), max(size.files)

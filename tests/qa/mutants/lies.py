@@ -3,7 +3,19 @@
 from tests.qa.mutants.mutant import Check, Edit, Mutant, Test
 
 RECORD, TALLY, LOAD = "loadgen/core/record.pyx", "loadgen/core/accumulator.pyx", "loadgen/client/load_loop.py"
+CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
+STAMPS = "tests/integration/faults/test_kernel_stamps.py"
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
+READING = "tests/qa/accuracy/test_stalls.py"
+STALLS = (
+    Edit(LOAD, "self._pacer.start()\n", "self._pacer.start()\n                self._stall()\n"),
+    Edit(
+        LOAD,
+        "    async def count(self)",
+        "    def _stall(self) -> None:\n        import time\n\n        time.sleep(0.005)\n"
+        "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    async def count(self)",
+    ),
+)
 SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
 
 LIES = (
@@ -11,8 +23,8 @@ LIES = (
         "stamp after an await",
         (
             Edit(
-                "loadgen/core/stamped_connection.pyx",
-                "return connection._received(buffer, n, now_ns())",
+                CONNECTION,
+                "return connection._received(buffer, n, now_ns(), on_real_ns, left)",
                 "connection.read_loop.loop.call_soon(connection.data_received, buffer[:n])\n        return 0",
             ),
         ),
@@ -20,7 +32,7 @@ LIES = (
     ),
     Mutant(
         "time from sent instead of due",
-        (Edit(TALLY, "self.ttft_due.add(first - due, 1)", "self.ttft_due.add(first - sent, 1)"),),
+        (Edit(TALLY, "self.ttft_due.add(first - due, ", "self.ttft_due.add(first - sent, "),),
         Test("tests/metrics/test_recorder_latencies.py::test_ttft_is_the_first_token_from_due_and_from_sent"),
     ),
     Mutant(
@@ -46,23 +58,60 @@ LIES = (
             "test_hundreds_of_requests_do_not_wait_for_connections"
         ),
     ),
+    Mutant("5 ms loop stalls", STALLS, Test(f"{READING}::test_few_tokens_are_read_late")),
     Mutant(
-        "5 ms loop stalls",
+        "5 ms loop stalls, without stamps of the kernel's",
         (
-            Edit(LOAD, "self._pacer.start()\n", "self._pacer.start()\n                self._stall()\n"),
+            *STALLS,
             Edit(
-                LOAD,
-                "    async def count(self)",
-                "    def _stall(self) -> None:\n        import time\n\n        time.sleep(0.005)\n"
-                "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    async def count(self)",
+                "loadgen/core/c/kernel_stamp.pxd",
+                "return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0\n            && ",
+                "return flags < 0 && ",
             ),
         ),
-        Check(
-            "loop stall p99",
-            # Tokens 40 ms apart, of which a tenth is allowed: what else disturbs the machine does not come near it.
-            "--engine sim --engine-arg=--step-base-ms=40 --rate 50 --num-prompts 200 --random-input-len 16 "
-            "--random-output-len 8",
+        Test(f"{READING}::test_client_error_is_less_than_a_stall"),
+    ),
+    Mutant(
+        "a client error that is too small",
+        (
+            Edit(
+                STATISTIC,
+                "return max(greatest - value, value - least)",
+                "return 0.5 * max(greatest - value, value - least)",
+            ),
         ),
+        Test("tests/metrics/test_statistic.py::test_error_reaches_both_ends_of_the_intervals"),
+    ),
+    Mutant(
+        "times of reading sold as stamps of the kernel's",
+        (
+            Edit(
+                CONNECTION,
+                "at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns",
+                "at_ns = read_ns",
+            ),
+        ),
+        Test(f"{STAMPS}::test_interval_holds_the_truth_while_the_client_stalls"),
+    ),
+    Mutant(
+        "tokens read together are all exact",
+        (Edit(CONNECTION, "record.set_earliest(first, exact_from, earliest_ns)", "pass"),),
+        Test(f"{STAMPS}::test_interval_holds_the_truth_while_the_client_stalls"),
+    ),
+    Mutant(
+        "forget bytes that are still unread",
+        (Edit(CONNECTION, "cdef bint ends_read = left == 0 and ", "cdef bint ends_read = "),),
+        Test("tests/core/test_stamped_connection.py::test_stamp_of_a_read_that_left_bytes_is_not_exact"),
+    ),
+    Mutant(
+        "count segments that the kernel had counted before",
+        (Edit(CONNECTION, "            has_agreed\n            and self", "            self"),),
+        Test("tests/integration/faults/test_read_loop.py::test_segment_that_was_counted_early_is_not_counted_again"),
+    ),
+    Mutant(
+        "miss a step of the clock",
+        (Edit("loadgen/core/kernel_clock.pyx", "self.usable = is_first or ", "self.usable = True or is_first or "),),
+        Test("tests/core/test_kernel_clock.py::test_stamps_are_unusable_after_a_step_until_the_next_pair"),
     ),
     Mutant(
         "drop late replies",

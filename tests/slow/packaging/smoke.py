@@ -19,6 +19,7 @@ COMPILED = (
     "core.record_json",
     "core.sse",
     "core.http1",
+    "core.kernel_clock",
     "core.read_loop",
     "core.stamped_connection",
     "core.accumulator",

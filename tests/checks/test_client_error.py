@@ -1,0 +1,49 @@
+"""The check of the client error: a printed latency may be off by 1 %, or 0.1 ms."""
+
+import pytest
+
+from loadgen.checks.client_error import client_error, figures
+from loadgen.config.settings import RunSettings
+from tests.helpers.run_facts import MS, measured, run_data, steady
+
+SETTINGS = RunSettings(request_rate=100.0, latency_from="sent")
+
+
+def run_of(*widths_ms, slo=None):
+    """A run whose requests have a first token that may have come so much earlier than its stamp."""
+    records = []
+    for index, width_ms in enumerate(widths_ms):
+        record = steady(index, due=index * 10, ttft=40, gap=20, n=20)
+        stamps = record.stamps
+        record.restore([], earliest=[(0, stamps[0] - round(width_ms * MS))])
+        records.append(record)
+    return run_data(measured(records), SETTINGS.replace(slo=slo))
+
+
+def test_exact_stamps_leave_the_floor_and_the_resolution():
+    (p99,) = [figure for figure in figures(run_of(*[0.0] * 100)) if figure[:2] == ("ttft", "p99")]
+    assert p99.value_ms == pytest.approx(40, rel=1e-3)
+    assert p99.error_ms == pytest.approx(0.052 + 0.0005 * 40, rel=0.05)
+    assert client_error(run_of(*[0.0] * 100)).ok
+
+
+@pytest.mark.parametrize(("width_ms", "expected"), [(0.1, True), (0.5, False)])
+def test_width_beyond_a_hundredth_of_the_figure_is_red(width_ms, expected):
+    assert client_error(run_of(*[width_ms] * 100)).ok is expected
+
+
+def test_finding_names_the_worst_figures():
+    check = client_error(run_of(*[8.0] * 100))
+    assert check.value.startswith("p99 ITL by at most 8.0")
+    assert "p50 TTFT by at most 8.072 of 40 ms" in check.value
+    assert check.value.endswith("more")
+    assert check.limit == "1% of each, or 0.1 ms"
+
+
+def test_percentile_of_the_slo_is_checked_too():
+    run = run_of(*[0.0] * 990, *[30.0] * 10, slo="ttft_p0.5<100ms")
+    assert [figure.statistic for figure in figures(run) if figure.metric == "ttft" and figure.excess > 1] == ["p0.5"]
+
+
+def test_run_without_a_success_has_no_error():
+    assert client_error(run_data([], SETTINGS)).ok is None
