@@ -28,6 +28,7 @@ class TlsStream(asyncio.Protocol):
 
     Attributes:
         is_partial: Whether the bytes decrypted last end inside a TLS record.
+        bytes_read: Bytes of the handshake that were received.
         closed: Whether the session has ended.
         error: What it has ended by; None: the server has closed it, or it goes on.
     """
@@ -36,6 +37,7 @@ class TlsStream(asyncio.Protocol):
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._session = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
         self._shaken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.bytes_read = 0
         self.is_partial = self.closed = False
         self.error: ssl.SSLError | None = None
 
@@ -85,6 +87,7 @@ class TlsStream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Go on with the handshake."""
+        self.bytes_read += len(data)
         self._incoming.write(data)
         if not self._shaken.done():
             self._shake()

@@ -38,6 +38,7 @@ cdef class ReadLoop:
     cdef int fd  # of the epoll set; -1: not open, or there is no epoll
     cdef int users
     cdef object loop
+    cdef object stamped_socket  # keeps the kernel stamping
     cdef list watchers  # by file descriptor; None: not watched
     cdef char[READ_BYTES] buffer
     cdef bint watch(self, int fd, object target, OnReadable on_readable) except -1

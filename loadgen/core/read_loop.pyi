@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import final
 
+from loadgen.core.kernel_clock import KernelClock
+
 NEVER: int  # a time that does not come
 
 class SendHook:
@@ -40,10 +42,13 @@ class ReadLoop:
 
     Attributes:
         hook: The send hook of its connections.
+        kernel_clock: Converts the stamps of what its connections read.
         loop_users: Connections that the event loop itself opens, reads or writes.
     """
 
     loop_users: int
+    @property
+    def kernel_clock(self) -> KernelClock: ...
     @property
     def hook(self) -> SendHook: ...
     @property

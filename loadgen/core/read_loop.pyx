@@ -8,9 +8,11 @@ cimport cython
 from libc.errno cimport errno
 from libc.stdint cimport int64_t, uint32_t
 
+from loadgen.core.c.kernel_stamp cimport ask_for_stamps
 from loadgen.core.kernel_clock cimport KernelClock
 
 import os
+import socket
 
 NEVER = (1 << 63) - 1
 
@@ -104,6 +106,9 @@ cdef class ReadLoop:
             self.fd = epoll_create1(EPOLL_CLOEXEC)
             if self.fd >= 0:
                 loop.add_reader(self.fd, self.turn)
+                # The kernel begins to stamp some time after the first socket of the system has asked for it.
+                self.stamped_socket = socket.socket()
+                ask_for_stamps(self.stamped_socket.fileno(), False)
 
     def close(self):
         """Undo one `open`; the last one closes the epoll set."""
@@ -111,6 +116,7 @@ cdef class ReadLoop:
         if self.users == 0 and self.fd >= 0:
             self.loop.remove_reader(self.fd)
             close_fd(self.fd)
+            self.stamped_socket.close()
             self.fd, self.watchers = -1, []
 
     def add_reader(self, int fd, callback):

@@ -77,6 +77,7 @@ cdef class Connection:
         self.response.keep_alive = True
         self.fd = -1
         self.was_emptied = self.all_emptied = self.count_agreed = True
+        self.bytes_read = 0 if tls is None else tls.bytes_read
 
     @property
     def record(self):
@@ -102,6 +103,8 @@ cdef class Connection:
         """Start to read; from now on the transport belongs to this connection."""
         self.socket_fd = self.transport.get_extra_info("socket").fileno()
         self.is_readable = self.read_loop.fd >= 0
+        if self.tls is not None:
+            self._came_together()  # from now on it compares with the segments of the handshake
         if self.is_readable:
             self._read_directly()
         else:
@@ -274,9 +277,9 @@ cdef class Connection:
         cdef int64_t at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns
         cdef Py_ssize_t events = 0 if record is None else record.events
         cdef bytes decrypted
-        if at_ns > read_ns:  # by half the width of a pair of readings, or since CLOCK_REALTIME was set
-            is_stamped = at_ns - read_ns <= clock.max_width_ns
-            at_ns = read_ns
+        if at_ns > read_ns or at_ns < self.emptied_ns:  # by the width of a pair of readings, or CLOCK_REALTIME was set
+            is_stamped = self.emptied_ns - clock.max_width_ns <= at_ns <= read_ns + clock.max_width_ns
+            at_ns = max(at_ns, self.emptied_ns) if is_stamped and at_ns <= read_ns else read_ns
         self.latest_ns = max(self.latest_ns, at_ns)  # the read before may have had no stamp, and so a later time
         self.bytes_read += n
         self.reads_since += 1

@@ -180,6 +180,17 @@ def stamped() -> tuple[Connection, Record]:
     return connection, record
 
 
+def test_stamp_from_before_what_was_read_earlier_is_not_used() -> None:
+    """CLOCK_REALTIME was set back since the last pair of readings."""
+    connection, record = stamped()
+    connection.take(TOKEN, record.sent + 1300, REAL + record.sent + 1000, 0)
+    at_ns = record.sent + 2000
+    connection.take(TOKEN, at_ns, REAL + record.sent - 5_000_000, 0)
+    assert record.stamps == [record.sent + 1000, at_ns]
+    assert record.earliest == [record.sent + 1000, record.sent + 1000]
+    assert record.user_stamped == 1
+
+
 def test_token_alone_in_a_read_is_exact() -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000

@@ -228,6 +228,11 @@ class TestHandshake:
 
 
 class TestStream:
+    async def test_tokens_of_one_segment_are_exact(self, tls: ssl.SSLContext) -> None:
+        async with serving(tls=tls) as server, Sender(server.url, verify_tls=False) as sender:
+            record = await sender.one("one-segment")
+        assert (record.outcome, record.user_stamped, record.earliest) == (Outcome.OK, 0, None)
+
     async def test_bytes_that_are_no_tls_end_the_stream(
         self, tls: ssl.SSLContext, caplog: pytest.LogCaptureFixture
     ) -> None:
