@@ -149,7 +149,7 @@ class Load:
             Exception: An error of ours on the clock.
         """
         try:
-            with LoopProbe(self._clock, self._transport.hook, self._recorder.histograms["loop_stall"]):
+            with LoopProbe(self._clock, self._transport.hook, self._recorder.waits["loop_stall"]):
                 self._pacer.start()
                 await self._pacer.all_sent.wait()
                 self._recorder.scheduled -= self._pacer.never_due

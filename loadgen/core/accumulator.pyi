@@ -9,14 +9,17 @@ from loadgen.core.timeline import Timeline
 
 @final
 class Latency:
-    """Histograms of one latency, ns: of its values, and of the least and the greatest that each may truly have been."""
+    """Counts the values of one latency, ns, each with the least and the greatest that it may truly have been."""
 
     @property
-    def points(self) -> Histogram: ...
+    def points(self) -> Histogram:
+        """A new histogram of the values."""
     @property
-    def lower(self) -> Histogram: ...
+    def lower(self) -> Histogram:
+        """A new histogram of the least that each may truly have been."""
     @property
-    def upper(self) -> Histogram: ...
+    def upper(self) -> Histogram:
+        """A new histogram of the greatest that each may truly have been."""
     def __init__(self) -> None: ...
 
 def fold_events(record: Record, icl: Latency, itl: Latency, bins: Any, start_ns: int, bin_ns: int) -> int:

@@ -1,8 +1,8 @@
 # cython: language_level=3
 """Tally: sums and histograms over the requests of a run, each record counted once when it has ended.
 
-Budget per gap between two token-bearing events: six histogram counters, one in the timeline, and one bin;
-no Python object.
+Budget per gap between two token-bearing events whose arrival is known exactly: two histogram counters, one in the
+timeline, and one bin; where it is not, six histogram counters. No Python object.
 """
 cimport cython
 from libc.stdint cimport int64_t
@@ -25,22 +25,38 @@ cdef int64_t columns = COLUMNS, rows = ROWS
 
 @cython.final
 cdef class Latency:
-    """Histograms of one latency, ns: of its values, and of the least and the greatest that each may truly have been.
+    """Counts the values of one latency, ns, each with the least and the greatest that it may truly have been."""
 
-    Attributes:
-        points, lower, upper: The histograms; they have as many values.
-    """
-
-    cdef readonly Histogram points, lower, upper
+    cdef Histogram exact  # of values that are known exactly
+    cdef Histogram inexact, inexact_least, inexact_greatest  # of all others
 
     def __init__(self):
-        self.points, self.lower, self.upper = Histogram(), Histogram(), Histogram()
+        self.exact = Histogram()
+        self.inexact, self.inexact_least, self.inexact_greatest = Histogram(), Histogram(), Histogram()
+
+    @property
+    def points(self):
+        """A new histogram of the values."""
+        return self.exact + self.inexact
+
+    @property
+    def lower(self):
+        """A new histogram of the least that each value may truly have been; it has as many values as `points`."""
+        return self.exact + self.inexact_least
+
+    @property
+    def upper(self):
+        """A new histogram of the greatest that each value may truly have been; it has as many values as `points`."""
+        return self.exact + self.inexact_greatest
 
     cdef inline void add(self, int64_t value, int64_t least, int64_t greatest, int64_t count) noexcept:
         """Count a value `count` times; a latency is never less than 0."""
-        self.points.add(value, count)
-        self.lower.add(max(0, least), count)
-        self.upper.add(greatest, count)
+        if least == value == greatest:
+            self.exact.add(value, count)
+        else:
+            self.inexact.add(value, count)
+            self.inexact_least.add(max(0, least), count)
+            self.inexact_greatest.add(greatest, count)
 
 
 cpdef int64_t fold_events(

@@ -62,10 +62,9 @@ class Recorder:
     ) -> None:
         self.start_ns, self.scheduled = start_ns, scheduled
         self._latencies = {name: Latency() for name in LATENCIES}
-        waits = {name: Histogram() for name in (*WAITS, UNFINISHED)}
-        self.histograms = {name: latency.points for name, latency in self._latencies.items()} | waits
+        self.waits = {name: Histogram() for name in (*WAITS, UNFINISHED)}
         self.counters = dict.fromkeys(COUNTED_HERE, 0)
-        self._tally = Tally(start_ns, BIN_NS, self._latencies, waits, from_due)  # all others
+        self._tally = Tally(start_ns, BIN_NS, self._latencies, self.waits, from_due)  # all others
         self.ended = 0
         self.never_sent: list[tuple[int, int]] = []  # the number of the first, and how many
         self._limits, self._from_due = dict(limits or {}), from_due
@@ -119,7 +118,7 @@ class Recorder:
                 self._failed.append(record.closed - self.start_ns)
             self._add_example(name, record.index, phase(record), record.detail or "")
             if record.sent and record.outcome in GIVEN_UP:
-                self.histograms[UNFINISHED].record(record.closed - record.due)
+                self.waits[UNFINISHED].record(record.closed - record.due)
         if self._details is not None:
             self._add_details(self._details, record, "" if ok else f"{name}: {record.detail}")
 
@@ -143,7 +142,7 @@ class Recorder:
 
     def sketch(self, name: str) -> Sketch:
         """Return one of the `snapshot.DISTRIBUTIONS`, so far."""
-        return Sketch.of(self.histograms[name])
+        return Sketch.of(self.waits[name] if name in self.waits else self._latencies[name].points)
 
     def add_never_sent(self, first: int, count: int, outcome: Outcome, detail: str) -> None:
         """Count `count` requests from the number `first` on, which ended with `outcome` before they were sent."""
@@ -159,7 +158,7 @@ class Recorder:
         self.counters["warm_connections"] = totals.warm_connections
         self.counters["repeated_prompts"] = totals.repeated_prompts
         for name, histogram in totals.histograms.items():
-            self.histograms[name].merge(histogram)
+            self.waits[name].merge(histogram)
 
     def snapshot(self, partial: str | None = None) -> Snapshot:
         """Copy what has been counted so far.
@@ -177,9 +176,10 @@ class Recorder:
             finishes=dict(sorted(self._finishes.items())),
             early_stops=dict(sorted(self._early_stops.items())),
             counters={name: self._count(name) for name in COUNTERS},
-            histograms={name: histogram.copy() for name, histogram in self.histograms.items()},
-            lower={name: latency.lower.copy() for name, latency in self._latencies.items()},
-            upper={name: latency.upper.copy() for name, latency in self._latencies.items()},
+            histograms={name: latency.points for name, latency in self._latencies.items()}
+            | {name: histogram.copy() for name, histogram in self.waits.items()},
+            lower={name: latency.lower for name, latency in self._latencies.items()},
+            upper={name: latency.upper for name, latency in self._latencies.items()},
             index=index,
             sent=sent,
             closed=closed,

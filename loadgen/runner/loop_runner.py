@@ -153,7 +153,7 @@ class LoopRunner:
         with (
             self._frozen,
             separate_cores(simulator_pids),
-            garbage_collection.record_pauses(recorder.histograms["gc_pause"].record),
+            garbage_collection.record_pauses(recorder.waits["gc_pause"].record),
         ):
             async with background_tasks(self._until_all_sent(load), *([_flush(writer)] if writer else [])):
                 await load.run()

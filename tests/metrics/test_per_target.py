@@ -36,7 +36,7 @@ def snapshot(settings=SETTINGS, partial=None):
     recorder = per_target.recorder_for(settings, START, 40)
     for record in records():
         recorder.add(record)
-    recorder.histograms["loop_stall"].record(MS)
+    recorder.waits["loop_stall"].record(MS)
     recorder.counters["warm_connections"] = 6
     recorder.add_never_sent(1, 9, Outcome.CANCELLED, "interrupted")
     return recorder.snapshot(partial)

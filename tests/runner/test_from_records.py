@@ -44,7 +44,7 @@ def run(path, ended=40, *, partial=None, to_its_end=True):
         for record, _ in zip(records(), range(ended), strict=False):
             recorder.add(record)
             writer.write(record)
-    recorder.histograms["loop_stall"].record(MS)
+    recorder.waits["loop_stall"].record(MS)
     recorder.add_never_sent(ended, 40 - ended, Outcome.CANCELLED, partial or "")
     trailer = RunTrailer(workers=(shard(SCHEDULE),), never_sent=tuple(recorder.never_sent))
     measurement = Measurement(recorder.snapshot(partial), trailer)

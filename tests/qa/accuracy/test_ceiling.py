@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import loadgen
@@ -13,7 +14,7 @@ from tests.qa.accuracy.measuring import Run, Watch, compared, measured
 SECONDS = 4.0
 ATTEMPTS = 3
 TOKENS = 50
-STEPS = range(500, 10_000, 250)  # req/s
+STEPS = range(500, 6_000, 500)  # req/s
 RATES = (2_000, 4_000, 8_000, 12_000, 16_000, 20_000, 24_000)
 MIN_RATE = 4_000
 
@@ -25,10 +26,10 @@ async def run_at(metronome: Process, rate: float) -> Run:
 
 
 def lateness(run: Run) -> str:
-    """Who was late in a run; empty if nobody was."""
+    """Say who could not keep up in a run; empty if both sides could."""
     if any(check.ok is False for check in run.result.checks if check.name in ("sent on time", "rate as scheduled")):
         return "not sent on time"
-    return "the server was late" if run.truth.overloaded else ""
+    return "the server fell behind" if np.median(run.server_late_ns) > PLAN["gap_ms"] * 1e6 else ""
 
 
 @pytest.mark.parametrize("events", [25_000, 50_000, 75_000, 100_000, 150_000])
@@ -39,7 +40,7 @@ async def test_loaded_client_is_as_exact_as_it_claims(
 
 
 async def test_highest_rate_that_is_sent_on_time(metronome: Process, row: Callable[..., None]) -> None:
-    highest, highest_rate, late = None, 0, ""
+    watch, highest, highest_rate, late = Watch(metronome), None, 0, ""
     for rate in STEPS:
         for _ in range(ATTEMPTS):
             run = await run_at(metronome, rate)
@@ -48,7 +49,11 @@ async def test_highest_rate_that_is_sent_on_time(metronome: Process, row: Callab
         if late:
             break
         highest, highest_rate = run, rate
-    assert highest is not None, f"at {STEPS[0]} req/s: {late}"
+    disturbance = watch.end()
+    bound = f"TTFT, TPOT and E2EL VALID; {TOKENS_BOUND.format(100)}"
+    if highest is None:
+        row("highest rate still sent on time", f"{late} at {rate:,} req/s", bound, False, disturbance)
+        return
     found, figures = stamps(highest), claims(highest)
     worst = max((c for c in figures if c.name in ("ttft_due", "tpot", "e2el_due")), key=lambda claim: claim.excess)
     gap = next(claim for claim in figures if (claim.name, claim.statistic) == ("icl", "p99"))
@@ -56,8 +61,7 @@ async def test_highest_rate_that_is_sent_on_time(metronome: Process, row: Callab
     told += f" ({late} at {rate:,}); {found.measured};"
     told += f" TTFT, TPOT and E2EL within {worst.excess:.0%} of what is allowed ({worst});"
     told += f" p99 gap {'VALID' if gap.excess <= 1 else 'SUSPECT'} ({gap})"
-    bound = f"TTFT, TPOT and E2EL VALID; {TOKENS_BOUND.format(100)}"
-    row("highest rate still sent on time", told, bound, found.met and worst.excess <= 1)
+    row("highest rate still sent on time", told, bound, found.met and worst.excess <= 1, disturbance)
 
 
 async def test_how_much_load_one_process_can_make(roofline: Process, row: Callable[..., None]) -> None:

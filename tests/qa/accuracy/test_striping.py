@@ -55,7 +55,7 @@ async def send_striped(url: str, schedule: Schedule, stripes: int, folder: Path)
         finally:
             for transport in transports:
                 await transport.close()
-    lag_ns = reduce(operator.add, (recorder.histograms["lag"] for recorder in recorders)).percentile(99)
+    lag_ns = reduce(operator.add, (recorder.waits["lag"] for recorder in recorders)).percentile(99)
     assert lag_ns is not None
     return start_ns, round(lag_ns)
 

@@ -78,7 +78,7 @@ def telling_us() -> tuple[float, float, int]:
     """What it takes a loop to tell how far it is once it has measured much: median and most, us; and how many bytes."""
     recorder, rng = Recorder(0, VALUES), np.random.default_rng(1)
     for name, middle in MIDDLES.items():
-        recorder.histograms[name].record_many(rng.lognormal(middle, 0.7, VALUES).astype(np.int64))
+        recorder.waits[name].record_many(rng.lognormal(middle, 0.7, VALUES).astype(np.int64))
     took, line = [], b""
     for _ in range(TELLINGS):
         began = time.perf_counter_ns()

@@ -284,17 +284,16 @@ def run_one(command: Command, title: str, loadgen: Sequence[str], urls: Mapping[
         return replace(run, note=f"no --{name.args[0]}")
     given = [*shlex.split(command.prefix), *loadgen, "run", *words, "--json", "--quiet"]
     own_folders = {"XDG_STATE_HOME": str(folder / "state"), "XDG_CACHE_HOME": str(folder / "cache")}
-    watch = Watch()
+    watch, result, errors = Watch(), folder / "result.json", folder / "errors.txt"
     try:
-        done = subprocess.run(
-            given, cwd=folder, env=environment() | own_folders, capture_output=True, timeout=MAX_S, check=False
-        )
+        with result.open("wb") as out, errors.open("wb") as err:  # not pipes, which a process left over would keep open
+            env = environment() | own_folders
+            subprocess.run(given, cwd=folder, env=env, stdout=out, stderr=err, timeout=MAX_S, check=False)
+        own = orjson.loads(result.read_bytes())["loadgen"]
     except (OSError, subprocess.TimeoutExpired) as error:
         return replace(run, note=str(error))
-    try:
-        own = orjson.loads(done.stdout)["loadgen"]
     except orjson.JSONDecodeError:
-        return replace(run, note=(done.stderr.decode(errors="replace").strip().splitlines() or ["no result"])[-1])
+        return replace(run, note=(errors.read_text(errors="replace").strip().splitlines() or ["no result"])[-1])
     return replace(Run.of(title, command.group, run.load_average, own), others_cores=watch.others_cores())
 
 
