@@ -13,7 +13,7 @@ BY_HAND := accuracy mutants compare-vllm compare-peers bench sanitize debug fuzz
 DEBUGGED := $(ROOMS) tests/integration/faults
 SANITIZED := tests/core tests/integration/faults tests/metrics tests/workload/test_json_index.py tests/integration/engines/test_sim_emit.py
 
-.PHONY: demo unit test test-all qa docs test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize wheels clean
+.PHONY: demo unit test test-all qa docs test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize wheels clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -49,6 +49,11 @@ bench: $(VENV)/.all  ## what the client costs, beside a plain aiohttp client and
 	$(BIN)/python -m tests.qa.performance.scaling $(filter --quick,$(FLAGS))
 	$(BIN)/python -m tests.qa.performance.prompts $(filter --quick,$(FLAGS))
 	$(BIN)/python -m tests.qa.performance.live $(filter --quick,$(FLAGS))
+	$(BIN)/python -m tests.qa.performance.stamps $(filter --quick,$(FLAGS))
+	$(BIN)/python -m tests.qa.performance.tls $(filter --quick,$(FLAGS))
+
+ordinary: $(VENV)/.all  ## how often the runs of a user's first hours are VALID, a quarter of an hour; FLAGS=--quick
+	$(BIN)/python -m tests.qa.performance.ordinary $(FLAGS)
 
 accuracy: $(VENV)/.all  ## how near the client comes to the truth; FLAGS=--write puts the table into docs/accuracy.md
 	$(BIN)/python -m tests.qa.accuracy $(FLAGS)
@@ -58,6 +63,9 @@ mutants: $(VENV)/.all  ## lies told in a copy of the source: each must be notice
 
 test-browser: $(VENV)/.browser  ## pages of results in a real Chromium, fetched on first use (100 MB)
 	$(BIN)/python -m pytest -m slow tests/qa/browser
+
+screenshots: $(VENV)/.browser  ## the pictures of docs/ from saved results, in a real Chromium and in tmux
+	$(BIN)/python -m tests.qa.screenshots
 
 test-engines: $(VENV)/.all  ## real engines on this CPU, installed on first use (5 GB): kit, load, shutdowns; FLAGS=--write puts the tables there too
 	$(BIN)/python -m tests.qa.engines $(FLAGS)

@@ -23,7 +23,7 @@ LONGEST = 120  # letters of a test's id in the name of a file, which may have 25
 
 
 class SuspectRun(UserWarning):
-    """The verdict on a run is SUSPECT: the client, or what stands between it and the server, is in its numbers."""
+    """The verdict on a run is SUSPECT: a figure may be off, or the load was not the one that was asked for."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

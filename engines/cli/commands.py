@@ -31,14 +31,14 @@ def serve(argv: list[str]) -> int:
         return 0
     name, *rest = argv
     if name not in entries:
-        raise BadInput("ENGINE", f"unknown engine {name!r}", f"use one of: {names}")
+        raise BadInput(name, "unknown engine", f"use one of: {names}")
     from loadgen.engines.cli.serve import serve_engine
 
     return serve_engine(entries[name].load(), rest)
 
 
 def engines(argv: list[str]) -> int:
-    """List the engines with their installed versions, and the name that each has for the engine-neutral knobs.
+    """List the engines, their installed versions and their knobs.
 
     Returns:
         The exit code.

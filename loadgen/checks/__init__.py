@@ -7,16 +7,18 @@ from typing import NamedTuple
 from loadgen.checks import server
 from loadgen.checks.accounting import accounting
 from loadgen.checks.check import Check, Verdict, reasons, verdict
+from loadgen.checks.client_error import NAME as CLIENT_ERROR
 from loadgen.checks.distortion import distortion
 from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
-from loadgen.checks.sending import sending
-from loadgen.checks.sufficiency import STEADY, sufficiency, unfinished_p99_ns
+from loadgen.checks.sending import LATE_SENDS, OFF_SCHEDULE, sending
+from loadgen.checks.sufficiency import IN_FLIGHT_GROWS, sufficiency, unfinished_p99_ns
 from loadgen.checks.workload import repeated_prompts, workload
 from loadgen.metrics.run_data import RunData
 
 __all__ = [
-    "STEADY",
+    "EXPLAINED",
+    "IN_FLIGHT_GROWS",
     "Check",
     "Verdict",
     "accounting",
@@ -57,6 +59,8 @@ GROUPS = {
 }
 
 
+# The checks whose failure the symptoms of a busy client explain.
+EXPLAINED = (LATE_SENDS, OFF_SCHEDULE, CLIENT_ERROR)
 # Checks of the server's metrics are a part of these groups.
 SERVER_CHECKS = {"C": server.distortion, "E": server.workload, "F": server.consistency}
 

@@ -26,7 +26,7 @@ def accounting(run: RunData) -> list[Check]:
         _histograms(snapshot),
         _range(snapshot),
         *shared(run),
-        Check("stamps in order", disordered == 0, f"{plural(disordered, 'record')} out of order", "0", _BUG),
+        Check("stamps out of order", disordered == 0, f"{plural(disordered, 'record')} out of order", "0", _BUG),
         *_workers(run),
         _schedule(run),
         _engine(run),
@@ -38,7 +38,7 @@ def _workers(run: RunData) -> Iterator[Check]:
     count = len(run.workers)
     if count == 1:
         return
-    name, lost = "every worker present", [(worker.number, worker.lost) for worker in run.workers if worker.lost]
+    name, lost = "workers missing", [(worker.number, worker.lost) for worker in run.workers if worker.lost]
     if not lost and not all(worker.client.known for worker in run.workers):
         yield inapplicable(name, UNKNOWN)
         return
@@ -50,7 +50,7 @@ def _workers(run: RunData) -> Iterator[Check]:
 def _schedule(run: RunData) -> Check:
     """Whether all workers that were there at the end had drawn the schedule of the report."""
     same = {worker.schedule_sha256 for worker in run.workers if not worker.lost} <= {run.schedule.sha256}
-    return Check("one schedule", same, "the same" if same else "another", "the schedule of the report", _BUG)
+    return Check("another schedule", same, "the same" if same else "another", "the schedule of the report", _BUG)
 
 
 def _engine(run: RunData) -> Check:
@@ -58,7 +58,7 @@ def _engine(run: RunData) -> Check:
     about, runs = run.header.provenance["engine"], run.client.engine_runs
     trouble, untold = about.get("trouble"), UNKNOWN if "commands" in about else "not launched here"
     return Check(
-        "same engine",
+        "engine lost",
         runs and trouble is None,
         trouble or {True: "same process", False: "another process, or none", None: untold}[runs],
         "the process that was started, healthy",
@@ -69,7 +69,7 @@ def _engine(run: RunData) -> Check:
 def _requests(snapshot: Snapshot) -> Check:
     twice = len(snapshot.index) - len(np.unique(snapshot.index))
     return Check(
-        "every request ended once",
+        "requests not ended once",
         snapshot.ended == snapshot.scheduled and twice == 0,
         f"{snapshot.ended} outcomes of {snapshot.scheduled} scheduled" + (f", {twice} of them repeated" * bool(twice)),
         "equal",
@@ -81,7 +81,7 @@ def _load(snapshot: Snapshot) -> Check:
     """Whether the load was that which was asked for: requests that the client failed to send are no part of it."""
     unsent = by_our_fault(snapshot)
     value = f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
-    return Check("load as asked", unsent <= MAX_UNSENT * snapshot.scheduled, value, percent(MAX_UNSENT), LACKED)
+    return Check("load not sent", unsent <= MAX_UNSENT * snapshot.scheduled, value, percent(MAX_UNSENT), LACKED)
 
 
 def _answers(snapshot: Snapshot) -> Check:
@@ -90,7 +90,7 @@ def _answers(snapshot: Snapshot) -> Check:
     finished = sum(snapshot.finishes.values())
     counted = sum(counters[f"{source}_requests"] for source in ("usage", "id", "tokenizer", "event"))
     value = f"{finished} finish reasons and {counted} token counts of {snapshot.ok} answers"
-    return Check("every answer counted once", finished == counted == snapshot.ok, value, "equal", _BUG)
+    return Check("answers miscounted", finished == counted == snapshot.ok, value, "equal", _BUG)
 
 
 def _histograms(snapshot: Snapshot) -> Check:
@@ -106,10 +106,10 @@ def _histograms(snapshot: Snapshot) -> Check:
         for name, wanted in expected.items()
         if histograms[name].count + histograms[name].rejects != wanted
     ]
-    return Check("histograms complete", not wrong, ", ".join(wrong) or "all counts agree", "counts agree", _BUG)
+    return Check("histograms incomplete", not wrong, ", ".join(wrong) or "all counts agree", "counts agree", _BUG)
 
 
 def _range(snapshot: Snapshot) -> Check:
     rejects = sum(histogram.rejects for histogram in snapshot.histograms.values())
     advice = "a latency below 0 or above 24 h was seen: the clock or the server is broken"
-    return Check("values in range", rejects == 0, f"{plural(rejects, 'value')} out of range", "0", advice)
+    return Check("values out of range", rejects == 0, f"{plural(rejects, 'value')} out of range", "0", advice)

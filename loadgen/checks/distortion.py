@@ -11,7 +11,7 @@ from loadgen.util.machine import MAX_STOLEN_SHARE
 from loadgen.util.number_format import ms, percent, plural
 
 BUSY = "loop busy"
-READ_ONE_BY_ONE, GAPS_ABOVE_50_US = "events read one by one", "gaps above 50 us"
+READ_TOGETHER, GAPS_BELOW_50_US = "events read together", "gaps below 50 us"
 MAX_BUSY = 0.7  # beyond it events wait in line before they are stamped
 # A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events: so it
 # is held against their median. Half a millisecond is what stamps are good to; and stalls of 5 ms are not good whatever
@@ -45,12 +45,12 @@ def _window(snapshot: Snapshot) -> Check:
     held = snapshot.counters["window_filled"]
     value = f"{plural(held, 'answer')} had 48 KiB or more to read at once"
     advice = "the client read so late that the server had to wait: lower the load, or give the client a faster core"
-    return Check("server never held up", held == 0, value, "0", advice)
+    return Check("receive window filled", held == 0, value, "0", advice)
 
 
 def _shared_cpu(run: RunData) -> Check:
     """A client on the server's machine may take CPU from it."""
-    name, client = "CPU left for the server", run.client
+    name, client = "CPU taken from the server", run.client
     if client.engine_cpu_s is None and not is_local(run):
         return inapplicable(name, "the server is on another machine")
     if client.idle_share is None or client.machine_cpu_s is None or client.cpu_s is None:
@@ -64,14 +64,14 @@ def _shared_cpu(run: RunData) -> Check:
 
 
 def _stalls(run: RunData) -> Check:
-    name, stalls = "loop stall p99", run.snapshot.histograms["loop_stall"]
+    name, stalls = "loop stalls", run.snapshot.histograms["loop_stall"]
     p99 = stalls.percentile(99)
     if not stalls.count and not run.client.known:
         return inapplicable(name, UNKNOWN)
     if p99 is None or stalls.count < MIN_BEATS:
         return inapplicable(name, "the run is too short to tell")
     limit = most_stall_ns(run.snapshot.histograms["icl"].percentile(50))
-    value = f"{ms(p99)} (max {ms(stalls.max)})"
+    value = f"p99 {ms(p99)} (max {ms(stalls.max)})"
     return Check(name, p99 <= limit, value, ms(limit), because(f"tokens waited for the client: {relief(run)}", run))
 
 
@@ -113,12 +113,12 @@ def _by_reader(snapshot: Snapshot) -> Check:
     value = f"{count} of {snapshot.ended} responses read by the slow reader"
     advice = "the server compresses its streams, so their time stamps are late: turn compression off"
     limit = MAX_BY_READER * snapshot.ended
-    return Check("read directly", count <= limit, value, percent(MAX_BY_READER), advice)
+    return Check("read by the slow reader", count <= limit, value, percent(MAX_BY_READER), advice)
 
 
 def _reads(run: RunData) -> Check:
     """Events that one read brought came together, or came while the client did not look."""
-    name, counters = READ_ONE_BY_ONE, run.snapshot.counters
+    name, counters = READ_TOGETHER, run.snapshot.counters
     events, reads = counters["token_events"], counters["token_reads"]
     if not reads:
         return inapplicable(name, "no token came")
@@ -135,7 +135,7 @@ def _reads(run: RunData) -> Check:
 
 def _short_gaps(snapshot: Snapshot) -> Check:
     """Gaps too short for a model between events that were read one by one."""
-    name, counters = GAPS_ABOVE_50_US, snapshot.counters
+    name, counters = GAPS_BELOW_50_US, snapshot.counters
     together = counters["token_events"] - counters["token_reads"]
     gaps = snapshot.histograms["icl"].count - together
     if gaps <= 0:

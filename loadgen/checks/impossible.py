@@ -20,9 +20,9 @@ def impossible(run: RunData) -> list[Check]:
     snapshot = run.snapshot
     unequal, ok = snapshot.counters["unequal"], snapshot.ok
     return [
-        Check("latencies add up", unequal == 0, f"TTFT + decoding is not E2EL in {unequal} of {ok}", "0", _BUG)
+        Check("latencies disagree", unequal == 0, f"TTFT + decoding is not E2EL in {unequal} of {ok}", "0", _BUG)
         if ok
-        else inapplicable("latencies add up", "no request was ok"),
+        else inapplicable("latencies disagree", "no request was ok"),
         _sums(snapshot),
         _peak(snapshot),
         _median_gap(snapshot),
@@ -33,7 +33,7 @@ def impossible(run: RunData) -> list[Check]:
 
 def _sums(snapshot: Snapshot) -> Check:
     """The time from first to last token, summed over requests in three ways, each an exact integer."""
-    name, histograms = "sums agree", snapshot.histograms
+    name, histograms = "sums disagree", snapshot.histograms
     e2el, ttft, icl = (histograms[metric] for metric in ("e2el_sent", "ttft_sent", "icl"))
     if e2el.rejects or ttft.rejects or icl.rejects:
         return inapplicable(name, "values out of range were left out")
@@ -44,7 +44,7 @@ def _sums(snapshot: Snapshot) -> Check:
 
 def _peak(snapshot: Snapshot) -> Check:
     """One of the seconds that cover the run must bear its share of the tokens."""
-    name, tokens = "peak above the mean", snapshot.counters["output_tokens"]
+    name, tokens = "peak below the mean", snapshot.counters["output_tokens"]
     if not tokens:
         return inapplicable(name, "no tokens")
     # The grid of the bins may cut off a part of one at both ends of the run.
@@ -54,7 +54,7 @@ def _peak(snapshot: Snapshot) -> Check:
 
 
 def _median_gap(snapshot: Snapshot) -> Check:
-    name, median = "median gap above 0", snapshot.histograms["icl"].percentile(50)
+    name, median = "median gap 0", snapshot.histograms["icl"].percentile(50)
     if median is None:
         return inapplicable(name, "no answer came in two events or more")
     advice = (
@@ -81,4 +81,4 @@ def _tokens_over_time(snapshot: Snapshot) -> Check:
     """Throughput is tokens over wall time, and its course over time bears the same tokens."""
     seen, tokens = int(snapshot.bins.sum()), snapshot.counters["output_tokens"]
     value = f"{seen} tokens over time, {tokens} in all"
-    return Check("tokens over time", seen == tokens, value, "equal", _BUG)
+    return Check("timeline tokens differ", seen == tokens, value, "equal", _BUG)

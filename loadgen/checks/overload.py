@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -34,6 +35,25 @@ class Backlog:
     noise: float
     fit: float
     window_s: float
+
+    @classmethod
+    def fitted(
+        cls, slope: float, mean: float, variance: float, *, window_s: float, sojourn_s: float, burstiness: float
+    ) -> Self:
+        """Make it of a straight line through the number at moments that are evenly spread over a window.
+
+        Args:
+            slope: Of the line, per second.
+            mean, variance: Of the number.
+            window_s: Length of the window.
+            sojourn_s: Mean time from due to end.
+            burstiness: Of the arrivals, as in `RunSettings`.
+        """
+        rise = slope * window_s
+        noise = math.sqrt(12 * max(mean, 1.0) * sojourn_s / window_s * max(1.0, 1 / burstiness))
+        # On evenly spaced points a line's own variance is its rise squared over 12.
+        fit = min(rise**2 / 12 / variance, 1.0) if variance else 0.0
+        return cls(mean - rise / 2, mean + rise / 2, noise, fit, window_s)
 
     @property
     def rising(self) -> bool:
@@ -80,10 +100,12 @@ def backlog(run: RunData) -> Backlog | None:
         return None
     at = np.linspace(begin, end, POINTS)
     number = np.searchsorted(np.sort(due), at, side="right") - np.searchsorted(np.sort(ends), at, side="right")
-    slope, level = np.polyfit(at - begin, number, 1)
-    rise, mean = float(slope) * (end - begin), float(number.mean())
-    spread = float(number.var())
-    noise = math.sqrt(12 * max(mean, 1.0) * sojourn / (end - begin) * max(1.0, 1 / run.settings.burstiness))
-    # On evenly spaced points a line's own variance is its rise squared over 12.
-    fit = rise**2 / 12 / spread if spread else 0.0
-    return Backlog(float(level), float(level) + rise, noise, min(fit, 1.0), (end - begin) / 1e9)
+    slope, _ = np.polyfit(at - begin, number, 1)
+    return Backlog.fitted(
+        float(slope) * 1e9,
+        float(number.mean()),
+        float(number.var()),
+        window_s=(end - begin) / 1e9,
+        sojourn_s=sojourn / 1e9,
+        burstiness=run.settings.burstiness,
+    )

@@ -27,7 +27,7 @@ def provenance(run: RunData) -> list[Check]:
     if run.relied_on and not known:  # many servers do not tell: nobody reads a remark that every run repeats
         missing.append("engine version")
     value = f"unknown: {', '.join(missing)}" if missing else "complete"
-    return [Check("provenance complete", not missing, value, "complete", _ADVICE, counts=run.relied_on)]
+    return [Check("provenance incomplete", not missing, value, "complete", _ADVICE, counts=run.relied_on)]
 
 
 def _missing(provenance: dict[str, Any]) -> Iterator[str]:

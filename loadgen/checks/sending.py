@@ -14,7 +14,7 @@ from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import ms, percent, plural
 from loadgen.workload.arrivals import Schedule
 
-ON_TIME = "sent on time"
+LATE_SENDS, OFF_SCHEDULE = "late sends", "rate off schedule"
 LATE_FLOOR_NS, LATE_SHARE_OF_TTFT, MAX_LATE = 5e6, 0.1, 0.01
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
@@ -72,7 +72,7 @@ def _on_time(run: RunData, advice: str) -> Check:
     histograms = run.snapshot.histograms
     lag, connect = histograms["lag"], histograms["connect"]
     if not lag.count:
-        return inapplicable(ON_TIME, "nothing was sent")
+        return inapplicable(LATE_SENDS, "nothing was sent")
     limit = late_limit_ns(histograms["ttft_sent"].percentile(50))
     late = lag.count - lag.count_at_or_below(limit)
     unconnected = connect.count - connect.count_at_or_below(limit)
@@ -84,13 +84,13 @@ def _on_time(run: RunData, advice: str) -> Check:
         peak, warm = throughput.peak_concurrency(run.snapshot), run.snapshot.counters["warm_connections"]
         value = f"{percent(share, 1)} of the requests late: {plural(unconnected, 'request')} waited for a connection"
         advice = f"open connections before the clock starts: --warm-connections {peak if warm < peak else 2 * peak}"
-    return Check(ON_TIME, share <= MAX_LATE, value, f"{percent(MAX_LATE)} later than {ms(limit)}", advice)
+    return Check(LATE_SENDS, share <= MAX_LATE, value, f"{percent(MAX_LATE)} later than {ms(limit)}", advice)
 
 
 def _early(snapshot: Snapshot) -> Check:
     early = snapshot.counters["early"]
     return Check(
-        "never early",
+        "early sends",
         early == 0,
         f"{plural(early, 'request')} more than 50 us early",
         "0",
@@ -107,7 +107,7 @@ def _times(snapshot: Snapshot, schedule: Schedule) -> tuple[Int64s, Int64s]:
 
 
 def _rate(run: RunData, advice: str) -> Check:
-    name, limit = "rate as scheduled", f"within {percent(RATE_TOLERANCE, 1)}"
+    name, limit = OFF_SCHEDULE, f"within {percent(RATE_TOLERANCE, 1)}"
     due, sent = _times(run.snapshot, run.schedule)
     if why := _why_not(run, len(due)):
         return inapplicable(name, why)
@@ -119,7 +119,7 @@ def _rate(run: RunData, advice: str) -> Check:
 
 
 def _gaps(run: RunData, advice: str) -> Check:
-    name = "gaps as scheduled"
+    name = "gaps off schedule"
     due, sent = _times(run.snapshot, run.schedule)
     if why := _why_not(run, len(due)):
         return inapplicable(name, why)
@@ -162,7 +162,7 @@ def by_our_fault(snapshot: Snapshot) -> int:
 def _unsent(snapshot: Snapshot) -> Check:
     unsent = by_our_fault(snapshot)
     value = f"{plural(unsent, 'request')} dropped or failed by the client"
-    return Check("every request sent", unsent == 0, value, "0", LACKED)
+    return Check("requests unsent", unsent == 0, value, "0", LACKED)
 
 
 def _cut_short(snapshot: Snapshot) -> Check:
@@ -173,4 +173,4 @@ def _cut_short(snapshot: Snapshot) -> Check:
     advice = (
         "the numbers describe only the requests that were sent before the end" if why else "let the run end by itself"
     )
-    return Check("not cut short", cancelled == 0, value, "0", advice)
+    return Check("run cut short", cancelled == 0, value, "0", advice)

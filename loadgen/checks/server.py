@@ -13,12 +13,12 @@ SLACK_NS, SLACK_SHARE = 5e6, 0.05
 BELOW_NS, BELOW_SHARE = 1e6, 0.01  # what clocks and rounding can make of it
 TOKENS_SHARE = 0.001
 ALL, ALONE, TTFT, SOONER, TOKENS, RESTARTS = (
-    "metrics of every server",
-    "served alone",
-    "TTFT as the server's",
-    "no token before the server's",
-    "tokens as the server's",
-    "server counts on",
+    "metrics missing",
+    "other clients",
+    "TTFT above the server's",
+    "token before the server's",
+    "tokens differ from the server's",
+    "server counters reset",
 )
 
 

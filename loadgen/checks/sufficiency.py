@@ -11,7 +11,7 @@ from loadgen.metrics.snapshot import UNFINISHED
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import ms, percentile, plural
 
-STEADY = "in flight steady"
+IN_FLIGHT_GROWS = "in flight grows"
 _PER_REQUEST = ("ttft_due", "tpot", "e2el_due")
 
 
@@ -19,9 +19,9 @@ def sufficiency(run: RunData) -> list[Check]:
     """Check whether the run can bear the statistics that are made of it."""
     limited = _slo_values(run)
     enough = (
-        _floor("enough for the SLO", limited, counts_too=True)
+        _floor("too few for the SLO", limited, counts_too=True)
         if limited
-        else inapplicable("enough for the SLO", "no percentile has a limit")
+        else inapplicable("too few for the SLO", "no percentile has a limit")
     )
     return [_printed(run, limited), enough, _steady(run), _given_up(run), *alike(run)]
 
@@ -34,7 +34,7 @@ def unfinished_p99_ns(run: RunData) -> float | None:
 
 def _printed(run: RunData, limited: Iterable[float]) -> Check:
     """The percentiles of the report that no SLO is on."""
-    name, histograms = "enough for percentiles", run.snapshot.histograms
+    name, histograms = "too few for percentiles", run.snapshot.histograms
     counts = [count for metric in _PER_REQUEST if (count := histograms[metric].count)]
     printed = [p for p in run.percentiles if p not in limited]
     if not counts or not printed:
@@ -68,19 +68,19 @@ def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:
 
 def _steady(run: RunData) -> Check:
     if why := why_unknown(run):
-        return inapplicable(STEADY, why)
+        return inapplicable(IN_FLIGHT_GROWS, why)
     seen = backlog(run)
     if seen is None:
-        return inapplicable(STEADY, "the run is too short for its latencies")
+        return inapplicable(IN_FLIGHT_GROWS, "the run is too short for its latencies")
     what = "requests" if run.schedule.begins.all() else "sessions"
     value = f"{max(seen.start, 0):.1f} to {max(seen.end, 0):.1f} {what} due and not ended over {seen.window_s:.1f} s"
     limit = f"no steady rise beyond {SIGMAS * seen.noise:.1f}"
     advice = "lower the rate until they level off: latencies under overload grow with the length of the run"
-    return Check(STEADY, not seen.rising, value, limit, advice, run.relied_on)
+    return Check(IN_FLIGHT_GROWS, not seen.rising, value, limit, advice, run.relied_on)
 
 
 def _given_up(run: RunData) -> Check:
-    name, histograms = "none given up", run.snapshot.histograms
+    name, histograms = "requests given up", run.snapshot.histograms
     given_up, bound = histograms[UNFINISHED].count, unfinished_p99_ns(run)
     if bound is None:
         return inapplicable(name, "nothing ended")

@@ -14,7 +14,7 @@ from loadgen.stats.percentile_confidence_interval import CONFIDENCE
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.number_format import percent
 
-SHARED, FEWEST, FAILING, SLOWER = "shared in turn", "fewest in flight first", "targets fail alike", "targets as fast"
+SHARED, FEWEST, FAILING, SLOWER = "targets out of turn", "balance not kept", "targets fail unevenly", "slower targets"
 # A request on its way to a connection of its own is in flight without having been sent, so that one more or less in
 # flight is no mistake, of each worker, which knows of its own requests alone; nor is what follows from a hundredth of
 # the requests.

@@ -10,7 +10,7 @@ from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.util.number_format import percent
 from loadgen.workload.arrivals import is_bounded_by_time
 
-ONE_TOKEN_PER_EVENT = "one token per event"
+TOKENS_PER_EVENT = "several tokens per event"
 PAST_THE_END = "answers past their end"
 MIN_AS_PLANNED = 0.999
 # Engines count an end token that no event shows, one an answer; beyond it a tenth is left for what else is not shown.
@@ -35,7 +35,7 @@ def repeated_prompts(run: RunData) -> int:
 
 
 def _input(run: RunData) -> Check:
-    name, counters = "input as planned", run.snapshot.counters
+    name, counters = "input length off", run.snapshot.counters
     counted, unplanned = counters["input_counted"], counters["unplanned_requests"]
     if not counted:
         if run.settings.tokenizer == NO_TOKENIZER:
@@ -71,7 +71,7 @@ def _advice_on_input(run: RunData, predicted: bool) -> str:
 
 
 def _output(run: RunData) -> Check:
-    name, snapshot = "output as asked", run.snapshot
+    name, snapshot = "output length off", run.snapshot
     counters, ok = snapshot.counters, snapshot.ok
     if ok == counters["event_requests"]:
         return inapplicable(name, "the server counts no output tokens")
@@ -116,7 +116,7 @@ def _past_the_end(run: RunData) -> Iterator[Check]:
 
 
 def _events(run: RunData) -> Check:
-    name, counters, ok = ONE_TOKEN_PER_EVENT, run.snapshot.counters, run.snapshot.ok
+    name, counters, ok = TOKENS_PER_EVENT, run.snapshot.counters, run.snapshot.ok
     if ok == counters["event_requests"]:
         return inapplicable(name, "the server counts no output tokens")
     tokens, events = counters["output_tokens"] - counters["hidden_tokens"], counters["token_events"]
@@ -143,7 +143,7 @@ def _repeats(run: RunData) -> Check:
     distinct = repeated + before <= MAX_REPEATED * scheduled
     earlier = prefix_cache.unexplained(counters, run.header.provenance["prompts"]) if distinct else 0.0
     return Check(
-        "prompts distinct",
+        "prompts repeated",
         distinct and not earlier,
         f"{repeated} of {scheduled} requests repeated an earlier prompt"
         + (f", {before} of the measured prompts had been sent before the clock started" if before else "")

@@ -34,7 +34,7 @@ WHEN = {
     INTERRUPTED: "interrupted; a run reports what was measured so far",
 }
 EXPLAINED = "\n".join(
-    textwrap.fill(when, 96, initial_indent=f"  {code:<4} ", subsequent_indent=" " * 7) for code, when in WHEN.items()
+    textwrap.fill(when, 80, initial_indent=f"  {code:<4} ", subsequent_indent=" " * 7) for code, when in WHEN.items()
 )
 SEVERITY = (INTERRUPTED, INTERNAL, INVALID, ERRORS, SLO_MISSED, SUSPECT, DONE)  # the most severe first
 

@@ -10,26 +10,48 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from loadgen.cli import compat
-from loadgen.config import slo
+from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import SWEPT
 from loadgen.config.option import GROUPS, flag, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.util.argument_parser import UNKNOWN, OneLineParser, integer, number, seconds
+from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds
 
-RUN = "Measure a server. If no server is named, start loadgen's own simulator and measure it for 10 s."
+RUN = (
+    "Measure a server. If no server is named, start loadgen's own simulator and measure it for 10 s. The flags of "
+    "`vllm bench serve` work, too."
+)
+MAIN_FLAGS = (
+    *("--base-url", "--rate", "--max-concurrency", "--duration"),
+    *("--random-input-len", "--random-output-len", "--slo", "--html"),
+)
+EXAMPLES = (
+    "loadgen run --base-url http://host:8000 --rate 10 --duration 1m",
+    "loadgen run --base-url http://host:8000 --rate 5,10,20 --html sweep.html",
+    "loadgen run --base-url http://host:8000 --backend openai-chat \\",
+    '    --max-concurrency 32 --num-prompts 500 --slo "ttft_p99<500ms"',
+)
 NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
 
 
-def run_parser(tool: str | None = None, command: str = "loadgen run", text: str = RUN) -> argparse.ArgumentParser:
-    """Return the parser of `loadgen run`, or of a command with the same flags.
+def run_parser(tool: str | None = None) -> TopicParser:
+    """Return the parser of `loadgen run`.
 
     Args:
         tool: The tool of --compat, a name in `compat.TOOLS`, whose flags it takes, too; None: those of vLLM.
-        command: The name of the command.
-        text: Its description in the help.
     """
-    parser = OneLineParser(command, description=text, argument_default=argparse.SUPPRESS)
+    parser = TopicParser("loadgen run", RUN, main_flags=MAIN_FLAGS, examples=EXAMPLES)
+    add_run_flags(parser, tool)
+    return parser
+
+
+def add_run_flags(parser: TopicParser, tool: str | None) -> None:
+    """Add the flags of `loadgen run`.
+
+    Args:
+        parser: Suppresses defaults, so that only given flags are in its result.
+        tool: The tool of --compat, or None.
+    """
     parser.add_argument(
         "--config", metavar="FILE.yaml", help="read settings from a YAML file; keys are flag names without --"
     )
@@ -37,7 +59,6 @@ def run_parser(tool: str | None = None, command: str = "loadgen run", text: str 
         "--plot", metavar="FILE.svg", help="with several rates or concurrencies: draw the results as SVG"
     )
     add_settings(parser, tool)
-    return parser
 
 
 def run_settings(
@@ -78,13 +99,13 @@ def _remedy(word: str) -> str | None:
     """Suggest what to write instead of an unknown flag, or return None."""
     if word.startswith(("http://", "https://")):
         return f"name the server with --base-url {word}"
-    if slo.is_limit(word):
+    if "<" in word:  # a limit, or the beginning of one
         return f'separate limits with commas: --slo "ttft_p99<500ms,{word}"'
     return compat.equivalent(word)
 
 
-def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Container[str] = NAMES) -> None:
-    """Add --compat, a flag for each wanted field of the settings, in groups, and the flags of a tool.
+def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] = NAMES) -> None:
+    """Add --compat, a flag for each wanted field of the settings, by topic, and the flags of a tool.
 
     Args:
         parser: Suppresses defaults, so that only given flags are in its result.
@@ -95,12 +116,14 @@ def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Cont
         "--compat", choices=list(compat.TOOLS), help="use the meanings and the defaults of this tool's flags"
     )
     meanings = compat.tool_of(tool)
-    groups: dict[str, Any] = {}
+    topics: dict[str, Any] = {}
     kinds, in_seconds = typing.get_type_hints(RunSettings), times(RunSettings)
     fields = [f for f in dataclasses.fields(RunSettings) if f.name in wanted and f.name not in meanings.replaced]
-    for field in sorted(fields, key=lambda field: GROUPS.index(field.metadata["group"])):
+    order = list(GROUPS)
+    for field in sorted(fields, key=lambda field: order.index(field.metadata["group"])):
         meta = field.metadata
-        group = groups.get(meta["group"]) or groups.setdefault(meta["group"], parser.add_argument_group(meta["group"]))
+        if (title := meta["group"]) not in topics:
+            topics[title] = parser.add_topic(title, GROUPS[title])
         options: dict[str, Any] = _by_kind(kinds[field.name])
         if meta["metavar"] and "choices" not in options:
             options["metavar"] = meta["metavar"]
@@ -113,7 +136,7 @@ def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Cont
         if field.name == "slo":
             options["action"] = _Joined
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
-        group.add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
+        topics[title].add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
     compat.add_flags(parser, meanings.flags)
 
 
@@ -201,4 +224,5 @@ def _integer_or_text(text: str) -> int | str:
 
 def _help(text: str, default: Any) -> str:
     shown = default not in (None, False, ()) and "(" not in text
-    return (f"{text} ({default})" if shown else text).replace("%", "%%")
+    value = f"{default:g}" if isinstance(default, float) else default
+    return (f"{text} ({value})" if shown else text).replace("%", "%%")

@@ -3,34 +3,22 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from loadgen.cli import exit_codes
+from loadgen.cli import command_list, exit_codes
 from loadgen.errors import BadInput, GivenUp, LoadgenError, Unreachable
 from loadgen.util.terminal_text import printable, printable_lines
-from loadgen.version import __version__
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-Command = Callable[[list[str]], int]
-OWN = {
-    "run": ("measure a server, or the built-in simulator", "loadgen.cli.commands.run"),
-    "search": ("find the highest request rate, or concurrency, that meets an SLO", "loadgen.cli.commands.search"),
-    "dataset": ("show the prompts of a run, or download a published data set", "loadgen.cli.commands.dataset"),
-    "doctor": ("show the limits of this machine, and how much load it can generate", "loadgen.cli.commands.doctor"),
-    "report": ("print the report of a saved result, or write it as HTML or CSV", "loadgen.cli.commands.report"),
-    "compare": ("compare runs, with confidence intervals of the differences", "loadgen.cli.commands.compare"),
-    "tune": ("find the best way to serve a model, by a study", "loadgen.cli.commands.tune"),
-    "audit": ("find inconsistent numbers in published results", "loadgen.cli.commands.audit"),
-    "import": ("import published results into a study", "loadgen.cli.commands.import_published"),
-    "benchmark-runner": ("run a benchmark job of GPUStack", "loadgen.cli.commands.benchmark_runner"),
-}
+VERSION = ("-V", "--version")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks how the command line goes on
+        from loadgen.cli import completion
+
+        completion.complete()
     if type(sys.stdout) is io.TextIOWrapper:
         sys.stdout = _surviving(sys.stdout)
     if type(sys.stderr) is io.TextIOWrapper:
@@ -76,15 +64,13 @@ def dispatch(argv: list[str]) -> int:
     """Run the command that `argv` names; returns its exit code."""
     name, rest = (argv[0], argv[1:]) if argv else ("--help", [])
     if name in ("-h", "--help"):
-        print(_help())
-        return exit_codes.DONE
-    if name in ("-V", "--version") or rest == ["--version"]:
-        print(f"loadgen {__version__}")
-        return exit_codes.DONE
+        name, rest = "help", []
+    if name in VERSION or _asks_version(rest):
+        name, rest = "version", []
     try:
-        command = _command(name)
+        command = command_list.find(name)
         if command is None:
-            print(f"loadgen: unknown command {name!r}; {_remedy(name)}", file=sys.stderr)
+            print(f"loadgen: unknown command {name!r}; {command_list.remedy(name)}", file=sys.stderr)
             return exit_codes.BAD_INPUT
         return command(rest)
     except (BadInput, Unreachable) as error:
@@ -96,68 +82,9 @@ def dispatch(argv: list[str]) -> int:
         return _complain(name, error, exit_codes.INTERNAL)
 
 
-def _command(name: str) -> Command | None:
-    """Return the command of that name, or None."""
-    if name in OWN:
-        import importlib
-
-        found: Command = importlib.import_module(OWN[name][1]).main
-        return found
-    plugin_commands = _plugin_commands()
-    if name in plugin_commands:
-        command: Command = plugin_commands[name].load()
-        return command
-    return None
-
-
-def _remedy(name: str) -> str:
-    """Suggest what to write instead of an unknown command."""
-    import difflib
-
-    known = [*OWN, *_plugin_commands()]
-    if name.startswith("-"):
-        return f"write the command first, for example `loadgen run {printable(name)}`"
-    near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
-
-
-def _plugin_commands() -> "dict[str, EntryPoint]":
-    """Return the commands that packages add by entry points; loadgen's engines are among them."""
-    import importlib.metadata
-
-    return {entry.name: entry for entry in importlib.metadata.entry_points(group="loadgen.commands")}
-
-
-def _summary(entry: "EntryPoint") -> str:
-    """Return the summary of an added command: the first sentence of its docstring."""
-    try:
-        text = (entry.load().__doc__ or "").strip()
-    except Exception:  # noqa: BLE001 - a broken package must not hide the other commands
-        return "(fails to load)"
-    return printable(text[:1].lower() + text[1:].partition(".")[0])
-
-
-def _help() -> str:
-    rows = [(name, text) for name, (text, _) in OWN.items()]
-    rows += [(name, _summary(entry)) for name, entry in sorted(_plugin_commands().items())]
-    lines = [f"  {name:<16} {text}".rstrip() for name, text in rows]
-    return "\n".join(
-        [
-            "loadgen: an open-loop load generator for LLM servers.",
-            "",
-            "usage: loadgen COMMAND [FLAGS]",
-            "",
-            *lines,
-            "",
-            "To measure a server: loadgen run --base-url URL --rate 10",
-            "To measure the built-in simulator: loadgen run --rate 1000",
-            "To list the flags of a command: loadgen COMMAND --help",
-            "`loadgen run` takes the flags of `vllm bench serve`.",
-            "",
-            "Exit codes:",
-            exit_codes.EXPLAINED,
-        ]
-    )
+def _asks_version(words: list[str]) -> bool:
+    """Whether the words after a command ask for the version: subcommands at most, and -V or --version."""
+    return words[-1:] != [] and words[-1] in VERSION and not any(word.startswith("-") for word in words[:-1])
 
 
 def _complain(name: str, error: object, code: int) -> int:

@@ -112,7 +112,8 @@ class Load:
         self._sample = Sample(workers)
         self.tokenized: dict[int, int] = {}
         self.sampled: dict[int, int] = {}
-        self._started = self.ended = 0  # requests handed to the transport, and come back
+        self._open: dict[int, int] = {}  # when each request in flight was handed to the transport, the oldest first
+        self.ended = 0
         self._drained = asyncio.Event()
         self._failure: Exception | None = None
         self.draining = False
@@ -130,7 +131,12 @@ class Load:
     @property
     def in_flight(self) -> int:
         """Requests sent, or waiting for a connection of their own, that have not ended."""
-        return self._started - self.ended
+        return len(self._open)
+
+    @property
+    def oldest_ns(self) -> int | None:
+        """When the oldest request in flight was handed to the transport; None where none is in flight."""
+        return next(iter(self._open.values()), None)
 
     @property
     def waiting(self) -> int:
@@ -200,7 +206,7 @@ class Load:
             if self._keeps_answer:
                 record.keeps_answer = True
             record.server_tokens = self._requests.server_tokens(index)
-            self._started += 1
+            self._open[index] = ready_ns
             if self._by_time_alone:
                 self.reached = index + 1
                 if index >= self._requests.prepared:
@@ -212,6 +218,7 @@ class Load:
     def _ended(self, record: Record) -> None:
         try:
             self.ended += 1
+            del self._open[record.index]
             if record.outcome is Outcome.OK and record.keeps_text and not record.counts_tokens:
                 self._uncounted.append(record)
             else:
@@ -250,7 +257,6 @@ class Load:
             self._recorder.add(turn)
             if self._on_record is not None:
                 self._on_record(turn)
-        self._started += len(given_up)
         self.ended += len(given_up)
         self._pacer.cancel_followups(len(given_up))
 

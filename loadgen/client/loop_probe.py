@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 
 from loadgen.core.histogram import Histogram
-from loadgen.core.read_loop import NEVER, SendHook
+from loadgen.core.read_loop import NEVER, STALL_NS, SendHook
 from loadgen.util.clock import Clock
 
 RECENT = 100  # alarms: a second
@@ -18,8 +18,10 @@ class LoopProbe:
     in which they became ready. So an alarm waits as long as a token that came when it was due. Each alarm counts once,
     also those missed while the loop was away, and once more for every read since the one before: so a hundredth of
     `stalls` is a hundredth of the tokens where there are many, and of the time where there are few. Reads between two
-    alarms count with the greater lateness of the two. The hook is told the greatest lateness of the last second, by
-    which reads without a stamp of the kernel's may be late.
+    alarms count with the greater lateness of the two.
+
+    The hook is told by how much reads of the last second may have been late at most. A stall may have begun before the
+    alarm was due, but not before the alarm before it was handled.
 
     Args:
         clock: The clock of the alarms.
@@ -32,7 +34,8 @@ class LoopProbe:
 
     def __enter__(self) -> None:
         self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._on_alarm)
-        self._due_ns = self._now_ns() + PERIOD_NS
+        self._handled_ns = self._now_ns()
+        self._due_ns = self._handled_ns + PERIOD_NS
         self._late_ns, self._reads = 0, self._hook.reads
         self._recent = deque[int](maxlen=RECENT)
         self._alarm.set(self._due_ns)
@@ -52,6 +55,7 @@ class LoopProbe:
             stalls.record(at_ns - self._due_ns)
             self._due_ns += PERIOD_NS
         self._late_ns, self._reads = late_ns, reads
-        self._recent.append(late_ns)
-        self._hook.late_ns, self._hook.alarm_ns = max(self._recent), self._due_ns
+        self._recent.append(at_ns - self._handled_ns if late_ns > STALL_NS else late_ns)
+        self._handled_ns = at_ns
+        self._hook.late_ns, self._hook.handled_ns, self._hook.alarm_ns = max(self._recent), at_ns, self._due_ns
         self._alarm.set(self._due_ns)

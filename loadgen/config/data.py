@@ -22,12 +22,12 @@ class DataSettings:
     dataset_name: str = option(
         "random",
         DATA,
-        "random, prefix_repetition, multi_turn, sharegpt, trace, prose (also sonnet), jsonl, csv, custom, hf, or a "
-        "data set of an installed package",
+        "name of the data set; random, prefix_repetition, multi_turn, sharegpt, trace, prose or sonnet, jsonl, csv, "
+        "custom, hf, or one of an installed package",
         metavar="NAME",
     )
     dataset_path: str | None = option(
-        None, DATA, "file of the data set, or its name on the Hugging Face hub", metavar="FILE|NAME"
+        None, DATA, "file of the data set; for hf, its name on the Hugging Face hub", metavar="FILE|NAME"
     )
     dataset_rule: Rule | None = option(
         None,
@@ -37,12 +37,12 @@ class DataSettings:
     random_input_len: int | str = option(
         1024,
         DATA,
-        "tokens of a random prompt: a number, 900:1100, normal:MEAN:STDEV[:MIN:MAX], lognormal:..., a list such as "
+        "tokens of a random prompt; a number, 900:1100, normal:MEAN:STDEV[:MIN:MAX], lognormal:..., a list such as "
         "10,20, or @FILE with a list",
         metavar="TOKENS",
     )
     random_output_len: int | str = option(
-        128, DATA, "maximum tokens of each answer, in the same forms as --random-input-len", metavar="TOKENS"
+        128, DATA, "maximum tokens of each answer; in the same forms as --random-input-len", metavar="TOKENS"
     )
     random_range_ratio: str = option(
         "0.0",

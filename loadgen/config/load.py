@@ -19,7 +19,7 @@ class LoadSettings:
     request_rate: float = option(
         math.inf,
         LOAD,
-        "requests per second, or inf to send all at once; several values, such as 1,2,4, mean one run each",
+        "requests per second; several values, such as 1,2,4, mean one run each (inf: all at once)",
         alias="--rate",
         metavar="RPS",
     )
@@ -32,10 +32,8 @@ class LoadSettings:
         "maximum requests in flight; the wait for a slot is measured; several values, such as 1,2,4, mean one run each",
         metavar="N",
     )
-    num_prompts: int | None = option(
-        None, LOAD, "number of requests (1000, or as many as --duration allows)", metavar="N"
-    )
-    duration: float | None = option(None, LOAD, "seconds in which requests become due", metavar="SECONDS")
+    num_prompts: int | None = option(None, LOAD, "number of requests (1000, or what --duration allows)", metavar="N")
+    duration: float | None = option(None, LOAD, "how long to send requests, such as 30s or 5m", metavar="TIME")
     ramp_up_strategy: Literal["linear", "exponential"] | None = option(None, LOAD, "increase the rate over the run")
     ramp_up_start_rps: float | None = option(None, LOAD, "rate at the start of the ramp", metavar="RPS")
     ramp_up_end_rps: float | None = option(None, LOAD, "rate at the end of the ramp", metavar="RPS")
@@ -50,7 +48,7 @@ class LoadSettings:
         0.0,
         LOAD,
         "seconds to wait for the server and for one successful test request (0: no wait, no test)",
-        metavar="SECONDS",
+        metavar="TIME",
     )
     seed: int = option(0, LOAD, "seed of all random choices")
     seed_arrivals: int | None = option(None, LOAD, "seed of the due times (--seed)", metavar="SEED")
@@ -63,14 +61,14 @@ class LoadSettings:
     source_address: str | None = option(
         None, CONNECTIONS, "local addresses that connections use in turn", metavar="A,B"
     )
-    connect_timeout: float = option(60.0, CONNECTIONS, "seconds to open a connection", metavar="SECONDS")
+    connect_timeout: float = option(60.0, CONNECTIONS, "seconds to open a connection", metavar="TIME")
     first_token_timeout: float = option(
-        0.0, CONNECTIONS, "seconds from sending a request to its first token (0: no limit)", metavar="SECONDS"
+        0.0, CONNECTIONS, "seconds from sending a request to its first token (0: no limit)", metavar="TIME"
     )
     stall_timeout: float = option(
-        600.0, CONNECTIONS, "seconds without data after an answer has begun (600; 0: no limit)", metavar="SECONDS"
+        600.0, CONNECTIONS, "seconds without data after an answer has begun (600; 0: no limit)", metavar="TIME"
     )
-    timeout: float = option(21600.0, CONNECTIONS, "seconds for a whole request (0: no limit)", metavar="SECONDS")
+    timeout: float = option(21600.0, CONNECTIONS, "seconds for a whole request (21600; 0: no limit)", metavar="TIME")
 
     latency_from: Literal["due", "sent"] = option(
         "due", JUDGEMENT, "start of loadgen's own latencies: when a request is due, or sent"
@@ -78,7 +76,9 @@ class LoadSettings:
     goodput: tuple[str, ...] = option(
         (), JUDGEMENT, "limits in ms for a good request: ttft:200 tpot:50 e2el:5000", metavar="METRIC:MS"
     )
-    slo: str | None = option(None, JUDGEMENT, 'limits: "ttft_p99<500ms,error_rate<1%"; repeatable', metavar="LIMITS")
+    slo: str | None = option(
+        None, JUDGEMENT, 'limits, such as "ttft_p99<500ms,error_rate<1%"; repeatable', metavar="LIMITS"
+    )
     max_error_rate: float = option(
         0.01,
         JUDGEMENT,

@@ -8,7 +8,17 @@ from loadgen.util.number_format import parse_seconds
 
 TARGET, ENGINE, SAMPLING, LOAD, DATA = "target", "engine", "sampling parameters", "load", "data set"
 CONNECTIONS, SCALE, JUDGEMENT, OUTPUT = "connections and timeouts", "scale", "judgement", "output"
-GROUPS = (TARGET, ENGINE, SAMPLING, LOAD, DATA, CONNECTIONS, SCALE, JUDGEMENT, OUTPUT)  # the order of `--help`
+GROUPS = {  # the topics of flags in their order, and what each is about
+    TARGET: "servers, API, model, tokenizer, headers, keys, server metrics",
+    ENGINE: "the engine that loadgen starts and stops",
+    SAMPLING: "sampling parameters of every request",
+    LOAD: "rate, concurrency, length, ramps, warm-up, seeds",
+    DATA: "prompts: data sets, lengths, sessions, traces",
+    CONNECTIONS: "connections, source addresses, timeouts",
+    SCALE: "processes and machines that share the requests",
+    JUDGEMENT: "SLO, goodput, and what counts as a failure",
+    OUTPUT: "what is printed, and the files that are written",
+}
 
 
 def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str = "", file: bool = False) -> Any:
@@ -16,8 +26,8 @@ def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str
 
     Args:
         default: The value when the flag is not given.
-        group: The heading of the flag in `--help`.
-        text: The help line.
+        group: The topic of the flag, a key of GROUPS.
+        text: The help line. The first screen of `--help` shows it up to the first semicolon.
         alias: A second spelling of the flag.
         metavar: The placeholder of the value in `--help`.
         file: Whether the value names a file that a run writes.
@@ -33,9 +43,7 @@ def flag(name: str) -> str:
 
 def times(settings: Any) -> tuple[str, ...]:
     """Return the names of the fields of an options dataclass, or of an instance, that hold seconds."""
-    return tuple(
-        each.name for each in fields(settings) if each.metadata["metavar"] == "SECONDS" and each.type is not str
-    )
+    return tuple(each.name for each in fields(settings) if each.metadata["metavar"] == "TIME" and each.type is not str)
 
 
 def read_times(settings: Any) -> None:

@@ -31,6 +31,12 @@ class OutputSettings:
     )
     hlog: str | None = option(None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE", file=True)
     html: str | None = option(None, OUTPUT, "write the report as an HTML page", metavar="FILE.html", file=True)
+    markdown: str | None = option(
+        None, OUTPUT, "write a summary as Markdown that GitHub renders", metavar="FILE", file=True
+    )
+    junit: str | None = option(
+        None, OUTPUT, "write the gate as JUnit XML, one test case per limit of --slo", metavar="FILE", file=True
+    )
     capture: str | None = option(
         None, OUTPUT, "write the raw responses with their times, for a replay", metavar="FILE", file=True
     )

@@ -15,7 +15,7 @@ from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds
 
 SECRET = ("api_key", "header")
-REMEDY = "see `loadgen run --help`"
+REMEDY = "see `loadgen run --help-all`"
 KINDS: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
@@ -44,7 +44,7 @@ def _field(key: Any) -> str:
     name = str(key).replace("-", "_").removeprefix("__")
     name = {"rate": "request_rate"}.get(name, name)
     if name not in known:
-        remedy = "see `loadgen run --help` for the names"
+        remedy = "see `loadgen run --help-all` for the names"
         for near in difflib.get_close_matches(name, known, 1):
             meant = near.replace("_", "-") if "-" in str(key) else near
             remedy = f"did you mean {meant!r}?"

@@ -94,11 +94,6 @@ def required_limits(text: str) -> list[Limit]:
     return limits + parse(DEFAULT_LIMIT) if all(limit.of_survivors for limit in limits) else limits
 
 
-def is_limit(text: str) -> bool:
-    """Return whether a text has the form of a limit."""
-    return _LIMIT.fullmatch(text) is not None
-
-
 def _limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text)
     if match is None:

@@ -21,7 +21,8 @@ class TargetSettings:
     base_url: str | tuple[str, ...] | None = option(
         None,
         TARGET,
-        "server with scheme and port, instead of --host and --port; repeat it to share the load among several servers",
+        "URL of the server, such as http://host:8000; replaces --host and --port; repeat it to share the load among "
+        "several servers",
         metavar="URL",
     )
     balance: Balance | None = option(None, TARGET, "distribution of the requests over several servers (round-robin)")
@@ -77,7 +78,7 @@ class TargetSettings:
     )
     replicas: int = option(1, ENGINE, "number of servers to start; they share the requests and --devices", metavar="N")
     devices: str | None = option(None, ENGINE, "accelerators that the engine may use (all)", metavar="ID,ID")
-    engine_timeout: float = option(600.0, ENGINE, "seconds for the engine to start", metavar="SECONDS")
+    engine_timeout: float = option(600.0, ENGINE, "seconds for the engine to start", metavar="TIME")
 
     temperature: float | None = option(None, SAMPLING, "sampling temperature (the server's default)")
     top_p: float | None = option(None, SAMPLING, "nucleus sampling")

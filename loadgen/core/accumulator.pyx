@@ -8,7 +8,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from loadgen.core.histogram cimport COARSE, Histogram, index_of, uint128
-from loadgen.core.record cimport BY_EVENTS, BY_IDS, BY_USAGE, UNPLANNED, Record
+from loadgen.core.record cimport BY_EVENTS, BY_IDS, BY_USAGE, UNBOUNDED, UNPLANNED, Record
 
 from array import array
 
@@ -54,9 +54,12 @@ cdef class Latency:
         if least == value == greatest:
             self.exact.add(value, count)
         else:
-            self.inexact.add(value, count)
-            self.inexact_least.add(max(0, least), count)
-            self.inexact_greatest.add(greatest, count)
+            self.add_inexact(value, least, greatest, count)
+
+    cdef void add_inexact(self, int64_t value, int64_t least, int64_t greatest, int64_t count) noexcept:
+        self.inexact.add(value, count)
+        self.inexact_least.add(max(0, least), count)
+        self.inexact_greatest.add(greatest, count)
 
 
 cpdef int64_t fold_events(
@@ -145,7 +148,7 @@ cdef class Tally:
     cdef readonly int64_t planned_output_tokens, output_as_planned, output_tokens, unseen_tokens, surplus_events
     cdef readonly int64_t usage_requests, id_requests, tokenizer_requests, event_requests
     cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps, hidden_tokens, nan_events
-    cdef readonly int64_t inexact_events, user_stamped_events
+    cdef readonly int64_t inexact_events, user_stamped_events, unbounded_events
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
     cdef readonly int64_t decode_tokens, unequal
 
@@ -238,7 +241,8 @@ cdef class Tally:
         self.token_events += record.events
         self.token_reads += record.reads
         self.inexact_events += record.get_inexact()
-        self.user_stamped_events += record.user_stamped
+        self.user_stamped_events += record.events if record.user_stamped == UNBOUNDED else record.user_stamped
+        self.unbounded_events += record.events if record.user_stamped == UNBOUNDED else 0
         self.content_events += record.content_events
         self.reasoning_events += record.reasoning_events
         self.other_events += record.other_events

@@ -9,12 +9,16 @@ cdef enum:
     EVENTS_AT_ONCE = 1024  # readable files that the kernel reports in one call
     READ_BYTES = 1 << 18
 
-# What a ReadLoop calls when a file can be read, with what was given for it to `watch`.
+cpdef enum:
+    STALL_NS = 1000000  # an alarm that is later than this shows a stall of the loop
+
+# What a ReadLoop calls when a file has become readable, with what was given for it to `watch`. It returns whether there
+# may be more to read; else it is not called before more has come.
 ctypedef int (*OnReadable)(object target) except -1
 
 
 cdef class SendHook:
-    cdef public int64_t due_ns, late_ns, alarm_ns
+    cdef public int64_t due_ns, late_ns, handled_ns, alarm_ns
     cdef public object callback
     cdef public bint probed
     cdef readonly int64_t reads, tokens, sends
@@ -43,4 +47,5 @@ cdef class ReadLoop:
     cdef char[READ_BYTES] buffer
     cdef bint watch(self, int fd, object target, OnReadable on_readable) except -1
     cdef int forget(self, int fd) except -1
+    cdef int look_again(self, int fd) except -1
     cdef int64_t empty_until_ns(self, int64_t at_ns) noexcept

@@ -7,6 +7,7 @@ from typing import final
 from loadgen.core.kernel_clock import KernelClock
 
 NEVER: int  # a time that does not come
+STALL_NS: int  # an alarm that is later than this shows a stall of the loop
 
 class SendHook:
     """A callback that is due at a time and must not wait for a long turn of the loop.
@@ -15,6 +16,9 @@ class SendHook:
         due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
         callback: Called without arguments by the first read whose stamp is not before `due_ns`.
         probed: Whether a loop probe runs, whose alarm is in the same queue as the sockets.
+        late_ns: How late the loop may have come to a read in the last second; NEVER: not known.
+        handled_ns: When it came to the last alarm of that probe.
+        alarm_ns: When the next one is due.
         reads: Reads of sockets.
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts as one.
         sends: Requests that were written.
@@ -24,6 +28,7 @@ class SendHook:
     callback: Callable[[], object] | None
     probed: bool
     late_ns: int
+    handled_ns: int
     alarm_ns: int
     @property
     def reads(self) -> int: ...

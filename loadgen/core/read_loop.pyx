@@ -2,7 +2,8 @@
 """ReadLoop: an epoll set that reads sockets ahead of the event loop, in one queue with the alarms of the sender.
 
 Budget per read: one list look-up and one call through a C pointer, then the reader's own recv, stamp and parsing, and
-one comparison with the time of the next send. One epoll_wait reports up to 1,024 sockets.
+one comparison with the time of the next send. One epoll_wait reports up to 1,024 sockets, each only when more has come:
+so the kernel does not look again at those that were read.
 """
 cimport cython
 from libc.errno cimport errno
@@ -23,7 +24,8 @@ cdef extern from *:
     #include <sys/epoll.h>
     #else  /* no epoll: epoll_create1 fails, and the event loop reads */
     #include <stdint.h>
-    enum { EPOLLIN = 1, EPOLL_CLOEXEC = 0, EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL = 2 };
+    enum { EPOLLIN = 1, EPOLLRDHUP = 2, EPOLLET = 4, EPOLL_CLOEXEC = 0 };
+    enum { EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL = 2, EPOLL_CTL_MOD = 3 };
     struct epoll_event { uint32_t events; union { int fd; } data; };
     static int epoll_create1(int flags) { return -1; }
     static int epoll_ctl(int set, int operation, int fd, struct epoll_event *event) { return -1; }
@@ -35,7 +37,7 @@ cdef extern from *:
     ctypedef struct epoll_event "struct epoll_event":
         uint32_t events
         epoll_data_t data
-    enum: EPOLLIN, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL
+    enum: EPOLLIN, EPOLLRDHUP, EPOLLET, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD
     int epoll_create1(int) nogil
     int epoll_ctl(int, int, int, epoll_event *) nogil
     int epoll_wait(int, epoll_event *, int, int) nogil
@@ -53,8 +55,9 @@ cdef class SendHook:
         due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
         callback: Called without arguments by the first read whose stamp is not before `due_ns`.
         probed: Whether a loop probe runs, whose alarm is in the same queue as the sockets.
-        late_ns: How late the loop has come to an alarm of that probe in the last second; NEVER: not known.
-        alarm_ns: When its next alarm is due.
+        late_ns: How late the loop may have come to a read in the last second; NEVER: not known.
+        handled_ns: When it came to the last alarm of that probe.
+        alarm_ns: When the next one is due.
         reads: Reads of sockets.
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts as one.
         sends: Requests that were written.
@@ -73,7 +76,14 @@ cdef class Watcher:
 cdef int call_target(object target) except -1:
     """Call a Python callable: the `on_readable` of `add_reader`."""
     target()
-    return 0
+    return False
+
+
+cdef epoll_event edge_of(int fd) noexcept:
+    """Ask for each moment at which more can be read from a file, or its end has come."""
+    cdef epoll_event event
+    event.events, event.data.fd = EPOLLIN | EPOLLRDHUP | EPOLLET, fd
+    return event
 
 
 @cython.final
@@ -120,7 +130,7 @@ cdef class ReadLoop:
             self.fd, self.watchers = -1, []
 
     def add_reader(self, int fd, callback):
-        """Call `callback` whenever `fd` can be read, as the method of an event loop does.
+        """Call `callback`, which has to read all there is, whenever more can be read from `fd`.
 
         Raises:
             OSError: The kernel watches no more files.
@@ -138,10 +148,9 @@ cdef class ReadLoop:
             self.forget(fd)
 
     cdef bint watch(self, int fd, object target, OnReadable on_readable) except -1:
-        """Call `on_readable(target)` whenever `fd` can be read; return False if the kernel watches no more files."""
-        cdef epoll_event event
+        """Call `on_readable(target)` whenever `fd` has become readable; False: the kernel watches no more files."""
+        cdef epoll_event event = edge_of(fd)
         cdef Watcher watcher
-        event.events, event.data.fd = EPOLLIN, fd
         if epoll_ctl(self.fd, EPOLL_CTL_ADD, fd, &event) != 0:
             return False
         if fd >= len(self.watchers):
@@ -157,6 +166,13 @@ cdef class ReadLoop:
         if self.fd >= 0 and fd < len(self.watchers) and self.watchers[fd] is not None:
             epoll_ctl(self.fd, EPOLL_CTL_DEL, fd, &event)
             self.watchers[fd] = None
+        return 0
+
+    cdef int look_again(self, int fd) except -1:
+        """Have the kernel report `fd` again if there is still something to read, if it is watched."""
+        cdef epoll_event event = edge_of(fd)
+        if self.fd >= 0 and fd < len(self.watchers) and self.watchers[fd] is not None:
+            epoll_ctl(self.fd, EPOLL_CTL_MOD, fd, &event)
         return 0
 
     cdef int64_t empty_until_ns(self, int64_t at_ns) noexcept:
@@ -184,8 +200,11 @@ cdef class ReadLoop:
             for i in range(n):
                 fd = events[i].data.fd
                 watcher = self.watchers[fd] if fd < len(self.watchers) else None
-                if watcher is not None:  # else forgotten since the kernel was asked
-                    watcher.on_readable(watcher.target)
+                if watcher is None:  # forgotten since the kernel was asked
+                    continue
+                # An end that came with data is behind it, and would not be reported again.
+                if watcher.on_readable(watcher.target) or events[i].events != EPOLLIN:
+                    self.look_again(fd)
             # All that had come when the kernel was asked has been read, unless it reported as much as it can.
             self.asked_before_ns = self.asked_ns if n < EVENTS_AT_ONCE else 0
             if not self.hook.probed or self.loop_users or self.fd < 0:

@@ -9,6 +9,7 @@ from loadgen.core.c.event_runs cimport EventRuns
 
 cpdef enum:
     UNPLANNED = -1  # input tokens of a prompt that repeats answers, or that no tokenizer has counted
+    UNBOUNDED = -1  # user-stamped tokens of a record whose file does not say how late its stamps may be
 
 cpdef enum:
     # What tells how many tokens the events of an answer bear.
@@ -40,7 +41,7 @@ cdef class Record:
     cdef readonly Py_ssize_t events  # with tokens
     cdef public int64_t content_events, reasoning_events, other_events  # the same by kind
     cdef public int64_t nan_events  # that hold NaN or infinity
-    cdef public int64_t user_stamped  # with tokens, and without a stamp of the kernel's
+    cdef public int64_t user_stamped  # with tokens, and without a stamp of the kernel's; or UNBOUNDED
     cdef public int64_t reads  # of the socket, that brought events with tokens
     cdef public int64_t counted  # tokens of all events: by the events themselves where they say it, else one each
     cdef public int counted_by  # what said so: BY_EVENTS, BY_IDS or BY_USAGE

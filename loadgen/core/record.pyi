@@ -6,6 +6,7 @@ from typing import final
 from loadgen.core.outcome import Outcome
 
 UNPLANNED: int
+UNBOUNDED: int
 BY_EVENTS: int
 BY_IDS: int
 BY_USAGE: int

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from loadgen.core.histogram import Histogram, coarse_lowest, coarse_row
 
@@ -35,6 +35,11 @@ class Sketch:
         counts = {low: self.counts.get(low, 0) + other.counts.get(low, 0) for low in lowest}
         return Sketch(counts, self.total_ns + other.total_ns)
 
+    def __sub__(self, earlier: "Sketch") -> "Sketch":
+        """Return the sketch of the values that came after `earlier`, a sketch of the same distribution."""
+        since = {low: count - earlier.counts.get(low, 0) for low, count in self.counts.items()}
+        return Sketch({low: count for low, count in since.items() if count}, self.total_ns - earlier.total_ns)
+
     @property
     def count(self) -> int:
         """The number of values."""
@@ -64,12 +69,16 @@ class Sketch:
         """Return the `p`-th percentile, 0 <= `p` <= 100, of the middles of buckets; None if there is no value."""
         if not self.counts:
             return None
-        up_to, middles = list(accumulate(self.counts.values())), list(map(_middle_ns, self.counts))
-        position = (up_to[-1] - 1) * p / 100
+        position = (self.count - 1) * p / 100
         rank = int(position)
-        low = middles[bisect_left(up_to, rank + 1)]
-        high = middles[bisect_left(up_to, min(rank + 2, up_to[-1]))]
+        low, high = self.value_at_rank(rank), self.value_at_rank(rank + 1)
         return (low + (high - low) * (position - rank)) / 1e6
+
+    def value_at_rank(self, rank: int, /) -> float:
+        """Return the middle of the bucket, ns, of the value with this rank in ascending order, or of the last value."""
+        up_to = list(accumulate(self.counts.values()))
+        place = bisect_left(up_to, min(rank + 1, up_to[-1]))
+        return _middle_ns(next(islice(self.counts, place, None)))
 
 
 def _middle_ns(lowest: int) -> float:

@@ -34,6 +34,6 @@ cdef class Connection:
     cdef int _fall_back_to_loop(self) except -1
     cdef int _take_stamp_of_sent(self, Record record) except -1
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n)
-    cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, int left) except -1
-    cdef int _bound(self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped, int left) except -1
+    cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, bint emptied) except -1
+    cdef int _bound(self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped, bint emptied) except -1
     cdef bint _came_together(self) noexcept

@@ -14,7 +14,7 @@ from loadgen.core.c.kernel_stamp cimport ask_for_stamps, count_received, receive
 from loadgen.core.c.sockets cimport MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, recv, send
 from loadgen.core.http1 cimport IDLE, READER, Response
 from loadgen.core.kernel_clock cimport KernelClock
-from loadgen.core.read_loop cimport READ_BYTES, ReadLoop
+from loadgen.core.read_loop cimport READ_BYTES, STALL_NS, ReadLoop
 from loadgen.core.record cimport Record
 
 import os
@@ -28,17 +28,17 @@ cdef int read_and_stamp(object target) except -1:
     cdef Connection connection = <Connection>target
     cdef char *buffer = connection.read_loop.buffer
     cdef int64_t on_real_ns
-    cdef int left
-    cdef ssize_t n = receive(connection.fd, buffer, READ_BYTES, &on_real_ns, &left)
+    cdef ssize_t n = receive(connection.fd, buffer, READ_BYTES, &on_real_ns)
     if n < 0 and (errno == EAGAIN or errno == EINTR):
         stamp_of_sent(connection.fd)  # one that came late would be reported again and again
-        return 0
+        return errno == EINTR
     if n < 0:  # the kernel reports it once: the event loop would only see an end
         connection.error = OSError(errno, os.strerror(errno))
     if n <= 0:
         return connection._fall_back_to_loop()
     try:
-        return connection._received(buffer, n, now_ns(), on_real_ns, left)
+        connection._received(buffer, n, now_ns(), on_real_ns, n < READ_BYTES)
+        return n == READ_BYTES
     except BaseException as fault:  # the response cannot be read further; the event loop logs what is raised
         connection.error = fault
         connection._fall_back_to_loop()
@@ -164,7 +164,7 @@ cdef class Connection:
         self.response.feed_body(data, at_ns)
         self.hook.tokens += record.counted - counted
         if record.events > events:
-            self._bound(record, events, at_ns, at_ns, False, -1)
+            self._bound(record, events, at_ns, at_ns, False, False)
 
     def eof(self, int64_t at_ns):
         """End a response whose body aiohttp's reader has decoded to its end."""
@@ -181,15 +181,15 @@ cdef class Connection:
         if self.forward is not None:
             self.forward.data_received(data if self.tls is None else self._decrypt(data, PyBytes_GET_SIZE(data)))
             return
-        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now_ns(), 0, -1)
+        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now_ns(), 0, False)
         if self.uses_loop and self.is_readable:
             stamp_of_sent(self.socket_fd)  # one that came late would wake the event loop again and again
             if self.transport.get_write_buffer_size() == 0:
                 self._read_directly()
 
-    def take(self, bytes data not None, int64_t read_ns, int64_t on_real_ns, int left):
+    def take(self, bytes data not None, int64_t read_ns, int64_t on_real_ns, bint emptied):
         """Read bytes as if the read loop had read them, with a stamp on CLOCK_REALTIME; for tests."""
-        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns, left)
+        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns, emptied)
 
     def connection_made(self, transport):
         """Take the transport."""
@@ -261,20 +261,20 @@ cdef class Connection:
         self.uses_loop = True
         return 0
 
-    cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, int left) except -1:
+    cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, bint emptied) except -1:
         """Parse n bytes, then call the send hook if it is due.
 
         Args:
             read_ns: When they were read.
             on_real_ns: The kernel's stamp of the last of them, on CLOCK_REALTIME; 0: it gave none.
-            left: The bytes left in the socket; -1: not known.
+            emptied: Whether they were all that the socket held.
         """
         cdef Response response = self.response
         cdef KernelClock clock = self.read_loop.kernel_clock
         cdef bint was_complete = response.complete, is_stamped = on_real_ns != 0 and clock.usable
         cdef Record record = response.record  # None before the first request
         cdef int64_t counted = 0 if record is None else record.counted
-        cdef int64_t at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns
+        cdef int64_t at_ns = on_real_ns - clock.offset_ns if is_stamped else read_ns
         cdef Py_ssize_t events = 0 if record is None else record.events
         cdef bytes decrypted
         if at_ns > read_ns or at_ns < self.emptied_ns:  # by the width of a pair of readings, or CLOCK_REALTIME was set
@@ -283,7 +283,7 @@ cdef class Connection:
         self.latest_ns = max(self.latest_ns, at_ns)  # the read before may have had no stamp, and so a later time
         self.bytes_read += n
         self.reads_since += 1
-        self.all_emptied = self.all_emptied and left == 0
+        self.all_emptied = self.all_emptied and emptied
         self.hook.reads += 1
         if self.tls is not None:
             decrypted = self._decrypt(p, n)
@@ -296,12 +296,12 @@ cdef class Connection:
             response.events.tail += self.tls.is_partial
         if record is not None:
             self.hook.tokens += record.counted - counted
-            if n + left >= WINDOW_BYTES:
+            if n >= WINDOW_BYTES:
                 record.window_filled = True
             if record.events > events:
-                self._bound(record, events, at_ns, read_ns, is_stamped, left)
-        self.was_emptied = left == 0 or left < 0 and n < READ_BYTES and not self.uses_loop
-        if left == 0:
+                self._bound(record, events, at_ns, read_ns, is_stamped, emptied)
+        self.was_emptied = emptied
+        if emptied:
             self.emptied_ns = at_ns if is_stamped else self.read_loop.asked_ns
         if response.wants_reader and response.phase == READER:
             self._fall_back_to_loop()
@@ -327,7 +327,7 @@ cdef class Connection:
         return decrypted
 
     cdef int _bound(
-        self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped, int left
+        self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped, bint emptied
     ) except -1:
         """Store how early the events that one read has brought can have come.
 
@@ -340,9 +340,9 @@ cdef class Connection:
             at_ns: The stamp of the read.
             read_ns: When it was read.
             is_stamped: Whether the stamp is the kernel's.
-            left: The bytes left in the socket.
+            emptied: Whether the read took all that the socket held.
         """
-        cdef bint ends_read = left == 0 and self.response.events.tail == 0
+        cdef bint ends_read = emptied and self.response.events.tail == 0
         cdef Py_ssize_t exact_from
         cdef int64_t earliest_ns = self.emptied_ns, late_ns
         record.set_read(first, read_ns)
@@ -351,7 +351,10 @@ cdef class Connection:
         earliest_ns = min(earliest_ns, at_ns)
         if not is_stamped:
             record.user_stamped += record.events - first
-            late_ns = max(self.hook.late_ns, read_ns - self.hook.alarm_ns)
+            if read_ns - self.hook.alarm_ns > STALL_NS:  # it may have begun right after the last alarm was handled
+                late_ns = read_ns - self.hook.handled_ns
+            else:
+                late_ns = max(self.hook.late_ns, read_ns - self.hook.alarm_ns)
             return record.set_earliest(first, record.events, max(earliest_ns, read_ns - late_ns))
         if ends_read and record.events - first == 1 or self._came_together():
             exact_from = first

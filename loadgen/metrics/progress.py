@@ -13,7 +13,7 @@ from loadgen.metrics.reachability import Reachability
 
 BEFORE, ON_THE_CLOCK, DONE = ("connecting", "warming up", "ready"), ("running", "draining"), "done"
 PHASES = (*BEFORE, *ON_THE_CLOCK, DONE)  # of a run that is carried out, in their order; no worker is ever done
-LATENCIES = ("ttft", "itl", "icl", "e2el", "lag", "loop_stall")
+LATENCIES = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el", "lag", "loop_stall")
 COUNTS = (
     *("scheduled", "in_flight", "sent", "ended", "never_due", "ok", "waiting"),
     *("output_tokens", "counted_tokens", "streamed_tokens", "imputed_gaps"),
@@ -46,10 +46,11 @@ class Progress:
             more than `icl`.
         failures: Requests that did not end well by their class, "status(503)" spelled out, those never sent included.
         busy_share: Share of the time on the clock for which the loop that measures ran; of several the busiest.
-        ttft, e2el: Of requests that ended well, from due, or from sent where --latency-from says so.
-        itl, icl: Of them too: between tokens, and between events that bear any.
+        ttft, ttfo, e2el: Of requests that ended well, from due, or from sent where --latency-from says so.
+        tpot, itl, icl: Of them too: per token of a request, between tokens, and between events that bear any.
         lag: How late requests were sent, for no other reason than this client.
         loop_stall: How long tokens had to wait for the loop.
+        oldest_s: Age of the oldest request in flight; 0 where none is.
         reached: Where time alone bounds the run, the number of the request after the last that was sent.
         contacts: Of each target, whether it still lets anybody connect.
         silent: Streams in which no token has come for 60 s, and when the last one came, seconds on the clock, by the
@@ -80,11 +81,14 @@ class Progress:
     failures: Mapping[str, int] = field(default_factory=dict)
     busy_share: float = 0.0
     ttft: Sketch = Sketch()
+    ttfo: Sketch = Sketch()
+    tpot: Sketch = Sketch()
     itl: Sketch = Sketch()
     icl: Sketch = Sketch()
     e2el: Sketch = Sketch()
     lag: Sketch = Sketch()
     loop_stall: Sketch = Sketch()
+    oldest_s: float = 0.0
     reached: int = 0
     contacts: tuple[Reachability, ...] = ()
     silent: Mapping[int, float] = field(default_factory=dict)
@@ -142,6 +146,7 @@ class Progress:
             sending_s=_of_all(max, [one.sending_s for one in each]),
             failures=reduce(add, (Counter(one.failures) for one in each)),
             busy_share=max(one.busy_share for one in each),
+            oldest_s=max(one.oldest_s for one in each),
             reached=max(one.reached for one in each),
             contacts=tuple(reduce(add, same) for same in zip(*known, strict=True)),
             silent=reduce(or_, (dict(one.silent) for one in each)),

@@ -19,7 +19,9 @@ from loadgen.core.sketch import Sketch
 from loadgen.metrics.reachability import SILENCE_NS
 from loadgen.metrics.snapshot import (
     BIN_NS,
+    CANCELLED,
     COUNTERS,
+    FAILED,
     LATENCIES,
     UNFINISHED,
     WAITS,
@@ -37,7 +39,8 @@ COUNTED_HERE = (
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
 MAX_STOP_CHARACTERS = 64
-_BLOCK = 3 * 8192  # numbers
+_COLUMNS = 5  # of the rows of requests: index, sent, closed, ttft, e2el
+_BLOCK = _COLUMNS * 8192  # numbers
 
 
 class Recorder:
@@ -47,7 +50,7 @@ class Recorder:
         start_ns: When the clock of the run starts.
         scheduled: How many requests are to be sent.
         limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
-        from_due: Whether those limits, and TTFT over time, count from due (else from sent).
+        from_due: Whether those limits, and latencies over time, count from due (else from sent).
         detailed: Keep every request's lengths, latencies and text.
     """
 
@@ -74,8 +77,7 @@ class Recorder:
         self._sample: list[SampledAnswer] = []
         self._examples: dict[str, list[dict[str, Any]]] = {}
         self._rows: list[array[int]] = []  # full blocks: one array that grew would leave holes all over the heap
-        self._row = array("q")  # index, sent and closed of one request after the other
-        self._failed = array("q")  # when those ended that have failed
+        self._row = array("q")  # the _COLUMNS of one request after the other
         self._details = Details() if detailed else None
         self._silences: list[dict[str, Any]] = []
 
@@ -97,7 +99,7 @@ class Recorder:
         name = f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
         self._outcomes[name] += 1
         sent = record.sent - self.start_ns if record.sent else -1
-        self._row.extend((record.index, sent, record.closed - self.start_ns))
+        self._row.extend((record.index, sent, record.closed - self.start_ns, *self._latencies_of(record)))
         if len(self._row) >= _BLOCK:
             self._rows.append(self._row)
             self._row = array("q")
@@ -114,8 +116,6 @@ class Recorder:
             # Of what no transport was given, only the rest of a session that failed has a record.
             self.counters["never_due"] += record.outcome is Outcome.CANCELLED and not record.ready
             self.counters["broken_off"] += record.events > 0 and record.outcome is Outcome.STREAM_ERROR
-            if record.outcome is not Outcome.CANCELLED:
-                self._failed.append(record.closed - self.start_ns)
             self._add_example(name, record.index, phase(record), record.detail or "")
             if record.sent and record.outcome in GIVEN_UP:
                 self.waits[UNFINISHED].record(record.closed - record.due)
@@ -167,7 +167,7 @@ class Recorder:
             partial: Why the run ended early, or None.
         """
         rows = np.concatenate([np.array(block, dtype=np.int64) for block in (*self._rows, self._row)])
-        index, sent, closed = np.ascontiguousarray(rows.reshape(-1, 3).T)
+        index, sent, closed, ttft, e2el = np.ascontiguousarray(rows.reshape(-1, _COLUMNS).T)
         return Snapshot(
             start_ns=self.start_ns,
             scheduled=self.scheduled,
@@ -183,8 +183,9 @@ class Recorder:
             index=index,
             sent=sent,
             closed=closed,
+            ttft=ttft,
+            e2el=e2el,
             bins=np.trim_zeros(np.array(self._tally.bins, dtype=np.int64), "b"),
-            failed=np.sort(np.array(self._failed, dtype=np.int64)),
             timeline=self._tally.timeline,
             silences=tuple(self._silences),
             partial=partial,
@@ -195,9 +196,19 @@ class Recorder:
     def _count(self, name: str) -> int:
         return self.counters[name] if name in self.counters else getattr(self._tally, name)
 
+    def _latencies_of(self, record: Record) -> tuple[int, int]:
+        """Return TTFT and E2EL, ns, never below 0; of a request that is not ok, what stands in their place."""
+        if record.outcome is not Outcome.OK:
+            return (CANCELLED, CANCELLED) if record.outcome is Outcome.CANCELLED else (FAILED, FAILED)
+        start = self._start(record)
+        return max(record.first_token - start, 0), max(record.last_token - start, 0)
+
+    def _start(self, record: Record) -> int:
+        return record.due if self._from_due else record.sent
+
     def _judge(self, record: Record) -> None:
         """Count a request as good where it meets all --goodput limits."""
-        start = record.due if self._from_due else record.sent
+        start = self._start(record)
         self.counters["good"] += self._is_good(record, start, record.tpot_ns)
         self.counters["good_sent"] += self._is_good(record, record.sent, record.tpot_n1_ns)
 

@@ -46,6 +46,7 @@ TOKENS = (
     "token_reads",  # reads of the socket that brought any of them
     "inexact_events",  # token-bearing events of ok requests that may have come before their stamp
     "user_stamped_events",  # those of them without a stamp of the kernel's
+    "unbounded_events",  # those of them from a file that does not say how late their stamps may be
     "content_events",
     "reasoning_events",
     "other_events",
@@ -81,6 +82,7 @@ CONNECTIONS = (
     "late_connections",  # requests that had to open one
 )
 COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
+FAILED, CANCELLED = -1, -2  # in place of the latencies of a request that was not ok
 
 
 def requests_of(name: str, count: Callable[[str], int]) -> int:
@@ -175,8 +177,9 @@ class Snapshot:
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
         index, sent, closed: One entry per request that a transport was given and that has ended; sent is negative where
             it never was.
+        ttft, e2el: Latencies of the same requests, in ns on the clock of --latency-from; FAILED or CANCELLED where one
+            was not ok.
         bins: Output tokens per BIN_NS of the run.
-        failed: When those of them ended that have failed, ascending; none that was cancelled.
         timeline: TTFT and gaps between events over time.
         silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
         partial: Why the run ended early, or None.
@@ -198,8 +201,9 @@ class Snapshot:
     index: Int64s
     sent: Int64s
     closed: Int64s
+    ttft: Int64s
+    e2el: Int64s
     bins: Int64s
-    failed: Int64s
     timeline: Timeline
     silences: tuple[dict[str, Any], ...] = ()
     partial: str | None = None
@@ -222,6 +226,12 @@ class Snapshot:
     def ok(self) -> int:
         """Requests that ended well."""
         return self.outcomes.get("ok", 0)
+
+    @property
+    def failed(self) -> Int64s:
+        """When those requests ended that failed, ascending; none that was cancelled."""
+        found: Int64s = np.sort(self.closed[self.ttft == FAILED])
+        return found
 
     @property
     def failures(self) -> Failures:
@@ -273,8 +283,9 @@ class Snapshot:
             index=index[order],
             sent=both("sent"),
             closed=both("closed"),
+            ttft=both("ttft"),
+            e2el=both("e2el"),
             bins=bins,
-            failed=np.sort(np.concatenate((self.failed, other.failed))),
             timeline=self.timeline.merge(other.timeline),
             silences=tuple(sorted(self.silences + other.silences, key=lambda one: int(one["index"])))[: self.EXAMPLES],
             partial=self.partial or other.partial,

@@ -50,8 +50,11 @@ def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int =
         failed: How many further requests failed, as for `statistic_ms`.
 
     Returns:
-        Milliseconds; None where the statistic was not measured, or lies among failed requests.
+        Milliseconds; None where the statistic was not measured, lies among failed requests, or is of a file that does
+        not say how late its stamps may be.
     """
+    if snapshot.counters["unbounded_events"]:
+        return None
     value, least, greatest = (
         statistic_ms(histograms[name], statistic, failed)
         for histograms in (snapshot.histograms, snapshot.lower, snapshot.upper)

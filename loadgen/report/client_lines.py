@@ -38,7 +38,7 @@ def _loop_and_connections(result: RunResult) -> str:
 
 def _arrival_times(tokens: Tokens) -> Iterator[str]:
     """Write who stamped the arrival of tokens, and how many of the times are exact."""
-    if events := tokens.token_events:
+    if (events := tokens.token_events) and not tokens.unbounded_events:
         by_kernel, exact = 1 - tokens.user_stamped_events / events, 1 - tokens.inexact_events / events
         yield f"Arrival times: {percent(by_kernel, 1)} of the tokens stamped by the kernel, {percent(exact, 1)} exact"
 

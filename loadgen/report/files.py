@@ -89,6 +89,10 @@ def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> Saved:
                 saved.lost.append(f"{flag(name)} {written} is not complete: {error}")
             else:
                 saved.paths.append(written)
+    if summary := settings.markdown:
+        saved.add("markdown", summary, lambda: save_markdown(summary, result))
+    if junit := settings.junit:
+        saved.add("junit", junit, lambda: save_junit(junit, [result]))
     if page := settings.html:  # the last: of all that is written, the others can make it again
         saved.add("html", page, lambda: save_page(page, [result]))
     return saved
@@ -103,6 +107,28 @@ def save_page(path: str, results: Sequence[RunResult | Series]) -> None:
     from loadgen.report import run_page as page
 
     write_atomic(Path(path), page.html([typed(orjson.loads(to_json(one.to_dict()))) for one in results]))
+
+
+def save_markdown(path: str, result: RunResult | Series) -> None:
+    """Write the summary of a result, or of a series, as Markdown that GitHub renders.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    from loadgen.report import ci_summary
+
+    write_atomic(Path(path), ci_summary.markdown(result))
+
+
+def save_junit(path: str, results: Sequence[RunResult]) -> None:
+    """Write the gate of each result as a suite of a JUnit file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    from loadgen.report import ci_summary, junit
+
+    write_atomic(Path(path), junit.xml([ci_summary.suite(result) for result in results]))
 
 
 def opener_of(settings: RunSettings) -> Callable[[str, int], int] | None:

@@ -198,9 +198,13 @@ class LoopRunner:
             return Progress(self._phase)
         settings = self._job.settings
         tokens, unseen, surplus = map(recorder.count, ("output_tokens", "unseen_tokens", "surplus_events"))
+        imputed_gaps, at_ns = recorder.count("imputed_gaps"), now_ns()
+        # Where two distributions are the same one, it is copied and sent once.
+        ttft, icl = recorder.sketch(f"ttft_{settings.latency_from}"), recorder.sketch("icl")
+        ttfo = recorder.sketch(f"ttfo_{settings.latency_from}") if recorder.count("reasoning_events") else ttft
         return Progress(
             "draining" if load.draining else "running",
-            max(0.0, (now_ns() - recorder.start_ns) / 1e9),
+            max(0.0, (at_ns - recorder.start_ns) / 1e9),
             0 if load.ends_by_time else recorder.scheduled,
             load.in_flight,
             load.ended,
@@ -212,16 +216,19 @@ class LoopRunner:
             cap=self._job.max_concurrency,
             closed_loop=load.closed_loop,
             sending_s=load.sending_s,
+            oldest_s=0.0 if load.oldest_ns is None else max(0.0, (at_ns - load.oldest_ns) / 1e9),
             reached=load.reached,
             counted_tokens=tokens - unseen + surplus,
             streamed_tokens=load.streamed_tokens,
-            imputed_gaps=recorder.count("imputed_gaps"),
+            imputed_gaps=imputed_gaps,
             failures=recorder.failed_by_class,
             busy_share=self._usage.busy_share,
-            ttft=recorder.sketch(f"ttft_{settings.latency_from}"),
+            ttft=ttft,
+            ttfo=ttfo,
+            tpot=recorder.sketch("tpot"),
+            itl=recorder.sketch("itl") if imputed_gaps else icl,
+            icl=icl,
             e2el=recorder.sketch(f"e2el_{settings.latency_from}"),
-            itl=recorder.sketch("itl"),
-            icl=recorder.sketch("icl"),
             lag=recorder.sketch("lag"),
             loop_stall=recorder.sketch("loop_stall"),
             contacts=tuple(transport.reachability(recorder.start_ns) for transport in self._transports),

@@ -145,7 +145,7 @@ async def _named_source(url: str, each: Mapping[str, RunSettings]) -> Source:
     except ValueError:
         usable = False
     if not usable:
-        raise BadInput(FLAG, f"{redact_user(url)!r} is no http or https URL", "write http://HOST:PORT/metrics")
+        raise BadInput(FLAG, f"invalid http or https URL {redact_user(url)!r}", "write http://HOST:PORT/metrics")
     base = next((base for base in each if target.origin(base) == target.origin(url)), next(iter(each)))
     source = _source(url, base, each[base])
     remedy = "name another, start the server with metrics (SGLang: --enable-metrics), or leave the flag out"

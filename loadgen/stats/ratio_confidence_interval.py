@@ -26,15 +26,40 @@ def share_bounds(good: Floats, total: Floats, length: int, confidence: float) ->
         length: The length of a block, in observations.
         confidence: The confidence of each bound, above 0.5.
     """
+    share, k2 = _ratio(good, total), _squared_error_factor(good, total, length, confidence)
+    center = (share + k2 / 2) / (1 + k2)
+    half_width = math.sqrt(k2 * share * (1 - share) + k2 * k2 / 4) / (1 + k2)
+    return center - half_width, center + half_width
+
+
+def deciding_shares(
+    good: Floats, total: Floats, length: int, confidence: float, threshold: float
+) -> tuple[float, float]:
+    """Return the shares between which `share_bounds` cannot tell a sample of this size from a threshold.
+
+    A share below the first has its upper bound below the threshold, one above the second its lower bound above it. So
+    the values at these two percentiles bound the value at the percentile that the threshold names.
+
+    Args:
+        good, total, length, confidence: As for `share_bounds`.
+        threshold: The share to tell from, 0 to 1.
+
+    Returns:
+        The second is above 1 if the observations are too few to show any share to be above the threshold.
+    """
+    k2 = _squared_error_factor(good, total, length, confidence)
+    half_width = math.sqrt(k2 * threshold * (1 - threshold))  # the test that Wilson's interval inverts
+    return threshold - half_width, threshold + half_width
+
+
+def _squared_error_factor(good: Floats, total: Floats, length: int, confidence: float) -> float:
+    """Return the square of the quantile by the effective sample size: the error of a share is its root * s (1 - s)."""
     share, count = _ratio(good, total), int(np.count_nonzero(total))
     independent_variance = share * (1 - share) / count
     design_effect, df = _design_effect(good, total, length, independent_variance)
     blocks = len(good) / length
     n_eff = min(count / design_effect, blocks * max(1.0, blocks / block_bootstrap.MIN_BLOCKS))
-    t = _one_sided_quantile(confidence, df)
-    center = (share + t * t / (2 * n_eff)) / (1 + t * t / n_eff)
-    half_width = t / (1 + t * t / n_eff) * math.sqrt(share * (1 - share) / n_eff + t * t / (4 * n_eff * n_eff))
-    return center - half_width, center + half_width
+    return _one_sided_quantile(confidence, df) ** 2 / n_eff
 
 
 def mean_bounds(sums: Floats, counts: Floats, length: int, confidence: float) -> tuple[float, float]:

@@ -2,8 +2,8 @@
 
 import argparse
 import difflib
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NoReturn
 
 from loadgen.errors import BadInput
 from loadgen.util import number_format
@@ -20,10 +20,23 @@ class OneLineParser(argparse.ArgumentParser):
     Args:
         prog: The name of the command.
         options: Further arguments of `argparse.ArgumentParser`.
+
+    Attributes:
+        on_parse: Is called with each parser before it parses a command line; None: nothing is.
     """
+
+    on_parse: ClassVar[Callable[[argparse.ArgumentParser], None] | None] = None
 
     def __init__(self, prog: str, **options: Any) -> None:
         super().__init__(prog, allow_abbrev=False, **options)
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Parse a command line."""
+        if OneLineParser.on_parse is not None:
+            OneLineParser.on_parse(self)
+        return super().parse_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Raise BadInput from a message of argparse. A `type=` function puts its own remedy behind a semicolon."""

@@ -31,6 +31,11 @@ def four_digits(value: float | None, unit: str = "") -> str:
     return _with_unit(value, ".4g" if value is None or abs(value) < 9999.5 else ".0f", unit)
 
 
+def three_digits(value: float | None, unit: str = "") -> str:
+    """Format a number with three significant digits, or all before the point: 37.0213 -> "37", 1568.4 -> "1568"."""
+    return _with_unit(value, ".3g" if value is None or abs(value) < 999.5 else ".0f", unit)
+
+
 def brief(value: float) -> str:
     """Format a number with one decimal from 100 on, else with four digits: "3,019.2", "12.35", "0.04512"."""
     return f"{value:,.1f}" if abs(value) >= 100 else four_digits(value)

@@ -1,10 +1,12 @@
 """Text for a terminal: escape control characters of untrusted text, measure its width, truncate and wrap it."""
 
 import bisect
+import os
 import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import accumulate
+from typing import TextIO
 
 ELLIPSIS = " ..."  # ASCII, which every terminal can show
 MAX_SCANNED = 400  # characters that `truncate` looks at
@@ -20,6 +22,11 @@ def printable(text: str) -> str:
     if _ASCII.fullmatch(text):
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Whether a stream is a terminal, whose user wants colours (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def printable_lines(text: str) -> str:
@@ -45,12 +52,19 @@ def truncate(text: str, room: int) -> str:
     return (_fit_words(shown, room - len(ELLIPSIS)).rstrip() + ELLIPSIS).lstrip()
 
 
-def wrap(text: str, room: int) -> Iterator[str]:
-    """Yield the lines of a printable text wrapped to `room` columns, between words where possible."""
+def wrap(text: str, room: int, indent: str = "") -> Iterator[str]:
+    """Yield the lines of a printable text wrapped to `room` columns, between words where possible.
+
+    Args:
+        text: The text.
+        room: The columns.
+        indent: What each line but the first begins with.
+    """
+    before = ""
     while text:
-        line = _fit_words(text, room) or text[0]
-        yield line.rstrip()
-        text = text[len(line) :].lstrip()
+        line = _fit_words(text, room - len(before)) or text[0]
+        yield before + line.rstrip()
+        text, before = text[len(line) :].lstrip(), indent
 
 
 def _fit_words(text: str, room: int) -> str:

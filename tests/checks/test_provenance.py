@@ -11,7 +11,7 @@ from tests.helpers.run_facts import run_data, steady
 
 def of(made):
     (check,) = provenance(made)
-    assert check.name == "provenance complete"
+    assert check.name == "provenance incomplete"
     return check
 
 
@@ -80,5 +80,7 @@ def test_check_groups_are_in_order_and_check_names_are_unique():
     assert [check.group for check in checks] == sorted(check.group for check in checks)
     assert len({check.name for check in checks}) == len(checks)
     named = {check.name: check.group for check in checks}
-    assert (named["one schedule"], named["sent on time"], named["loop busy"], named["none given up"]) == tuple("ABCD")
-    assert (named["prompts distinct"], named["sums agree"], named["provenance complete"]) == tuple("EFG")
+    assert (named["another schedule"], named["late sends"], named["loop busy"], named["requests given up"]) == tuple(
+        "ABCD"
+    )
+    assert (named["prompts repeated"], named["sums disagree"], named["provenance incomplete"]) == tuple("EFG")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.checks import STEADY, sufficiency, verdict
+from loadgen.checks import IN_FLIGHT_GROWS, sufficiency, verdict
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.workload.arrivals import Schedule
@@ -36,7 +36,7 @@ def run(count, **options):
     ],
 )
 def test_every_printed_percentile_needs_its_values(count, percentiles, few):
-    check = of(run(count), RunSettings(metric_percentiles=percentiles))["enough for percentiles"]
+    check = of(run(count), RunSettings(metric_percentiles=percentiles))["too few for percentiles"]
     assert check.ok is (few is None)
     assert check.value == (f"{count} values" if few is None else f"{count} values are too few for {few}")
 
@@ -44,39 +44,39 @@ def test_every_printed_percentile_needs_its_values(count, percentiles, few):
 def test_the_metric_of_the_fewest_values_decides():
     one_token = [steady(i, n=1) for i in range(600)]
     several = [steady(600 + i, n=2) for i in range(100)]
-    assert of(measured([*one_token, *several]))["enough for percentiles"].value.startswith(
+    assert of(measured([*one_token, *several]))["too few for percentiles"].value.startswith(
         "100 values are too few for p99"
     )
 
 
 def test_a_metric_that_was_not_measured_needs_none():
-    assert of(run(700, n=1))["enough for percentiles"].ok
+    assert of(run(700, n=1))["too few for percentiles"].ok
 
 
 def test_without_a_success_there_is_no_percentile():
-    assert of(measured([failed()]))["enough for percentiles"].ok is None
+    assert of(measured([failed()]))["too few for percentiles"].ok is None
 
 
 def test_the_percentiles_of_an_slo_are_judged_apart_and_count():
     checks = of(run(130), RunSettings(slo="ttft_p95<1s"))
-    assert checks["enough for the SLO"].ok is True
-    check = of(run(129), RunSettings(slo="ttft_p95<1s,tpot_mean<1s"))["enough for the SLO"]
+    assert checks["too few for the SLO"].ok is True
+    check = of(run(129), RunSettings(slo="ttft_p95<1s,tpot_mean<1s"))["too few for the SLO"]
     assert (check.ok, check.counts) == (False, True)
     assert check.value == "129 values are too few for p95 (needs 130)"
 
 
 def test_a_median_is_a_percentile_and_means_maxima_and_rates_are_none():
-    assert of(run(10), RunSettings(slo="ttft_median<1s"))["enough for the SLO"].ok is False
+    assert of(run(10), RunSettings(slo="ttft_median<1s"))["too few for the SLO"].ok is False
     for slo in (None, "ttft_mean<1s", "e2el_max<1s", "error_rate<1%"):
-        assert of(run(10), RunSettings(slo=slo))["enough for the SLO"].ok is None
+        assert of(run(10), RunSettings(slo=slo))["too few for the SLO"].ok is None
 
 
 @pytest.mark.parametrize("metric", ["icl", "itl"])
 def test_gaps_of_a_request_are_one_value(metric):
     """Those of all streams share the engine's steps."""
-    check = of(run(10, n=100), RunSettings(slo=f"{metric}_p99<1s"))["enough for the SLO"]
+    check = of(run(10, n=100), RunSettings(slo=f"{metric}_p99<1s"))["too few for the SLO"]
     assert (check.ok, check.value) == (False, "10 values are too few for p99 (needs 662)")
-    assert of(run(662, n=3), RunSettings(slo=f"{metric}_p99<1s"))["enough for the SLO"].ok is True
+    assert of(run(662, n=3), RunSettings(slo=f"{metric}_p99<1s"))["too few for the SLO"].ok is True
 
 
 # -- steadiness
@@ -89,7 +89,7 @@ def piling_up(count=600):
 
 def test_requests_that_pile_up_are_red_and_called_overload():
     schedule = Schedule.constant(20, 600)
-    check = of(piling_up(), OPEN, schedule)[STEADY]
+    check = of(piling_up(), OPEN, schedule)[IN_FLIGHT_GROWS]
     assert check.ok is False
     assert "requests due and not ended over" in check.value
     own = result(piling_up(), OPEN, schedule=schedule, checks=[check])["loadgen"]
@@ -98,14 +98,14 @@ def test_requests_that_pile_up_are_red_and_called_overload():
 
 def test_a_steady_load_is_green_and_no_overload():
     schedule = Schedule.constant(20, 600)
-    check = of(run(600), OPEN, schedule)[STEADY]
+    check = of(run(600), OPEN, schedule)[IN_FLIGHT_GROWS]
     assert check.ok is True
     assert result(run(600), OPEN, schedule=schedule, checks=[check])["loadgen"]["overloaded"] is False
 
 
 @pytest.mark.parametrize("settings", [RunSettings(), RunSettings(max_concurrency=4)])
 def test_a_burst_and_a_closed_loop_are_no_overload(settings):
-    check = of(piling_up(), settings, Schedule.burst(600))[STEADY]
+    check = of(piling_up(), settings, Schedule.burst(600))[IN_FLIGHT_GROWS]
     assert check.ok is None
     assert result(piling_up(), settings, checks=[check])["loadgen"]["overloaded"] is None
 
@@ -113,7 +113,7 @@ def test_a_burst_and_a_closed_loop_are_no_overload(settings):
 def test_a_run_too_short_for_its_latencies_is_not_judged():
     schedule = Schedule.constant(20, 600)
     slow = measured(steady(i, due=i * 50, ttft=10_000, n=1) for i in range(600))
-    check = of(slow, OPEN, schedule)[STEADY]
+    check = of(slow, OPEN, schedule)[IN_FLIGHT_GROWS]
     assert (check.ok, check.limit) == (None, "the run is too short for its latencies")
 
 
@@ -128,7 +128,7 @@ def given_up(index, outcome=Outcome.TIMEOUT, after_ms=30):
 
 def test_requests_given_up_are_counted_at_their_bound():
     records = [*(steady(i) for i in range(98)), given_up(98, after_ms=5000), given_up(99, after_ms=5000)]
-    check = of(measured(records))["none given up"]
+    check = of(measured(records))["requests given up"]
     assert check.ok is False
     assert check.value.startswith("2 given up, p99 E2EL from due at least 5000.000 ms with them, 40.")
     unfinished = result(measured(records))["loadgen"]["unfinished"]
@@ -137,24 +137,24 @@ def test_requests_given_up_are_counted_at_their_bound():
 
 def test_bound_below_the_measured_value_is_not_printed():
     records = [*(steady(i, ttft=3000) for i in range(98)), given_up(98, after_ms=30), given_up(99, after_ms=30)]
-    assert of(measured(records))["none given up"].value == "2 given up"
+    assert of(measured(records))["requests given up"].value == "2 given up"
 
 
 @pytest.mark.parametrize("outcome", [Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED])
 def test_every_way_to_give_up_is_one(outcome):
-    assert of(measured([steady(0), given_up(1, outcome)]))["none given up"].ok is False
+    assert of(measured([steady(0), given_up(1, outcome)]))["requests given up"].ok is False
 
 
 def test_requests_failed_at_once_or_unsent_are_not_given_up():
     records = [steady(0), failed(1), failed(2, Outcome.STATUS), unsent(3)]
-    check = of(measured(records))["none given up"]
+    check = of(measured(records))["requests given up"]
     assert (check.ok, check.value) == (True, "0 given up")
 
 
 def test_where_all_were_given_up_the_bound_stands_alone():
-    check = of(measured([given_up(0)]))["none given up"]
+    check = of(measured([given_up(0)]))["requests given up"]
     assert check.value == "1 given up, p99 E2EL from due at least 30.000 ms with them"
-    assert of(measured([unsent()]))["none given up"].ok is None
+    assert of(measured([unsent()]))["requests given up"].ok is None
 
 
 # -- notes
@@ -170,7 +170,7 @@ def red(settings, *, counts):
     return {check.name for check in poor(settings) if check.ok is False and check.counts is counts}
 
 
-ALL = {"enough for percentiles", STEADY, "none given up"}
+ALL = {"too few for percentiles", IN_FLIGHT_GROWS, "requests given up"}
 
 
 def test_by_themselves_they_are_notes_and_leave_the_run_valid():
@@ -186,13 +186,13 @@ def test_strict_makes_them_count():
 
 def test_an_slo_makes_them_count_but_for_percentiles_it_does_not_limit():
     settings = OPEN.replace(slo="ttft_mean<1s")
-    assert red(settings, counts=True) == {STEADY, "none given up"}
-    assert red(settings, counts=False) == {"enough for percentiles"}
+    assert red(settings, counts=True) == {IN_FLIGHT_GROWS, "requests given up"}
+    assert red(settings, counts=False) == {"too few for percentiles"}
 
 
 def test_a_percentile_that_an_slo_limits_is_judged_once():
     settings = OPEN.replace(slo="ttft_p99<1s")
-    assert red(settings, counts=True) == {STEADY, "none given up", "enough for the SLO"}
+    assert red(settings, counts=True) == {IN_FLIGHT_GROWS, "requests given up", "too few for the SLO"}
     assert red(settings, counts=False) == set()
 
 

@@ -39,7 +39,7 @@ def in_turn(count, record):
 def test_target_checks_are_absent_for_a_single_target():
     records = [(0, steady(index, due=index)) for index in range(20)]
     settings = RunSettings(base_url=URLS[0])
-    for name in ("shared in turn", "fewest in flight first", "targets fail alike", "targets as fast"):
+    for name in ("targets out of turn", "balance not kept", "targets fail unevenly", "slower targets"):
         assert judged(records, name, settings) is None
 
 
@@ -47,7 +47,7 @@ def test_target_checks_are_absent_for_a_single_target():
 
 
 def test_requests_in_turn_are_as_they_should_be():
-    check = judged(in_turn(20, lambda index: steady(index, due=index)), "shared in turn")
+    check = judged(in_turn(20, lambda index: steady(index, due=index)), "targets out of turn")
     assert check.ok
     assert check.value == "10, 10 requests, 0 of them out of turn"
 
@@ -55,14 +55,14 @@ def test_requests_in_turn_are_as_they_should_be():
 def test_request_at_the_wrong_target_is_found():
     records = in_turn(20, lambda index: steady(index, due=index))
     records[7] = (0, records[7][1])
-    check = judged(records, "shared in turn")
+    check = judged(records, "targets out of turn")
     assert check.ok is False
     assert "11, 9 requests, 1 of them out of turn" in check.value
 
 
 def test_equal_shares_out_of_turn_are_found_too():
     records = [(1 - target, record) for target, record in in_turn(20, lambda index: steady(index, due=index))]
-    assert judged(records, "shared in turn").ok is False
+    assert judged(records, "targets out of turn").ok is False
 
 
 def held(index, target, sent, closed):
@@ -72,19 +72,19 @@ def held(index, target, sent, closed):
 
 def test_the_fewest_in_flight_first_is_judged_at_the_moment_of_sending():
     good = [held(0, 0, 0, 100), held(1, 1, 1, 10), held(2, 1, 20, 30), held(3, 1, 40, 50)]
-    assert judged(good, "fewest in flight first", LEAST).ok
+    assert judged(good, "balance not kept", LEAST).ok
     wrong = [held(0, 0, 0, 100), held(1, 0, 1, 90), held(2, 0, 2, 80), held(3, 1, 40, 50)]
-    check = judged(wrong, "fewest in flight first", LEAST)
+    check = judged(wrong, "balance not kept", LEAST)
     assert check.ok is False
     assert check.value.startswith("1 of 4 requests")
-    assert judged(wrong, "shared in turn", LEAST) is None
+    assert judged(wrong, "targets out of turn", LEAST) is None
 
 
 def test_further_turn_stays_at_the_target_of_its_session():
     records = [held(0, 0, 0, 10), held(1, 1, 1, 5), held(2, 1, 6, 9), held(3, 0, 7, 90), held(4, 0, 8, 90)]
     records += [held(5, 0, 20, 30)]
-    assert judged(records, "fewest in flight first", LEAST, follows={5}).ok
-    assert judged(records, "fewest in flight first", LEAST).ok is False
+    assert judged(records, "balance not kept", LEAST, follows={5}).ok
+    assert judged(records, "balance not kept", LEAST).ok is False
 
 
 # -- failures
@@ -104,26 +104,26 @@ def failing(count, *failed_by):
 
 @pytest.mark.parametrize("failures", [(0, 0), (1, 0), (3, 2), (0, 5), (100, 100), (50, 62)])
 def test_failures_that_chance_explains_are_none_of_a_target(failures):
-    assert judged(failing(200, *failures), "targets fail alike").ok
+    assert judged(failing(200, *failures), "targets fail unevenly").ok
 
 
 @pytest.mark.parametrize(
     ("failures", "named"), [((0, 100), "http://b:1"), ((12, 0), "http://a:1"), ((40, 75), "http://b:1")]
 )
 def test_a_target_that_fails_more_than_chance_allows_is_named(failures, named):
-    check = judged(failing(200, *failures), "targets fail alike")
+    check = judged(failing(200, *failures), "targets fail unevenly")
     assert check.ok is False
     assert check.value == f"{named} failed {max(failures)} of 100"
 
 
 def test_target_checks_count_only_if_a_decision_rests_on_run():
-    assert not judged(failing(200, 0, 99), "targets fail alike").counts
-    assert judged(failing(200, 0, 99), "targets fail alike", IN_TURN.replace(strict=True)).counts
+    assert not judged(failing(200, 0, 99), "targets fail unevenly").counts
+    assert judged(failing(200, 0, 99), "targets fail unevenly", IN_TURN.replace(strict=True)).counts
 
 
 def test_target_that_serves_no_request_counts():
-    assert judged(failing(200, 0, 100), "targets fail alike").counts
-    assert not judged(failing(200, 100, 100), "targets fail alike").counts, "that is what all of them do"
+    assert judged(failing(200, 0, 100), "targets fail unevenly").counts
+    assert not judged(failing(200, 100, 100), "targets fail unevenly").counts, "that is what all of them do"
 
 
 # -- speed
@@ -152,37 +152,37 @@ def queued(count, load, seed):
 
 
 def test_targets_of_one_speed_are_alike():
-    assert judged(paced(400, 1, 1), "targets as fast").ok
+    assert judged(paced(400, 1, 1), "slower targets").ok
 
 
 @pytest.mark.parametrize(("factors", "named"), [((1, 1.6), "http://b:1"), ((2, 1), "http://a:1")])
 def test_a_target_that_is_slower_all_along_is_named_with_how_much(factors, named):
-    check = judged(paced(1000, *factors), "targets as fast")
+    check = judged(paced(1000, *factors), "slower targets")
     assert check.ok is False
     assert check.value.startswith(f"{named} took longer than the others in 10 of 10 stretches, ")
 
 
 def test_a_difference_that_the_values_do_not_bear_out_is_none():
-    assert judged(paced(200, 1, 1.1), "targets as fast").ok
+    assert judged(paced(200, 1, 1.1), "slower targets").ok
 
 
 def test_a_difference_that_is_sure_but_small_is_none():
     records = in_turn(400, lambda index: steady(index, due=10 * index, ttft=20 + 0.4 * (index % 2), gap=10, n=3))
-    check = judged(records, "targets as fast")
+    check = judged(records, "slower targets")
     assert check.ok
     assert check.value.startswith("http://b:1 took longer than the others in 10 of 10 stretches, 1.01 times")
 
 
 def test_queues_that_are_alike_are_not_told_apart_by_how_they_remember():
-    assert [judged(queued(400, 0.8, seed), "targets as fast").ok for seed in range(12)] == [True] * 12
+    assert [judged(queued(400, 0.8, seed), "slower targets").ok for seed in range(12)] == [True] * 12
 
 
 def test_a_target_that_fails_at_once_makes_no_other_slow():
-    check = judged(failing(200, 0, 100), "targets as fast")
+    check = judged(failing(200, 0, 100), "slower targets")
     assert (check.ok, check.limit) == (None, "the targets do not fail alike")
 
 
 @pytest.mark.parametrize("count", [0, 8, 98])
 def test_few_answers_leave_target_speed_unjudged(count):
     records = in_turn(count, lambda index: steady(index, due=index)) or [(0, steady(0))]
-    assert judged(records, "targets as fast").ok is None
+    assert judged(records, "slower targets").ok is None

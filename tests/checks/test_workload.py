@@ -40,9 +40,9 @@ def test_answers_as_planned_are_green():
 
 def test_prompts_of_another_length_are_red_with_the_mean_difference():
     checks = of([reply(i, prompt=21) for i in range(10)])
-    assert failed_checks(checks) == ["input as planned"]
+    assert failed_checks(checks) == ["input length off"]
     expected = "0.0% of prompts have the planned length (11.0 tokens more by the server's mean)"
-    assert checks["input as planned"].value == expected
+    assert checks["input length off"].value == expected
 
 
 def predicted(record, tokens):
@@ -51,9 +51,9 @@ def predicted(record, tokens):
 
 
 def test_prompts_are_held_against_what_the_server_was_expected_to_count():
-    assert of([predicted(reply(i, prompt=18), 18) for i in range(10)])["input as planned"].ok
+    assert of([predicted(reply(i, prompt=18), 18) for i in range(10)])["input length off"].ok
     said = {"server_tokens": {"overhead": 8, "source": "the chat template x"}}
-    check = of([predicted(reply(i, prompt=16), 18) for i in range(10)], prompts=said)["input as planned"]
+    check = of([predicted(reply(i, prompt=16), 18) for i in range(10)], prompts=said)["input length off"]
     assert check.ok is False
     expected = "0.0% of prompts have the predicted length (2.0 tokens fewer by the server's mean)"
     assert check.value == expected
@@ -61,7 +61,7 @@ def test_prompts_are_held_against_what_the_server_was_expected_to_count():
 
 
 def test_a_prediction_for_some_alone_is_not_called_one():
-    check = of([predicted(reply(0, prompt=18), 18), reply(1, prompt=11)])["input as planned"]
+    check = of([predicted(reply(0, prompt=18), 18), reply(1, prompt=11)])["input length off"]
     assert check.value == "50.0% of prompts have the planned length (0.5 tokens more by the server's mean)"
     assert "chat template adds tokens" in check.advice
 
@@ -69,13 +69,13 @@ def test_a_prediction_for_some_alone_is_not_called_one():
 @pytest.mark.parametrize(("wrong", "expected"), [(1, True), (2, False)])
 def test_prompts_off_plan_fail_above_one_in_a_thousand(wrong, expected):
     records = [reply(i, prompt=10 if i >= wrong else 11) for i in range(1000)]
-    assert of(records)["input as planned"].ok is expected
+    assert of(records)["input length off"].ok is expected
 
 
 def test_only_repeats_are_judged_without_server_counts():
     checks = of([answered(i) for i in range(5)])
-    assert [name for name, check in checks.items() if check.ok is not None] == ["prompts distinct"]
-    assert [name for name, check in of([failed()]).items() if check.ok is not None] == ["prompts distinct"]
+    assert [name for name, check in checks.items() if check.ok is not None] == ["prompts repeated"]
+    assert [name for name, check in of([failed()]).items() if check.ok is not None] == ["prompts repeated"]
 
 
 # -- answers
@@ -86,7 +86,7 @@ def test_answers_that_ended_early_are_red_with_their_finish_reasons():
     short = [reply(6 + i, events=2, tokens=2) for i in range(4)]
     for record in short:
         record.output_tokens = 3
-    check = of([*records, *short])["output as asked"]
+    check = of([*records, *short])["output length off"]
     assert check.ok is False
     means = "2.6 of 3.0 tokens on average"
     assert check.value == f"60.0% of answers have the requested length ({means}; 4 ended early: stop 4)"
@@ -96,7 +96,7 @@ def test_answers_that_ended_early_are_red_with_their_finish_reasons():
 def test_early_end_under_ignore_eos_names_its_stop_reason():
     short = reply(0, events=2, tokens=2)
     short.output_tokens, short.matched_stop = 3, 151645
-    check = of([short], RunSettings(ignore_eos=True))["output as asked"]
+    check = of([short], RunSettings(ignore_eos=True))["output length off"]
     assert (check.ok, "1 ended early: stop (token 151645) 1" in check.value) == (False, True)
     assert "--ignore-eos" not in check.advice
 
@@ -104,19 +104,19 @@ def test_early_end_under_ignore_eos_names_its_stop_reason():
 def test_hidden_tokens_are_no_tokens_of_events():
     counts = {"completion_tokens": 510, "completion_tokens_details": {"reasoning_tokens": 500}}
     told = answered(tokens=list(range(20, 120, 10)), counts=counts)
-    check = of([told])["one token per event"]
+    check = of([told])["several tokens per event"]
     assert (check.ok, check.value) == (True, "1.00 tokens per event")
 
 
 def test_tokens_that_a_sample_shows_hidden_are_no_tokens_of_events():
     told = answered(tokens=list(range(20, 120, 10)), counts={"completion_tokens": 510})
     snapshot = replace(measured([told]), sample=(sampled(told, 10),))
-    assert of(snapshot)["one token per event"].ok
-    assert not of(measured([told]))["one token per event"].ok
+    assert of(snapshot)["several tokens per event"].ok
+    assert not of(measured([told]))["several tokens per event"].ok
 
 
 def test_multi_token_events_fail_without_advice_on_tpot():
-    check = of([reply(0, tokens=30, events=10)])["one token per event"]
+    check = of([reply(0, tokens=30, events=10)])["several tokens per event"]
     assert (check.ok, "TPOT" in check.advice) == (False, False)
 
 
@@ -125,17 +125,17 @@ def test_several_tokens_in_each_event_are_red():
     for record in records:
         record.output_tokens = 30
     checks = of(records)
-    assert failed_checks(checks) == ["one token per event"]
-    assert checks["one token per event"].value == "3.00 tokens per event"
+    assert failed_checks(checks) == ["several tokens per event"]
+    assert checks["several tokens per event"].value == "3.00 tokens per event"
 
 
 def test_events_that_bear_no_token_are_red():
     checks = of([reply(i, tokens=7, events=10) for i in range(5)])
-    assert checks["one token per event"].ok is False
+    assert checks["several tokens per event"].ok is False
 
 
 def test_the_end_token_that_no_event_shows_is_allowed():
-    assert of([reply(i, tokens=4, events=3) for i in range(5)])["one token per event"].ok
+    assert of([reply(i, tokens=4, events=3) for i in range(5)])["several tokens per event"].ok
 
 
 # -- repeats
@@ -144,7 +144,7 @@ def test_the_end_token_that_no_event_shows_is_allowed():
 @pytest.mark.parametrize(("distinct", "expected"), [(100, True), (99, True), (98, False)])
 def test_more_than_one_prompt_in_a_hundred_repeated_is_red(distinct, expected):
     records = [reply(i) for i in range(100)]
-    check = of(records, prompts={"requests": 100, "distinct": distinct})["prompts distinct"]
+    check = of(records, prompts={"requests": 100, "distinct": distinct})["prompts repeated"]
     assert check.ok is expected
     assert check.value == f"{100 - distinct} of 100 requests repeated an earlier prompt"
 
@@ -152,28 +152,28 @@ def test_more_than_one_prompt_in_a_hundred_repeated_is_red(distinct, expected):
 def test_requests_beyond_those_prepared_start_over_and_are_repeats():
     records = [reply(i) for i in range(100)]
     made = {"requests": 60, "distinct": 50}
-    assert of(records, prompts=made)["prompts distinct"].value.startswith("50 of 100 ")
+    assert of(records, prompts=made)["prompts repeated"].value.startswith("50 of 100 ")
     assert result(records, prompts=made)["loadgen"]["repeated_prompts"] == 50
 
 
 def test_cache_share_is_printed_with_the_repeats():
     records = [reply(i, prompt=10, cached=8) for i in range(10)]
-    check = of(records, prompts={"requests": 5, "distinct": 5})["prompts distinct"]
+    check = of(records, prompts={"requests": 5, "distinct": 5})["prompts repeated"]
     assert check.value.endswith("(the server took 80.0% of its input from a cache)")
 
 
 def test_prompts_sent_before_the_clock_are_repeats_too():
     records = [reply(i) for i in range(100)]
     made = {"requests": 100, "distinct": 100}
-    assert of(records, prompts=made | {"sent_before": 1})["prompts distinct"].ok
-    check = of(records, prompts=made | {"sent_before": 2})["prompts distinct"]
+    assert of(records, prompts=made | {"sent_before": 1})["prompts repeated"].ok
+    check = of(records, prompts=made | {"sent_before": 2})["prompts repeated"]
     assert check.ok is False
     assert "2 of the measured prompts had been sent before" in check.value
 
 
 def test_prompts_made_during_the_run_are_judged_by_requests():
     made = {"requests": 60, "distinct": 60, "further": True}
-    assert of([reply(i) for i in range(100)], prompts=made)["prompts distinct"].ok
+    assert of([reply(i) for i in range(100)], prompts=made)["prompts repeated"].ok
 
 
 BOUNDED = RunSettings(max_concurrency=4, duration=10.0)
@@ -183,7 +183,7 @@ BOUNDED = RunSettings(max_concurrency=4, duration=10.0)
     ("settings", "counts"), [(BOUNDED, True), (BOUNDED.replace(num_prompts=10), False), (RunSettings(), False)]
 )
 def test_repeats_count_where_only_a_duration_ends_the_loop(settings, counts):
-    check = of([reply(i) for i in range(10)], settings, prompts={"requests": 5, "distinct": 5})["prompts distinct"]
+    check = of([reply(i) for i in range(10)], settings, prompts={"requests": 5, "distinct": 5})["prompts repeated"]
     assert (check.ok, check.counts) == (False, counts)
 
 
@@ -203,18 +203,18 @@ KNOWN = {"requests": 10, "distinct": 10, "name": "random", "prefix_tokens": 0}
     ids=["repeat", "cold", "shared prefix", "more than the prefix", "a file", "sessions"],
 )
 def test_input_cached_from_an_earlier_run_is_red(prompts, cached, expected):
-    check = of([reply(i, prompt=10, cached=cached) for i in range(10)], prompts=prompts)["prompts distinct"]
+    check = of([reply(i, prompt=10, cached=cached) for i in range(10)], prompts=prompts)["prompts repeated"]
     assert check.ok is expected
     assert ("--seed" in check.advice) is not expected
 
 
 def test_cached_tokens_of_empty_prompts_are_ignored():
-    check = of([reply(i, prompt=0, cached=5) for i in range(10)], prompts=KNOWN)["prompts distinct"]
+    check = of([reply(i, prompt=0, cached=5) for i in range(10)], prompts=KNOWN)["prompts repeated"]
     assert check.ok
 
 
 def test_a_cached_chat_template_is_no_earlier_run():
-    check = of([reply(i, prompt=30, cached=20) for i in range(10)], prompts=KNOWN)["prompts distinct"]
+    check = of([reply(i, prompt=30, cached=20) for i in range(10)], prompts=KNOWN)["prompts repeated"]
     assert check.ok
 
 
@@ -259,6 +259,6 @@ def test_prompts_without_token_count_are_not_held_to_a_plan():
     unknown = [reply(i) for i in range(10)]
     for record in unknown:
         record.input_tokens = UNPLANNED
-    check = of(unknown, RunSettings(tokenizer="none"))["input as planned"]
+    check = of(unknown, RunSettings(tokenizer="none"))["input length off"]
     assert (check.ok, check.value) == (None, "n/a")
     assert "--tokenizer none" in check.limit

@@ -9,9 +9,9 @@ NO_CLIMB = Climb(None, None)
 
 
 def run(rate: float, *, valid: bool = True, busy: float = 0.3, streams: int = 10_000, disturbance: str = "") -> Drive:
-    failed = () if valid else ("loop stall p99",)
+    failed = () if valid else ("loop stalls",)
     verdict = "VALID" if valid else "SUSPECT"
-    return Drive(rate, rate - 1, 25 * rate, streams, busy, 0.25, verdict, failed, disturbance)
+    return Drive(rate, rate - 1, 25 * rate, streams, busy, 0.25, 0.06 if valid else 3.2, verdict, failed, disturbance)
 
 
 def climbed(ceiling: float, first: float) -> tuple[Climb, list[float]]:
@@ -62,26 +62,26 @@ def text(**parts: object) -> str:
 def test_the_capacity_is_printed_with_the_reasons() -> None:
     missed = run(8_001, valid=False, disturbance="other processes used 0.4 of 2 cores")
     said = text(requests=Climb(run(4_001), missed), events=Climb(run(401), None))
-    assert "Requests/s of 1 token: 4,000 from one process; the run was VALID, loop 30% busy, lag p99 0.2 ms." in said
-    assert "At 8,000 the run was not VALID: loop stall p99; other processes used 0.4 of 2 cores." in said
+    assert (
+        "Requests/s of 1 token: 4,000 from one process, VALID, client at most 0.06 ms, loop 30% busy. At 8,000:" in said
+    )
+    reasons = "(loop stalls; other processes used 0.4 of 2 cores)"
+    assert f"At 8,000: SUSPECT, client at most 3.2 ms, loop 30% busy {reasons}." in said
     assert "Token events/s: 10,025 from one process" in said
     assert "No higher rate was tried." in said
 
 
-def test_without_a_valid_run_no_figure_is_printed() -> None:
+def test_without_a_valid_run_the_figure_has_its_quality() -> None:
     said = text(requests=Climb(None, run(1_001, valid=False)))
-    assert "Requests/s of 1 token: unknown, since no run was VALID." in said
-    assert "At 1,000 the run was not VALID: loop stall p99." in said
+    quality = "SUSPECT, client at most 3.2 ms, loop 30% busy (loop stalls)"
+    assert f"Requests/s of 1 token: 1,000 from one process, {quality}. Token" in said
 
 
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ({"streams": run(400)}, "10,000 concurrent streams: yes: 10,000 token events/s"),
-        (
-            {"streams": run(1, valid=False)},
-            "streams: no, since the run was SUSPECT (loop stall p99)",
-        ),
+        ({"streams": run(400)}, "10,000 concurrent streams: yes, with 10,000 token events/s, VALID, client at most"),
+        ({"streams": run(1, valid=False)}, "streams: yes, with 25 token events/s, SUSPECT, client at most 3.2 ms"),
         ({"streams": run(1, streams=9_000)}, "streams: no, since only 9,000 were open at the same time"),
         (
             {"streams": None, "connections": 960},
@@ -108,7 +108,7 @@ def test_json_has_the_best_and_the_missed_run_of_each_rate() -> None:
     found = Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), 60_000).to_dict()
     assert found.keys() == {"cores", "requests", "events", "streams", "connections"}
     assert found["requests"]["best"]["rate"] == 4_000
-    assert found["requests"]["missed"]["failed"] == ("loop stall p99",)
+    assert found["requests"]["missed"]["failed"] == ("loop stalls",)
     assert found["events"] == {"best": None, "missed": None}
     assert found["streams"]["verdict"] == "VALID"
 

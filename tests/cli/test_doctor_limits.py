@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from loadgen.cli import doctor
-from loadgen.cli.doctor import State, connections, memory, processors, software
-from loadgen.cli.doctor.limit import Limit
+from loadgen.cli.doctor import State, arrival_times, connections, memory, processors, screen, software
+from loadgen.cli.doctor.limit import Limit, judged
 from loadgen.util import machine
 from loadgen.util.machine import CpuTimes
 from tests.helpers.source import compiled
@@ -81,7 +81,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             {"proc/self/status": "Cpus_allowed_list:\t0-2,7\n", f"{CPU}/online": "0-7\n"},
             OK,
             "4 of 8",
-            "up to one core",
+            "and more for a server",
         ),
         (
             processors.cores,
@@ -111,7 +111,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (processors.governor, {}, UNKNOWN, "not available", "the host decides"),
         (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "max 100000\n"}, OK, "none", "all its cores"),
         (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "150000 100000\n"}, LOW, "1.5 cores", "paused"),
-        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "400000 100000\n"}, OK, "4 cores", "paused"),
+        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "400000 100000\n"}, OK, "4 cores", "enough"),
         (
             processors.quota,
             {
@@ -142,7 +142,13 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "",
         ),
         (processors.quota, {}, UNKNOWN, "not available", ""),
-        (processors.throttled, {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "throttled_usec 0\n"}, OK, "0.0 s", "late"),
+        (
+            processors.throttled,
+            {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "throttled_usec 0\n"},
+            OK,
+            "0.0 s",
+            "no process",
+        ),
         (
             processors.throttled,
             {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "throttled_usec 1500000\n"},
@@ -296,8 +302,23 @@ def test_a_debug_build_is_no_build_to_measure_with(monkeypatch: pytest.MonkeyPat
     assert software.compiled().value == "a debug build"
 
 
-def test_every_limit_has_a_name_of_its_own_and_low_ones_a_remedy(tmp_path: Path) -> None:
+def test_every_limit_has_a_name_of_its_own_and_low_ones_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrival_times, "kernel_stamps", lambda: True)
     found = doctor.examine(tmp_path)
-    assert len({limit.name for limit in found}) == len(found) == 16
-    told = {"used by others now", "stolen now", "compiled modules", "proxies"}  # which no folder tells
+    assert len({limit.name for limit in found}) == len(found) == 17
+    told = {"arrival times", "used by others now", "stolen now", "compiled modules", "proxies"}  # which no folder tells
     assert {limit.name for limit in found if limit.state is UNKNOWN} == {limit.name for limit in found} - told
+
+
+def test_a_value_that_is_high_enough_is_not_shown_with_the_harm_of_a_low_one() -> None:
+    good, bad = (judged("cores", holds, "2", good="plenty", bad="harm", remedy="buy") for holds in (True, False))
+    assert (good.state, good.bounds, bad.state, bad.bounds) == (OK, "plenty", LOW, "harm")
+    assert list(screen.limits([good])) == ["ok  cores              2: plenty"]
+
+
+@pytest.mark.parametrize(("stamped", "state"), [(True, OK), (False, LOW)])
+def test_arrival_times_are_the_kernels_or_low(monkeypatch: pytest.MonkeyPatch, stamped: bool, state: State) -> None:
+    monkeypatch.setattr(arrival_times, "kernel_stamps", lambda: stamped)
+    assert arrival_times.limit().state is state

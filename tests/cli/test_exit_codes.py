@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import loadgen
-from loadgen.cli import exit_codes, main
+from loadgen.cli import command_list, exit_codes, main
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, GivenUp, LoadgenError, Unreachable
@@ -102,8 +102,7 @@ def command(monkeypatch):
     """Puts a function in place of `loadgen run`."""
 
     def put(function):
-        # Not by its dotted name: `loadgen.cli.main` is the function of that name, too.
-        monkeypatch.setattr(importlib.import_module("loadgen.cli.main"), "_command", lambda name: function)
+        monkeypatch.setattr(command_list, "find", lambda name: function)
 
     return put
 
@@ -186,18 +185,35 @@ def test_unknown_command_exits_2_with_a_suggestion(capsys, typed, said):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"]])
-def test_help_names_the_commands_and_the_exit_codes(capsys, argv):
+@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"], ["help"]])
+def test_help_names_the_commands_and_where_the_exit_codes_are(capsys, argv):
     assert dispatch(argv) == 0
     out = capsys.readouterr().out
-    for word in ("  run ", "  report ", exit_codes.EXPLAINED):
+    for word in ("  run ", "  report ", "loadgen help exit-codes"):
         assert word in out
 
 
-@pytest.mark.parametrize("argv", [["--version"], ["-V"], ["run", "--version"], ["tune", "--version"]])
+def test_the_exit_codes_are_a_page_of_help(capsys):
+    assert dispatch(["help", "exit-codes"]) == 0
+    assert capsys.readouterr().out == f"Exit codes:\n{exit_codes.EXPLAINED}\n"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        *(["version"], ["--version"], ["-V"], ["run", "-V"], ["run", "--version"], ["tune", "--version"]),
+        *(["tune", "plan", "-V"], ["dataset", "fetch", "--version"], ["help", "-V"]),
+    ],
+    ids=" ".join,
+)
 def test_the_version_is_the_packages(capsys, argv):
     assert dispatch(argv) == 0
     assert capsys.readouterr().out == f"loadgen {loadgen.__version__}\n"
+
+
+def test_the_version_is_no_value_of_a_flag(capsys):
+    assert dispatch(["run", "--rate", "--version"]) == 2
+    assert "--request-rate" in capsys.readouterr().err
 
 
 def test_report_prints_a_saved_result_as_it_was_printed_when_the_run_ended(capsys, tmp_path):

@@ -64,7 +64,7 @@ def test_only_what_was_given_is_returned():
 
 def test_defaults_are_shown_in_the_help():
     text = " ".join(run_parser().format_help().split())
-    assert "seconds to open a connection (60.0)" in text
+    assert "seconds to open a connection (60)" in text
     assert "or @FILE with a list (1024)" in text
 
 
@@ -171,10 +171,11 @@ def test_an_slo_given_again_adds_its_limits():
     assert parse(["--slo", "ttft_p99<1ms", "--slo", "error_rate<1%"]) == {"slo": "ttft_p99<1ms,error_rate<1%"}
 
 
-def test_limits_of_an_slo_in_several_words_are_told_how_to_be_written():
+@pytest.mark.parametrize("second", ["tpot_p99<50ms", "tpot<50ms"])
+def test_limits_of_an_slo_in_several_words_are_told_how_to_be_written(second):
     with pytest.raises(BadInput) as refused:
-        run_settings(["--slo", "ttft_p99<500ms", "tpot_p99<50ms"])
-    assert refused.value.remedy == 'separate limits with commas: --slo "ttft_p99<500ms,tpot_p99<50ms"'
+        run_settings(["--slo", "ttft_p99<500ms", second])
+    assert refused.value.remedy == f'separate limits with commas: --slo "ttft_p99<500ms,{second}"'
 
 
 @pytest.mark.parametrize(
@@ -186,3 +187,10 @@ def test_a_share_in_percent_is_refused_with_its_number(text, remedy):
     assert (refused.value.field, refused.value.remedy) == ("--max-error-rate", remedy)
     if remedy.endswith(("0.01", "0.025")):
         assert RunSettings(**parse(["--max-error-rate", remedy.removeprefix("write ")])).checked()
+
+
+@pytest.mark.parametrize("flag", ["--users", "--vus", "--connections"])
+def test_the_users_of_other_load_generators_are_requests_in_flight(flag):
+    with pytest.raises(BadInput) as refused:
+        run_settings([flag, "10"])
+    assert "--max-concurrency" in refused.value.remedy

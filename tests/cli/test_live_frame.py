@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
-from loadgen.cli.live.frame import BAD, frame
-from loadgen.cli.live.pace import History
+from loadgen.cli.live.frame import BAD, MAX_CHART_HEIGHT, frame
+from loadgen.cli.live.history import History
+from loadgen.cli.live.progress_line import OVERLOADED
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import DONE, PHASES, Progress
 from loadgen.util.terminal_text import display_width
@@ -26,7 +27,7 @@ def test_a_whole_frame() -> None:
         "requests sent       100.0/s     100.0/s       3,725",
         "requests ended      100.0/s      97.3/s       3,625   of 6,000",
         "output tokens       1,000/s     986.6/s      36,750",
-        "in flight               100",
+        "in flight               100   oldest 1.0 s",
         "not ok                    3   refused 2, status(503) 1",
         "",
         "latency (ms)            p50         p90         p99      values",
@@ -104,8 +105,59 @@ def test_last_frame_is_complete() -> None:
 
 def test_requests_without_a_slot_are_told_apart_from_late_ones() -> None:
     capped = running(10, cap=64, waiting=14)
-    assert row(seen(capped), "in flight") == "100 at most 64, 14 wait for a slot"
-    assert row(seen(running(10, waiting=14)), "in flight") == "100 14 late"
+    assert row(seen(capped), "in flight") == "100 oldest 1.0 s, at most 64, 14 wait for a slot"
+    assert row(seen(running(10, waiting=14)), "in flight") == "100 oldest 1.0 s, 14 late"
+
+
+@pytest.mark.parametrize(("oldest_s", "age"), [(0.04, "0.0 s"), (62.3, "62.3 s"), (3723.0, "1:02:03")])
+def test_the_age_of_the_oldest_request_is_shown(oldest_s: float, age: str) -> None:
+    assert row(seen(running(10, oldest_s=oldest_s)), "in flight") == f"100 oldest {age}"
+    assert row(seen(running(61.0, DONE)), "in flight") == "0"
+
+
+def piling_up(until_s: float) -> list[Progress]:
+    """100 requests a second, of which 50 are answered."""
+    due = [(second / 4, round(25 * second)) for second in range(1, round(4 * until_s))]
+    return [running(at_s, ended=number // 2, in_flight=number - number // 2) for at_s, number in due]
+
+
+def test_overload_is_said_and_never_dropped_before_the_numbers() -> None:
+    lines = seen(*piling_up(40))
+    assert f"{OVERLOADED}" in lines
+    assert OVERLOADED in seen(*piling_up(40), width=60, height=6)
+    assert not [line for line in seen(*MINUTE) if "OVERLOADED" in line]
+
+
+SLO = RunSettings(request_rate=100, slo="ttft_p50<100ms,e2el_p50<1s,error_rate<1%,ttft_p99<100ms")
+
+
+def test_each_limit_of_the_slo_has_a_row() -> None:
+    lines = seen(running(10), settings=SLO)
+    assert row(lines, "SLO") == "so far limit"
+    assert row(lines, "ttft_p50") == "40.9 ms <100ms met so far"
+    assert row(lines, "e2el_p50") == "1,309 ms <1s MISSED so far"
+    assert row(lines, "error_rate") == "0.00% <1% met so far"
+    assert row(lines, "ttft_p99") == "41.7 ms <100ms too few: 100 of 662"
+    failing = running(10, failures={"timeout": 900}, ok=0)
+    assert row(seen(failing, settings=SLO), "ttft_p50") == "failed <100ms MISSED so far"
+
+
+def test_a_run_without_an_slo_has_no_row_of_it() -> None:
+    assert not [line for line in seen(running(10)) if line.startswith("SLO")]
+
+
+def test_a_wide_terminal_has_charts_over_time() -> None:
+    def charts(width: int, height: int) -> list[str]:
+        lines = seen(*MINUTE, width=width, height=height)
+        (first,) = [number for number, line in enumerate(lines) if line.endswith("peak 100")] or [len(lines)]
+        return lines[first:]
+
+    assert charts(118, 50) == []
+    low = charts(119, 20)
+    assert [line[:13] for line in low] == ["in flight    ", "TTFT p50 (ms)"]
+    assert low[1].endswith("peak 40.9")
+    assert len(charts(159, 49)) == 2 * MAX_CHART_HEIGHT
+    assert max(map(len, charts(159, 49))) < 159
 
 
 def test_silent_streams_are_counted_with_the_one_that_is_silent_longest() -> None:
@@ -157,7 +209,7 @@ def test_a_client_that_cannot_keep_up_is_told_by_the_limits_of_the_verdict(
     differs: dict[str, object], said: str
 ) -> None:
     assert row(seen(running(10, **differs)), "client") == said
-    lines = frame(SETTINGS, running(10, **differs), History(), 80, 24)
+    lines = frame(SETTINGS, running(10, **differs), History(SETTINGS), 80, 24)
     styles = {span.style for line in lines for span in line.spans}
     assert (BAD in styles) == ("SUSPECT" in said)
 

@@ -14,6 +14,8 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.sketch import Sketch
 from loadgen.errors import BadInput
 from loadgen.metrics.progress import DONE, LATENCIES, Progress
+from loadgen.runner.server import Server
+from loadgen.version import __version__
 from tests.helpers.live_text import running, sketch
 
 
@@ -45,6 +47,7 @@ def test_metrics_hold_every_known_value() -> None:
             "loadgen_requests_sent_total": 1000,
             "loadgen_in_flight": 100,
             "loadgen_in_flight_limit": 64,
+            "loadgen_oldest_request_seconds": 1,
             "loadgen_waiting": 5,
             "loadgen_output_tokens_total": 9000,
             "loadgen_streamed_tokens_total": 9500,
@@ -83,6 +86,52 @@ def test_buckets_are_exact_counts_of_what_is_no_greater_than_their_bounds() -> N
 def test_bounds_are_the_same_for_every_run() -> None:
     one, other = ([bound for bound, _ in buckets(made)] for made in (Sketch(), sketch(1, 10, 10_000)))
     assert one == other
+
+
+# -- of which run
+
+
+def identified(settings: RunSettings) -> dict[str, str]:
+    """The labels of the run's identity."""
+    metrics, registry = Metrics(), CollectorRegistry()
+    registry.register(metrics)
+    metrics.identify(Server(settings, "a/model"))
+    ((_, labels),) = [one for one in told(generate_latest(registry).decode()) if one[0] == "loadgen_run_info"]
+    return dict(labels)
+
+
+def test_a_run_is_identified_by_one_gauge() -> None:
+    settings = RunSettings(
+        base_url="http://me:secret@gpu-1:8000", label="nightly", request_rate=4.5, max_concurrency=64
+    )
+    assert identified(settings) == {
+        "model": "a/model",
+        "target": "http://gpu-1:8000",
+        "label": "nightly",
+        "rate": "4.5",
+        "max_concurrency": "64",
+        "version": __version__,
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "rate"),
+    [
+        (RunSettings(), "inf"),
+        (RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1, ramp_up_end_rps=20), "1 to 20"),
+        (RunSettings(dataset_name="trace"), "by the data set"),
+    ],
+)
+def test_the_asked_rate_is_named_however_it_was_asked(settings: RunSettings, rate: str) -> None:
+    assert identified(settings)["rate"] == rate
+
+
+def test_every_target_is_named() -> None:
+    assert identified(RunSettings(base_url=("http://a:1", "http://b:2")))["target"] == "http://a:1, http://b:2"
+
+
+def test_a_run_whose_server_is_not_known_has_no_identity() -> None:
+    assert not [name for name, _ in of(running(10)) if name == "loadgen_run_info"]
 
 
 # -- until when
@@ -148,8 +197,8 @@ def port() -> int:
 @pytest.mark.integration
 def test_endpoint_listens_on_loopback_inside_its_context(port: int, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"http://127.0.0.1:{port}/metrics"
-    with serve_metrics(RunSettings(prometheus=str(port))) as export:
-        export(running(10))
+    with serve_metrics(RunSettings(prometheus=str(port))) as metrics:
+        metrics.update(running(10))
         with urllib.request.urlopen(url, timeout=10) as reply:
             assert reply.headers["Content-Type"].startswith("text/plain; version=")
             assert told(reply.read().decode())["loadgen_in_flight", ()] == 100

@@ -45,6 +45,17 @@ async def test_each_beat_in_a_stall_counts_with_its_remaining_time():
 
 
 @timed
+async def test_reads_of_a_stall_may_be_as_late_as_the_loop_was_away():
+    hook = SendHook()
+    with LoopProbe(virtual.clock(), hook, Histogram()):
+        await appointments(1)
+        assert hook.late_ns == 0
+        virtual.spend(2 * PERIOD_NS)  # from the middle between two alarms to another such middle
+        await appointments(0)
+        assert hook.late_ns == 5 * PERIOD_NS // 2
+
+
+@timed
 async def test_reads_between_beats_wait_as_long_as_the_later_beat():
     stalls, read_loop, late_ns = Histogram(), ReadLoop(), PERIOD_NS // 4
     with LoopProbe(virtual.clock(), read_loop.hook, stalls):

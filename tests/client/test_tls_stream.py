@@ -98,10 +98,10 @@ async def begun(contexts: Contexts) -> tuple[Connection, TlsSession, Record, Wir
     return connection, server, record, wire, owner
 
 
-def read(connection: Connection, record: Record, after_ns: int, *data: bytes, left: int = 0) -> int:
+def read(connection: Connection, record: Record, after_ns: int, *data: bytes, emptied: bool = True) -> int:
     """Have a connection read bytes that came so long after the request was sent; returns their stamp."""
     at_ns = record.sent + after_ns
-    connection.take(b"".join(data), at_ns + 3, REAL + at_ns, left)
+    connection.take(b"".join(data), at_ns + 3, REAL + at_ns, emptied)
     return at_ns
 
 
@@ -148,7 +148,7 @@ async def test_record_of_two_tokens_is_one_piece_of_the_read(contexts: Contexts)
 
 async def test_read_that_left_bytes_is_not_exact(contexts: Contexts) -> None:
     connection, server, record, _, _ = await begun(contexts)
-    read(connection, record, 1000, server.encrypt(TOKEN), left=10)
+    read(connection, record, 1000, server.encrypt(TOKEN), emptied=False)
     assert record.earliest == [record.sent + 5]
 
 
@@ -156,7 +156,7 @@ async def test_read_without_a_stamp_is_user_stamped(contexts: Contexts) -> None:
     connection, server, record, _, _ = await begun(contexts)
     connection.read_loop.hook.late_ns = 400
     at_ns = record.sent + 1000
-    connection.take(server.encrypt(TOKEN), at_ns, 0, 0)
+    connection.take(server.encrypt(TOKEN), at_ns, 0, True)
     assert (record.stamps, record.earliest, record.user_stamped) == ([at_ns], [at_ns - 400], 1)
 
 

@@ -36,6 +36,20 @@ def test_sketches_of_two_parts_add_up(some, others):
     assert list((sketch_of(some) + sketch_of(others)).counts) == list(sketch_of(some + others).counts)
 
 
+@given(VALUES, VALUES)
+def test_difference_of_sketches_has_the_later_values(some, others):
+    assert sketch_of(some + others) - sketch_of(some) == sketch_of(others)
+
+
+@given(st.lists(NANOSECONDS, min_size=1, max_size=200))
+def test_sketch_values_are_read_by_rank(values):
+    sketch = sketch_of(values)
+    found = [sketch.value_at_rank(rank) for rank in range(len(values))]
+    assert found == sorted(found)
+    assert all(abs(one - value) <= MAX_ERROR * value + 32 for one, value in zip(found, sorted(values), strict=True))
+    assert sketch.value_at_rank(len(values)) == found[-1]
+
+
 @given(VALUES)
 def test_sketch_count_and_mean_are_exact(values):
     sketch = sketch_of(values)

@@ -176,16 +176,16 @@ def stamped() -> tuple[Connection, Record]:
     read_loop.kernel_clock.observe(1000, REAL + 1000, 1000)
     connection, _, _ = connected(read_loop)
     connection.send(b"request", record := Record())
-    connection.take(CHUNKED, record.sent + 10, REAL + record.sent + 5, 0)
+    connection.take(CHUNKED, record.sent + 10, REAL + record.sent + 5, True)
     return connection, record
 
 
 def test_stamp_from_before_what_was_read_earlier_is_not_used() -> None:
     """CLOCK_REALTIME was set back since the last pair of readings."""
     connection, record = stamped()
-    connection.take(TOKEN, record.sent + 1300, REAL + record.sent + 1000, 0)
+    connection.take(TOKEN, record.sent + 1300, REAL + record.sent + 1000, True)
     at_ns = record.sent + 2000
-    connection.take(TOKEN, at_ns, REAL + record.sent - 5_000_000, 0)
+    connection.take(TOKEN, at_ns, REAL + record.sent - 5_000_000, True)
     assert record.stamps == [record.sent + 1000, at_ns]
     assert record.earliest == [record.sent + 1000, record.sent + 1000]
     assert record.user_stamped == 1
@@ -194,7 +194,7 @@ def test_stamp_from_before_what_was_read_earlier_is_not_used() -> None:
 def test_token_alone_in_a_read_is_exact() -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000
-    connection.take(TOKEN, at_ns + 300, REAL + at_ns, 0)
+    connection.take(TOKEN, at_ns + 300, REAL + at_ns, True)
     assert (record.stamps, record.earliest, record.read_times) == ([at_ns], None, [at_ns + 300])
     assert record.user_stamped == 0
 
@@ -202,8 +202,8 @@ def test_token_alone_in_a_read_is_exact() -> None:
 def test_tokens_of_one_read_lie_between_its_stamp_and_the_one_before() -> None:
     connection, record = stamped()
     first, second = record.sent + 1000, record.sent + 5000
-    connection.take(TOKEN, first, REAL + first, 0)
-    connection.take(TOKEN + TOKEN, second, REAL + second, 0)
+    connection.take(TOKEN, first, REAL + first, True)
+    connection.take(TOKEN + TOKEN, second, REAL + second, True)
     assert record.stamps == [first, second, second]
     assert record.earliest == [first, first, second]  # the last one ends the read: its stamp is exact
 
@@ -211,18 +211,18 @@ def test_tokens_of_one_read_lie_between_its_stamp_and_the_one_before() -> None:
 def test_token_before_the_beginning_of_another_is_not_exact() -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000
-    connection.take(TOKEN + TOKEN[:20], at_ns, REAL + at_ns, 0)
+    connection.take(TOKEN + TOKEN[:20], at_ns, REAL + at_ns, True)
     assert record.earliest == [record.sent + 5]
-    connection.take(TOKEN[20:], at_ns + 700, REAL + at_ns + 700, 0)
+    connection.take(TOKEN[20:], at_ns + 700, REAL + at_ns + 700, True)
     assert record.earliest == [record.sent + 5, at_ns + 700]
 
 
 def test_stamp_of_a_read_that_left_bytes_is_not_exact() -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000
-    connection.take(TOKEN, at_ns, REAL + at_ns, 10)
+    connection.take(TOKEN, at_ns, REAL + at_ns, False)
     assert record.earliest == [record.sent + 5]
-    connection.take(TOKEN, at_ns + 200, REAL + at_ns, 0)  # of the same segment as the bytes before
+    connection.take(TOKEN, at_ns + 200, REAL + at_ns, True)  # of the same segment as the bytes before
     assert record.earliest == [record.sent + 5, at_ns]
 
 
@@ -230,15 +230,15 @@ def test_read_without_a_stamp_is_as_late_as_the_loop_has_been() -> None:
     connection, record = stamped()
     connection.read_loop.hook.late_ns = 400
     at_ns = record.sent + 1000
-    connection.take(TOKEN, at_ns, 0, 0)
+    connection.take(TOKEN, at_ns, 0, True)
     assert (record.stamps, record.earliest, record.user_stamped) == ([at_ns], [at_ns - 400], 1)
 
 
 def test_stamp_after_one_that_was_read_late_is_not_before_it() -> None:
     connection, record = stamped()
     late_ns = record.sent + 3000
-    connection.take(TOKEN, late_ns, 0, 0)
-    connection.take(TOKEN, late_ns + 100, REAL + late_ns - 1000, 0)
+    connection.take(TOKEN, late_ns, 0, True)
+    connection.take(TOKEN, late_ns + 100, REAL + late_ns - 1000, True)
     assert record.stamps == [late_ns, late_ns]
     assert record.earliest is not None
     assert record.earliest[1] == late_ns - 1000
@@ -247,14 +247,15 @@ def test_stamp_after_one_that_was_read_late_is_not_before_it() -> None:
 def test_stamp_in_the_future_is_not_used() -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000
-    connection.take(TOKEN, at_ns, REAL + at_ns + 5_000_000, 0)
+    connection.take(TOKEN, at_ns, REAL + at_ns + 5_000_000, True)
     assert (record.stamps, record.user_stamped) == ([at_ns], 1)
 
 
 def test_answer_of_48_kib_unread_at_once_may_have_filled_the_window() -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000
-    connection.take(TOKEN, at_ns, REAL + at_ns, 40_000)
+    tokens = 48 * 1024 // len(TOKEN)
+    connection.take(tokens * TOKEN, at_ns, REAL + at_ns, True)
     assert not record.window_filled
-    connection.take(TOKEN, at_ns, REAL + at_ns, 49_152)
+    connection.take((tokens + 1) * TOKEN, at_ns, REAL + at_ns, True)
     assert record.window_filled

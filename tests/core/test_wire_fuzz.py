@@ -81,18 +81,21 @@ endings = st.sampled_from([None, None, "", "", "Connection reset by peer"])
 cuttings = st.one_of(st.just(()), st.lists(st.integers(1, 2000), max_size=10), st.just(range(1, 3000)))
 
 
+@pytest.mark.integration
 @fuzzed
 @given(wire=response_grammar.responses(), cuts=cuttings, end=endings)
 def test_fuzz_responses_match_the_reference(wire: bytes, cuts: Iterable[int], end: str | None) -> None:
     compare(wire, cuts, end)
 
 
+@pytest.mark.integration
 @fuzzed
 @given(wire=response_grammar.mutated(response_grammar.responses()), cuts=cuttings, end=endings)
 def test_fuzz_damaged_responses_match_the_reference(wire: bytes, cuts: Iterable[int], end: str | None) -> None:
     compare(wire, cuts, end)
 
 
+@pytest.mark.integration
 @fuzzed
 @given(payload=response_grammar.mutated(response_grammar.payloads()))
 def test_fuzz_damaged_events_match_the_reference(payload: bytes) -> None:
@@ -100,6 +103,7 @@ def test_fuzz_damaged_events_match_the_reference(payload: bytes) -> None:
     compare(streamed(delta(content="a") + lines + delta("stop"), 10_000), [], "")
 
 
+@pytest.mark.integration
 @fuzzed
 @given(noise=st.binary(max_size=300), cuts=cuttings)
 def test_fuzz_noise_matches_the_reference(noise: bytes, cuts: Iterable[int]) -> None:

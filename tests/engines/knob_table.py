@@ -1,9 +1,9 @@
-"""The table of docs/engines.md: how each engine says each knob; `python -m tests.engines.knob_table` writes it."""
+"""The knobs in docs/engines.md: how each engine takes each knob; `python -m tests.engines.knob_table` writes it."""
 
 from loadgen.engines.kinds import llamacpp, mindie, sglang, simulator, transformers_serve, trtllm, vllm
 from loadgen.engines.kinds.knob_table import KnobTable
-from loadgen.engines.kinds.knobs import KNOBS
-from tests.helpers.documents import between, table
+from loadgen.engines.kinds.knobs import KINDS, KNOBS
+from tests.helpers.documents import between, list_item
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/engines.md"
@@ -11,24 +11,32 @@ BEGIN, END = "<!-- knobs: written by python -m tests.engines.knob_table -->", "<
 TABLES = [module.TABLE for module in (vllm, sglang, trtllm, mindie, llamacpp, transformers_serve, simulator)]
 
 
-def cell(said: KnobTable, name: str) -> str:
+def taken(said: KnobTable, name: str) -> str:
+    """How an engine takes a knob, in Markdown."""
     if name in said.nearest:
-        return f"no: {said.nearest[name]}"
+        return f"no. Instead, {said.nearest[name]}"
     labels = [form.label_with_versions + (f" ({form.note})" if form.note else "") for form in said.forms.get(name, ())]
-    return "; ".join(labels) or "-"
+    return "; ".join(labels) or "no"
 
 
-def knob_table() -> str:
-    head = ["knob", *(each.engine for each in TABLES)]
-    return table(head, ([f"`{name}`", *(cell(each, name) for each in TABLES)] for name in KNOBS))
+def section(name: str) -> str:
+    """The section of a knob: its meaning, and an item for the engines that take it alike."""
+    knob = KNOBS[name]
+    alike: dict[str, list[str]] = {}
+    for said in TABLES:
+        alike.setdefault(taken(said, name), []).append(said.engine)
+    items = [list_item(f"{', '.join(engines)}: {how}") for how, engines in sorted(alike.items(), key=_no_last)]
+    value = f"one of {', '.join(knob.choices)}" if knob.choices else KINDS[knob.kind]
+    meaning = f"{knob.help[0].upper()}{knob.help[1:]}. Its value is {value}."
+    return f"### `{name}`\n\n{meaning}\n\n" + "\n".join(items)
 
 
-def meanings() -> str:
-    return "\n".join(f"- `{knob.name}` ({knob.kind.__name__}): {knob.help}" for knob in KNOBS.values())
+def _no_last(item: tuple[str, list[str]]) -> bool:
+    return item[0] == "no"
 
 
 def written() -> str:
-    return f"{meanings()}\n\n{knob_table()}"
+    return "\n\n".join(map(section, KNOBS))
 
 
 if __name__ == "__main__":

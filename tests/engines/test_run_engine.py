@@ -66,7 +66,7 @@ def test_engine_crash_under_load_makes_run_invalid(tmp_path: Path) -> None:
         out, _ = process.communicate(timeout=60)
     own = json.loads(out)["loadgen"]
     assert own["verdict"] == "INVALID"
-    (engine,) = (check for check in own["checks"] if check["name"] == "same engine")
+    (engine,) = (check for check in own["checks"] if check["name"] == "engine lost")
     assert engine["ok"] is False
     assert engine["value"].startswith("killed: ")
 

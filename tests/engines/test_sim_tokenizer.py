@@ -38,6 +38,7 @@ def test_joined_words_are_as_many_tokens_and_decode_back() -> None:
     assert REAL.decode(encoded.ids) == text
 
 
+@pytest.mark.integration
 @given(st.text(max_size=200) | NEAR_THE_RULES)
 def test_counting_agrees_with_the_tokenizer_for_any_text(text: str) -> None:
     assert count_tokens(text) == len(REAL.encode(text).ids)

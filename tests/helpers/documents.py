@@ -1,6 +1,7 @@
 """Documents: parts of them that a program writes, and tables in them."""
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -28,6 +29,16 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table, of which `cells_of` finds the rows again."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+
+
+def list_item(text: str, indent: str = "") -> str:
+    """An item of a Markdown list in lines of 120 characters, of which none begins or ends inside code."""
+    held = re.sub("`[^`]*`", lambda code: code[0].replace(" ", "\0"), text)
+    first, others = f"{indent}- ", f"{indent}  "
+    lines = textwrap.fill(
+        held, 120, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+    )
+    return lines.replace("\0", " ")
 
 
 def cells_of(text: str) -> list[tuple[str, ...]]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from loadgen.cli.live.frame import frame
-from loadgen.cli.live.pace import History
+from loadgen.cli.live.history import History
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.sketch import Sketch
@@ -37,6 +37,7 @@ def running(elapsed_s: float, phase: str = "running", **differs: object) -> Prog
         "counted_tokens": 10 * ended,
         "streamed_tokens": 10 * ended + 5 * (due - ended),
         "sending_s": 60.0,
+        "oldest_s": 1.0 if due > ended else 0.0,
         "busy_share": 0.12,
         **QUIET,
         **FAST,
@@ -48,7 +49,7 @@ def seen(
     *moments: Progress, settings: RunSettings = SETTINGS, width: int = 80, height: int = 24, ascii_only: bool = False
 ) -> list[str]:
     """The lines of the view at the last of these moments, without the blanks at their ends."""
-    history = History()
+    history = History(settings)
     for moment in moments:
         history.add(moment)
     lines = frame(settings, moments[-1], history, width, height, ascii_only=ascii_only)

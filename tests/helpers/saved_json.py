@@ -6,7 +6,7 @@ from typing import Any
 from loadgen import report
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report import run_page, series, typed
+from loadgen.report import run_page, series, series_console, typed
 from loadgen.report.files import Saved
 from loadgen.report.html import Chart, Document
 from loadgen.report.result import RunResult
@@ -23,7 +23,7 @@ def result(data: Mapping[str, Any]) -> RunResult:
 def render(data: dict[str, Any]) -> str:
     """The console's view of a run, or of a series."""
     found = typed(data)
-    return series.render(found) if isinstance(found, Series) else report.render(found)
+    return series_console.render(found) if isinstance(found, Series) else report.render(found)
 
 
 def with_snapshot(data: Mapping[str, Any], snapshot: Snapshot) -> Result:

@@ -31,6 +31,7 @@ A = Progress(
     streamed_tokens=140,
     failures={"refused": 1},
     busy_share=0.1,
+    oldest_s=1.5,
     ttft=latencies(10, 20),
 )
 B = Progress(
@@ -52,7 +53,7 @@ B = Progress(
 )
 
 
-def test_progress_sums_counts_and_takes_last_phase_busiest_loop():
+def test_progress_sums_counts_and_takes_the_extremes():
     assert Progress.together([A, B]) == Progress(
         "running",
         2.5,
@@ -69,6 +70,7 @@ def test_progress_sums_counts_and_takes_last_phase_busiest_loop():
         streamed_tokens=345,
         failures={"refused": 3, "status(503)": 1},
         busy_share=0.4,
+        oldest_s=1.5,
         ttft=latencies(10, 20, 400),
     )
     assert Progress.together([Progress(phase) for phase in PHASES]).phase == PHASES[0]

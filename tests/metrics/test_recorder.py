@@ -5,7 +5,7 @@ import pytest
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder, phase
-from loadgen.metrics.snapshot import LATENCIES, WAITS
+from loadgen.metrics.snapshot import CANCELLED, FAILED, LATENCIES, WAITS
 from tests.helpers.response_bytes import delta
 from tests.helpers.run_facts import (
     CHUNKED,
@@ -29,11 +29,20 @@ from tests.helpers.snapshot_ms import only
 
 
 def test_when_each_was_sent_and_closed_is_kept_whatever_their_number(monkeypatch):
-    monkeypatch.setattr("loadgen.metrics.recorder._BLOCK", 3 * 4)
+    monkeypatch.setattr("loadgen.metrics.recorder._BLOCK", 5 * 4)
     snapshot = measured([answered(index=i, sent=i, tokens=[i + 10, i + 20], closed=i + 30) for i in range(10)])
     assert snapshot.index.tolist() == list(range(10))
     assert (snapshot.sent / MS).tolist() == list(range(10))
     assert (snapshot.closed / MS).tolist() == list(range(30, 40))
+
+
+@pytest.mark.parametrize(("from_due", "ttft", "e2el"), [(True, 25, 45), (False, 20, 40)])
+def test_latencies_of_each_request_are_kept_on_the_clock_asked(from_due, ttft, e2el):
+    records = [answered(due=100, sent=105, tokens=[125, 145]), failed(1), failed(2, Outcome.CANCELLED)]
+    snapshot = measured(records, from_due=from_due)
+    assert snapshot.ttft.tolist() == [ttft * MS, FAILED, CANCELLED]
+    assert snapshot.e2el.tolist() == [e2el * MS, FAILED, CANCELLED]
+    assert snapshot.failed.tolist() == [snapshot.closed[1]]
 
 
 # -- what stands between due and sent

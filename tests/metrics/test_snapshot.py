@@ -72,6 +72,7 @@ def test_parts_may_merge_in_any_order(seed, draw):
     same(functools.reduce(Snapshot.merge, parts), expected)
 
 
+@pytest.mark.integration
 @given(st.integers(0, 1000))
 def test_parts_may_merge_in_any_grouping(seed):
     a, b, c = parts_of(a_run(seed), 3, detailed=True)

@@ -7,6 +7,7 @@ import pytest
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
+from tests.helpers.console_lines import unwrapped
 from tests.helpers.run_facts import answered, failed, measured, per_event, result, steady
 from tests.helpers.saved_json import render
 
@@ -59,10 +60,10 @@ RUN = [steady(i, due=i * 100, ttft=20 + i, gap=11, n=32) for i in range(24)]
 
 
 def split(report):
-    """The rows of the block, and the lines below it."""
+    """The rows of the block, and the lines below it as they were before they were wrapped."""
     rows = report.splitlines()
     end = rows.index("=" * 50) + 1
-    return rows[:end], rows[end:]
+    return rows[:end], unwrapped(rows[end:])
 
 
 def block(settings=None, records=RUN, **options):
@@ -162,7 +163,7 @@ def test_unmeasured_values_are_n_a_not_zero():
 
 
 def red(group="B", **options):
-    return Check("rate as scheduled", False, "90.00 req/s", "within 0.5%", "free a core", group=group, **options)
+    return Check("rate off schedule", False, "90.00 req/s", "within 0.5%", "free a core", group=group, **options)
 
 
 def test_the_verdict_counts_the_checks_that_applied():
@@ -174,16 +175,16 @@ def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do(
     lines = below(checks=[red(), Check("x", True, "1", "1", "y", group="A")])
     start = lines.index("Verdict: SUSPECT, client at most 0.2439 ms (1 of 2 checks passed)")
     assert lines[start + 1 : start + 3] == [
-        "  B rate as scheduled: 90.00 req/s, limit within 0.5%",
+        "  rate off schedule: 90.00 req/s, limit within 0.5%",
         "    -> free a core",
     ]
 
 
 def test_checks_that_fail_for_one_reason_get_its_advice_once():
-    other = Check("loop stall p99", False, "9 ms", "2 ms", "stop the hog", group="C")
+    other = Check("loop stalls", False, "9 ms", "2 ms", "stop the hog", group="C")
     lines = below(checks=[red(), red(), other])
     start = lines.index("Verdict: SUSPECT, client at most 0.2439 ms (0 of 3 checks passed)")
-    assert [line.strip()[:2] for line in lines[start + 1 : start + 6]] == ["B ", "B ", "->", "C ", "->"]
+    assert [line.strip()[:2] for line in lines[start + 1 : start + 6]] == ["ra", "ra", "->", "lo", "->"]
 
 
 def test_notes_come_last_and_leave_the_verdict_alone():
@@ -193,7 +194,14 @@ def test_notes_come_last_and_leave_the_verdict_alone():
     assert lines[start + 1 : start + 3] == ["  note: 5 values are few", "    -> send more"]
     lines = below(checks=[note, note, red()])
     start = lines.index("Verdict: SUSPECT, client at most 0.2439 ms (0 of 3 checks passed, 2 notes)")
-    assert [line.split()[0] for line in lines[start + 1 : start + 7]] == ["B", "->", "note:", "->", "note:", "->"]
+    assert [line.split()[0] for line in lines[start + 1 : start + 7]] == ["rate", "->", "note:", "->", "note:", "->"]
+
+
+def test_symptoms_of_the_client_explain_late_sends_and_nothing_else():
+    symptom = Check("loop stalls", False, "9 ms", "2 ms", "stop the hog", counts=False, explains=True, group="C")
+    cut = Check("run cut short", False, "5 cancelled", "0", "let it end", group="B")
+    assert "  explained by: loop stalls 9 ms" in below(checks=[red(), symptom])
+    assert not any("explained by" in line for line in below(checks=[cut, symptom]))
 
 
 def test_percentiles_of_few_values_are_marked_with_intervals():
@@ -245,36 +253,34 @@ def test_enough_values_need_no_mark():
     assert not any("*" in line for line in below(records=[steady(i, n=3) for i in range(700)]))
 
 
-def test_percentiles_of_the_block_that_are_of_few_values_are_named_below_it():
-    def said(settings, records):
-        return [line for line in below(settings, records) if line.startswith("Too few requests")]
-
-    wide = RunSettings(metric_percentiles="50,99", percentile_metrics="ttft,itl")
-    one = "Too few requests for some percentiles in the block above: P50 TTFT (of 1), P99 TTFT (of 1)"
-    assert said(wide, [steady(n=1)]) == [one]  # what has no value at all is n/a there
-    (few,) = said(wide, [steady(i, n=700) for i in range(100)])
-    assert few.endswith(": P99 TTFT (of 100), P99 ITL (of 100)")
-    assert not said(wide, [steady(i, n=3) for i in range(700)])
-
-
 def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
-    records = [steady(0), failed(1, Outcome.STATUS, detail="two\nlines \x1b[31m" + "x" * 900)]
+    records = [steady(0), failed(1, Outcome.STATUS, detail="two\nlines \x1b[31m" + "x y " * 300)]
     lines = below(records=records)
     assert "Outcomes: ok 1, status(503) 1" in lines
-    (example,) = [line for line in lines if line.startswith("  status(503): request 1, first token: two lines [31mxxx")]
+    (example,) = [
+        line for line in lines if line.startswith("  status(503): request 1, first token: two lines [31mx y x")
+    ]
     assert example.endswith("...")
     assert len(example) < 210
     assert "\x1b" not in "".join(lines)
 
 
-def test_the_prompts_are_told_by_number_and_hash_and_what_was_left_out():
-    def said(**about):
-        return [line for line in below(prompts={"requests": 24, "sha256": "ab" * 32} | about) if "Prompts" in line]
-
-    assert said() == [f"Prompts: 24, SHA-256 {'ab' * 32}"]
+def test_rows_of_a_trace_that_were_left_out_are_counted():
     lines = below(prompts={"rows_left_out": 3})
-    assert "  rows of the trace without input or output tokens, left out: 3" in lines
+    assert "Rows of the trace without input or output tokens, left out: 3" in lines
     assert not any("of the trace" in line for line in below(prompts={"rows_left_out": 0}))
+
+
+def test_hashes_are_in_the_file_alone():
+    assert not any("ab" * 32 in line for line in below(prompts={"requests": 24, "sha256": "ab" * 32}))
+
+
+def test_no_line_is_wider_than_80_columns_and_no_word_is_broken():
+    records = [steady(0), failed(1, Outcome.STATUS, detail="many words " * 30)]
+    made = result(records, checks=[red()], prompts={"rows_left_out": 3})
+    rows = render(made).splitlines()
+    assert max(map(len, rows[:-1])) <= 80  # the last one is for pasting
+    assert "many words " * 10 in " ".join(line.strip() for line in rows)
 
 
 def test_chosen_clock_is_printed_first():

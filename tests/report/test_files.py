@@ -11,7 +11,7 @@ from hdrh.histogram import HdrHistogram
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.report import check_writable, load, overwritten, to_json
+from loadgen.report import check_writable, ci_summary, load, overwritten, to_json
 from loadgen.report.files import result_path
 from tests.helpers import saved_json
 from tests.helpers.run_facts import MS, failed, measured, result, steady
@@ -46,6 +46,24 @@ def test_the_json_printed_to_stdout_can_be_read_again_as_well(tmp_path):
     path = tmp_path / "out.json"
     path.write_text(to_json(data) + "\n")
     assert load(str(path)) == [data]
+
+
+def test_summaries_are_saved_beside_the_result(settings, tmp_path):
+    both = settings.replace(markdown=str(tmp_path / "r.md"), junit=str(tmp_path / "r.xml"), slo="ttft_p99<1s")
+    data, snapshot = a_run(both)
+    saved = save(both, data, snapshot)
+    assert [Path(path).name for path in saved.paths] == ["r.json", "r.md", "r.xml"]
+    assert (tmp_path / "r.md").read_text() == ci_summary.markdown(saved_json.result(data))
+    assert 'name="ttft_p99&lt;1s"' in (tmp_path / "r.xml").read_text()
+
+
+@pytest.mark.parametrize("name", ["markdown", "junit"])
+@pytest.mark.parametrize("path", ["none/file", ".", "-", "r.json"])
+def test_a_summary_that_could_not_be_written_is_refused_first(name, path, settings, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput) as refused:
+        check_writable(settings.replace(result_dir=None, **{name: path}))
+    assert refused.value.field == f"--{name}"
 
 
 def test_saving_replaces_what_was_there(settings):

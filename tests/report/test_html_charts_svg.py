@@ -10,8 +10,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from loadgen.report import html
-from loadgen.report.html import Bars, Chart, Curve, Dots, Heat, Limit, Linear, Log, Mark, Names, Panel
-from loadgen.report.html.charts.svg import LEFT, RIGHT, WIDTH, readout, svg
+from loadgen.report.html import Band, Bars, Chart, Curve, Dots, Heat, Limit, Linear, Log, Mark, Names, Panel, Scatter
+from loadgen.report.html.charts.svg import APART, LEFT, RIGHT, ROW, WIDTH, readout, svg
 
 NASTY = '</title><script>alert("1")</script> & \x1b[31m'
 X = Linear("s", 0.0, 10.0)
@@ -49,7 +49,7 @@ def path(*points: tuple[float, float | None], steps: bool = False) -> str:
         return f" {command}{across}" + (f",{height(float(second)):g}" if second else "")
 
     def height(y: float) -> float:
-        top = 18 + 4
+        top = ROW + 4
         return round(10 - (y - top) / 10, 6)
 
     return re.sub(r"([MLHVh])([\d.]+)(?: ([\d.]+))?", back, line.get("d") or "").strip()
@@ -76,10 +76,10 @@ def test_a_chart_is_named_and_described_for_who_cannot_see_it() -> None:
 
 
 def test_ticks_that_would_stand_in_each_other_have_no_words() -> None:
-    low = Chart("", "", "", X, (Panel("", Linear("ms", 0.0, 10.0), (), height=30),))
+    low = Chart("", "", "", X, (Panel("", Linear("ms", 0.0, 10.0), (), height=40),))
     heights = [float(each.get("y") or 0) for each in drawn(low).iter("text") if each.get("text-anchor") == "end"]
     assert len(heights) == 3
-    assert all(one - other >= 12 for one, other in pairwise(heights))
+    assert all(one - other >= APART for one, other in pairwise(heights))
     assert len([each for each in texts(chart()) if each in ("0", "2", "4", "6", "8", "10")]) == 12  # of both axes
 
 
@@ -102,6 +102,61 @@ def test_points_are_told_apart_by_shape() -> None:
     assert shapes["missed"].tag == "path"
     assert {shapes[look].get("r") for look in ("met", "open")} == {"3.5"}
     assert shapes["ring"].get("r") == "8"
+
+
+def centres(what: Chart, name: str) -> list[tuple[float, float]]:
+    """Where the points of the scatter stand, in its own numbers; those of the legend are left out."""
+    *_, path = found(what, name)
+    assert path.get("transform") == "scale(.1)"
+    steps = [
+        (command, *map(float, numbers))
+        for command, *numbers in re.findall(r"([mlh])\s?(-?\d+)\s?(-?\d+)?", (path.get("d") or "").replace("h0", ""))
+    ]
+    x = y = 0.0
+    places = []
+    for command, across, down in steps:
+        x, y = x + across, y + down
+        places.append((command, x, y))
+    top, width = 10.0 * (ROW + 4), 10.0 * (WIDTH - RIGHT - LEFT)
+    return [
+        (round(10 * (x - 10 * LEFT) / width, 2), round(10 - (y - top) / 100, 2))
+        for command, x, y in places
+        if command == "m"
+    ]
+
+
+def test_each_request_of_a_scatter_has_a_point_in_one_path() -> None:
+    points = Scatter("requests", [0, 2.5, 10], [1, 10, 3.25], 0.5)
+    assert centres(chart(points), "points") == [(0, 1), (2.5, 10), (10, 3.25)]
+
+
+def test_failed_points_are_crosses_and_those_beyond_stand_at_the_end() -> None:
+    crosses = Scatter("failed", [5, 6], [5, 99], 0.5, failed=True)
+    (path,) = found(chart(crosses), "crosses")
+    assert (path.get("d") or "").count("l70 70") == 2
+    assert centres(chart(crosses), "crosses")[::3] == [(5, 5), (6, 10)]  # each begins at its centre
+
+
+def test_readout_of_a_scatter_has_the_range_near_a_stop() -> None:
+    points = Scatter("TTFT", [1, 1.2, 3], [20, 30, 5], 0.5)
+    told = json.loads(readout(chart(points, stops=(1, 2, 3))))
+    assert told["rows"] == [["TTFT", ["20 ms to 30 ms (2)", "", "5 ms (1)"]]]
+
+
+def test_band_runs_along_its_upper_line_and_back_along_the_lower() -> None:
+    (_, area) = found(chart(Band("error", [0, 10], [2, 4], [6, 8]), Curve("", [0], [1])), "band")
+    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", area.get("d") or "")]
+    assert [round(10 - (y - ROW - 4) / 10, 1) for y in heights] == [6, 8, 4, 2]
+    assert (area.get("d") or "").endswith("Z")
+
+
+def test_words_of_long_names_are_small_where_the_page_is_narrow() -> None:
+    def named(name: str) -> Chart:
+        return Chart("", "", "", X, (Panel("", Names((name,)), (), 50),))
+
+    assert drawn(named("a name that is long")).get("class") == "chart named"
+    assert drawn(named("short")).get("class") == "chart"
+    assert drawn(chart()).get("class") == "chart"
 
 
 def pixels(what: Chart) -> list[list[int]]:

@@ -9,6 +9,7 @@ import pytest
 
 from loadgen.report import html
 from loadgen.report.html import (
+    Badge,
     Block,
     Chart,
     Code,
@@ -46,6 +47,51 @@ NASTY = "a|b `c` <script>alert(1)</script> *d* [e](f) _g_ #h &amp; \x1b[31m\nnex
 def markdown(*blocks: Block) -> str:
     """What blocks are below the title."""
     return html.markdown(Document("Title", blocks), "charts").removeprefix("# Title\n\n")
+
+
+# -- Markdown for GitHub
+
+
+def github(*blocks: Block) -> str:
+    """What blocks are below the title."""
+    return html.github(Document("Title", blocks)).removeprefix("# Title\n\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "alert"), [("tip", "TIP"), ("info", "NOTE"), ("warning", "WARNING"), ("danger", "CAUTION")]
+)
+def test_a_note_is_an_alert(kind, alert: str) -> None:
+    note = Note(kind, "A *b*", (Items((line("x"), line("y"))), Code("1\n\n2")))
+    assert github(note) == f"> [!{alert}]\n> **A \\*b\\***\n>\n> - x\n> - y\n> \n> ```\n> 1\n> \n> 2\n> ```\n"
+    assert github(Note(kind, "A", ())) == f"> [!{alert}]\n> **A**\n"
+
+
+def test_a_badge_is_an_alert() -> None:
+    assert github(Badge("danger", line("NOT OK", " | 3 failed"))) == "> [!CAUTION]\n> **NOT OK \\| 3 failed**\n"
+
+
+@pytest.mark.parametrize(("folded", "tag"), [(True, "<details>"), (False, "<details open>")])
+def test_a_folded_note_can_be_opened(folded: bool, tag: str) -> None:
+    note = Note("info", "A <b>", (Paragraph(line("x")),), folded)
+    assert github(note) == f"{tag}\n<summary>A &lt;b&gt;</summary>\n\nx\n\n</details>\n"
+
+
+def test_gains_and_losses_are_bold_without_colours() -> None:
+    assert github(Paragraph(line(Span("+1%", Tone.GOOD), " ", Span("-1%", Tone.BAD)))) == "**+1%** **-1%**\n"
+
+
+def test_charts_are_left_out_with_headings_that_have_nothing_else() -> None:
+    blocks = (
+        Heading(2, "A"),
+        DRAWING,
+        Heading(2, "B"),
+        Heading(3, "C"),
+        Paragraph(line("x")),
+        Heading(2, "D"),
+        DRAWING,
+    )
+    assert github(*blocks) == "## B\n\n### C\n\nx\n"
+    assert "svg" not in github(Note("info", "A", (DRAWING,), folded=True))
 
 
 # -- Markdown
@@ -221,7 +267,10 @@ def test_html_has_the_same_contents() -> None:
 
 
 def test_text_is_escaped_in_html() -> None:
-    parts = (Heading(2, NASTY), Paragraph(line(NASTY, Span(NASTY, Tone.CODE))), Code(NASTY), Note("tip", NASTY, ()))
+    parts = (
+        *(Heading(2, NASTY), Heading(2, "other"), Paragraph(line(NASTY, Span(NASTY, Tone.CODE)))),
+        *(Code(NASTY), Note("tip", NASTY, ()), Badge("danger", line(NASTY))),
+    )
     table = Table((NASTY,), ((cell(Span(NASTY, Tone.BAD)),),))
     chart = Drawing("x", replace(DRAWING.chart, about=NASTY))
     text = html.html(Document(NASTY, (*parts, table)))
@@ -229,23 +278,38 @@ def test_text_is_escaped_in_html() -> None:
     assert "script" not in {tag for tag, _ in page.texts}
     assert "\x1b" not in text
     shown = [found for _, found in page.texts if "<script>" in found]
-    assert len(shown) == 10  # title twice, contents, heading, paragraph, code in it, code, note, the table's two
+    assert len(shown) == 11  # title twice, contents, heading, paragraph, code in it, code, note, badge, the table's two
     drawn = Page(html.html(Document("Title", (chart,))))
     assert [tag for tag, found in drawn.texts if "<script>" in found] == ["desc"]
 
 
 def test_html_loads_no_resource() -> None:
-    plain, charted = (html.html(Document("Title", (Heading(2, "One"), *blocks))) for blocks in ((), (HEAT_MAP,)))
-    for text, loaded in ((plain, ["a"]), (charted, ["a", "image"])):
+    headings = (Heading(2, "One"), Heading(2, "Two"))
+    plain, charted = (html.html(Document("Title", (*headings, *blocks))) for blocks in ((), (HEAT_MAP,)))
+    for text, loaded in ((plain, ["a", "a"]), (charted, ["a", "a", "image"])):
         attributes = Page(text).attributes
         loads = [(tag, value) for tag, name, value in attributes if name in ("src", "href", "srcset", "data")]
         assert [tag for tag, _ in loads] == loaded
-        assert loads[0] == ("a", "#one")
-        assert all((value or "").startswith("data:image/png;base64,") for _, value in loads[1:])
+        assert loads[:2] == [("a", "#one"), ("a", "#two")]
+        assert all((value or "").startswith("data:image/png;base64,") for _, value in loads[2:])
         for loading in ("@import", "<link", "http:", "https:"):
             assert loading not in text.replace("http://www.w3.org/2000/svg", "")  # a namespace
     for loading in ("url(", "<script"):
         assert loading not in plain
+
+
+def test_contents_stand_before_the_first_of_several_parts() -> None:
+    answer, parts = Paragraph(line("the answer")), (Heading(2, "One"), Paragraph(line("text")))
+    text = html.html(Document("Title", (answer, *parts, Heading(2, "Two"))))
+    assert text.index("the answer") < text.index("<nav>") < text.index('<h2 id="one">')
+    assert "<nav>" not in html.html(Document("Title", (answer, *parts)))
+
+
+def test_badge_has_its_colour_and_its_text() -> None:
+    badge = Badge("danger", line(Span("NOT OK", Tone.STRONG), ' 3 "of" 10'))
+    text = html.html(Document("Title", (badge,)))
+    assert '<p class="badge danger"><strong>NOT OK</strong> 3 &#34;of&#34; 10</p>' in text
+    assert markdown(badge) == "!!! danger \"NOT OK 3 'of' 10\"\n"
 
 
 def test_headings_that_are_alike_have_anchors_of_their_own() -> None:

@@ -8,51 +8,119 @@ import pytest
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.report.html import Heading, Items, Note, Table
+from loadgen.report.html import Badge, Drawing, Facts, Heading, Items, Note, Paragraph, Table
 from tests.helpers import run_facts
 from tests.helpers.html_page import Page
 from tests.helpers.run_page_parts import blocks, charts, has, rows, tables, texts, words
 from tests.helpers.saved_json import document, html
-from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, saved, sweep
+from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, saved, search, sweep
 
-# -- the verdict
+# -- the answer
+
+
+def badge(*arguments: Any, **changes: Any) -> tuple[str, str]:
+    """Return the colour and the text of the badge of a result."""
+    (found,) = (block for block in blocks(ran(*arguments, **changes)) if isinstance(block, Badge))
+    return found.kind, words(found.text)
+
+
+def folds(result: dict[str, Any]) -> dict[str, Note]:
+    """Return the folded notes by their titles."""
+    return {block.title: block for block in blocks(result) if isinstance(block, Note) and block.folded}
+
+
+def test_answer_stands_first_then_its_reasons_then_the_parts() -> None:
+    page = document([ran(RunSettings(slo="ttft_p99<1s"), SUSPECT)])
+    shapes = [block.shape for block in page.blocks]
+    assert shapes[:9] == [
+        *("paragraph", "paragraph"),  # the load; when and where
+        *("badge", "facts", "drawing"),
+        *("items",),  # rates, and the limits of the SLO
+        *("note", "note", "note"),  # reasons and advice, what to bear in mind, all checks
+    ]
+    assert [block.text for block in page.blocks if isinstance(block, Heading)] == [
+        *("Latencies", "Over time", "Requests", "Tokens", "The server", "The client"),
+        *("Run it again", "Where it comes from"),
+    ]
+    assert all(block.folded for block in page.blocks if isinstance(block, Note))
+
+
+def test_load_is_the_first_line_of_the_page() -> None:
+    page = document([ran()])
+    first, second, *_ = page.blocks
+    assert isinstance(first, Paragraph)
+    assert isinstance(second, Paragraph)
+    assert page.title == "org/tiny: 10 requests/s"
+    assert words(first.text).split(", ") == [
+        *("60 requests", "10 tokens in and 10 out on average", "data set random"),
+        *("Poisson arrivals at 10 requests/s", "lasted 6 s."),
+    ]
+    assert words(second.text).startswith("2025-01-02 03:04:05, loadgen ")
 
 
 @pytest.mark.parametrize(
-    ("checks", "kind", "title"),
+    ("checks", "kind", "first"),
+    [((), "tip", "VALID"), ((SUSPECT,), "warning", "SUSPECT"), ((INVALID, SUSPECT), "danger", "INVALID")],
+)
+def test_badge_has_the_verdict_in_words_and_in_colour(checks: tuple[Any, ...], kind: str, first: str) -> None:
+    assert badge(None, *checks)[0] == kind
+    assert badge(None, *checks)[1].startswith(f"{first} (client at most ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "said"),
     [
-        ((), "tip", "VALID: the numbers below may be believed"),
-        (
-            (SUSPECT,),
-            "warning",
-            "SUSPECT: the client, or something between it and the server, distorts the numbers below",
-        ),
-        ((INVALID, SUSPECT), "danger", "INVALID: requests, tokens or the engine went missing"),
+        ({"failures": 33}, "danger", "NOT OK 33 of 60 failed (503: 33) \N{MIDDLE DOT} measured VALID"),
+        ({"failures": 60}, "danger", "NOT OK 60 of 60 failed (503: 60)"),
+        ({"overloaded": True}, "warning", "overloaded \N{MIDDLE DOT} VALID"),
+        ({"partial": "interrupted"}, "warning", "partial \N{MIDDLE DOT} VALID"),
+        ({"insecure": True}, "warning", "TLS certificate not verified \N{MIDDLE DOT} VALID"),
+        ({"simulated": True}, "info", "VALID (client"),
+        ({"simulated": True, "failures": 33}, "danger", "NOT OK"),
+        ({"simulated": True, "overloaded": True}, "warning", "overloaded"),
     ],
 )
-def test_the_verdict_comes_first_in_words(checks: tuple[Any, ...], kind: str, title: str) -> None:
-    first = next(block for block in blocks(ran(None, *checks)) if isinstance(block, Note))
-    assert first.kind == kind
-    assert first.title.startswith(title)
+def test_what_is_worst_leads_the_badge_and_colours_it(changes: dict[str, Any], kind: str, said: str) -> None:
+    found = badge(**changes)
+    assert found[0] == kind
+    assert found[1].startswith(said)
+    assert found[1].endswith("simulated engine") is bool(changes.get("simulated"))
+
+
+@pytest.mark.parametrize(
+    ("limits", "kind", "said"),
+    [("ttft_p99<1s", "tip", "SLO met"), ("ttft_p99<1s,e2el_p50<1ms", "danger", "SLO MISSED: e2el_p50<1ms")],
+)
+def test_badge_names_the_missed_limits_of_the_slo(limits: str, kind: str, said: str) -> None:
+    found = badge(RunSettings(slo=limits))
+    assert found[0] == kind
+    assert said in found[1].split(" \N{MIDDLE DOT} ")
+
+
+def test_few_failures_are_a_doubt_and_no_failure() -> None:
+    kind, text = badge(RunSettings(max_error_rate=0.1), failures=3)
+    assert (kind, text.startswith("OK 57 of 60 (503: 3)")) == ("warning", True)
 
 
 def test_failed_checks_are_listed_with_their_remedy() -> None:
-    page = texts(ran(None, INVALID, SUSPECT))
+    result = ran(None, INVALID, SUSPECT)
+    note = folds(result)["Reasons and advice (2)"]
+    assert note.kind == "danger"
+    page = texts(result)
     assert ": killed by SIGKILL, limit the same process. What to do: read the engine's log." in page
     assert ": 4.1 ms, limit 0.8 ms. What to do: free a core." in page
-    assert "Verdict: INVALID, client at most 0.11 ms (2 of 5 checks passed, 1 note)." in page
+    assert any(title.endswith("(2 of 5 checks passed, 1 note)") for title in folds(result))
 
 
 def test_notes_are_told_apart_from_what_failed() -> None:
-    verdict, noted, *_ = (block for block in blocks(ran()) if isinstance(block, Note))
-    assert [block.shape for block in verdict.blocks] == ["paragraph"]
-    assert noted.title == "Bear in mind"
+    assert "Bear in mind (1)" in folds(ran())
+    assert not has("Reasons and advice", ran())
     assert not has("Bear in mind", ran(checks=[]))
 
 
 def test_every_check_is_there_folded() -> None:
     found = rows(tables(ran(None, SUSPECT))["group"])
-    assert found["C did the client distort the times?"] == ["loop stall p99", "failed", "4.1 ms", "0.8 ms"]
+    assert found["C did the client distort the times?"] == ["loop stalls", "failed", "4.1 ms", "0.8 ms"]
     assert found["D are there enough values, and was the load steady?"][1] == "noted"
     assert found["B was everything sent on time?"][1] == "passed"
 
@@ -71,26 +139,13 @@ def test_commands_in_an_advice_are_code_as_they_are_in_what_is_printed() -> None
         ({"partial": "interrupted"}, "PARTIAL: interrupted."),
         ({"overloaded": True}, "OVERLOADED"),
         ({"insecure": True}, "INSECURE"),
+        ({"failures": 60}, "NO REQUEST SUCCEEDED"),
     ],
 )
-def test_banners_stand_above_the_numbers(changes: dict[str, Any], said: str) -> None:
-    names = [block.title if isinstance(block, Note) else block.shape for block in blocks(ran(**changes))]
-    (place,) = (number for number, name in enumerate(names) if name.startswith(said))
-    assert place < names.index("facts")
-
-
-def test_failure_share_leads_and_no_note_is_green() -> None:
-    first, verdict, *_ = (block for block in blocks(ran(failures=33)) if isinstance(block, Note))
-    assert first.title == "NOT OK: 55.00% of 60 requests failed (status(503) 33)."
-    said = "NOT OK, 55.00% of 60 requests failed; the measurement is VALID: the numbers below may be believed"
-    assert (verdict.kind, verdict.title) == ("info", said)
-
-
-def test_without_a_success_no_number_is_called_believable() -> None:
-    *banners, verdict, _ = [block for block in blocks(ran(failures=60)) if isinstance(block, Note)][:4]
-    assert banners[0].title.startswith("NO REQUEST SUCCEEDED")
-    assert verdict.kind == "info"
-    assert verdict.title.endswith("the measurement is VALID: the client worked correctly, but no request succeeded")
+def test_reasons_say_what_happened(changes: dict[str, Any], said: str) -> None:
+    (reasons,) = folds(ran(**changes))["Reasons and advice (1)"].blocks
+    assert isinstance(reasons, Items)
+    assert words(reasons.lines[0]).startswith(said)
 
 
 # -- numbers
@@ -101,19 +156,40 @@ def test_every_latency_is_a_row_with_its_meaning() -> None:
     table = tables(result)["Latency (ms)"]
     found = rows(table)
     ttft = result["loadgen"]["latency_ms"]["ttft_due"]
-    assert found["TTFT from due"][:2] == ["60", f"{ttft['mean']:.3f}"]
-    assert found["TTFT from due"][-2] == f"{ttft['p99']:.3f}*"
+    assert table.head[:4] == ("Latency (ms)", "p50", "p99", "mean")  # the first two are seen on every screen
+    assert found["TTFT from due"][:3] == [f"{ttft['p50']:.4g}", f"{ttft['p99']:.4g}*", f"{ttft['mean']:.4g}"]
+    assert found["TTFT from due"][-1] == "60"
     assert all(row[0][0][0].about for row in table.rows)
     assert has("if requests are independent, in ms: ", result)
 
 
-def test_the_numbers_that_stand_for_the_run_are_seen_at_once() -> None:
+def test_six_numbers_stand_for_the_run() -> None:
+    result = ran(failures=3)
+    (facts,) = (block for block in blocks(result) if isinstance(block, Facts))
+    assert [fact.name.text for fact in facts.facts] == [
+        *("Requests", "Throughput", "Output tokens"),
+        *("TTFT p50", "TPOT p50", "E2EL p50"),
+    ]
+    assert all(fact.name.about for fact in facts.facts)
+    shown = {fact.name.text: (fact.value, fact.beside) for fact in facts.facts}
+    assert shown["Requests"] == ("57 ok", "of 60; 3 failed")
+    assert shown["Throughput"][1] == "asked: 10 req/s"
+    assert shown["TTFT p50"] == ("23 ms", "p99 26 ms*")
+
+
+def test_client_error_stands_beside_a_number_that_it_may_spoil() -> None:
+    errors = {"mean": 0.1, "p50": 0.1, "p90": 5.0, "p99": 9.0}
+    result = ran()
+    result["loadgen"]["client_error_ms"]["ttft_due"] = errors
+    (facts,) = (block for block in blocks(result) if isinstance(block, Facts))
+    assert [fact.beside for fact in facts.facts if "client" in fact.beside] == ["p99 26 ms*; client at most 9 at p99"]
+
+
+def test_limits_of_the_slo_stand_below_the_numbers() -> None:
     found = texts(ran(RunSettings(request_rate=10.0, goodput=("ttft:22",), slo="ttft_p99<1s,e2el_p50<1ms"), failures=3))
-    limits = "0 of 2 limits met; 5.00% of 60 requests failed"
-    for said in ("57 ok", "of 60; 3 failed", "asked: 10 req/s", "MISSED", limits):
-        assert said in found
     assert "SLO ttft_p99<1s: MISSED (5.00% of 60 requests failed)" in found
     assert any(each.startswith("SLO e2el_p50<1ms: MISSED") for each in found)
+    assert any(each.startswith("Goodput from due: ") for each in found)
 
 
 def test_definitions_are_reached_by_keyboard() -> None:
@@ -140,7 +216,6 @@ def test_failures_show_share_meaning_and_escaped_examples() -> None:
     assert "<b>busy" not in text
     assert "\x1b" not in text
     assert has("An HTTP status other than 200.", result)
-    assert has("NOT OK: 5.00% of 60 requests failed (status(503) 3).", result)
 
 
 def test_run_without_success_has_a_page() -> None:
@@ -156,10 +231,16 @@ def test_run_without_sent_requests_has_a_page() -> None:
     assert charts(nothing) == {}
 
 
-def test_tokens_are_accounted_for() -> None:
+def test_tokens_are_accounted_for_once() -> None:
     found = rows(tables(ran())["of requests that are ok"])
     assert found["output, as it was asked for"] == ["600"]
     assert found["events with tokens"] == ["600"]
+    lost = "events with tokens of failed requests, not counted above"
+    assert lost not in found
+    assert not [text for text in texts(ran()) if text.startswith("Output tokens counted by")]
+    result = ran()
+    result["loadgen"]["tokens"]["lost_token_events"] = 7
+    assert rows(tables(result)["of requests that are ok"])[lost] == ["7"]
 
 
 def test_the_server_s_words_stand_beside_ours() -> None:
@@ -194,7 +275,7 @@ def test_page_loads_no_resource_and_runs_one_script() -> None:
     page = Page(text)
     loads = [value or "" for tag, name, value in page.attributes if name in ("src", "href", "srcset", "action", "data")]
     assert all(value.startswith(("#", "data:image/png;base64,")) for value in loads)
-    assert [tag for tag, _ in page.texts if tag == "script"].count("script") == 4  # one, and the words of three charts
+    assert [tag for tag, _ in page.texts if tag == "script"].count("script") == 5  # one, and the words of four charts
     assert not re.search(r"@import|<link|<iframe|<object|url\((?!#)| on\w+=", text)
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
@@ -220,7 +301,7 @@ def test_several_results_have_a_part_each_below_a_table() -> None:
     assert [text for level, text in headings if level == 2] == [
         "1. org/tiny: 10 requests/s",
         "2. org/tiny: 10 requests/s",
-        "3. org/tiny: sweep over the request rate",
+        "3. 1 request/s meets ttft_p99 < 500 ms",
     ]
     assert (3, "Latencies") in headings
     table = page.blocks[0]
@@ -233,28 +314,52 @@ def test_several_results_have_a_part_each_below_a_table() -> None:
 # -- several runs
 
 
-def test_a_series_has_its_table_its_picture_and_every_run() -> None:
+def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
     data = sweep((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False), knee=2.0, partial="interrupted")
-    found = texts(data)
-    for said in (
-        "PARTIAL: interrupted.",
-        "ttft_p99<500ms is met at: 1, 2 requests/s",
-        "Knee (highest ratio of tokens/s to mean E2EL): 2 requests/s",
-        "Throughput against latency",
-    ):
-        assert said in found
-    table = tables(data)
-    first, *_ = (block for block in blocks(data) if isinstance(block, Table))
-    assert first.head[:7] == ("rate", "verdict", "SLO", "req/s", "tok/s", "peak", "TTFT p50")
-    assert first.numbers[:4] == (False, False, False, True)
-    assert [row[0][0][0].text for row in first.rows] == ["1", "2", "4"]
-    assert rows(first)["4"][:2] == ["VALID", "MISSED"]
-    assert table["rate"].head == ("rate", "verdict", "why", "kept in")
+    page = document([data])
+    about, badge, drawing, table, legend, remarks, runs = page.blocks
+    assert page.title == "2 requests/s meets ttft_p99 < 500 ms"
+    assert isinstance(about, Paragraph)
+    assert words(about.text).startswith("org/tiny, sweep over the request rate, ")
+    assert isinstance(badge, Badge)
+    assert badge.kind == "warning"
+    assert words(badge.text).split(" \N{MIDDLE DOT} ") == ["partial: interrupted", "4 misses it", "measured VALID"]
+    assert isinstance(drawing, Drawing)
+    assert isinstance(table, Table)
+    assert table.head[:4] == ("rate", "SLO", "TTFT p50", "TTFT p99")
+    assert table.numbers[:3] == (False, False, True)
+    assert [(first, rest[0]) for first, rest in rows(table).items()] == [("1", "met"), ("2", "met"), ("4", "MISSED")]
+    assert isinstance(legend, Paragraph)
+    assert words(legend.text).startswith("Latencies are in ms, from due")
+    assert isinstance(remarks, Note)
+    assert has("Knee at 2 requests/s, the highest ratio of tokens/s to mean E2EL", data)
+    assert isinstance(runs, Note)
+    assert (runs.title, runs.folded) == ("Every run", True)
+    (each,) = runs.blocks
+    assert isinstance(each, Table)
+    assert each.head[:5] == ("run", "rate", "verdict", "why", "kept in")
     links = [value for _, name, value in Page(html([data])).attributes if name == "href"]
     assert [link for link in links if link and not link.startswith("#")] == ["r-01.html", "r-02.html", "r-03.html"]
 
 
+def test_a_search_shows_bounds_and_what_could_not_be_confirmed() -> None:
+    data = search((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 450.0, None))
+    assert document([data]).title == "2 requests/s meets ttft_p99 < 500 ms"
+    assert has("4 could not be confirmed", data)
+    table = rows(tables(data)["rate"])
+    assert table["4"][:3] == ["not confirmed", "450.0", "405.0 to 540.0"]
+    assert has("4 requests/s could not be confirmed: 1 run has too few requests to show it", data)
+
+
+def test_a_search_that_finds_nothing_is_red() -> None:
+    data = sweep((1.0, 900.0, False)) | {"kind": "search"}
+    data |= {"found": {"level": None, "fails": 1.0, "end": "none", "last": 1.0}}
+    (badge,) = (block for block in blocks(data) if isinstance(block, Badge))
+    assert badge.kind == "danger"
+
+
 def test_a_series_in_which_no_run_had_an_answer_has_a_page() -> None:
     data = sweep((1.0, 20.0, None))
-    data["points"][0]["result"]["output_throughput"] = None
+    data["points"][0]["latency_ms"] = dict.fromkeys(data["points"][0]["latency_ms"])
+    data["points"][0]["slo"] = []
     assert charts(data) == {}

@@ -73,6 +73,7 @@ def test_files_of_earlier_versions_lack_what_came_later() -> None:
     later = (
         "early_stops",
         "no_answer_since_s",
+        "request_sample",
         "cancelled",
         "silent_streams",
         "targets",

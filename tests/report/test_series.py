@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from loadgen.report.series import REPEATED
+from loadgen.report import series_console
+from loadgen.report.result.series import Series
+from loadgen.report.series import REPEATED, TOO_FEW
+from loadgen.report.series_answer import spelled
+from loadgen.report.series_rows import rows, table
 from tests.helpers import run_facts, saved_json
 
 
@@ -54,73 +58,144 @@ def test_a_run_that_is_not_to_be_believed_neither_meets_nor_misses_anything() ->
     assert saved_json.point(1.0, data, ran, limits="ttft_p99<1s", saved=[])["met"] is None
 
 
-def test_a_row_for_each_run_in_the_order_of_the_levels() -> None:
+def test_sweep_has_a_row_for_each_run_in_the_order_of_the_levels() -> None:
     lines = saved_json.render(
-        together(result(8.0, 300), result(2.0, 20), result(4.0, 30, met=None, why="too few"))
+        together(result(8.0, 300), result(2.0, 20), result(4.0, 30, met=None, why="interrupted"), kind="sweep")
     ).splitlines()
     head = next(number for number, line in enumerate(lines) if "TTFT p50" in line)
     rows = [line.split() for line in lines[head + 1 : head + 4]]
-    assert [(row[0], row[-1]) for row in rows] == [("2", "met"), ("4", "-"), ("8", "MISSED")]
-    assert "e2el_p95" in lines[head]  # what has no column of its own
-    assert "ttft_p99" not in lines[head]
-    assert "  at 4: too few" in lines
-    assert len({len(line) for line in lines[head : head + 4]}) == 1
-    assert rows[0][4:6] == ["20.00*", "20.00*"]  # one value is few for any percentile
+    assert [(row[0], row[1]) for row in rows] == [("2", "met"), ("4", "-"), ("8", "MISSED")]
+    assert "E2EL p95" in lines[head]  # limited, and no usual column
+    assert lines[head].count("TTFT p99") == 1
+    assert "At 4 requests/s: interrupted" in lines
+    assert rows[0][2:4] == ["20.0*", "20.0*"]  # one value is few for any percentile
     assert "* few values; the result of the run has the confidence interval" in lines
 
 
+def test_search_has_a_row_for_each_level_with_its_runs() -> None:
+    few = {"met": None, "why": TOO_FEW}
+    data = together(result(2.0, 20), result(4.0, 90, **few), result(4.0, 95, **few), end="edge", level=2.0, fails=4.0)
+    lines = saved_json.render(data).splitlines()
+    head = next(number for number, line in enumerate(lines) if "TTFT p99" in line)
+    rows = [line.split() for line in lines[head : head + 3]]
+    assert rows[0] == ["rate", "SLO", "TTFT", "p99", "E2EL", "p95", "req/s", "tok/s", "runs"]
+    assert (rows[1][:2], rows[1][-1]) == (["2", "met"], "1")
+    assert (rows[2][:3], rows[2][-1]) == (["4", "not", "confirmed"], "2")
+    assert lines.count("4 requests/s could not be confirmed: 2 runs have too few requests to show it") == 1
+    assert TOO_FEW not in "".join(lines)
+
+
+def test_level_of_a_search_is_judged_by_all_its_runs() -> None:
+    few = {"met": None, "why": TOO_FEW}
+    data = together(result(4.0, 90, **few), result(4.0, 95, **few), end="edge", level=4.0, fails=5.0)
+    limit = {"limit": "ttft_p99<100ms", "value": 93.0, "low": 80.0, "high": 99.0, "met": True}
+    data["levels"] = [{"level": 4.0, "met": True, "runs": 2, "why": None, "slo": [limit]}]
+    (row,) = rows(Series.from_dict(data))
+    assert (row.outcome, len(row.runs), row.judged.slo[0].high) == ("met", 2, 99.0)
+    shown = {column.head: list(column.cells) for column in table(Series.from_dict(data), with_bounds=True)}
+    assert (shown["TTFT p99"], shown["bounds"]) == (["93.00"], ["80.00 to 99.00"])
+
+
+def test_run_that_sent_all_at_once_is_a_remark_of_a_search_and_a_row_of_a_sweep() -> None:
+    burst = result(float("inf"), 2000, met=None, why="all at once, to see where to begin")
+    lines = saved_json.render(together(burst, result(2.0, 20), end="floor", level=2.0)).splitlines()
+    assert not any(line.strip().startswith("inf") for line in lines)
+    assert any(
+        line.startswith("A first run sent all its requests at once, to choose the first rate: ") for line in lines
+    )
+    swept_lines = saved_json.render(together(burst, result(2.0, 20), kind="sweep")).splitlines()[:-1]
+    assert [line.split()[0] for line in swept_lines if line.strip().startswith(("2 ", "inf "))] == ["2", "inf"]
+
+
 def test_a_percentile_of_enough_values_has_no_mark() -> None:
-    lines = saved_json.render(together(result(2.0, *[20.0] * 130))).splitlines()
+    lines = saved_json.render(together(result(2.0, *[20.0] * 130), kind="sweep")).splitlines()
     (row,) = (line.split() for line in lines if line.startswith(" ") and line.split()[0] == "2")
-    assert row[4:6] == ["20.00", "20.00*"]
-    assert row[8] == "40.00"  # e2el_p95 needs 130
-
-
-def test_all_at_once_is_the_highest_rate() -> None:
-    lines = saved_json.render(together(result(float("inf"), 20), result(2.0, 20))).splitlines()
-    assert [line.split()[0] for line in lines if line.strip().startswith(("2 ", "inf "))] == ["2", "inf"]
+    assert row[2:4] == ["20.00", "20.00*"]
+    assert row[6] == "40.00"  # E2EL p95 needs 130
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "answer", "bound"),
     [
-        (
-            {"end": "edge", "level": 4.0, "fails": 4.125},
-            "Highest rate that meets ttft_p99<100ms,e2el_p95<1s: 4 requests/s; 4.125 do not",
-        ),
+        ({"end": "edge", "level": 4.0, "fails": 4.125}, "4 requests/s meets {}", "4.125 misses it"),
         (
             {"end": "floor", "level": 4.0},
-            "At least 4 requests/s meet ttft_p99<100ms,e2el_p95<1s; nothing failed up to 4, and the search ended there",
+            "At least 4 requests/s meets {}",
+            "nothing failed up to 4, and the search ended there",
         ),
         (
-            {"end": "none", "fails": 0.5},
-            "NO RATE MEETS ttft_p99<100ms,e2el_p95<1s: the lowest that was tried is 0.5 requests/s",
+            {"end": "none", "fails": 4.125},
+            "No request rate meets {}",
+            "the lowest that was tried, 4.125 requests/s, misses it",
         ),
         (
             {"end": "client", "level": 4.0, "last": 8.0},
-            "At 8 requests/s THE CLIENT, NOT THE SERVER, WAS THE LIMIT: at least 4 requests/s meet "
-            "ttft_p99<100ms,e2el_p95<1s",
+            "At least 4 requests/s meets {}",
+            "at 8 requests/s the client, not the server, was the limit",
         ),
         (
             {"end": "client", "last": 8.0},
-            "At 8 requests/s THE CLIENT, NOT THE SERVER, WAS THE LIMIT: nothing is known of the server",
+            "Nothing is known of the server",
+            "at 8 requests/s the client, not the server, was the limit",
         ),
-        (
-            {"end": "early", "level": 4.0},
-            "The search ended early; at least 4 requests/s meet ttft_p99<100ms,e2el_p95<1s",
-        ),
-        ({"end": "early"}, "The search ended early"),
+        ({"end": "early", "level": 4.0}, "At least 4 requests/s meets {}", "the search ended early"),
+        ({"end": "early"}, "The search ended early", "measured VALID"),
     ],
 )
-def test_result_of_a_search_is_one_line(found: dict[str, Any], said: str) -> None:
+def test_answer_of_a_search_is_the_last_line(found: dict[str, Any], answer: str, bound: str) -> None:
     points = [result(4.0, 20), result(4.125, 200, met=False)]
-    assert said in saved_json.render(together(*points, **found)).splitlines()
+    last = saved_json.render(together(*points, **found)).splitlines()[-1]
+    assert last.split(" | ")[:2] == [answer.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
 
 
-def test_a_level_of_which_too_few_requests_told_is_not_said_to_miss() -> None:
-    points = [result(4.0, 20), result(4.125, 200, met=None, why="too few")]
+def test_level_that_too_few_requests_judge_could_not_be_confirmed() -> None:
+    points = [result(4.0, 20), result(4.125, 200, met=None, why=TOO_FEW)]
     said = saved_json.render(together(*points, end="edge", level=4.0, fails=4.125))
-    assert "4 requests/s; 4.125 were not shown to" in said
+    assert "4.125 could not be confirmed" in said.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("level", "answer"), [(1.0, "1 request in flight meets"), (8.0, "8 requests in flight meet")])
+def test_answer_of_a_concurrency_is_singular_or_plural(level: float, answer: str) -> None:
+    data = together(result(level, 20), end="edge", level=level, fails=level + 1) | {"over": "concurrency"}
+    assert saved_json.render(data).splitlines()[-1].startswith(f"{answer} ttft_p99 < 100 ms")
+
+
+def test_last_line_has_colours_on_request_and_nothing_else_that_moves_a_terminal() -> None:
+    data = Series.from_dict(together(result(4.0, 20), end="floor", level=4.0) | {"partial": "\x1b[2Jgone"})
+    *lines, last = series_console.render(data, in_colour=True, saved=["a.json"]).splitlines()
+    assert last.startswith("\x1b[32mAt least 4 requests/s meets")
+    assert "\x1b[33mpartial: \\x1b[2Jgone\x1b[0m" in last
+    assert lines[-1] == "Saved: a.json"
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ("ttft_p90<300ms", "ttft_p90 < 300 ms"),
+        ("ttft_p99<=500,error_rate<1%", "ttft_p99 <= 500 ms, error_rate < 1%"),
+        ("e2el_mean< 2s,error_rate<0.01", "e2el_mean < 2 s, error_rate < 0.01"),
+    ],
+)
+def test_slo_is_spelled_with_its_units(limits: str, said: str) -> None:
+    assert spelled(limits) == said
+
+
+def test_reasons_stand_once_with_their_levels() -> None:
+    points = [result(rate, 20) for rate in (1.0, 2.0, 4.0)]
+    for point, reasons in zip(
+        points, (["lag p99: 3 ms"], ["lag p99: 4 ms", "stall: 5 ms"], ["lag p99: 2 ms"]), strict=True
+    ):
+        point["verdict"] = "SUSPECT"
+        point["result"]["loadgen"]["reasons"] = reasons
+    lines = saved_json.render(together(*points, kind="sweep")).splitlines()
+    assert [line for line in lines if line.startswith("SUSPECT")] == [
+        "SUSPECT in all runs: lag p99",
+        "SUSPECT at 2 requests/s: stall",
+    ]
+    assert "measured SUSPECT" in lines[-1]
+    assert "verdict" not in "".join(lines)  # the same in all rows
+    points[0]["verdict"] = "VALID"
+    assert "verdict" in saved_json.render(together(*points, kind="sweep"))
 
 
 class TestKnee:
@@ -147,7 +222,9 @@ class TestKnee:
         points = [swept(level, e2el) for level, e2el in ((1.0, 200.0), (2.0, 100.0), (4.0, 900.0))]
         data = together(*points, kind="sweep")
         assert data["knee"] == 2.0
-        assert "Knee (highest ratio of tokens/s to mean E2EL): 2 requests/s" in saved_json.render(data)
+        knee = "Knee at 2 requests/s, the highest ratio of tokens/s to mean E2EL"
+        assert knee in saved_json.render(data).splitlines()
+        assert knee.replace(", ", " | ") in saved_json.render(data | {"slo": None}).splitlines()[-1]
         assert "Knee" not in saved_json.render(together(*points, end="floor", level=4.0))
 
     @pytest.mark.parametrize("beyond", [[], [("INVALID", 8.0)]])
@@ -170,14 +247,23 @@ def test_runs_of_the_same_prompts_are_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("met", "said"),
+    ("met", "answer", "bound"),
     [
-        ((True, True, False), "ttft_p99<100ms,e2el_p95<1s is met at: 1, 2 requests/s"),
-        ((False, None, False), "NO LEVEL MEETS ttft_p99<100ms,e2el_p95<1s"),
-        ((None, None, None), None),
+        ((True, True, False), "2 requests/s meets {}", "4 misses it"),
+        ((True, True, None), "2 requests/s meets {}", "4 could not be judged"),
+        ((True, True, True), "4 requests/s meets {}", "no higher level was tried"),
+        ((True, False, True), "1, 4 requests/s meet {}", "2 requests/s misses it"),
+        ((False, None, False), "No level meets {}", "tried: 1, 2, 4 requests/s"),
+        ((None, None, None), "Knee at 1 request/s", "the highest ratio of tokens/s to mean E2EL"),
     ],
 )
-def test_a_sweep_says_which_levels_met_the_slo(met: tuple[bool | None, ...], said: str | None) -> None:
+def test_answer_of_a_sweep_is_which_levels_meet_the_slo(met: tuple[bool | None, ...], answer: str, bound: str) -> None:
     points = [result(rate, 20, met=each) for rate, each in zip((1.0, 2.0, 4.0), met, strict=True)]
-    lines = [line for line in saved_json.render(together(*points, kind="sweep")).splitlines() if "e2el_p95<1s" in line]
-    assert lines == ([said] if said else [])
+    last = saved_json.render(together(*points, kind="sweep")).splitlines()[-1]
+    assert last.split(" | ")[:2] == [answer.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
+
+
+def test_series_of_no_judged_runs_says_what_was_run() -> None:
+    points = [result(rate, 20) for rate in (1.0, 2.0)]
+    data = together(*points, kind="sweep") | {"slo": None}
+    assert saved_json.render(data).splitlines()[-1] == "2 runs at 1, 2 requests/s | measured VALID"

@@ -10,6 +10,7 @@ from loadgen.metrics.server.series import FIRST, LAST
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.util.gpus import QUANTITIES
 from tests.helpers import saved_json
+from tests.helpers.console_lines import unwrapped
 from tests.helpers.run_facts import answered, result
 from tests.helpers.server_scrapes import scrape, scraped, telemetry
 
@@ -26,10 +27,10 @@ SAID = telemetry(
 
 
 def below(telemetry):
-    """The lines of the console after those of the client."""
-    lines = saved_json.render(result(RUN, telemetry=telemetry)).splitlines()
+    """The lines of the console after those of the client, to the empty one before the verdict."""
+    lines = unwrapped(saved_json.render(result(RUN, telemetry=telemetry)).splitlines())
     start = next(number for number, line in enumerate(lines) if line.startswith("Arrival times: "))
-    return lines[start + 1 :]
+    return lines[start + 1 : lines.index("", start)]
 
 
 def test_server_metrics_are_kept_beside_measured_values():

@@ -7,13 +7,14 @@ import pytest
 from loadgen.checks import examine
 from loadgen.metrics.streamed_tokens import sampled, with_sampled_tpot
 from loadgen.report import RunResult, render
+from tests.helpers.console_lines import unwrapped
 from tests.helpers.run_facts import answered, measured, run_data
 
 
 def said(records, **options):
     """The console of a run, with the checks that it would be put to."""
     told = run_data(records, **options)
-    return render(RunResult.of(told, examine(told)))
+    return "\n".join(unwrapped(render(RunResult.of(told, examine(told))).splitlines()))
 
 
 def test_hidden_reasoning_tokens_are_named_beside_what_divides_by_them():

@@ -5,7 +5,7 @@ import pytest
 
 from loadgen.stats import student_t
 from loadgen.stats.block_bootstrap import block_length
-from loadgen.stats.ratio_confidence_interval import mean_bounds, share_bounds
+from loadgen.stats.ratio_confidence_interval import deciding_shares, mean_bounds, share_bounds
 from loadgen.util.arrays import Floats
 
 
@@ -84,6 +84,27 @@ class TestShareBounds:
         together = np.repeat(np.random.default_rng(1).random(100) < 0.95, 40)
         few, many = (np.subtract(*attained(together, in_flight, 0.95)[::-1]) for in_flight in (1.0, 40.0))
         assert few == pytest.approx(many, rel=0.25)
+
+
+class TestDecidingShares:
+    @pytest.mark.parametrize("burst", [1, 20])
+    @pytest.mark.parametrize("threshold", [0.5, 0.9, 0.99])
+    def test_they_invert_the_bounds(self, burst: int, threshold: float) -> None:
+        """A sample has its lower bound above a threshold exactly if its share is above the second, and so on."""
+        decided = set()
+        for share in (threshold - 0.06, threshold - 0.01, threshold, threshold + 0.005, threshold + 0.05):
+            good = np.repeat(np.random.default_rng(1).random(4000 // burst) < share, burst).astype(float)
+            total, length = np.ones(len(good)), max(16, 2 * burst)
+            low, high = share_bounds(good, total, length, 0.97)
+            first, second = deciding_shares(good, total, length, 0.97, threshold)
+            assert first < threshold < second
+            assert (low >= threshold) == (good.mean() >= second)
+            assert (high < threshold) == (good.mean() < first)
+            decided.add((low >= threshold, high < threshold))
+        assert len(decided) > 1
+
+    def test_few_observations_show_no_share(self) -> None:
+        assert deciding_shares(np.ones(20), np.ones(20), 1, 0.97, 0.99)[1] > 1
 
 
 class TestMeanBounds:

@@ -53,16 +53,23 @@ class Comparison:
         baseline: The first side.
         candidates: The others.
         notes: Warnings to read before any number.
+        clashes: Differences between workloads that should be the same, one text for each pair of sides.
     """
 
     baseline: Side
     candidates: tuple[CandidateRows, ...]
     notes: tuple[str, ...]
+    clashes: tuple[str, ...] = ()
 
     @property
     def sides(self) -> list[Side]:
         """All sides, the baseline first."""
         return [self.baseline, *(each.candidate for each in self.candidates)]
+
+    @property
+    def simulated_sides(self) -> list[str]:
+        """Names of the sides that measured loadgen's own simulator."""
+        return [side.name for side in self.sides if any(run.simulated for run in side.starts)]
 
     @property
     def tested_rows(self) -> list[Row]:
@@ -99,7 +106,7 @@ def compare(
     samples = cache(lambda side: side.samples(metrics))
     candidates = tuple(_compare_pair(Pair(baseline, other, noise, samples), baseline, other, metrics, requested)
                        for other in others)  # fmt: skip
-    return _with_conclusions(Comparison(baseline, candidates, (*clashes, *_notes(sides))))
+    return _with_conclusions(Comparison(baseline, candidates, tuple(_notes(sides)), tuple(clashes)))
 
 
 def listed(differences: Iterable[Difference]) -> str:
@@ -119,8 +126,6 @@ def _clashes(sides: Sequence[Side], noise: NoiseFile | None) -> Iterator[tuple[s
 
 
 def _notes(sides: Sequence[Side]) -> Iterator[str]:
-    if simulated := [side.name for side in sides if any(run.simulated for run in side.starts)]:
-        yield f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, not a real server"
     for side in sides:
         yield from side.unusable_runs
         for run in side.starts:

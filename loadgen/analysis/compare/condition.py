@@ -12,6 +12,7 @@ from loadgen.analysis.compare.metrics import ERROR_RATE, Metric, metric_by_name,
 from loadgen.analysis.compare.row import Row
 from loadgen.analysis.compare.texts import AT, bounds, change
 from loadgen.errors import BadInput
+from loadgen.report.gate import Demand
 
 FLAG = "--fail-if"
 _CONDITION = re.compile(r"\s*(\w[\w.]*)\s*([<>])\s*([+-]?[0-9.]+)\s*(%|pp)\s*")
@@ -55,6 +56,12 @@ class Judgement:
     side: str
     failed: bool | None
     why: str
+
+    @property
+    def demand(self) -> Demand:
+        """The demand of a gate that the condition does not hold."""
+        met = None if self.failed is None else not self.failed
+        return Demand(f"fail if {self.condition.text} ({self.side})", met, self.why)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

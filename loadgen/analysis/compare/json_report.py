@@ -5,6 +5,7 @@ from typing import Any
 from loadgen.analysis.compare.comparison import Comparison
 from loadgen.analysis.compare.row import Row
 from loadgen.analysis.compare.side import Side
+from loadgen.analysis.compare.texts import notes
 
 SCHEMA = 1
 
@@ -13,7 +14,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     """Return the JSON form of a comparison; docs/compare.md describes its keys."""
     return {
         "loadgen_comparison": SCHEMA,
-        "notes": list(comparison.notes),
+        "notes": notes(comparison),
         "sides": [_side(side) for side in comparison.sides],
         "comparisons": [
             {

@@ -25,6 +25,22 @@ BUCKET = 1 / 1024  # maximum width of a bucket of a Histogram, as a share of its
 MAX_WORDS = 8  # of a name for which a similar one is searched
 
 
+TITLES = {
+    "request_throughput": "Requests/s",
+    "output_throughput": "Output tokens/s",
+    "total_throughput": "Total tokens/s",
+    "goodput": "Goodput",
+    ERROR_RATE: "Error rate",
+    "server_ttft_mean": "Server: TTFT mean",
+    "server_prefix_hit_rate": "Server: prefix hit rate",
+    "server_spec_acceptance": "Server: draft tokens accepted",
+    "server_preemptions": "Server: preemptions",
+    "server_running": "Server: running requests",
+    "server_waiting": "Server: waiting requests",
+    "server_kv_usage": "Server: KV cache usage",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A number of a result.
@@ -40,6 +56,11 @@ class Metric:
     unit: str
     more_is_better: bool | None
     from_server: bool = False
+
+    @property
+    def title(self) -> str:
+        """Name for people: "TTFT p99", "Requests/s"."""
+        return f"{self.latency[0].upper()} {self.latency[1]}" if self.latency is not None else TITLES[self.name]
 
     @property
     def is_share(self) -> bool:

@@ -1,57 +1,128 @@
-"""The page of a comparison: a document, to be written as Markdown or HTML."""
+"""The page of a comparison: the answer, the forest plot, the rows that tell something, and the others folded."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from loadgen.analysis.compare import answer
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
+from loadgen.analysis.compare.forest import forest
 from loadgen.analysis.compare.row import Conclusion, Row
-from loadgen.analysis.compare.texts import AT, bounds, change, explanations, runs, values
-from loadgen.report.html import Block, Document, Heading, Items, Note, Span, Table, Tone, cell, line
+from loadgen.analysis.compare.side import Side
+from loadgen.analysis.compare.texts import (
+    AT,
+    bounds,
+    change,
+    explanations,
+    legend,
+    runs,
+    telling_rows,
+    values,
+)
+from loadgen.report.answer_badge import answer_badge
+from loadgen.report.html import (
+    Block,
+    Cell,
+    Document,
+    Drawing,
+    Heading,
+    Items,
+    Note,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    cell,
+    line,
+)
+from loadgen.util.number_format import plural
 
 TONES = {
     Conclusion.BETTER: Tone.GOOD,
     Conclusion.WORSE: Tone.BAD,
+    Conclusion.DIFFERS: Tone.STRONG,
     Conclusion.NO_SIGNIFICANT_DIFFERENCE: Tone.QUIET,
     Conclusion.UNKNOWN: Tone.QUIET,
 }
+MAX_IN_LINE = 2  # differences of the environment that are told in the first line
 
 
 def page(comparison: Comparison) -> Document:
     """Return the document of a comparison."""
     names = [side.name for side in comparison.sides]
     title = f"{', '.join(names[1:])} compared with {names[0]}"
+    if len(comparison.candidates) == 1:
+        title = next(answer.parts(comparison, comparison.candidates[0]))[0]
     return Document(title, tuple(_blocks(comparison)))
 
 
 def _blocks(comparison: Comparison) -> Iterator[Block]:
-    if comparison.notes:
-        items = Items(tuple(line(note) for note in comparison.notes))
-        yield Note("warning", "Read this first", (items,))
+    is_alone = len(comparison.candidates) == 1
+    for candidate in comparison.candidates:
+        (title, colour), *others = answer.parts(comparison, candidate)
+        if not is_alone:
+            yield Heading(2, title)
+        yield Paragraph(line(_about(comparison, candidate)))
+        yield answer_badge(others, simulated=bool(comparison.simulated_sides), answer=colour)
+        if is_alone:
+            yield from _warnings(comparison)
+        yield from _candidate_blocks(comparison, candidate)
+    if not is_alone:
+        yield Heading(2, "What was compared")
+        yield from _warnings(comparison)
     rows = tuple((cell(side.name), cell(runs(side)), cell(Span(side.path, Tone.CODE))) for side in comparison.sides)
     yield Table(("Side", "Runs", "Read from"), rows)
-    for candidate in comparison.candidates:
-        yield Heading(2, f"{candidate.candidate.name} compared with {comparison.baseline.name}")
-        yield from _candidate_blocks(comparison, candidate)
+
+
+def _about(comparison: Comparison, candidate: CandidateRows) -> str:
+    """Say what is compared, and in what the sides differ if that is little."""
+    base, other = comparison.baseline, candidate.candidate
+    found = candidate.differences
+    told = [f"{each.name} {each.other} instead of {each.one}" for each in found[:MAX_IN_LINE]]
+    more = [f"{len(found) - MAX_IN_LINE} more below"] if len(found) > MAX_IN_LINE else []
+    differs = f". What differs: {'; '.join((*told, *more))}" if told else ""
+    return f"{_named(other)} compared with {_named(base)}{differs}"
+
+
+def _named(side: Side) -> str:
+    return side.name if side.name == side.path else f"{side.name} ({side.path})"
+
+
+def _warnings(comparison: Comparison) -> Iterator[Block]:
+    if found := (*comparison.clashes, *comparison.notes):
+        yield Note("warning", "Read this first", (Items(tuple(map(line, found))),))
 
 
 def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[Block]:
     names = (comparison.baseline.name, candidate.candidate.name)
+    telling = telling_rows(candidate)
+    others = [row for row in candidate.rows if row not in telling]
+    if (chart := forest(telling, names)) is not None:
+        yield Drawing(f"forest-{comparison.candidates.index(candidate) + 1}", chart)
+    yield _table(names, telling)
+    for word, meaning in legend(comparison, telling):
+        yield Paragraph(line(Span(word, TONES[word]), f": {meaning}"))
+    if others:
+        title = f"{plural(len(others), 'further row')} without a significant difference or an interval"
+        yield Note("note", title, (_table(names, others),), folded=True)
     clock = comparison.baseline.starts[0].result.latency_from
-    yield _table(f"Latencies from {clock}", names, [row for row in candidate.rows if not row.metric.from_server])
-    if from_server := [row for row in candidate.rows if row.metric.from_server]:
-        yield _table("Server metrics", names, from_server)
-    yield Items(tuple(line(text) for text in explanations(comparison, candidate)))
-    if candidate.differences:
+    explained = [f"Latencies are from {clock}.", *explanations(comparison, candidate, candidate.rows)]
+    yield Note("note", "How the intervals were made", (Items(tuple(map(line, explained))),), folded=True)
+    if len(candidate.differences) > MAX_IN_LINE:
         rows = tuple((cell(each.name), cell(each.one), cell(each.other)) for each in candidate.differences)
-        yield Note("info", "What differs", (Table(("Setting", *names), rows),), folded=False)
+        yield Note("note", "What differs", (Table(("Setting", *names), rows),), folded=False)
 
 
-def _table(title: str, names: tuple[str, str], rows: list[Row]) -> Table:
-    return Table((title, *names, "Change", f"{AT} interval", ""), tuple(map(_cells, rows)))
+def _table(names: tuple[str, str], rows: Sequence[Row]) -> Table:
+    return Table(("", "Change", "", *names, f"{AT} interval"), tuple(map(_cells, rows)), words=3)
 
 
-def _cells(row: Row) -> tuple[tuple[tuple[Span, ...], ...], ...]:
+def _cells(row: Row) -> tuple[Cell, ...]:
     unit = "" if row.metric.is_share else f" {row.metric.unit}".rstrip()
-    both = (cell(each + unit) for each in values(row))
-    tone = TONES.get(row.conclusion, Tone.PLAIN)
-    name = cell(Span(row.metric.name, Tone.CODE))
-    return (name, *both, cell(Span(change(row), tone)), cell(bounds(row)), cell(Span(row.conclusion, tone)))
+    tone = TONES[row.conclusion]
+    name = Span(row.metric.title, about=row.metric.name)
+    return (
+        cell(name),
+        cell(Span(change(row), tone)),
+        cell(Span(row.conclusion, tone)),
+        *(cell(each + unit) for each in values(row)),
+        cell(bounds(row)),
+    )

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.confidence_interval import CONFIDENCE, Basis
@@ -14,6 +14,10 @@ from loadgen.util.number_format import percent, signed
 
 AT = f"{100 * CONFIDENCE:g} %"
 SIGNIFICANT = (Conclusion.BETTER, Conclusion.WORSE, Conclusion.DIFFERS)
+MAIN = (
+    *("goodput", "request_throughput", "output_throughput", "error_rate"),
+    *("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2el_p50", "e2el_p99"),
+)
 NARROW = 4  # rounding steps: rounding matters to intervals that are narrower
 
 
@@ -61,8 +65,36 @@ def runs(side: Side) -> str:
     return ", ".join((*parts, " to ".join(dates)))
 
 
-def explanations(comparison: Comparison, candidate: CandidateRows) -> Iterator[str]:
-    """Yield how to read the rows of a candidate, one line each."""
+def notes(comparison: Comparison) -> list[str]:
+    """List what is to be read before any number."""
+    simulated = comparison.simulated_sides
+    said = f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, not a real server"
+    return [*comparison.clashes, *([said] if simulated else []), *comparison.notes]
+
+
+def telling_rows(candidate: CandidateRows) -> list[Row]:
+    """Select the rows that are significant, and the main ones in any case; not those that are 0 on both sides."""
+    return [
+        row
+        for row in candidate.rows
+        if row.conclusion in SIGNIFICANT or (row.metric.name in MAIN and (row.baseline or row.candidate))
+    ]
+
+
+def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclusion, str]]:
+    """Yield the words about differences that are in some rows, each with its meaning."""
+    words = {row.conclusion for row in rows}
+    for word in (Conclusion.BETTER, Conclusion.WORSE):
+        if word in words:
+            yield word, f"at {AT}, corrected for all {len(comparison.tested_rows)} rows that were tested (Holm)"
+    if Conclusion.DIFFERS in words:
+        yield Conclusion.DIFFERS, f"by its own interval only, as 1 of {round(1 / (1 - CONFIDENCE))} rows does by chance"
+    if Conclusion.NO_SIGNIFICANT_DIFFERENCE in words:
+        yield Conclusion.NO_SIGNIFICANT_DIFFERENCE, "the interval contains 0"
+
+
+def explanations(comparison: Comparison, candidate: CandidateRows, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how to read some rows of a candidate, one line each."""
     bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
     if Basis.WITHIN in bases:
         yield (
@@ -77,16 +109,12 @@ def explanations(comparison: Comparison, candidate: CandidateRows) -> Iterator[s
         yield f"Intervals include how exact the values are: {rounded}."
     if comparison.has_unusable_runs and bases - {Basis.WITHIN}:
         yield "No row is called better or worse, because some runs are INVALID or partial."
-    elif comparison.tested_rows:
-        yield f"better and worse are corrected for all {len(comparison.tested_rows)} rows that were tested (Holm)."
     if candidate.error_rates_differ:
         yield f"No latency is called better or worse, because the error rates differ: {candidate.error_rates_differ}."
-    if any(row.conclusion is Conclusion.DIFFERS for row in candidate.rows):
-        yield f"differs: by its own interval only, as 1 of {round(1 / (1 - CONFIDENCE))} rows does by chance."
     if candidate.repeated:
         yield f"Left out, because they are fixed multiples of others in every run: {_repeated(candidate)}."
     without: dict[str, list[str]] = {}
-    for row in candidate.rows:
+    for row in rows:
         if row.interval is None:
             without.setdefault(row.why_no_interval, []).append(row.metric.name)
     for why, names in without.items():

@@ -159,7 +159,8 @@ class Levels:
         # as much as `needed` independent requests.
         self.sojourns = max(MIN_SOJOURNS, math.ceil(math.sqrt(block_bootstrap.MIN_BLOCKS * needed)))
         self.points: list[Point] = []
-        self._noted: dict[str, list[float]] = {}
+        self._too_short: dict[str, list[float]] = {}
+        self._disturbed: dict[str, list[float]] = {}
 
     @property
     def min_level(self) -> float:
@@ -173,10 +174,18 @@ class Levels:
 
     @property
     def notes(self) -> list[str]:
-        """Remarks on the runs, each with the levels that it is about."""
+        """Remarks on runs that are too short, each with the levels that it is about."""
+        return self._remarks(self._too_short)
+
+    @property
+    def disturbances(self) -> list[str]:
+        """Remarks on the client, as the reasons of the verdicts of the runs have them."""
+        return self._remarks(self._disturbed)
+
+    def _remarks(self, noted: dict[str, list[float]]) -> list[str]:
         return [
             f"at {', '.join(map(format_level, dict.fromkeys(levels)))} {self._axis.unit} {remark}"
-            for remark, levels in self._noted.items()
+            for remark, levels in noted.items()
         ]
 
     async def run_level(self, level: float) -> Run | None:
@@ -192,7 +201,7 @@ class Levels:
                 return run
             short = f"too short for requests of {sojourn_s:.2g} s"
             if length_s < self._length_s or not self.runs_left:
-                self._note(level, f"a run is {short}")
+                self._too_short.setdefault(f"a run is {short}", []).append(level)
                 return run
             self.points[-1] = replace(self.points[-1], run=replace(run, inconclusive=short), why=short)
             self._length_s = min(1.5 * wanted_s, MAX_RUN_S)
@@ -246,7 +255,7 @@ class Levels:
         if stopped is not None:
             return Run((), 0.0, failed=True), 0.0
         if late := [check.name for check in wrong if check.group in CLIENT_GROUPS]:
-            self._note(level, f"the client itself was disturbed ({', '.join(late)})")
+            self._disturbed.setdefault(f"the client itself was disturbed ({', '.join(late)})", []).append(level)
         if len(records) < (count := result.numbers.num_prompts):
             self._require_conclusive(level, result, f"only {len(records)} of {count} requests have a record")
         busy_ns = sum(record.closed - record.sent for record in sent)
@@ -254,9 +263,6 @@ class Levels:
         samples = [criterion.sample(records, settings) for criterion in self._criteria]
         run = Run(samples, busy_ns / max(1, span_ns), failed=result.overloaded is True)
         return run, busy_ns / 1e9 / max(1, len(sent))
-
-    def _note(self, level: float, remark: str) -> None:
-        self._noted.setdefault(remark, []).append(level)
 
     def requests_at(self, level: float) -> int:
         """Return how many requests the next run at a level has; an infinite rate sends all at once."""

@@ -1,12 +1,13 @@
 """RatioSample: what the requests of a run show of a share or a mean that has a limit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
 from loadgen.stats import block_bootstrap
-from loadgen.stats.ratio_confidence_interval import mean_bounds, share_bounds
+from loadgen.stats.ratio_confidence_interval import deciding_shares, mean_bounds, share_bounds
 from loadgen.util.arrays import Floats
 
 LOOKS = 3  # runs at a level whose first run is inconclusive
@@ -58,18 +59,44 @@ class RatioSample:
         Args:
             in_flight: Requests in flight, on average.
         """
+        bounds = self.bounds(in_flight)
+        if bounds is None:
+            return None
+        low, high = bounds
+        if self.is_mean:
+            return True if high <= self.threshold else False if low > self.threshold else None
+        return True if low >= self.threshold else False if high < self.threshold else None
+
+    def bounds(self, in_flight: float) -> tuple[float, float] | None:
+        """Return the bounds of the share or the mean that `met` judges by; None if no request counts."""
+        compute = mean_bounds if self.is_mean else share_bounds
+        return self._of_ends(
+            lambda values, length: compute(values, self.denominator, length, LOOK_CONFIDENCE), in_flight
+        )
+
+    def deciding_shares(self, in_flight: float) -> tuple[float, float] | None:
+        """Return the shares between which `met` would be None; None if no request counts. It is a share."""
+
+        def of(values: Floats, length: int) -> tuple[float, float]:
+            least, most = deciding_shares(values, self.denominator, length, LOOK_CONFIDENCE, self.threshold)
+            return most, least
+
+        found = self._of_ends(of, in_flight)
+        return None if found is None else (found[1], found[0])
+
+    def _of_ends(
+        self, compute: Callable[[Floats, int], tuple[float, float]], in_flight: float
+    ) -> tuple[float, float] | None:
+        """Compute two numbers by the length of a block: the first of the least numerators, the second of the most."""
         if not self.denominator.any():
             return None
         residuals = self.numerator - self.numerator.sum() / self.denominator.sum() * self.denominator
         length = block_bootstrap.block_length(len(residuals), in_flight, residuals)
-        bounds = mean_bounds if self.is_mean else share_bounds
         least, greatest = self._ends
-        low, high = bounds(least, self.denominator, length, LOOK_CONFIDENCE)
+        first, second = compute(least, length)
         if not np.array_equal(greatest, least):
-            _, high = bounds(greatest, self.denominator, length, LOOK_CONFIDENCE)
-        if self.is_mean:
-            return True if high <= self.threshold else False if low > self.threshold else None
-        return True if low >= self.threshold else False if high < self.threshold else None
+            _, second = compute(greatest, length)
+        return first, second
 
     @property
     def _ends(self) -> tuple[Floats, Floats]:

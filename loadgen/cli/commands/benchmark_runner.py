@@ -36,8 +36,9 @@ def _arguments(argv: list[str]) -> list[str]:
     if argv in (["-h"], ["--help"]):
         return argv
     if argv[:1] != ["benchmark"]:
+        problem = "unknown command" if argv else "missing"
         raise BadInput(
-            argv[0] if argv else "COMMAND", "unknown command", "write: loadgen benchmark-runner benchmark run FLAGS"
+            argv[0] if argv else "benchmark run", problem, "write loadgen benchmark-runner benchmark run FLAGS"
         )
     return argv[2:] if argv[1:2] == ["run"] else argv[1:]
 

@@ -3,21 +3,25 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.cli import exit_codes
+from loadgen.cli import exit_codes, step_summary
 from loadgen.config.option import flag
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
-from loadgen.util.terminal_text import printable
+from loadgen.util.terminal_text import has_colours, printable
 
 if TYPE_CHECKING:
     from loadgen.analysis.compare import Comparison, Side
+    from loadgen.analysis.compare.condition import Judgement
+    from loadgen.report.gate import Demand
+    from loadgen.report.html import Document
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MAX_SIDES = 26
 
 
 def main(argv: list[str]) -> int:
@@ -29,6 +33,8 @@ def main(argv: list[str]) -> int:
     check_page("--html", arguments.html)
     _check_apart(arguments)
     conditions = condition.parse(arguments.fail_if)
+    if arguments.junit is not None and not conditions:
+        raise BadInput("--junit", "has nothing to report", 'give --fail-if as well, for example "ttft_p99>+5%"')
     sides = [compare.Side.read(*each) for each in zip(_names(arguments), arguments.sides, strict=True)]
     if arguments.save_noise is not None:
         return _save_noise(arguments, sides[0])
@@ -36,14 +42,14 @@ def main(argv: list[str]) -> int:
     metrics = [each.metric for each in conditions]
     found = compare.compare(sides, noise=noise, more=metrics, anyway=arguments.anyway)
     judged = condition.judge(found, conditions)
-    _write(arguments, found)
+    _write(arguments, found, judged)
     if arguments.json:
         from loadgen.report import to_json
 
         data = compare.as_json(found) | {"conditions": [each.to_dict() for each in judged]}
         sys.stdout.write(to_json(data) + "\n")
     else:
-        sys.stdout.write(compare.render(found))
+        sys.stdout.write(compare.render(found, in_colour=has_colours(sys.stdout)))
     for each in judged:
         print(printable(str(each)), file=sys.stderr if arguments.json else sys.stdout)
     if any(each.failed for each in judged):
@@ -60,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         "See docs/compare.md.",
     )
     parser.add_argument("sides", metavar="FILE|FOLDER", nargs="+", help="the sides, the baseline first")
-    parser.add_argument("--names", metavar="A,B", help="names of the sides (A,B,...)")
+    parser.add_argument("--names", metavar="A,B", help="names of the sides, in place of those from their paths")
     parser.add_argument(
         "--noise",
         metavar="FILE",
@@ -79,16 +85,21 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help='exit 8 if the condition holds: "ttft_p99>+5%%", "output_throughput<-3%%", "error_rate>+1pp"; repeatable',
     )
-    parser.add_argument("--markdown", metavar="FILE", help="also write the comparison as Markdown")
+    parser.add_argument("--markdown", metavar="FILE", help="also write the comparison as Markdown that GitHub renders")
+    parser.add_argument(
+        "--junit", metavar="FILE", help="also write JUnit XML, one test case per condition of --fail-if"
+    )
     parser.add_argument("--html", metavar="FILE", help="also write the comparison as an HTML page")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     return parser
 
 
 def _names(arguments: argparse.Namespace) -> list[str]:
+    from loadgen.analysis.compare.names import names as side_names
+
     count = len(arguments.sides)
-    if count > len(LETTERS):
-        raise BadInput("FILE", f"{count} sides are too many", f"give at most {len(LETTERS)}")
+    if count > MAX_SIDES:
+        raise BadInput("FILE", f"{count} sides are too many", f"give at most {MAX_SIDES}")
     if arguments.save_noise is None:
         if count == 1:
             raise BadInput(
@@ -96,12 +107,14 @@ def _names(arguments: argparse.Namespace) -> list[str]:
             )
     elif count > 1:
         raise BadInput("--save-noise", "takes one side", "leave out the others")
-    for name in ("noise", "fail_if", "markdown", "html", "json") if arguments.save_noise is not None else ():
+    for name in ("noise", "fail_if", "markdown", "junit", "html", "json") if arguments.save_noise is not None else ():
         if getattr(arguments, name):
             raise BadInput(
                 flag(name), "cannot be combined with --save-noise, which compares nothing", "leave one of the two out"
             )
-    names = list(LETTERS[:count]) if arguments.names is None else [each.strip() for each in arguments.names.split(",")]
+    if arguments.names is None:
+        return side_names(arguments.sides)
+    names = [each.strip() for each in arguments.names.split(",")]
     if len(names) != count or len(set(names)) < count or not all(names):
         raise BadInput("--names", f"{arguments.names!r} does not name {count} sides", "give each side a different name")
     return names
@@ -110,7 +123,7 @@ def _names(arguments: argparse.Namespace) -> list[str]:
 def _check_apart(arguments: argparse.Namespace) -> None:
     """Refuse to overwrite an input file, or to write two outputs into one file."""
     used = {os.path.realpath(path): "an input file" for path in (*arguments.sides, arguments.noise) if path is not None}
-    for name in ("save_noise", "markdown", "html"):
+    for name in ("save_noise", "markdown", "junit", "html"):
         path = getattr(arguments, name)
         if path is not None:
             use = used.get(os.path.realpath(path))
@@ -131,18 +144,36 @@ def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     return exit_codes.DONE
 
 
-def _write(arguments: argparse.Namespace, found: "Comparison") -> None:
-    if arguments.markdown is None and arguments.html is None:
+def _write(arguments: argparse.Namespace, found: "Comparison", judged: "Sequence[Judgement]") -> None:
+    """Write the files that are asked for, with the outcome of the conditions before the numbers."""
+    if not (arguments.markdown or arguments.junit or arguments.html or step_summary.wanted()):
         return
     from loadgen.analysis.compare import page
-    from loadgen.report import html
+    from loadgen.report import html, junit
     from loadgen.util.atomic_file import write_atomic
 
-    document = page(found)
+    demands = [each.demand for each in judged]
+    document = _with_gate(page(found), demands)
     if arguments.markdown is not None:
-        _put("--markdown", arguments.markdown, lambda path: write_atomic(Path(path), html.markdown(document, "")))
+        _put("--markdown", arguments.markdown, lambda path: write_atomic(Path(path), html.github(document)))
+    if arguments.junit is not None:
+        suite = junit.Suite("compare", document.title, demands)
+        _put("--junit", arguments.junit, lambda path: write_atomic(Path(path), junit.xml([suite])))
     if arguments.html is not None:
         _put("--html", arguments.html, lambda path: write_atomic(Path(path), html.html(document)))
+    if step_summary.wanted():
+        step_summary.append(html.github(document))
+
+
+def _with_gate(document: "Document", demands: "Sequence[Demand]") -> "Document":
+    """Put the gate behind the answer of a page, if conditions were given."""
+    from loadgen.report.ci_summary import gate_blocks
+
+    if not demands:
+        return document
+    blocks = document.blocks
+    place = next(number for number, block in enumerate(blocks, 1) if block.shape == "badge")
+    return replace(document, blocks=(*blocks[:place], *gate_blocks(demands), *blocks[place:]))
 
 
 def _put(name: str, path: str, write: Callable[[str], None]) -> None:

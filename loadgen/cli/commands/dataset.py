@@ -1,6 +1,5 @@
 """`loadgen dataset`: show or export the prompts of a run, fetch a published file, show the prompt cache."""
 
-import argparse
 import contextlib
 import dataclasses
 import os
@@ -11,11 +10,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen.cli import exit_codes, flags, run_settings
 from loadgen.cli.live.progress_line import ProgressLine, preparing
+from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import DataSettings
 from loadgen.config.option import flag
 from loadgen.errors import BadInput
 from loadgen.util import log_setup
-from loadgen.util.argument_parser import UNKNOWN, OneLineParser
+from loadgen.util.argument_parser import UNKNOWN
+from loadgen.util.terminal_text import has_colours
 
 if TYPE_CHECKING:
     from loadgen.config.settings import RunSettings
@@ -30,10 +31,16 @@ OTHER_FIELDS = (
     *("json", "quiet", "log_level"),
 )
 FIELDS = frozenset((*(field.name for field in dataclasses.fields(DataSettings)), *OTHER_FIELDS))
-EPILOG = """\
-loadgen dataset fetch sharegpt [--to FOLDER]   download the published ShareGPT file
-loadgen dataset cache [--clear]                show the cached prompts, or delete them
-"""
+MAIN_FLAGS = (
+    *("--dataset-name", "--dataset-path", "--num-prompts", "--random-input-len", "--random-output-len"),
+    *("--tokenizer", "--export"),
+)
+EXAMPLES = (
+    "loadgen dataset --random-input-len normal:500:100",
+    "loadgen dataset --dataset-name prose --num-prompts 50 --export prompts.jsonl",
+    "loadgen dataset fetch sharegpt    # download the published ShareGPT file",
+    "loadgen dataset cache --clear     # delete the cached prompts",
+)
 STDOUT = "-"
 
 
@@ -73,19 +80,14 @@ def _simulators_tokenizer() -> str:
     return str(find("launchers", "local").shown(simulator, simulator.default_model, {}, ()).tokenizer)
 
 
-def parser(tool: str | None) -> argparse.ArgumentParser:
-    """Return a parser for the flags that choose prompts, those of the tool of --compat among them, and --export."""
-    flag_parser = OneLineParser(
-        "loadgen dataset",
-        description="Show the prompts that `loadgen run` would send with the same flags. No server is needed.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        argument_default=argparse.SUPPRESS,
-    )
+def parser(tool: str | None = None) -> TopicParser:
+    """Return a parser for --export, the flags that choose prompts, and those of the tool of --compat."""
+    text = "Show the prompts of a `loadgen run` with the same flags. No server is needed."
+    flag_parser = TopicParser("loadgen dataset", text, main_flags=MAIN_FLAGS, examples=EXAMPLES)
     flag_parser.add_argument(
         "--export",
         metavar="FILE.jsonl",
-        help="also write the prompts as JSON lines, for --dataset-name jsonl (-: to stdout, and all else to stderr)",
+        help="also write the prompts as JSON lines; --dataset-name jsonl sends them; -: to stdout, all else to stderr",
     )
     flags.add_settings(flag_parser, tool, FIELDS)
     return flag_parser
@@ -112,7 +114,7 @@ def _show(settings: "RunSettings", path: str | None) -> None:
         raise BadInput("standard output", "is closed", "leave it open: the overview is printed there")
     overview = _overview(settings, path)
     human = sys.stderr if settings.json or path == STDOUT else sys.stdout
-    colour = human.isatty() and "NO_COLOR" not in os.environ
+    colour = has_colours(human)
     print(render(overview, colour=colour), end="", file=human)
     if path not in (None, STDOUT):
         print(f"\nSaved: {path}; to send it: --dataset-name jsonl --dataset-path {path}", file=human)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,17 @@ def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     arguments = _parser().parse_args(argv)
     if arguments.schema:
-        return _print_schema(arguments.files)
+        return _print_fixed("--schema", arguments.files, _schema)
+    if arguments.grafana:
+        return _print_fixed("--grafana", arguments.files, _dashboard)
     check_page("--html", arguments.html)
-    for name in ("html", "csv"):
-        if arguments.tool and getattr(arguments, name) is not None:
+    written = [name for name in ("csv", "markdown", "junit", "html") if getattr(arguments, name) is not None]
+    for name in written:
+        if arguments.tool:
             raise BadInput(f"--{name}", "cannot be combined with --as, which only prints", "leave one of the two out")
         _check_apart(name, getattr(arguments, name), arguments.files)
-    if arguments.csv is not None and arguments.html is not None:
-        raise BadInput("--html", "cannot be combined with --csv", "run the command twice")
+    if len(written) > 1:
+        raise BadInput(f"--{written[-1]}", f"cannot be combined with --{written[0]}", "run the command twice")
     paths = arguments.files or [_latest()]
     if not arguments.files:
         print(f"loadgen: the records of the last run that ended early: {paths[0]}", file=sys.stderr)
@@ -43,8 +46,13 @@ def main(argv: list[str]) -> int:
     found = {path: run_result.read(path) for path in paths}
     if arguments.html:
         _write_page(arguments.html, found)
-        print(f"Saved: {arguments.html}", file=sys.stderr if arguments.json else sys.stdout)
-    if arguments.json or not arguments.html:
+    elif arguments.markdown:
+        _write_text("--markdown", arguments.markdown, _markdown(found))
+    elif arguments.junit:
+        _write_text("--junit", arguments.junit, _junit(found))
+    if (to := arguments.html or arguments.markdown or arguments.junit) and to != STDOUT:
+        print(f"Saved: {to}", file=sys.stderr if arguments.json else sys.stdout)
+    if arguments.json or not written:
         for path in paths:
             _print(path, found[path], arguments.json)
     return exit_codes.DONE
@@ -70,12 +78,19 @@ def _parser() -> OneLineParser:
         "vllm-0.11, vllm-0.32, vllm-0.33, sglang, benchmark-runner, aiperf",
     )
     parser.add_argument("--html", metavar="FILE.html", help="write the report as an HTML page instead")
+    parser.add_argument(
+        "--markdown", metavar="FILE|-", help="write a summary of each result as Markdown that GitHub renders instead"
+    )
+    parser.add_argument("--junit", metavar="FILE|-", help="write JUnit XML instead, one test case per limit of --slo")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the result as JSON instead, one line per result")
     form.add_argument(
         "--csv", metavar="FILE|-", help="write CSV instead: one row per run or, for records, one row per request"
     )
     form.add_argument("--schema", action="store_true", help="print the JSON schema of results")
+    form.add_argument(
+        "--grafana", action="store_true", help="print the Grafana dashboard for the metrics of --prometheus"
+    )
     return parser
 
 
@@ -85,17 +100,32 @@ def _check_apart(name: str, to: str | None, paths: Sequence[str]) -> None:
         raise BadInput(f"--{name}", f"{to} is the file that is to be read", "name another")
 
 
-def _print_schema(paths: Sequence[str]) -> int:
-    from loadgen.report.result import schema
+def _print_fixed(name: str, paths: Sequence[str], text: Callable[[], str]) -> int:
+    """Print what depends on no result.
 
+    Raises:
+        BadInput: A file is given.
+    """
     if paths:
-        raise BadInput("--schema", f"takes no file, and {paths[0]} is given", "leave one of the two out")
-    sys.stdout.write(schema.text())
+        raise BadInput(name, f"takes no file, and {paths[0]} is given", "leave one of the two out")
+    sys.stdout.write(text())
     return exit_codes.DONE
 
 
+def _schema() -> str:
+    from loadgen.report.result import schema
+
+    return schema.text()
+
+
+def _dashboard() -> str:
+    from loadgen.cli.runs.metrics_endpoint import DASHBOARD
+
+    return DASHBOARD.read_text()
+
+
 def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
-    from loadgen.report import RunResult, render, series, to_json, typed
+    from loadgen.report import RunResult, render, series_console, to_json, typed
     from loadgen.runner import run_result
 
     for saved in found:
@@ -104,7 +134,7 @@ def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
                 text = to_json(saved) + "\n"
             else:
                 result = typed(saved)
-                text = render(result) if isinstance(result, RunResult) else series.render(result)
+                text = render(result) if isinstance(result, RunResult) else series_console.render(result)
         sys.stdout.write(text)
 
 
@@ -123,6 +153,54 @@ def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
             with run_result.whole(path):
                 html([typed(result) for result in of_file])
         raise
+
+
+def _write_text(name: str, to: str, text: str) -> None:
+    """Write a text to a file, or to stdout.
+
+    Raises:
+        BadInput: The file cannot be written.
+    """
+    from loadgen.util.atomic_file import write_atomic
+
+    if to == STDOUT:
+        sys.stdout.write(text)
+        return
+    try:
+        write_atomic(Path(to), text)
+    except OSError as error:
+        raise BadInput(name, f"{to} cannot be written ({error.strerror})", "choose another path") from error
+
+
+def _markdown(found: dict[str, list[dict[str, Any]]]) -> str:
+    from loadgen.report import ci_summary, typed
+    from loadgen.runner import run_result
+
+    texts = []
+    for path, of_file in found.items():
+        with run_result.whole(path):
+            texts += [ci_summary.markdown(typed(result)) for result in of_file]
+    return "\n".join(texts)
+
+
+def _junit(found: dict[str, list[dict[str, Any]]]) -> str:
+    """Write a suite for each run.
+
+    Raises:
+        BadInput: A file holds a series, whose runs have results of their own.
+    """
+    from loadgen.report import RunResult, ci_summary, junit, typed
+    from loadgen.runner import run_result
+
+    suites = []
+    for path, of_file in found.items():
+        with run_result.whole(path):
+            results = [typed(result) for result in of_file]
+            runs = [result for result in results if isinstance(result, RunResult)]
+            suites += [ci_summary.suite(run) for run in runs]
+        if len(runs) < len(results):
+            raise BadInput("--junit", f"{path} is a series, which has no gate", "name the results of its runs")
+    return junit.xml(suites)
 
 
 def _write_csv(paths: Sequence[str], to: str) -> None:

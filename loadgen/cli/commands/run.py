@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli import credentials, flags, run_settings
+from loadgen.cli import credentials, flags, run_settings, step_summary
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import log_setup
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     from loadgen.metrics.progress import PHASES
 
     warning = burst_warning(given, runs[0])
-    with serve_metrics(runs[0]) as export:
+    with serve_metrics(runs[0]) as metrics:
 
         def watch(progress: "Progress", participant: "Participant") -> None:
             nonlocal warning
@@ -50,9 +50,9 @@ def main(argv: list[str]) -> int:
             if warning and (first_prompt or progress.phase in PHASES):  # the run can start, and nothing has been sent
                 logging.warning(warning)
                 warning = None
-            export(progress)
+            metrics.update(progress)
 
-        return asyncio.run(run(runs[0], watch=watch))
+        return asyncio.run(run(runs[0], watch=watch, on_server=metrics.identify))
 
 
 def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
@@ -78,6 +78,7 @@ async def run(
     settings: RunSettings,
     *,
     watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
+    on_server: "Callable[[Server], None]" = lambda server: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
     """Execute one run; returns the exit code.
@@ -85,13 +86,18 @@ async def run(
     Args:
         settings: The checked settings of the run.
         watch: Is called with each progress update, and may stop the run.
+        on_server: Is called with the server once it is known.
         also: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
     """
     from loadgen.cli.runs.interrupts import Interrupts
     from loadgen.cli.runs.single_run import execute, print_report
 
+    def summarized(result: "Result") -> list[str]:
+        step_summary.append_result(result)
+        return also(result)
+
     interrupts = Interrupts()
-    work = execute(settings, interrupts, watch=watch, also=also, show=print_report)
+    work = execute(settings, interrupts, watch=watch, on_server=on_server, also=summarized, show=print_report)
     finished = await interrupts.run_interruptible(work)
     if settings.json:
         from loadgen import report  # not before: it is slow to import, and processes must be started first

@@ -1,11 +1,11 @@
 """`loadgen search`: find the highest request rate, or concurrency, at which a server meets an SLO."""
 
-import argparse
 import math
 from typing import Any
 
 from loadgen.cli import credentials, flags, run_settings
 from loadgen.cli.import_guard import single_threaded
+from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import TRACE
 from loadgen.config.load import SWEPT
 from loadgen.config.option import flag
@@ -16,6 +16,26 @@ TEXT = (
     "Find the highest request rate, or concurrency, at which a server meets the limits of --slo, by a series of runs. "
     "If no server is named, loadgen's own simulator is measured."
 )
+MAIN_FLAGS = (
+    *("--slo", "--over", "--base-url", "--rate", "--duration"),
+    *("--random-input-len", "--random-output-len", "--html"),
+)
+EXAMPLES = (
+    'loadgen search --base-url http://host:8000 --slo "ttft_p99<500ms"',
+    'loadgen search --base-url http://host:8000 --slo "ttft_p90<1s,tpot_mean<50ms"',
+    'loadgen search --over concurrency --slo "e2el_p95<10s" --html search.html',
+)
+RAMP = ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
+# Help texts of flags that mean something else in a search; None: the search sets it itself.
+TEXTS = {
+    "plot": "draw the results as SVG",
+    "request_rate": "first rate to try, requests per second; without it, a first run sends all its requests at once",
+    "max_concurrency": "maximum requests in flight; with --over concurrency, the first level to try (16)",
+    "num_prompts": "number of requests of each run; by default as many as --slo needs",
+    "duration": "length of each run, such as 30s; longer where --slo needs more requests",
+    "max_error_rate": None,
+    **dict.fromkeys(RAMP),
+}
 
 
 def main(argv: list[str]) -> int:
@@ -25,6 +45,8 @@ def main(argv: list[str]) -> int:
     chosen = run_settings.chosen(given)
     check(chosen, over)
     requested = run_settings.settings(given)
+    if requested.junit is not None:
+        raise BadInput("--junit", "is for single runs: those of a search are meant to miss the limits", "leave it out")
     if requested.dataset_name == TRACE:
         problem = "a trace sets its own request rate, which a search must vary"
         raise BadInput("--dataset-name", problem, "choose another data set")
@@ -39,10 +61,13 @@ def main(argv: list[str]) -> int:
     return search.execute()
 
 
-def parser(tool: str | None) -> argparse.ArgumentParser:
-    """Return a parser for the flags of `loadgen run`, those of the tool of --compat, and --over."""
-    flag_parser = flags.run_parser(tool, "loadgen search", TEXT)
+def parser(tool: str | None = None) -> TopicParser:
+    """Return a parser for --over, the flags of `loadgen run`, and those of the tool of --compat."""
+    flag_parser = TopicParser("loadgen search", TEXT, main_flags=MAIN_FLAGS, examples=EXAMPLES)
     flag_parser.add_argument("--over", choices=("rate", "concurrency"), help="what to vary (rate)")
+    flags.add_run_flags(flag_parser, tool)
+    for name, text in TEXTS.items():
+        flag_parser.describe(name, text)
     return flag_parser
 
 
@@ -63,7 +88,7 @@ def check(chosen: dict[str, Any], over: str) -> None:
     for name in SWEPT:
         if isinstance(chosen.get(name), tuple):
             raise BadInput(flag(name), "takes one value in a search", "give the first one to try")
-    for name in ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps"):
+    for name in RAMP:
         if chosen.get(name) is not None:
             raise BadInput(flag(name), "does not apply to a search: each run has a constant load", "leave it out")
     if "max_error_rate" in chosen:

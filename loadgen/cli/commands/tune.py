@@ -108,10 +108,11 @@ def export(argv: list[str]) -> int:
     """Print all trials of a study as JSON."""
     parser = OneLineParser("loadgen tune export", description="Print all trials of a study with all numbers as JSON.")
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
+    arguments = parser.parse_args(argv)
     with sigint_blocked():
         from loadgen.cli import study_runs
 
-    return study_runs.status(Path(parser.parse_args(argv).store), as_json=True)
+    return study_runs.status(Path(arguments.store), as_json=True)
 
 
 def schema(argv: list[str]) -> int:

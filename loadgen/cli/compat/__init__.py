@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadgen.cli.compat import sglang, vllm
-from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM, OLDER_VLLM
+from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM, OLDER_VLLM, WEB
 from loadgen.cli.compat.tool_flags import Given, ToolFlag, add_flags, translated
 
 __all__ = ["TOOLS", "Tool", "add_flags", "apply", "equivalent", "tool_of"]
@@ -52,7 +52,12 @@ def equivalent(name: str) -> str | None:
     """Describe what replaces a flag of another tool; None if no tool is known to have it."""
     if any(flag.name == name for flag in sglang.FLAGS):
         return "this is a flag of SGLang: add --compat sglang"
-    for tool, words in (("an older vLLM", OLDER_VLLM), ("guidellm", GUIDELLM), ("AIPerf", AIPERF)):
+    for tool, words in (
+        ("an older vLLM", OLDER_VLLM),
+        ("guidellm", GUIDELLM),
+        ("AIPerf", AIPERF),
+        ("other tools", WEB),
+    ):
         if name in words:
             text = words[name].replace("`", "")
             if text.startswith(NOT_NEEDED):

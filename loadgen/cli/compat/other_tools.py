@@ -1,4 +1,4 @@
-"""Flags of guidellm, AIPerf and older vLLM releases, with their equivalents in loadgen.
+"""Flags of guidellm, AIPerf, older vLLM releases and load generators for websites, with their equivalents in loadgen.
 
 They are not accepted, since most differ in detail; an error message names the equivalent.
 """
@@ -6,6 +6,12 @@ They are not accepted, since most differ in detail; an error message names the e
 from collections.abc import Mapping
 
 OLDER_VLLM: Mapping[str, str] = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
+WEB: Mapping[str, str] = {  # Locust, k6, wrk and others
+    **dict.fromkeys(("--users", "--vus", "--clients", "--connections"), "`--max-concurrency`, the requests in flight"),
+    **dict.fromkeys(("--rps", "--qps", "--arrival-rate"), "`--request-rate`"),
+    **dict.fromkeys(("--requests", "--iterations"), "`--num-prompts`"),
+    "--run-time": "`--duration`",
+}
 PROFILES = (
     "`constant` is `--request-rate R --burstiness inf`, `poisson` is `--request-rate R`, `concurrent` and "
     "`synchronous` are `--max-concurrency N`, `throughput` needs neither; `sweep` is "

@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from loadgen.cli.doctor import connections, memory, processors, software
+from loadgen.cli.doctor import arrival_times, connections, memory, processors, software
 from loadgen.cli.doctor.limit import Limit, State
 from loadgen.util.machine import CpuTimes
 
@@ -24,6 +24,7 @@ def examine(root: Path = Path("/")) -> list[Limit]:
     after = CpuTimes.now()
     return [
         *connections.limits(root),
+        arrival_times.limit(),
         *processors.limits(root, before, after),
         *memory.limits(root),
         *software.limits(root, os.environ),

@@ -1,8 +1,8 @@
 """Measures how much load one process can generate on this machine, against test servers on the same cores.
 
-A rate counts if the run at that rate is VALID: the loop is at most 70 % busy, requests are sent on time, and tokens are
-stamped on arrival. The request rate is measured with the roofline server, which answers each request at once with one
-token. Token rate and concurrent streams are measured with the metronome server, which writes each token when it is due.
+A rate counts if the run at that rate is VALID: requests are sent on time, and the client error of each figure is small.
+The request rate is measured with the roofline server, which answers each request at once with one token. Token rate and
+concurrent streams are measured with the metronome server, which writes each token when it is due.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,6 +41,7 @@ class Drive:
         streams: The peak number of concurrent streams.
         busy_share: The busy share of the measuring loop, 0 to 1.
         lag_p99_ms: How late requests were sent, p99.
+        client_error_ms: The most by which the client may have moved a printed latency; None: unknown.
         verdict: The verdict of the run.
         failed: The names of the checks that failed.
         disturbance: What else kept the machine busy; empty if nothing did.
@@ -52,6 +53,7 @@ class Drive:
     streams: int
     busy_share: float
     lag_p99_ms: float
+    client_error_ms: float | None
     verdict: str
     failed: tuple[str, ...]
     disturbance: str
@@ -187,6 +189,7 @@ def drive(
         streams=numbers.max_concurrent_requests,
         busy_share=result.client.busy_share or 0.0,
         lag_p99_ms=result.latency_ms.lag.p99_ms or 0.0,
+        client_error_ms=result.max_client_error_ms,
         verdict=result.verdict,
         failed=tuple(check.name for check in result.failed_checks),
         disturbance=disturbance,

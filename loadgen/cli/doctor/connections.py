@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from loadgen.cli.doctor.limit import Limit, State, enough, unknown
+from loadgen.cli.doctor.limit import Limit, State, enough, judged, unknown
 from loadgen.util import machine
 
 STREAMS = 10_000  # concurrent streams of a heavy run, from one process
@@ -67,22 +67,23 @@ def time_wait(root: Path) -> Limit:
 
 def accept_queue(root: Path) -> Limit:
     """Return the limit on connections that a server has not accepted yet."""
-    name, bounds = "somaxconn", "limits the connections that wait to be accepted by a server on this machine"
-    return _waiting(name, machine.read_system_file(root / "proc/sys/net/core/somaxconn"), bounds, "net.core.somaxconn")
+    found = machine.read_system_file(root / "proc/sys/net/core/somaxconn")
+    return _waiting("somaxconn", found, "connections can wait", "net.core.somaxconn")
 
 
 def syn_backlog(root: Path) -> Limit:
     """Return the limit on half-open connections."""
-    name, bounds = "SYN backlog", "limits the half-open connections of a server on this machine"
     found = machine.read_system_file(root / "proc/sys/net/ipv4/tcp_max_syn_backlog")
-    return _waiting(name, found, bounds, "net.ipv4.tcp_max_syn_backlog")
+    return _waiting("SYN backlog", found, "connections can be half-open", "net.ipv4.tcp_max_syn_backlog")
 
 
-def _waiting(name: str, text: str, bounds: str, key: str) -> Limit:
+def _waiting(name: str, text: str, what: str, key: str) -> Limit:
+    good = f"so many {what} at a server on this machine"
     if not text.strip().isdecimal():
-        return unknown(name, bounds)
+        return unknown(name, f"limits how many {what} at a server on this machine")
     most, remedy = int(text), f"sysctl -w {key}=16384, before the server starts"
-    return Limit(name, enough(most >= MIN_QUEUE), f"{most:,}", bounds, remedy)
+    bad = f"{good}; further ones wait for a second or more"
+    return judged(name, most >= MIN_QUEUE, f"{most:,}", good=good, bad=bad, remedy=remedy)
 
 
 def _count(text: str) -> str:

@@ -21,7 +21,7 @@ class Limit:
         name: What is limited.
         state: Whether it is high enough.
         value: Its value, with the unit.
-        bounds: The consequence for a run.
+        bounds: What the value means for a run.
         remedy: The command that raises it, or other advice.
     """
 
@@ -39,6 +39,11 @@ class Limit:
 def enough(holds: bool) -> State:
     """Return OK or LOW."""
     return State.OK if holds else State.LOW
+
+
+def judged(name: str, holds: bool, value: str, *, good: str, bad: str, remedy: str) -> Limit:
+    """Return a limit whose value means `good` if it is high enough, else `bad`."""
+    return Limit(name, enough(holds), value, good if holds else bad, remedy)
 
 
 def unknown(name: str, bounds: str) -> Limit:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from loadgen.cli.doctor.limit import Limit, enough, unknown
+from loadgen.cli.doctor.limit import Limit, judged, unknown
 from loadgen.util import machine
 
 ENOUGH_BYTES = 1 << 30
@@ -19,17 +19,18 @@ def limits(root: Path) -> list[Limit]:
 def memory(root: Path) -> Limit:
     """Return the memory that the machine and the container have left."""
     name = "memory"
-    bounds = "a run needs memory for tokenizers and responses; prompts are kept on disk"
+    bad = "a run needs memory for tokenizers and responses; prompts are kept on disk"
     found = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read_system_file(root / "proc/meminfo"), re.MULTILINE)
     if not found:
-        return unknown(name, bounds)
+        return unknown(name, bad)
     available, bounded = int(found[1]) << 10, min(_free_bytes(root), default=None)
     value = f"{_gib(available)} available" + (
         f", {_gib(bounded)} within the container's limit" if bounded is not None else ", no container limit"
     )
     least = available if bounded is None else min(available, bounded)
     remedy = "raise --memory (docker) or resources.limits.memory (Kubernetes), or stop other processes on this machine"
-    return Limit(name, enough(least >= ENOUGH_BYTES), value, bounds, remedy)
+    good = "enough for tokenizers and responses"
+    return judged(name, least >= ENOUGH_BYTES, value, good=good, bad=bad, remedy=remedy)
 
 
 def _free_bytes(root: Path) -> Iterator[int]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from loadgen.cli.doctor.limit import Limit, State, enough, unknown
+from loadgen.cli.doctor.limit import Limit, State, judged, unknown
 from loadgen.util import machine
 from loadgen.util.machine import CpuTimes
 from loadgen.util.number_format import percent
@@ -29,76 +29,79 @@ def limits(root: Path, before: CpuTimes, after: CpuTimes) -> list[Limit]:
 def cores(root: Path) -> Limit:
     """Return the cores on which this process may run."""
     name = "usable cores"
-    bounds = "a measuring process uses up to one core; a server on this machine needs others"
+    bad = "a measuring process uses up to one core; a server on this machine needs others"
     allowed = re.search(
         r"^Cpus_allowed_list:\s*(\S+)", machine.read_system_file(root / "proc/self/status"), re.MULTILINE
     )
     if not allowed:
-        return unknown(name, bounds)
+        return unknown(name, bad)
     usable, online = (
         _counted(allowed[1]),
         _counted(machine.read_system_file(root / "sys/devices/system/cpu/online").strip()),
     )
     value = f"{usable} of {online}" if online else str(usable)
     remedy = "use a larger machine, or widen the cpuset of the container (docker run --cpuset-cpus)"
-    return Limit(name, enough(usable >= ENOUGH_CORES), value, bounds, remedy)
+    good = "one for the measuring process, and more for a server on this machine"
+    return judged(name, usable >= ENOUGH_CORES, value, good=good, bad=bad, remedy=remedy)
 
 
 def others(before: CpuTimes, after: CpuTimes) -> Limit:
     """Return the CPU use of other processes."""
-    name, bounds = "used by others now", "other processes take CPU time from the measuring process"
+    name, bad = "used by others now", "other processes take CPU time from the measuring process"
     if not after.used_s:
-        return unknown(name, bounds)
+        return unknown(name, bad)
     used = machine.others_cores(before, after)
-    state = enough(used < machine.DISTURBING_CORES)
-    return Limit(name, state, f"{max(0.0, used):.1f} cores", bounds, "stop the other processes; `top` lists them")
+    value, good = f"{max(0.0, used):.1f} cores", "too little to disturb a measuring process"
+    remedy = "stop the other processes; `top` lists them"
+    return judged(name, used < machine.DISTURBING_CORES, value, good=good, bad=bad, remedy=remedy)
 
 
 def steal(before: CpuTimes, after: CpuTimes) -> Limit:
     """Return the CPU time that the hypervisor steals."""
-    name, bounds = "stolen now", "while the hypervisor runs other machines, tokens are stamped late"
+    name, bad = "stolen now", "while the hypervisor runs other machines, nothing is sent or stamped"
     if not after.used_s:
-        return unknown(name, bounds)
+        return unknown(name, bad)
     share = machine.stolen_share(before, after)
+    value, good = f"{percent(share, 1)} of all cores' time", "too little to delay time stamps"
     remedy = "measure from another machine, or from one with dedicated cores"
-    return Limit(
-        name, enough(share <= machine.MAX_STOLEN_SHARE), f"{percent(share, 1)} of all cores' time", bounds, remedy
-    )
+    return judged(name, share <= machine.MAX_STOLEN_SHARE, value, good=good, bad=bad, remedy=remedy)
 
 
 def governor(root: Path) -> Limit:
     """Return the CPU frequency governor."""
-    name, bounds = "CPU governor", "a core at a low frequency stamps tokens late until it speeds up"
+    name, bad = "CPU governor", "a core at a low frequency sends and reads late until it speeds up"
     paths = sorted(root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
     names = sorted({name for path in paths if (name := machine.read_system_file(path).strip())})
     if not names:
-        return unknown(name, f"{bounds}; on a virtual machine the host decides")
-    remedy = "cpupower frequency-set -g performance, as root"
-    return Limit(name, enough(names == ["performance"]), ", ".join(names), bounds, remedy)
+        return unknown(name, "on a virtual machine the host decides")
+    good, remedy = "cores run at their highest frequency", "cpupower frequency-set -g performance, as root"
+    return judged(name, names == ["performance"], ", ".join(names), good=good, bad=bad, remedy=remedy)
 
 
 def quota(root: Path) -> Limit:
     """Return the CPU limit of the container."""
     name = "CPU limit"
-    bounds = "a process that has used up its share is paused for the rest of each 100 ms"
+    bad = "a process that has used up its share is paused for the rest of each 100 ms"
     if not machine.read_system_file(root / "proc/self/cgroup"):
-        return unknown(name, bounds)
+        return unknown(name, bad)
     least = min(_quotas(root), default=None)
     if least is None:
         return Limit(name, State.OK, "none", "this process can use all its cores", "")
     remedy = "raise --cpus (docker), resources.limits.cpu (Kubernetes) or CPUQuota= (systemd)"
-    return Limit(name, enough(least >= ENOUGH_CORES), f"{least:g} cores", bounds, remedy)
+    good = "enough for the measuring process and one more"
+    return judged(name, least >= ENOUGH_CORES, f"{least:g} cores", good=good, bad=bad, remedy=remedy)
 
 
 def throttled(root: Path) -> Limit:
     """Return how long the CPU limit has paused the control groups of this process."""
-    name, bounds = "throttled so far", "tokens that arrive during a pause are stamped late"
+    name, bad = "throttled so far", "requests that are due during a pause are sent late"
     stats = [machine.read_system_file(level / "cpu.stat") for level in machine.control_groups("cpu", root)]
     if not any("throttled" in stat for stat in stats):
-        return unknown(name, bounds)
+        return unknown(name, bad)
     seconds = machine.throttled_s(root)
+    value, good = f"{seconds:.1f} s since the container began", "no process was paused"
     remedy = "raise the CPU limit of the container, or reduce the load of its other processes"
-    return Limit(name, enough(seconds == 0), f"{seconds:.1f} s since the container began", bounds, remedy)
+    return judged(name, seconds == 0, value, good=good, bad=bad, remedy=remedy)
 
 
 def clock(root: Path) -> Limit:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.cli.doctor.connections import STREAMS
 from loadgen.cli.doctor.limit import Limit, State
-from loadgen.util.number_format import percent
+from loadgen.util.number_format import four_digits, percent
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:  # the rest can be shown without the compiled modules
@@ -46,16 +46,15 @@ def capacity_lines(found: "Capacity") -> Iterator[str]:
 
 def _drives(what: str, climb: "Climb", figure: "Callable[[Drive], float]") -> str:
     best, missed = climb.best, climb.missed
-    known = (
-        f"{figure(best):,.0f} from one process; the run was {_valid(best)}."
-        if best
-        else "unknown, since no run was VALID."
-    )
+    shown = best or missed
+    if shown is None:
+        return f"{what}: not measured."
+    found = f"{what}: {figure(shown):,.0f} from one process, {_quality(shown)}."
+    if best is None:
+        return found
     if missed is None:
-        more = "No higher rate was tried." if best else ""
-    else:
-        more = f"At {figure(missed):,.0f} the run was not VALID: {_because(missed)}."
-    return f"{what}: {known} {more}".rstrip()
+        return f"{found} No higher rate was tried."
+    return f"{found} At {figure(missed):,.0f}: {_quality(missed)}."
 
 
 def _streams(found: "Capacity") -> str:
@@ -64,17 +63,15 @@ def _streams(found: "Capacity") -> str:
         return f"no, since this process can open only {found.connections:,} connections"
     if drive.streams < STREAMS:
         return f"no, since only {drive.streams:,} were open at the same time"
-    if not drive.valid:
-        return f"no, since the run was {drive.verdict} ({_because(drive)})"
-    return f"yes: {drive.events_per_s:,.0f} token events/s, and the run was {_valid(drive)}"
+    return f"yes, with {drive.events_per_s:,.0f} token events/s, {_quality(drive)}"
 
 
-def _valid(drive: "Drive") -> str:
-    return f"VALID, loop {percent(drive.busy_share)} busy, lag p99 {drive.lag_p99_ms:.1f} ms"
-
-
-def _because(drive: "Drive") -> str:
-    return "; ".join(filter(None, (", ".join(drive.failed), drive.disturbance)))
+def _quality(drive: "Drive") -> str:
+    """Say how far a run can be believed, and if it is not VALID, why not."""
+    error = "" if drive.client_error_ms is None else f", client at most {four_digits(drive.client_error_ms)} ms"
+    text = f"{drive.verdict}{error}, loop {percent(drive.busy_share)} busy"
+    because = "; ".join(filter(None, (", ".join(drive.failed), drive.disturbance)))
+    return text if drive.valid else f"{text} ({because})"
 
 
 def _wrapped(head: str, text: str) -> list[str]:

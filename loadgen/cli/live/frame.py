@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loadgen.checks.sending import late_limit_ns
-from loadgen.cli.live.pace import History
-from loadgen.cli.live.progress_line import describe, left_s, longest_silence
+from loadgen.cli.live.history import History
+from loadgen.cli.live.over_time import bars
+from loadgen.cli.live.progress_line import OVERLOADED, describe, left_s, longest_silence
+from loadgen.cli.live.slo_so_far import LimitSoFar, State, slo_so_far
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
@@ -26,7 +28,10 @@ LABEL, CELL, FIELD, GAP = 15, 12, 17, "   "
 MIN_NOTE = 8
 MAX_BAR, MIN_BAR = 40, 10
 PLAIN, FAINT, STRONG, BAD, FULL = "", "dim", "bold", "bold red", "green"
-BLANK = 12  # the rank of empty rows, which are dropped first
+BLANK = 13  # the rank of empty rows, which are dropped first
+WIDE = 119  # columns from which there are charts; the last one of a terminal stays free
+MAX_CHART_HEIGHT = 6
+STATES = {State.MET: FULL, State.MISSED: BAD, State.TOO_FEW: FAINT}
 
 Line = list[tuple[str, str]]  # pieces of text, each with its style
 
@@ -52,7 +57,7 @@ def frame(
     Args:
         settings: The settings of the run.
         progress: The latest progress.
-        history: The progress of the last seconds.
+        history: The run so far.
         width: The width of the terminal, columns.
         height: The height of the terminal, lines.
         ascii_only: The terminal shows only ASCII.
@@ -63,11 +68,14 @@ def frame(
         Row(0, _head(progress, width, ascii_only)),
         Row(BLANK, []),
         *_rates(settings, progress, history, width),
-        *_requests(progress, width),
+        *_requests(progress, history, width),
         Row(BLANK, []),
         *_latencies(settings, progress, width),
+        *_slo(settings, progress, width),
         *_sides(progress, width),
     ]
+    if width >= WIDE:
+        rows += _charts(history, height - len(rows), ascii_only)
     while len(rows) > height and (worst := max(row.rank for row in rows)):
         rows = [row for row in rows if row.rank < worst]
     return [_text(row.line, width) for row in rows]
@@ -136,12 +144,15 @@ def _requested_rate(settings: RunSettings) -> str:
     return f"asked {settings.request_rate:g}/s" if math.isfinite(settings.request_rate) else ""
 
 
-def _requests(progress: Progress, width: int) -> Iterator[Row]:
+def _requests(progress: Progress, history: History, width: int) -> Iterator[Row]:
     cap = progress.cap
-    notes = [f"at most {cap:,}"] if cap else []
+    notes = [f"oldest {_age(progress.oldest_s)}"] if progress.in_flight else []
+    notes += [f"at most {cap:,}"] if cap else []
     if progress.waiting:
         notes.append(f"{progress.waiting:,} {'wait for a slot' if cap else 'late'}")
     yield Row(5, _row("in flight", [_count(progress.in_flight)], width, ", ".join(notes)))
+    if history.backlog.overloaded:
+        yield Row(1, [(OVERLOADED, BAD)])
     if progress.not_ok:
         each = ", ".join(f"{name} {n:,}" for name, n in progress.failures.items() if name != Outcome.CANCELLED)
         yield Row(1, _row("not ok", [_count(progress.not_ok)], width, each, style=BAD))
@@ -160,6 +171,44 @@ def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterato
     rows = [(6, f"TTFT {since}", progress.ttft), (8, *gaps), (9, f"E2EL {since}", progress.e2el)]
     for rank, label, sketch in [*rows, (11, "lag", progress.lag), (11, "loop stall", progress.loop_stall)]:
         yield Row(rank, _row(label, _summary(sketch), width))
+
+
+def _slo(settings: RunSettings, progress: Progress, width: int) -> Iterator[Row]:
+    """Lay out each limit of the SLO, with what the run shows of it so far."""
+    if settings.slo is None:
+        return
+    yield Row(6, _row("SLO", ["so far", "limit"], width, style=FAINT))
+    for so_far in slo_so_far(settings.slo, progress):
+        limit, state, style = so_far.limit, str(so_far.state), STATES[so_far.state]
+        if so_far.state is State.TOO_FEW:
+            state += f": {so_far.requests:,} of {so_far.needed:,}"
+        cells = [_slo_value(so_far), limit.text.strip().removeprefix(limit.name)]
+        line = _row(limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN)
+        room = width - sum(len(text) for text, _ in line) - len(GAP)
+        yield Row(2, [*line, (GAP + truncate(state, room), style)] if room >= MIN_NOTE else line)
+
+
+def _slo_value(so_far: LimitSoFar) -> str:
+    if so_far.value == math.inf:
+        return "failed"
+    if so_far.limit.metric == "error":
+        return percent(so_far.value, 2)
+    return "n/a" if so_far.value is None else f"{_ms(so_far.value)} ms"
+
+
+def _charts(history: History, room: int, ascii_only: bool) -> Iterator[Row]:
+    """Draw in-flight requests and the median TTFT over time, as high as the room allows."""
+    over_time, height = history.over_time, min(max((room - 1) // 2, 1), MAX_CHART_HEIGHT)
+    yield Row(BLANK, [])
+    for label, values, form in (
+        ("in flight", over_time.in_flight, _count),
+        ("TTFT p50 (ms)", over_time.ttft_p50_ms, _ms),
+    ):
+        known = [value for value in values if value is not None]
+        lines = bars(values, height, ascii_only=ascii_only)
+        for number, line in enumerate(lines):
+            peak = f"{GAP}peak {form(max(known))}" if known and not number else ""
+            yield Row(10, [(f"{'' if number else label:<{LABEL}}", FAINT), (line, FULL), (peak, FAINT)])
 
 
 def _sides(progress: Progress, width: int) -> Iterator[Row]:
@@ -220,6 +269,10 @@ def _summary(sketch: Sketch) -> list[str]:
     return [*map(_ms, (sketch.p50_ms, sketch.p90_ms, sketch.p99_ms)), _count(sketch.count)]
 
 
+def _age(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 99.95 else clock_time(seconds)
+
+
 def _ms(value: float | None) -> str:
     """Format milliseconds with three digits, which is the precision of a sketch."""
     return "n/a" if value is None else f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
@@ -229,5 +282,5 @@ def _rate(value: float | None) -> str:
     return "n/a" if value is None else f"{value:,.{0 if value >= 1000 else 1}f}/s"
 
 
-def _count(number: int) -> str:
+def _count(number: float) -> str:
     return f"{number:,}" if number < 10**9 else f"{number / 1e9:,.3f}e9"

@@ -1,13 +1,9 @@
-"""The pace of a run: requests and tokens per second, recently and since its clock started."""
+"""Pace: requests and tokens per second between two moments of a run."""
 
-from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 from loadgen.metrics.progress import Progress
-
-RECENT_S = 5.0  # the window of the current pace
-START = Progress("running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +35,3 @@ class Pace:
             (after.ended - before.ended) / seconds,
             tokens / seconds,
         )
-
-
-class History:
-    """The progress of one run in its last seconds."""
-
-    def __init__(self) -> None:
-        self._recent, self._sending = deque([START]), START
-
-    def add(self, progress: Progress) -> None:
-        """Add the latest progress; it is ignored before the clock starts."""
-        if not progress.begun:
-            return
-        self._recent.append(progress)
-        while self._recent[1].elapsed_s <= progress.elapsed_s - RECENT_S:
-            self._recent.popleft()
-        if progress.phase == "running":
-            self._sending = progress
-
-    def now(self) -> Pace | None:
-        """Return the pace of the last `RECENT_S` seconds, or of the time so far if it is shorter; None at the start."""
-        return Pace.between(self._recent[0], self._recent[-1])
-
-    def so_far(self) -> Pace | None:
-        """Return the pace since the clock started; rates of due and sent end with the last request to be sent."""
-        whole, sending = (Pace.between(START, last) for last in (self._recent[-1], self._sending))
-        return whole if whole is None or sending is None else replace(whole, due=sending.due, sent=sending.sent)

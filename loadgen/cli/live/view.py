@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from loadgen.cli.live.pace import History
-from loadgen.cli.live.progress_line import LINE_EVERY_S, REDRAWS_PER_S, Cadence, describe
+from loadgen.cli.live.progress_line import LINE_EVERY_S, OVERLOADED, REDRAWS_PER_S, Cadence, describe
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import DONE, PHASES, Progress
 from loadgen.util.terminal_text import printable
@@ -15,6 +14,8 @@ from loadgen.util.terminal_text import printable
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.text import Text
+
+# `history` and `frame` are imported where they are used: they import the checks, which no worker needs to start.
 
 
 class View(Protocol):
@@ -51,12 +52,15 @@ class Lines(Silent):
     """Prints a line when a phase begins, and every two seconds.
 
     Args:
+        settings: The settings of the run.
         clock: Returns the time in seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: RunSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        from loadgen.cli.live.history import History
+
         self._cadence, self._phase = Cadence(LINE_EVERY_S, clock=clock), ""
-        self._history = History()
+        self._history = History(settings)
 
     def show(self, progress: Progress) -> None:
         """Print a line, if one is due."""
@@ -64,7 +68,8 @@ class Lines(Silent):
         self._history.add(progress)
         begins, self._phase = progress.phase != self._phase, progress.phase
         if self._cadence.due(begins=begins):
-            self.note(describe(progress, None if progress.phase == DONE else self._history.now()))
+            line = describe(progress, None if progress.phase == DONE else self._history.now())
+            self.note(f"{line}; {OVERLOADED}" if self._history.backlog.overloaded else line)
 
 
 class Screen(Silent):
@@ -76,8 +81,10 @@ class Screen(Silent):
     """
 
     def __init__(self, settings: RunSettings, console: "Console") -> None:
+        from loadgen.cli.live.history import History
+
         self._settings, self._console = settings, console
-        self._progress, self._history = Progress(PHASES[0]), History()
+        self._progress, self._history = Progress(PHASES[0]), History(settings)
 
     def show(self, progress: Progress) -> None:
         """Keep the progress for the next redraw."""
@@ -90,7 +97,7 @@ class Screen(Silent):
         self._console.print(f"loadgen: {printable(text)}", markup=False, highlight=False)
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator["Text"]:
-        from loadgen.cli.live.frame import frame  # imports the checks, which no worker needs to start
+        from loadgen.cli.live.frame import frame
 
         # The last column and line stay free: terminals differ in what they do once these are written to.
         size = (options.max_width - 1, max(1, console.height - 1))
@@ -104,14 +111,14 @@ def progress_view(settings: RunSettings) -> Iterator[View]:
         yield Silent()
         return
     if settings.disable_tqdm or not sys.stderr.isatty():
-        yield Lines()
+        yield Lines(settings)
         return
     from rich.console import Console
     from rich.live import Live
 
     console = Console(stderr=True)
     if console.is_dumb_terminal:
-        yield Lines()
+        yield Lines(settings)
         return
     screen = Screen(settings, console)
     with Live(screen, console=console, refresh_per_second=REDRAWS_PER_S, transient=True, redirect_stdout=False):

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 from loadgen.analysis.search.algorithm import End, Run, SearchRange, SearchResult, find_highest_level
 from loadgen.analysis.search.criteria import separate_criteria
 from loadgen.analysis.search.early_stop import StopRule
+from loadgen.analysis.search.judged_level import judged_level
 from loadgen.analysis.search.levels import AXES, RUN_S, Levels, Point
 from loadgen.analysis.search.ratio_sample import LOOKS
 from loadgen.cli import exit_codes
 from loadgen.cli.runs.journal import journal
 from loadgen.cli.runs.run_series import Series, differences, with_numbered_files
+from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.report.result.series import Found
+from loadgen.report.result.series import Found, LoadLevel
+from loadgen.report.series import TOO_FEW
 from loadgen.util import scratch_dir
 from loadgen.util.number_format import duration
 
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from loadgen.runner.server import Server
 
 FIRST_CONCURRENCY = 16
-OUTCOME = {True: "met", False: "missed", None: "inconclusive"}
+OUTCOME = {True: "met", False: "missed", None: "not confirmed"}
 
 
 class LoadSearch:
@@ -45,6 +48,8 @@ class LoadSearch:
     def __init__(self, requested: RunSettings, over: "Axis", chosen: dict[str, Any], plot: str | None) -> None:
         assert requested.slo is not None
         self._criteria = separate_criteria(requested.slo)
+        self._limits = slo.required_limits(requested.slo)
+        self._levels: dict[float, LoadLevel] = {}
         self._min_requests = max(criterion.min_requests for criterion in self._criteria)
         least = math.ceil(
             self._min_requests / 2 / LOOKS
@@ -150,11 +155,15 @@ class LoadSearch:
         for row, point in list(zip(self._series.points, points, strict=False))[self._reported :]:
             run = point.run
             met = run.met()
-            why = point.why or ("too few requests to decide" if met is None else None)
+            why = point.why or (TOO_FEW if met is None else None)
             each = [one.met(run.in_flight) for one in run.samples]
             self._series.points[self._reported] = row.with_demands(met, why, each)
             self._reported += 1
-            self._say(f"{self._named(point.level)}: {OUTCOME[met]}" + (f" ({why})" if why else ""))
+            if math.isfinite(point.level):
+                together = [each for each in points if each.level == point.level]
+                self._levels[point.level] = judged_level(together, self._limits, self._series.data.latency_from)
+            self._say(f"{self._named(point.level)}: {_outcome(met, why, self._levels.get(point.level))}")
+        self._series.data.levels = [self._levels[level] for level in sorted(self._levels)]
         self._series.save_so_far()
 
     def _conclude(self, levels: Levels, found: SearchResult | None) -> None:
@@ -164,7 +173,7 @@ class LoadSearch:
             levels: The runs.
             found: The outcome; None: the search ended early.
         """
-        met = [point.level for point in levels.points if point.run.met()]
+        met = [each.level for each in self._levels.values() if each.met]
         level, fails = (found.level, found.fails) if found else (max(met, default=0.0), math.inf)
         self._series.data.found = Found(
             level=level or None,
@@ -189,6 +198,13 @@ class LoadSearch:
 
     def _named(self, level: float) -> str:
         return f"{level:g} {self._axis.unit}" if math.isfinite(level) else "all requests at once"
+
+
+def _outcome(met: bool | None, why: str | None, level: LoadLevel | None) -> str:
+    """Say how a run ended, or how all runs at its level together did if it alone does not show it."""
+    if met is None and level is not None and level.met is not None:
+        return f"{OUTCOME[level.met]}, by {level.runs} runs together"
+    return OUTCOME[met] + (f" ({why})" if why else "")
 
 
 def _nothing(settings: RunSettings, result: "Result", saved: list[str]) -> None:

@@ -8,23 +8,32 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadgen.config.data import TRACE
 from loadgen.config.output import parse_listen
 from loadgen.config.settings import RunSettings
 from loadgen.core.sketch import Sketch
 from loadgen.errors import BadInput
 from loadgen.metrics.progress import DONE, LATENCIES, PHASES, Progress
+from loadgen.version import __version__
+from loadgen.workload import target
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
+    from loadgen.runner.server import Server
+
+DASHBOARD = Path(__file__).with_name("grafana_dashboard.json")  # draws these metrics
 # Four per doubling, from 4 us to 64 min. Buckets of a sketch end at the same bounds, so that counts are exact.
 BOUNDS_NS = tuple((4 + quarter) << (doubling - 2) for doubling in range(12, 42) for quarter in range(4))
 # A last scrape is waited for as long as 1.5 intervals of the scraper, but at most this long.
 INTERVALS, MAX_WAIT_S = 1.5, 60.0
 HELP = {
     "ttft": "Time to first token of successful requests, from due (from sent with --latency-from sent).",
+    "ttfo": "Time to first output after any reasoning, of successful requests, from due or sent as TTFT.",
+    "tpot": "Time per output token of each successful request.",
     "itl": "Inter-token latency of successful requests.",
     "icl": "Inter-chunk latency of successful requests: the time between events that bear tokens.",
     "e2el": "Time to the last token of successful requests, from due (from sent with --latency-from sent).",
@@ -42,6 +51,7 @@ class Metrics:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._progress, self._clock = Progress(PHASES[0]), clock
+        self._identity: dict[str, str] = {}
         self._scrapes_s: list[float] = []  # the times of the last two
         self._final_scraped = threading.Event()
 
@@ -54,6 +64,10 @@ class Metrics:
         """Serve the numbers of `progress` from now on; before the clock starts, serve zeros."""
         self._progress = progress if progress.begun else Progress(PHASES[0])
         self._final_scraped.clear()
+
+    def identify(self, server: "Server") -> None:
+        """Serve the identity of the run that begins at `server`."""
+        self._identity = identity(server)
 
     @property
     def wait_s(self) -> float:
@@ -69,8 +83,12 @@ class Metrics:
 
     def collect(self) -> "Iterator[Metric]":
         """Yield the metric families, and note the time of the scrape."""
-        progress = self._progress
+        progress, labels = self._progress, self._identity
         self._scrapes_s = [*self._scrapes_s[-1:], self._clock()]
+        if labels:
+            from prometheus_client.core import InfoMetricFamily
+
+            yield InfoMetricFamily("loadgen_run", "Identity of the run.", labels)
         yield from self._families(progress)
 
     def mark_final_scraped(self) -> None:
@@ -101,6 +119,7 @@ class Metrics:
                 progress.in_flight,
             ),
             ("loadgen_in_flight_limit", "Maximum number of requests in flight.", progress.cap),
+            ("loadgen_oldest_request_seconds", "Age of the oldest request in flight.", progress.oldest_s),
             ("loadgen_waiting", "Requests that are due and have not been sent.", progress.waiting),
             ("loadgen_loop_busy_ratio", "Busy share of the measuring event loop.", progress.busy_share),
             ("loadgen_server_running", "Running requests, reported by the server.", progress.server.get("running")),
@@ -125,6 +144,24 @@ def buckets(sketch: Sketch) -> list[tuple[str, float]]:
     return [*below, ("+Inf", float(upto[-1]))]
 
 
+def identity(server: "Server") -> dict[str, str]:
+    """Return the labels that tell a run from others, of the settings of a run at `server`."""
+    settings = server.settings
+    rate = f"{settings.request_rate:g}"
+    if settings.ramp_up_strategy is not None:
+        rate = f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g}"
+    elif settings.dataset_name == TRACE:
+        rate = "by the data set"
+    return {
+        "model": server.model,
+        "target": ", ".join(target.base_url(one) for one in settings.apart()),
+        "label": settings.label or "",
+        "rate": rate,
+        "max_concurrency": "" if settings.max_concurrency is None else str(settings.max_concurrency),
+        "version": __version__,
+    }
+
+
 class Response(list[bytes]):
     """The body of a WSGI response; `close` is called once it has been written to the socket."""
 
@@ -134,21 +171,22 @@ class Response(list[bytes]):
 
 
 @contextlib.contextmanager
-def serve_metrics(settings: RunSettings) -> Iterator[Callable[[Progress], None]]:
-    """Serve metrics while the context lasts, if --prometheus asks for it; yields the function that updates them.
+def serve_metrics(settings: RunSettings) -> Iterator[Metrics]:
+    """Serve metrics while the context lasts, if --prometheus asks for it; yields them.
 
     On leaving, and outside of any event loop, wait for a regular scraper to fetch the final values.
 
     Raises:
         BadInput: The address cannot be listened on.
     """
+    metrics = Metrics()
     if settings.prometheus is None:
-        yield lambda progress: None
+        yield metrics
         return
     from prometheus_client import CollectorRegistry, start_http_server
 
     host, port = parse_listen(settings.prometheus)
-    metrics, registry = Metrics(), CollectorRegistry()
+    registry = CollectorRegistry()
     registry.register(metrics)
     try:
         server, thread = start_http_server(port, host, registry)
@@ -167,7 +205,7 @@ def serve_metrics(settings: RunSettings) -> Iterator[Callable[[Progress], None]]
         if not settings.quiet:
             where = f"[{host}]" if ":" in host else host
             print(f"loadgen: metrics at http://{where}:{port}/metrics", file=sys.stderr, flush=True)
-        yield metrics.update
+        yield metrics
         if (wait_s := metrics.wait_s) and not settings.quiet:
             text = f"waiting up to {math.ceil(wait_s)} s for Prometheus to scrape the final values; Ctrl-C to skip"
             print(f"loadgen: {text}", file=sys.stderr, flush=True)

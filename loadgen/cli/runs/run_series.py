@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli import exit_codes
+from loadgen.cli import exit_codes, step_summary
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.live.view import progress_view
 from loadgen.cli.runs.interrupts import Interrupts
@@ -18,6 +18,7 @@ from loadgen.cli.runs.single_run import execute, human, print_report, say_overwr
 from loadgen.config.output import FILES
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, LoadgenError
+from loadgen.util.terminal_text import has_colours
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
@@ -55,7 +56,7 @@ class Series:
 
         check_plot(plot)
         report.check_writable(requested)
-        together = requested.replace(records=None, hlog=None, capture=None)  # each run has files of its own for these
+        together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
         plotted = [plot] if plot is not None and Path(plot).is_file() else []
         say_overwriting([*report.overwritten(together), *plotted])
         self._requested, self._plot = requested, plot
@@ -82,7 +83,7 @@ class Series:
         Raises:
             LoadgenError: The series ended before anything was measured.
         """
-        with serve_metrics(self._requested) as self._export:
+        with serve_metrics(self._requested) as self._metrics:
             return asyncio.run(self.interrupts.run_interruptible(self._execute(measure, first)))
 
     async def _execute(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
@@ -139,11 +140,13 @@ class Series:
             print(f"loadgen: {title}", file=sys.stderr, flush=True)
 
         def watch(progress: "Progress", participant: "Participant") -> None:
-            self._export(progress)
+            self._metrics.update(progress)
             if (why := stop(progress)) is not None:
                 participant.abort(why)
 
-        ended = await execute(requested, self.interrupts, server=server, watch=watch, show=show)
+        ended = await execute(
+            requested, self.interrupts, server=server, watch=watch, on_server=self._metrics.identify, show=show
+        )
         saved = [path for path in ended.saved if path != requested.records or self._requested.records]
         result = ended.result
         self.points.append(report.series.point(level, result, result.snapshot, limits=self.data.slo, saved=saved))
@@ -177,19 +180,21 @@ class Series:
 
     def _end(self) -> int:
         from loadgen import report
+        from loadgen.report import series_console
 
         report.series.conclude(self.data)
         saved, trouble = [], None
         try:
             saved = (
-                self._save() + self._save_plot() + self._save_page()
+                self._save() + self._save_plot() + self._save_markdown() + self._save_page()
             )  # before printing: the reader of a pipe may be gone
         except OSError as error:
             trouble = error
+        step_summary.append_result(self.data)
         if self.data.kind == "search":  # its runs print no report that names their files
             saved = [path for point in self.points for path in point.saved] + saved
-        text = report.series.render(self.data) + "".join(f"Saved: {path}\n" for path in saved)
-        print(text, end="", file=human(self._requested), flush=True)
+        out = human(self._requested)
+        print(series_console.render(self.data, saved=saved, in_colour=has_colours(out)), end="", file=out, flush=True)
         if self._requested.json:
             print(report.to_json(self.data.to_dict()), flush=True)
         if trouble is not None:
@@ -210,6 +215,14 @@ class Series:
             return []
         write_atomic(Path(self._plot), html.drawn(chart))
         return [self._plot]
+
+    def _save_markdown(self) -> list[str]:
+        if self._requested.markdown is None:
+            return []
+        from loadgen import report
+
+        report.save_markdown(self._requested.markdown, self.data)
+        return [self._requested.markdown]
 
     def _save_page(self) -> list[str]:
         if self._requested.html is None:

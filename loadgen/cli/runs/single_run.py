@@ -1,5 +1,6 @@
 """One run of a command: measured, shown and saved."""
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from loadgen.cli.live.view import progress_view
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.journal import journal
 from loadgen.config.settings import RunSettings
+from loadgen.util.terminal_text import has_colours
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
@@ -40,6 +42,7 @@ async def execute(
     *,
     server: "Server | None" = None,
     watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
+    on_server: "Callable[[Server], None]" = lambda server: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
     show: "Callable[[RunSettings, Result, list[str]], None]",
 ) -> FinishedRun:
@@ -50,6 +53,7 @@ async def execute(
         interrupts: Receives the signals while the run goes on.
         server: A server that answers already, with the settings of this run; None: start or probe it.
         watch: Is called with each progress update, and may stop the run.
+        on_server: Is called with the server once it is known, with the settings of this run as they are for it.
         also: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
         show: Prints the report, given the settings, the result and the saved paths.
     """
@@ -72,14 +76,17 @@ async def execute(
                     watch(progress, participant)
                     view.show(progress)  # last, so that the exported metrics are never older than what is shown
 
-                result = await run.run(
-                    settings,
-                    server=server,
-                    participant=participant,
-                    preparer=preparer,
-                    on_progress=on_progress,
-                    journal=crash_journal.path,
-                )
+                opened = run.serving(settings, on_progress) if server is None else contextlib.nullcontext(server)
+                async with opened as serving:
+                    on_server(serving)
+                    result = await run.run(
+                        settings,
+                        server=serving,
+                        participant=participant,
+                        preparer=preparer,
+                        on_progress=on_progress,
+                        journal=crash_journal.path,
+                    )
             # Before printing, since the reader of a pipe may be gone.
             saved = report.save(settings, result, result.snapshot)
             try:
@@ -112,8 +119,8 @@ def print_report(settings: RunSettings, result: "Result", saved: list[str]) -> N
     """Print the report of a run and the paths of its files."""
     from loadgen import report
 
-    text = report.render(result) + "".join(f"Saved: {path}\n" for path in saved)
-    print(text, end="", file=human(settings), flush=True)
+    out = human(settings)
+    print(report.render(result, saved=saved, in_colour=has_colours(out)), end="", file=out, flush=True)
 
 
 def human(settings: RunSettings) -> TextIO:

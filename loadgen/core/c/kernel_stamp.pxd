@@ -1,8 +1,8 @@
 """The kernel's stamps of what a TCP socket sends and receives, inlined: there is no extension module behind it.
 
 Linux stamps each segment as it leaves the host and as it reaches it, on CLOCK_REALTIME. With what it reads, recvmsg
-returns the stamp of the last segment, and how many bytes it left in the socket. The stamp of what was sent waits in the
-error queue of the socket, usually as soon as `send` returns. Other systems have no stamps.
+returns the stamp of the last segment. The stamp of what was sent waits in the error queue of the socket, usually as
+soon as `send` returns. Other systems have no stamps.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -21,40 +21,36 @@ cdef extern from *:
     #include <linux/tcp.h>
 
     static inline int loadgen_ask_for_stamps(int fd, int of_sent) {
-        int on = 1, flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE;
+        int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE;
         if (of_sent)
             flags |= SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY;
-        return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0
-            && setsockopt(fd, IPPROTO_TCP, TCP_INQ, &on, sizeof on) == 0;
+        return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;
     }
 
-    static inline int64_t loadgen_stamp_in(struct msghdr *message, int *left) {
+    static inline int64_t loadgen_stamp_in(struct msghdr *message) {
         struct cmsghdr *item;
         struct timespec stamp = {0, 0};
         for (item = CMSG_FIRSTHDR(message); item != NULL; item = CMSG_NXTHDR(message, item)) {
             if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_TIMESTAMPING)
                 memcpy(&stamp, CMSG_DATA(item), sizeof stamp);
-            else if (left != NULL && item->cmsg_level == IPPROTO_TCP && item->cmsg_type == TCP_CM_INQ)
-                memcpy(left, CMSG_DATA(item), sizeof *left);
         }
         return (int64_t)stamp.tv_sec * 1000000000 + stamp.tv_nsec;
     }
 
-    static inline ssize_t loadgen_receive(int fd, void *data, size_t size, int64_t *real_ns, int *left) {
+    static inline ssize_t loadgen_receive(int fd, void *data, size_t size, int64_t *real_ns) {
         union { char bytes[192]; struct cmsghdr aligned; } control;
         struct iovec part = {data, size};
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1,
                                  .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
         ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT);
-        *left = -1;
-        *real_ns = n > 0 ? loadgen_stamp_in(&message, left) : 0;
+        *real_ns = n > 0 ? loadgen_stamp_in(&message) : 0;
         return n;
     }
 
     static inline int64_t loadgen_stamp_of_sent(int fd) {
         union { char bytes[192]; struct cmsghdr aligned; } control;
         struct msghdr message = {.msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-        return recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0 ? 0 : loadgen_stamp_in(&message, NULL);
+        return recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0 ? 0 : loadgen_stamp_in(&message);
     }
 
     static inline int loadgen_count_received(int fd, uint64_t *segments, uint64_t *bytes) {
@@ -75,9 +71,8 @@ cdef extern from *:
     }
     #else
     static inline int loadgen_ask_for_stamps(int fd, int of_sent) { return 0; }
-    static inline ssize_t loadgen_receive(int fd, void *data, size_t size, int64_t *real_ns, int *left) {
+    static inline ssize_t loadgen_receive(int fd, void *data, size_t size, int64_t *real_ns) {
         *real_ns = 0;
-        *left = -1;
         return recv(fd, data, size, MSG_DONTWAIT);
     }
     static inline int64_t loadgen_stamp_of_sent(int fd) { return 0; }
@@ -85,12 +80,10 @@ cdef extern from *:
     static inline int64_t loadgen_real_ns(void) { return 0; }
     #endif
     """
-    # Ask for stamps of what is received, for the bytes left with each read, and for stamps of what is sent or for none
-    # of these. False: the kernel has not all of this.
+    # Ask for stamps of what is received, and of what is sent or for none of these. False: the kernel has none.
     bint ask_for_stamps "loadgen_ask_for_stamps"(int fd, bint of_sent) noexcept nogil
-    # Read without waiting, as recv. `real_ns`: the stamp of the last segment, 0: none came. `left`: the bytes that are
-    # left in the socket, -1: not known.
-    ssize_t receive "loadgen_receive"(int fd, void *data, size_t size, int64_t *real_ns, int *left) nogil
+    # Read without waiting, as recv. `real_ns`: the stamp of the last segment, 0: none came.
+    ssize_t receive "loadgen_receive"(int fd, void *data, size_t size, int64_t *real_ns) nogil
     # Take the stamp of the last byte of a `send` from the error queue; 0: there is none.
     int64_t stamp_of_sent "loadgen_stamp_of_sent"(int fd) noexcept nogil
     # The data segments and bytes that have reached a TCP socket since it was opened; False: not known.

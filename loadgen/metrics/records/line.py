@@ -6,7 +6,7 @@ from typing import Any
 
 from loadgen.core.event_flags import NAMES, TOKENS
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import Record
+from loadgen.core.record import UNBOUNDED, Record
 from loadgen.workload.prompt import UNPLANNED
 
 EventRuns = Sequence[tuple[int, int]]  # as `Record.stream` has them
@@ -47,7 +47,7 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
     record.target = data.get("target", 0)  # older files of runs against one target do not have it
     record.detail, record.finish_reason = data["detail"], data["finish_reason"]
     record.connect_ns = data["connect"]
-    record.user_stamped = data.get("user_stamped", len(data["token_times"]))  # older files have no kernel stamps
+    record.user_stamped = data.get("user_stamped", UNBOUNDED)  # older files do not say how late their stamps may be
     record.window_filled = data.get("window_filled", False)
     record.written = 0 if data.get("written") is None else due + data["written"]
     record.first_answer_earliest = record.first_answer

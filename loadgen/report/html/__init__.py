@@ -1,8 +1,10 @@
-"""Pages: documents written as Markdown for MkDocs and as HTML that needs no other file, and charts for them."""
+"""Pages: documents written as Markdown for MkDocs or GitHub, and as HTML that needs no other file; their charts."""
 
-from loadgen.report.html.charts.chart import Bars, Chart, Curve, Dots, Heat, Limit, Mark, Panel
+from loadgen.report.html.charts.chart import Band, Bars, Chart, Curve, Dots, Heat, Limit, Mark, Panel, Scatter
 from loadgen.report.html.charts.scale import Linear, Log, Names, Nines, fitting
+from loadgen.report.html.charts.whiskers import Whiskers
 from loadgen.report.html.document import (
+    Badge,
     Block,
     Cell,
     Code,
@@ -12,6 +14,7 @@ from loadgen.report.html.document import (
     Facts,
     Heading,
     Items,
+    Kind,
     Line,
     Note,
     Paragraph,
@@ -22,9 +25,11 @@ from loadgen.report.html.document import (
     line,
     prose,
 )
-from loadgen.report.html.writer import drawn, html, markdown, pictures
+from loadgen.report.html.writer import drawn, github, html, markdown, pictures
 
 __all__ = [
+    "Badge",
+    "Band",
     "Bars",
     "Block",
     "Cell",
@@ -39,6 +44,7 @@ __all__ = [
     "Heading",
     "Heat",
     "Items",
+    "Kind",
     "Limit",
     "Line",
     "Linear",
@@ -49,12 +55,15 @@ __all__ = [
     "Note",
     "Panel",
     "Paragraph",
+    "Scatter",
     "Span",
     "Table",
     "Tone",
+    "Whiskers",
     "cell",
     "drawn",
     "fitting",
+    "github",
     "html",
     "line",
     "markdown",

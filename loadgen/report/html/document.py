@@ -1,8 +1,8 @@
 """Document: what a page says, block by block, in whatever language it will be written."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Literal
 
@@ -37,6 +37,7 @@ class Span:
     link: str = ""
 
 
+Kind = Literal["note", "tip", "info", "warning", "danger"]  # of a note, as MkDocs names them
 Line = tuple[Span, ...]
 Cell = tuple[Line, ...]  # of a table: lines below each other
 
@@ -158,6 +159,20 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
+class Badge:
+    """The answer of a page in one line, on a ground of its colour.
+
+    Attributes:
+        kind: The colour: tip green, info blue, warning amber, danger red.
+        text: The answer.
+    """
+
+    shape: ClassVar = "badge"
+    kind: Kind
+    text: Line
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Blocks set apart, as MkDocs' admonitions are.
 
@@ -169,13 +184,13 @@ class Note:
     """
 
     shape: ClassVar = "note"
-    kind: Literal["note", "tip", "info", "warning", "danger"]
+    kind: Kind
     title: str
     blocks: "tuple[Block, ...]"
     folded: bool | None = None
 
 
-Block = Heading | Paragraph | Items | Code | Table | Facts | Drawing | Note
+Block = Heading | Paragraph | Items | Code | Table | Facts | Drawing | Badge | Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +204,25 @@ class Document:
     def all(self) -> Iterator[Block]:
         """All blocks in order, those inside of notes too."""
         return _all(self.blocks)
+
+
+def without_drawings(document: Document) -> Document:
+    """Return the document for where no picture can be shown."""
+    return replace(document, blocks=_without_drawings(document.blocks))
+
+
+def _without_drawings(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    kept: list[Block] = []
+    for block in reversed(blocks):
+        if isinstance(block, Drawing) or (isinstance(block, Heading) and _is_empty(block, kept)):
+            continue
+        kept.append(replace(block, blocks=_without_drawings(block.blocks)) if isinstance(block, Note) else block)
+    return tuple(reversed(kept))
+
+
+def _is_empty(heading: Heading, after: Sequence[Block]) -> bool:
+    """Whether nothing stands between a heading and the next one of its level; `after` begins with the last block."""
+    return not after or (isinstance(after[-1], Heading) and after[-1].level <= heading.level)
 
 
 def _all(blocks: tuple[Block, ...]) -> Iterator[Block]:

@@ -6,7 +6,7 @@ import html as escapes
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from urllib.parse import quote
@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from loadgen.report.html.charts import svg
 from loadgen.report.html.charts.chart import Chart
-from loadgen.report.html.document import Cell, Code, Document, Drawing, Heading, Line, Span, Tone
+from loadgen.report.html.document import Cell, Code, Document, Drawing, Heading, Line, Span, Tone, without_drawings
 from loadgen.util.terminal_text import printable, printable_lines
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -25,6 +25,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 OWN = re.compile(r"([\\`*\[\]<#|~]|(?<![^\W_])_|_(?![^\W_]))")
 LEAD = re.compile(r"^(\d*)(>|[-+.)](?= |$))")
 ENTITY = re.compile(r"&(?=#?\w+;)")
+ALERTS = {"note": "NOTE", "tip": "TIP", "info": "NOTE", "warning": "WARNING", "danger": "CAUTION"}  # as GitHub has them
 COLOURS = {Tone.GOOD: "lightgreen", Tone.BAD: "lightcoral"}  # as MkDocs' pages show gains and losses
 FENCE = re.compile("^ *(`{3,})", re.MULTILINE)
 
@@ -38,6 +39,12 @@ def markdown(document: Document, figures: str) -> str:
     """
     template = _environment(escape=False).get_template("document.md.j2")
     return template.render(document=document, figures=figures).strip() + "\n"
+
+
+def github(document: Document) -> str:
+    """The document as GitHub renders Markdown: notes are its alerts, or folds; charts are left out."""
+    template = _environment(escape=False, github=True).get_template("document.md.j2")
+    return template.render(document=without_drawings(document), figures="").strip() + "\n"
 
 
 def pictures(document: Document) -> dict[str, str]:
@@ -77,7 +84,7 @@ def _template(name: str) -> str:
 
 
 @cache
-def _environment(*, escape: bool) -> Environment:
+def _environment(*, escape: bool, github: bool = False) -> Environment:
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
@@ -89,15 +96,18 @@ def _environment(*, escape: bool) -> Environment:
         "plain": _plain,
         "code": lambda text: printable_lines(text.rstrip("\n")),
         "text": lambda text: _escaped(_plain(text)),
+        "words": lambda parts: "".join(part.text for part in parts),
         "fence": _fence,
-        "markdown": _markdown_line,
-        "markdown_cell": lambda cell: "<br>".join(_markdown_line(each, cell=True) for each in cell),
+        "markdown": partial(_markdown_line, github=github),
+        "markdown_cell": lambda cell: "<br>".join(_markdown_line(each, cell=True, github=github) for each in cell),
         "html": _html_line,
         "html_cell": _html_cell,
         "svg": _svg,
         "readout": lambda chart: Markup(svg.readout(chart)),
+        "alert": ALERTS.__getitem__,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
+    made.globals["github"] = github
     return made
 
 
@@ -115,26 +125,26 @@ def _fence(text: str) -> str:
     return "`" * max([3, *(len(found) + 1 for found in FENCE.findall(text))])
 
 
-def _markdown_line(parts: Line, *, cell: bool = False) -> str:
-    text = "".join(_markdown_span(part, cell=cell) for part in parts)
+def _markdown_line(parts: Line, *, cell: bool = False, github: bool = False) -> str:
+    text = "".join(_markdown_span(part, cell=cell, github=github) for part in parts)
     return text if cell else LEAD.sub(r"\1\\\2", text)
 
 
-def _markdown_span(span: Span, *, cell: bool) -> str:
-    written = _markdown_toned(span, cell=cell)
+def _markdown_span(span: Span, *, cell: bool, github: bool) -> str:
+    written = _markdown_toned(span, cell=cell, github=github)
     if span.about:
         about = escapes.escape(_plain(span.about)).replace("|", "&#124;")
         written = f'<abbr title="{about}">{written}</abbr>'
     return f"[{written}]({quote(span.link)})" if span.link else written
 
 
-def _markdown_toned(span: Span, *, cell: bool) -> str:
+def _markdown_toned(span: Span, *, cell: bool, github: bool) -> str:
     text = _plain(span.text)
     if span.tone is Tone.CODE:
         if "`" in text or (cell and "|" in text):  # readers do not agree on either inside backticks
             return f"<code>{escapes.escape(text).replace('|', '&#124;').replace('`', '&#96;')}</code>"
         return f"`{text}`"
-    if span.tone is Tone.STRONG:
+    if span.tone is Tone.STRONG or (github and span.tone in COLOURS):  # GitHub removes colours
         return f"**{_escaped(text)}**"
     if span.tone in COLOURS:
         return f'<span style="background-color:{COLOURS[span.tone]};">{_escaped(text)}</span>'

@@ -114,7 +114,9 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
 
     saved_settings: Annotated[
         dict[SettingName, Any],
-        about("All settings of the run with their final values, without secrets. `loadgen run --help` explains each."),
+        about(
+            "All settings of the run with their final values, without secrets. `loadgen run --help-all` explains each."
+        ),
     ] = msgspec.field(name="settings")
     asked: Annotated[dict[SettingName, Any], about("The settings that were given and differ from the default.")] = (
         msgspec.field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from loadgen.checks import STEADY, Check, Verdict, reasons, repeated_prompts, verdict
+from loadgen.checks import EXPLAINED, IN_FLIGHT_GROWS, Check, Verdict, reasons, repeated_prompts, verdict
 from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
 from loadgen.report.distribution import Distribution
@@ -20,6 +20,7 @@ from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentS
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.result.rates import Rates
 from loadgen.report.result.request_columns import RequestColumns
+from loadgen.report.result.request_sample import RequestSample
 from loadgen.report.result.server import ServerMetrics
 from loadgen.report.result.target import Target
 from loadgen.report.result.timeline import Timeline
@@ -105,6 +106,9 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     tokens: Annotated[Tokens, about("Token counts, and how they were counted.")]
     rates: Annotated[Rates, about("Rates beyond vLLM's.")]
     timeline: Annotated[Timeline | UnsetType | None, about("The run over time; null: no request has ended.")] = UNSET
+    request_sample: Annotated[RequestSample | None, about("Single requests over time; null: no request has ended.")] = (
+        None
+    )
     slo: Annotated[
         list[LimitResult],
         about("Each limit of --slo. error_rate<1% is added if all limits are on means or gaps."),
@@ -173,9 +177,9 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
     @property
     def explanations(self) -> list[Check]:
-        """What explains the failed checks; empty if none failed."""
+        """What explains late sends and client errors; empty where there are none."""
         wrong = [check for check in self.checks if check.ok is False and check.explains]
-        return wrong if self.failed_checks else []
+        return wrong if any(check.name in EXPLAINED for check in self.failed_checks) else []
 
     @property
     def max_client_error_ms(self) -> float | None:
@@ -206,7 +210,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
         counters, failures = snapshot.counters, snapshot.failures
         latencies = Distributions.of(snapshot, percentiles)
-        is_steady = next((check.ok for check in checks if check.name == STEADY), None)
+        is_steady = next((check.ok for check in checks if check.name == IN_FLIGHT_GROWS), None)
         return cls(
             numbers=RunNumbers.of(run, latencies),
             columns=RequestColumns.of(snapshot),
@@ -242,6 +246,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             tokens=Tokens.of(run),
             rates=Rates.of(run),
             timeline=Timeline.of(snapshot),
+            request_sample=RequestSample.of(snapshot),
             slo=judged(settings.slo, snapshot, settings.latency_from),
             client=ClientTotals.of(run),
             workers=[Worker.of(worker) for worker in run.workers],

@@ -77,6 +77,37 @@ class Point(Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, met=met, why=why, slo=rows)
 
 
+class BoundedLimit(Struct, frozen=True, kw_only=True):
+    """One limit of the SLO, and what all runs at a level of a search show of it."""
+
+    limit: Annotated[str, about("The limit as written.")]
+    value: Annotated[
+        float | None,
+        about("Value of all runs, ms, or a share for error_rate; null: none, or it falls on failed requests."),
+    ]
+    low: Annotated[
+        float | None,
+        about("Its lower bound: above the limit, the limit is missed; null: unknown, or it falls on failed requests."),
+    ]
+    high: Annotated[
+        float | None,
+        about("Its upper bound: within the limit, the limit is met; null: unknown, or the requests show none."),
+    ]
+    met: Annotated[bool | None, about("Whether it is met; null: the bounds do not tell.")]
+
+
+class LoadLevel(Struct, frozen=True, kw_only=True):
+    """A level of a search, judged by all its runs together."""
+
+    level: Annotated[float, about("Level of the load.")]
+    met: Annotated[bool | None, about("Whether the level meets the SLO; null: its runs do not show it.")]
+    runs: Annotated[int, about("Number of runs that count.")]
+    why: Annotated[
+        str | None, about("Why it misses the SLO whatever the bounds are, or why no run counts; null: neither.")
+    ]
+    slo: Annotated[list[BoundedLimit], about("Each limit of the SLO.")]
+
+
 class Series(Struct, kw_only=True):
     """Several runs against one server, as saved by `loadgen search`, or by `loadgen run` with several levels."""
 
@@ -97,6 +128,9 @@ class Series(Struct, kw_only=True):
     points: Annotated[list[Point], about("The runs in the order in which they ended.")] = msgspec.field(
         default_factory=list
     )
+    levels: Annotated[
+        list[LoadLevel], about("The levels of a search, ascending, each judged by all its runs together.")
+    ] = msgspec.field(default_factory=list)
     notes: Annotated[list[str], about("Other remarks.")] = msgspec.field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:

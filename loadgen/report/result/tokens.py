@@ -87,6 +87,9 @@ class Tokens(Struct, frozen=True, kw_only=True):
     user_stamped_events: Annotated[
         int, about("Of the events of ok requests with tokens, those without a time stamp of the kernel's.")
     ] = 0
+    unbounded_events: Annotated[
+        int, about("Those of them from a records file that does not say how late they were read.")
+    ] = 0
     content_events: Annotated[int, about("Events with content.")]
     reasoning_events: Annotated[int, about("Events with reasoning.")]
     other_events: Annotated[int, about("Events with tokens of another kind: tool calls, refusals.")]

@@ -15,7 +15,6 @@ def blocks(result: RunResult) -> Iterator[Block]:
     yield Items(tuple(line(text.strip()) for text in of_client(result)))
     client = result.client
     facts: list[tuple[Span | str, str]] = [
-        (term("busy_share", "event loop busy"), percent(client.busy_share)),
         ("CPU time", fixed(client.cpu_s, 1, "s")),
         ("most memory", _megabytes(client)),
         ("time of the cores that the host gave to others", percent(client.stolen_share, 1)),

@@ -1,32 +1,71 @@
 """Distributions: latencies by percentile, on the axis on which HdrHistogram plots them."""
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 
-from loadgen.report.console import distributions
+from loadgen.core.histogram import Histogram
 from loadgen.report.distribution import percentiles_by_nines
-from loadgen.report.html import Chart, Curve, Drawing, Log, Nines, Panel
+from loadgen.report.html import Band, Chart, Curve, Drawing, Linear, Nines, Panel
+from loadgen.report.latency_table import TABLE, distributions
 from loadgen.report.result import RunResult
+from loadgen.report.run_page import slo_limits
+from loadgen.util.number_format import four_digits
 
-LOWEST = -math.log10(0.98)  # p2: below it are gaps of next to nothing, which would take half of the height
+LOWEST = -math.log10(0.98)  # p2: below it are gaps of next to nothing
 A_DECADE = 24  # points of a curve from 90 to 99 %, and from there to 99.9 %
-WAITS = ("pool_wait", "connect")
 
 
 def drawing(result: RunResult) -> Drawing | None:
-    """Draw a curve for each latency, from the clock of --latency-from, and for the lag; None where there is nothing."""
-    other = "_sent" if result.latency_from == "due" else "_due"
-    shown = [(name, title) for name, title in distributions(result) if not name.endswith(other) and name not in WAITS]
-    found = {title: result.histograms.named(name) for name, title in shown}
-    found = {title: histogram for title, histogram in found.items() if histogram.count}
+    """Draw a panel for each latency, on the clock of --latency-from; None where nothing was measured."""
+    found = dict(_measured(result))
     if not found:
         return None
     most = max(1.0, math.log10(max(histogram.count for histogram in found.values())))
     places = [LOWEST, *(number / A_DECADE for number in range(1, math.ceil(most * A_DECADE))), most]
-    curves = tuple(
-        Curve(title, places, percentiles_by_nines(histogram, places), colour=1 + number % 6)
-        for number, (title, histogram) in enumerate(found.items())
+    panels = tuple(_panel(name, histogram, places, result) for name, histogram in found.items())
+    about = "The percentiles of each latency, from 2 to the highest of which there is a value, in ms"
+    return Drawing("distributions", Chart("Latency by percentile", about, "percentile", Nines(most), panels, places))
+
+
+def _measured(result: RunResult) -> Iterator[tuple[str, Histogram]]:
+    """Select the latencies of the table that begin on one clock, with their histograms."""
+    other = "_sent" if result.latency_from == "due" else "_due"
+    for name, _ in distributions(result):
+        if name.partition("_")[0] in TABLE and not name.endswith(other):
+            histogram = result.histograms.named(name)
+            if histogram.count:
+                yield name, histogram
+
+
+def _panel(name: str, histogram: Histogram, places: Sequence[float], result: RunResult) -> Panel:
+    metric = name.partition("_")[0]
+    curve = Curve(TABLE[metric], places, percentiles_by_nines(histogram, places))
+    errors = {} if result.client_error_ms is None else result.client_error_ms.named(name)
+    limits, far = slo_limits.in_panel(metric, result, curve.ys)
+    scale = Linear.over("ms", [*curve.ys, *(limit.y for limit in limits)])
+    return Panel(f"{curve.name}, ms{far}", scale, (*_band(curve, errors), *limits, curve), height=80)
+
+
+def _band(curve: Curve, errors: Mapping[str, float | None]) -> Iterator[Band]:
+    """Draw the client error around a curve, between the percentiles at which it is known."""
+    known = sorted(
+        (-math.log10(1 - float(name[1:]) / 100), error)
+        for name, error in errors.items()
+        if name.startswith("p") and name != "p100" and error is not None
     )
-    scale = Log.over("ms", (value for curve in curves for value in curve.ys))
-    about = f"The percentiles of {', '.join(found)}, from 2 to the highest of which there is a value, in ms"
-    panel = Panel("Latency, ms", scale, curves, height=280)
-    return Drawing("distributions", Chart("Latency by percentile", about, "percentile", Nines(most), (panel,), places))
+    points = [
+        (at, value, error)
+        for at, value in zip(curve.xs, curve.ys, strict=True)
+        if value is not None and (error := _error_at(at, known)) is not None
+    ]
+    if points:
+        name = f"client error, at most {four_digits(max(error for _, _, error in points))} ms"
+        xs, lows, highs = zip(*((at, value - error, value + error) for at, value, error in points), strict=True)
+        yield Band(name, xs, lows, highs)
+
+
+def _error_at(at: float, known: Sequence[tuple[float, float]]) -> float | None:
+    """Return the greater of the errors that are known next below and next above a place; None beyond them."""
+    below = [error for place, error in known if place <= at][-1:]
+    above = [error for place, error in known if place >= at][:1]
+    return max(*below, *above) if below and above else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from loadgen.report.html import Span
 
 DUE = "when the schedule wants the request sent"
-SENT = "when its bytes are handed to the connection"
+SENT = "when its last byte leaves this machine"
 FROM = {"due": f"from due, {DUE},", "sent": f"from sent, {SENT},"}
 
 
@@ -28,7 +28,7 @@ REQUEST = {
         f"{DUE.capitalize()}. All due times are drawn before the clock starts. A later turn of a session is due one "
         "think time after the previous answer. In a closed loop a request is due when a slot is free.",
     ),
-    "sent": Term("sent", f"{SENT.capitalize()}: the moment just before they are written."),
+    "sent": Term("sent", f"{SENT.capitalize()}, by the kernel's stamp; without one, just before it is written."),
     "requests": Term(
         "ok", "A request is ok when it was answered with status 200, a token and a finish reason, and no error."
     ),
@@ -125,11 +125,12 @@ RATES = {
 CLIENT = {
     "loop_stall": Term(
         "loop stall",
-        "How late the client's event loop read data that had arrived. A token stamp may be late by as much.",
+        "How late the client's event loop read data that had arrived. Tokens without a stamp of the kernel's may be "
+        "late by as much.",
     ),
     "gc_pause": Term("GC pause", "How long Python's garbage collector stopped the client."),
     "busy_share": Term(
-        "loop busy", "The share of the time in which the event loop was busy. Above 70 % its stamps may be late."
+        "loop busy", "The share of the time in which the event loop was busy. Above 70 % it may send late."
     ),
 }
 GROUPS = {

@@ -1,73 +1,176 @@
-"""Curve: throughput against latency, of several runs at one server."""
+"""Load curve: the values that the SLO limits, or TTFT and TPOT, over the levels of several runs at one server."""
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from loadgen.config import slo
-from loadgen.report.html import Chart, Curve, Dots, Limit, Linear, Mark, Panel, fitting
+from loadgen.report.html import Chart, Curve, Dots, Limit, Linear, Log, Mark, Panel, Whiskers, fitting
 from loadgen.report.html.charts.chart import Look
-from loadgen.report.result.series import Point, Series
-from loadgen.report.series import UNITS, level_of, named
+from loadgen.report.html.charts.scale import Scale
+from loadgen.report.result.series import Series
+from loadgen.report.series import UNITS, named
+from loadgen.report.series_rows import SHOWN, Row, heading, rows
 from loadgen.util.number_format import plural
 
-PANELS = {"ttft": "TTFT", "tpot": "TPOT"}
 LOOKS: dict[bool | None, tuple[Look, str]] = {
-    True: ("met", "met the SLO"),
-    False: ("missed", "missed it"),
+    True: ("met", "met"),
+    False: ("missed", "missed"),
     None: ("open", "not judged"),
 }
-MAX_NAMED = 12  # points that have their level beside them
+USUAL = ("ttft_p99", "tpot_p99")  # of a sweep without an SLO
+HIGH, MIDDLE, LOW = 190, 150, 80  # of the first panel, alone or beside one; of it beside more; of the others
+APART = 20  # times: levels beyond that stand on a logarithmic axis
+PERCENT = 100.0
 
 
 def curve(series: Series) -> Chart | None:
-    """Draw a panel for each of TTFT and TPOT at p99, or as the SLO limits it, over the output tokens of a second.
+    """Draw a panel for each value that the SLO limits: first the one by which the level above the answer fails.
 
-    What a search has found, or the knee of a sweep, has a ring around it. None where no run has both numbers.
+    A sweep has a panel of its throughput, too. The level that was found, or the knee, has a ring and its name; a search
+    has the bounds of all values. None where no run has such a value.
     """
-    limits = {limit.metric: limit for limit in slo.parse(series.slo)} if series.slo else {}
-    points = [point for point in sorted(series.points, key=level_of) if point.result.numbers.output_throughput]
-    panels = tuple(
-        panel for metric, title in PANELS.items() for panel in _panel(metric, title, points, limits.get(metric), series)
-    )
+    shown = [row for row in rows(series) if math.isfinite(row.level) and row.level > 0]
+    levels = sorted({row.level for row in shown})
+    panels: list[Panel] = []
+    for name, limit in _names(series, shown):
+        panels += _panel(name, limit, shown, series, names_levels=not panels)
     if not panels:
         return None
-    across = [_across(point) for point in points]
-    about = f"Output tokens/s and latency of {plural(len(points), 'run')}, by {UNITS[series.over]}"
-    scale = Linear.over("tok/s", across)
-    return Chart("Throughput against latency", about, "output tokens/s", scale, panels, sorted(set(across)))
+    if series.kind == "sweep":
+        panels += _throughput(shown)
+    heights = (HIGH if len(panels) < 3 else MIDDLE, *[LOW] * (len(panels) - 1))
+    panels = [replace(panel, height=height) for panel, height in zip(panels, heights, strict=True)]
+    unit = UNITS[series.over]
+    about = f"{', '.join(panel.title for panel in panels)} at {plural(len(levels), 'level')} of {unit}"
+    return Chart("What each load level came to", about, unit, _axis(unit, levels), tuple(panels), levels)
+
+
+def _axis(unit: str, levels: Sequence[float]) -> Scale:
+    """Choose an axis of the levels, with room at both ends."""
+    if levels[-1] > APART * levels[0]:
+        return Log.over(unit, levels)
+    around = Linear.around(unit, levels)
+    return replace(around, low=max(0.0, around.low))
+
+
+def _names(series: Series, shown: Sequence[Row]) -> list[tuple[str, slo.Limit | None]]:
+    """List what has a panel: the limits of the SLO, those first that the level above the answer does not meet."""
+    if not series.slo:
+        return [(name, None) for name in USUAL]
+    limits = slo.required_limits(series.slo)
+    failing = series.found.fails if series.found is not None else None
+    edge = {each.limit: each.met for row in shown if row.level == failing for each in row.judged.slo}
+    return [(limit.name, limit) for limit in sorted(limits, key=lambda limit: edge.get(limit.text, False) is True)]
+
+
+class _Value(NamedTuple):
+    """A value at a level, in the unit of its panel.
+
+    Attributes:
+        row: The level.
+        value: The value; infinite: it falls on failed requests; None: there is none.
+        bounds: Its bounds, infinite where one is unknown; None: there are none.
+        met: Whether it meets its limit; without one, whether the run meets the SLO.
+    """
+
+    row: Row
+    value: float | None
+    bounds: tuple[float, float] | None
+    met: bool | None
 
 
 def _panel(
-    metric: str, title: str, points: Sequence[Point], limit: slo.Limit | None, series: Series
+    name: str, limit: slo.Limit | None, shown: Sequence[Row], series: Series, *, names_levels: bool
 ) -> Iterator[Panel]:
-    name = f"{metric}_p50" if limit is not None and limit.statistic in ("p50", "median") else f"{metric}_p99"
-    latencies = [(point, point.latency_ms.named(name)) for point in points]
-    heights = [height for _, height in latencies if height]
-    shown = [point for point, height in latencies if height]
-    if not shown:
+    is_rate = limit is not None and limit.metric == "error"
+    values = [_value(row, name, limit, PERCENT if is_rate else 1.0) for row in shown]
+    if not any(each.value for each in values):
         return
-    height_of = {id(point): height for point, height in zip(shown, heights, strict=True)}
-    marks: list[Mark] = [Curve("", list(map(_across, shown)), heights)]
-    if limit is not None and name == limit.name.replace("median", "p50"):
-        marks.insert(0, Limit(f"SLO: {limit.text}", limit.threshold))
-        heights = [*heights, limit.threshold]
-    scale = fitting("ms", heights)
-    for met, (look, said) in LOOKS.items():
-        own = [point for point in shown if point.met is met]
-        if own:
-            labels = [named(point.level) if shown.index(point) < MAX_NAMED else "" for point in own]
-            texts = [f"{named(point.level)}: {title} {scale.written(height_of[id(point)])}" for point in own]
-            ups = [height_of[id(point)] for point in own]
-            marks.append(Dots(said, list(map(_across, own)), ups, look, labels, texts))
-    ringed = [point for point in shown if point.level == _best(series)]
-    if ringed:
-        ups = [height_of[id(point)] for point in ringed]
-        marks.append(Dots("found" if series.found else "knee", list(map(_across, ringed)), ups, "ring"))
-    yield Panel(f"{title} {name.partition('_')[2]}, ms", scale, tuple(marks), height=150)
+    numbers = (number for each in values for number in (each.value, *(each.bounds or ())))
+    known = [number for number in numbers if number is not None and math.isfinite(number)]
+    marks: list[Mark] = []
+    if limit is not None:
+        threshold = limit.threshold * (PERCENT if is_rate else 1.0)
+        known.append(threshold)
+        marks.append(Limit(f"limit: {limit.text}", threshold))
+    scale = fitting("%" if is_rate else "ms", known)
+    ys = [None if each.value is None or math.isinf(each.value) else each.value for each in values]
+    marks += [Curve("", [each.row.level for each in values], ys), *_whiskers(values), *_ring(values, series)]
+    marks += [*_dots(values, scale), *(_level_names(values, series) if names_levels else ())]
+    title = "Failed requests" if is_rate else heading(name)
+    yield Panel(f"{title}, {scale.unit}", scale, tuple(marks))
 
 
-def _across(point: Point) -> float:
-    return float(point.result.numbers.output_throughput or 0.0)
+def _value(row: Row, name: str, limit: slo.Limit | None, factor: float) -> _Value:
+    found = next((each for each in row.judged.slo if limit is not None and each.limit == limit.text), None)
+    if found is None:
+        usual = name.replace("median", "p50")
+        return _Value(row, row.runs[0].latency_ms.named(usual) if usual in SHOWN else None, None, row.judged.met)
+    ends = tuple(math.inf if end is None else factor * end for end in (found.low, found.high))
+    value = factor * found.value if found.value is not None else math.inf if row.failed else None
+    misses_anyway = row.judged.met is False and row.judged.why is not None
+    unjudged = row.judged.met is None and not row.confirms
+    met = False if misses_anyway else None if unjudged else found.met
+    return _Value(row, value, None if math.isinf(ends[0]) else (ends[0], ends[1]), met)
 
 
-def _best(series: Series) -> float | str | None:
-    return series.found.level if series.found else series.knee
+def _whiskers(values: Sequence[_Value]) -> Iterator[Whiskers]:
+    known = [(each.row.level, *each.bounds) for each in values if each.bounds is not None]
+    if known:
+        levels, lows, highs = zip(*known, strict=True)
+        yield Whiskers("bounds", levels, lows, highs)
+
+
+def _ring(values: Sequence[_Value], series: Series) -> Iterator[Dots]:
+    """Put a ring around the level that was found, or the knee."""
+    best = series.found.level if series.found is not None else series.knee
+    for each in values:
+        if each.row.level == best and each.value is not None:
+            yield Dots("found" if series.found is not None else "knee", [each.row.level], [each.value], "ring")
+            return
+
+
+def _level_names(values: Sequence[_Value], series: Series) -> Iterator[Whiskers]:
+    """Name the level that was found, or the knee, and the level that fails above it."""
+    found = series.found
+    best, fails = (found.level, found.fails) if found is not None else (series.knee, None)
+    at = {each.row.level: each for each in values if each.value is not None}
+    for level, below in ((best, True), (fails, False)):
+        if isinstance(level, int | float) and level in at:
+            yield _label(at[level], below=below)
+
+
+def _label(value: _Value, *, below: bool) -> Whiskers:
+    """Name a level at an end of its whisker."""
+    low, high = value.bounds or (value.value or 0.0,) * 2
+    level = value.row.level
+    return Whiskers("", [level], [low], [high], labels=[named(level)], below=below)
+
+
+def _dots(values: Sequence[_Value], scale: Scale) -> Iterator[Dots]:
+    """Draw the values: of each kind of outcome with a shape of its own, and those on failed requests at the top."""
+    for met, (look, name) in LOOKS.items():
+        own = [each for each in values if each.value is not None and each.met is met]
+        if not own:
+            continue
+        confirms = met is None and own[0].row.confirms
+        texts = [_text(each, scale) for each in own]
+        ys = [each.value or 0.0 for each in own]
+        yield Dots("not confirmed" if confirms else name, [each.row.level for each in own], ys, look, texts=texts)
+
+
+def _text(value: _Value, scale: Scale) -> str:
+    if value.value is None or math.isinf(value.value):
+        return "on failed requests"
+    return scale.written(value.value)
+
+
+def _throughput(shown: Sequence[Row]) -> Iterator[Panel]:
+    values = [(row.level, row.throughput("output_throughput")) for row in shown]
+    known = [(level, value) for level, value in values if value is not None]
+    if known:
+        levels, ys = zip(*known, strict=True)
+        scale = Linear.over("tok/s", ys)
+        yield Panel("Output tokens/s", scale, (Curve("output", levels, ys), Dots("", levels, ys, "first")))

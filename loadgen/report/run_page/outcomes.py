@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.core.outcome import Outcome
-from loadgen.report import console
+from loadgen.report import console, token_lines
 from loadgen.report.html import Block, Code, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import Example
@@ -49,13 +49,14 @@ def tokens(result: RunResult) -> Iterator[Block]:
         "output, as it was asked for": counted.planned_output_tokens,
         f"output, counted by {counted.output_counted_by}": counted.output_tokens,
         "events with tokens": counted.token_events,
-        "events with tokens of requests that failed, in no other number": counted.lost_token_events,
+        "events with tokens of failed requests, not counted above": counted.lost_token_events or None,
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
     yield Table(
         ("of requests that are ok", "tokens"), tuple((cell(what), cell(count)) for what, count in shown), words=1
     )
-    yield Items(tuple(line(text.strip()) for text in console.of_tokens(result)))
+    if differences := tuple(line(text.strip()) for text in token_lines.of_differences(result)):
+        yield Items(differences)
 
 
 def printed(result: RunResult) -> Note:

@@ -1,35 +1,21 @@
-"""Charts over time: requests, tokens and latencies, beside the metrics of the server."""
+"""Charts over time: rates, latencies, tokens and gaps between them, beside the metrics of the server."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 
-from loadgen.config import slo
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.report.html import (
-    Block,
-    Chart,
-    Curve,
-    Dots,
-    Drawing,
-    Heat,
-    Limit,
-    Linear,
-    Log,
-    Mark,
-    Panel,
-    Paragraph,
-    fitting,
-    line,
-)
+from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heat, Linear, Log, Mark, Panel, Paragraph, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.timeline import HeatMap, Timeline
+from loadgen.report.run_page import scatter, server_levels, slo_limits
+from loadgen.report.run_page.time_columns import ALONG, TimeColumns
+from loadgen.util.number_format import percent
 
-ALONG = "seconds since the clock of the run started"
 OLDER = "There are no charts over time: the loadgen version that saved this result kept no time series."
 NONE_ENDED = "There are no charts over time: no request has ended."
-PERCENTILES = ("p50", "p99")
 SHORTEST = 0.02  # of all gaps: those of events that were read together would take most of the height of the map
-Numbers = Sequence[float | None]
+SHORT = 32  # times: gaps that are so much shorter than the median are left out too
+RAMP_POINTS = 40  # of the curve of a ramp
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
@@ -38,108 +24,81 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if not isinstance(timeline, Timeline):
         yield Paragraph(line(NONE_ENDED if timeline is None else OLDER))
         return
-    times = Times(timeline.width_s, len(timeline.sent))
-    limits = slo.parse(text) if (text := result.provenance.settings.slo) else []
-    telemetry = Telemetry() if result.server is None else result.server.telemetry()
-    panels = (*_measured(timeline, times, limits, telemetry), *_server(telemetry, times))
-    about = "Over the seconds of the run: requests sent, ended and failed, requests in flight, output tokens, TTFT" + (
+    columns, telemetry = TimeColumns.of(timeline), server_levels.telemetry(result)
+    panels = [_requests(result, timeline, columns)]
+    if result.request_sample is not None:
+        e2el = scatter.panel("e2el", result.request_sample, result, columns.reach)
+        panels += [e2el] if e2el else []
+    tokens = columns.rates(timeline.output_tokens)
+    panels.append(Panel("Output tokens/s", Linear.over("/s", tokens), (columns.steps("output tokens", tokens, 1),)))
+    panels += _server(telemetry, columns.ends[-1])
+    about = "Over the seconds of the run: requests sent, ended and failed, E2EL, output tokens" + (
         ", and the metrics of the server and its GPUs" if telemetry.sources or telemetry.gpus else ""
     )
-    yield Drawing("course", Chart("The run over time", about, ALONG, times.scale, panels, times.middles))
+    chart = Chart("The run over time", about, ALONG, columns.scale, tuple(panels), columns.middles)
+    yield Drawing("course", chart)
     if any(map(sum, timeline.icl_ms.counts)):
-        yield Drawing("gaps", _gaps(timeline.icl_ms, times, limits))
+        yield Drawing("gaps", _gaps(timeline.icl_ms, columns, result))
 
 
-class Times:
-    """The columns of a timeline.
-
-    Args:
-        width_s: The width of each, s.
-        columns: How many.
-    """
-
-    def __init__(self, width_s: float, columns: int) -> None:
-        self._width_s = width_s
-        self.ends = [width_s * number for number in range(columns + 1)]
-        self.middles = [width_s * (number + 0.5) for number in range(columns)]
-        self.scale = Linear("s", 0.0, self.ends[-1])
-
-    def rate(self, counts: Sequence[int]) -> Numbers:
-        """Counts of the columns per second."""
-        return [count / self._width_s for count in counts]
-
-    def steps(self, name: str, values: Numbers, colour: int) -> Curve:
-        """What held all along each column."""
-        return Curve(name, self.ends, [*values, None], colour, steps=True)
-
-    def points(self, name: str, values: Numbers, colour: int) -> Curve:
-        """What was seen in each column."""
-        return Curve(name, self.middles, values, colour)
-
-
-def _measured(timeline: Timeline, times: Times, limits: Sequence[slo.Limit], telemetry: Telemetry) -> Iterator[Panel]:
-    sent, ended = times.rate(timeline.sent), times.rate(timeline.ended)
-    scale = Linear.over("/s", [*sent, *ended])
-    marks: list[Mark] = [times.steps("sent", sent, 1), times.steps("ended", ended, 2)]
-    if failed := [(at, count) for at, count in zip(times.middles, timeline.failed, strict=True) if count]:
+def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel:
+    """Draw the rates of requests in columns that have enough of them, the rate that was asked, and failures."""
+    wide = columns.joined(sum(timeline.ended))
+    sent, ended = wide.rates(timeline.sent), wide.rates(timeline.ended)
+    asked = _asked(result, columns.ends[-1])
+    values = [*sent, *ended, *(y for curve in asked for y in curve.ys)]
+    scale = Linear.over("/s", values)
+    marks: list[Mark] = [wide.steps("sent", sent, 1), wide.steps("ended", ended, 2), *asked]
+    if failed := [(at, count) for at, count in zip(columns.middles, timeline.failed, strict=True) if count]:
         places, counts = zip(*failed, strict=True)
         marks.append(Dots("failed", places, [scale.high] * len(places), "missed", texts=list(map(str, counts))))
-    yield Panel("Requests/s", scale, tuple(marks))
-    flying: list[Curve] = [times.steps("in flight", timeline.in_flight, 1)]
-    names = {"running": ("running, says the server", 2), "waiting": ("waiting, says the server", 3)}
-    flying += _levels(telemetry, times, names)
-    yield Panel("Requests", Linear.over("", (y for curve in flying for y in curve.ys)), tuple(flying))
-    tokens = times.rate(timeline.output_tokens)
-    yield Panel("Output tokens/s", Linear.over("/s", tokens), (times.steps("output tokens", tokens, 1),))
-    ttft = [
-        times.points(f"TTFT {p}", timeline.ttft_ms.percentile(p), colour) for colour, p in enumerate(PERCENTILES, 1)
-    ]
-    if any(value is not None for curve in ttft for value in curve.ys):
-        wanted = _limits("ttft", limits)
-        values = (*(value for curve in ttft for value in curve.ys), *(limit.y for limit in wanted))
-        yield Panel("TTFT, ms", fitting("ms", values), (*wanted, *ttft))
+    return Panel("Requests/s", scale, tuple(marks))
 
 
-def _server(telemetry: Telemetry, times: Times) -> Iterator[Panel]:
-    for curve in _levels(telemetry, times, {"kv_usage": ("KV cache in use", 1)}, lambda share: 100 * share):
-        yield Panel("KV cache in use, %", Linear("%", 0.0, 100.0), (curve,))
+def _asked(result: RunResult, end_s: float) -> list[Curve]:
+    """Draw the rate that was asked, while requests were due; nothing where none was."""
+    settings, rate = result.provenance.settings, result.numbers.request_rate
+    due_s = min(result.provenance.schedule.duration_s, end_s)
+    first, last = settings.ramp_up_start_rps, settings.ramp_up_end_rps
+    if first is not None and last is not None:
+        shares = [number / RAMP_POINTS for number in range(RAMP_POINTS + 1)]
+        is_linear = settings.ramp_up_strategy == "linear"
+        rates = [first + share * (last - first) if is_linear else first * (last / first) ** share for share in shares]
+        return [Curve("asked", [*(due_s * share for share in shares), due_s], [*rates, None], 6)]
+    return [] if rate == "inf" else [Curve("asked", [0.0, due_s, due_s], [rate, rate, None], 6)]
+
+
+def _server(telemetry: Telemetry, end_s: float) -> Iterator[Panel]:
+    names = {"kv_usage": ("KV cache in use", 1)}
+    for curve in server_levels.curves(telemetry, end_s, names, lambda share: 100 * share):
+        if any(curve.ys):
+            yield Panel("KV cache in use, %", Linear.over("%", curve.ys), (curve,))
     reads = [(gpu.at_s, gpu.series.get("power_w", ())) for gpu in telemetry.gpus]
     sums: dict[float, float] = {}
     for at_s, watts in reads:
         for at, watt in zip(at_s, watts, strict=False):
-            if watt is not None and 0 <= at <= times.ends[-1]:
+            if watt is not None and 0 <= at <= end_s:
                 sums[at] = sums.get(at, 0.0) + watt
     if sums:
         power = Curve("GPU power", sorted(sums), [sums[at] for at in sorted(sums)], 1)
         yield Panel("Power of the GPUs, W", Linear.over("W", power.ys), (power,))
 
 
-def _levels(
-    telemetry: Telemetry, times: Times, names: Mapping[str, tuple[str, int]], in_unit: Callable[[float], float] = float
-) -> Iterator[Curve]:
-    """Draw a curve, with its name and colour, for each of these levels that the server reported during the run."""
-    for quantity, (name, colour) in names.items():
-        points = [(at, in_unit(level)) for at, level in telemetry.course(quantity) if 0 <= at <= times.ends[-1]]
-        if points:
-            places, levels = zip(*points, strict=True)
-            yield Curve(name, places, levels, colour)
-
-
-def _gaps(icl: HeatMap, times: Times, limits: Sequence[slo.Limit]) -> Chart:
-    """Draw gaps between events by when they ended and how long they were; the SHORTEST are left out."""
+def _gaps(icl: HeatMap, columns: TimeColumns, result: RunResult) -> Chart:
+    """Draw gaps between events by when they ended and how long they were, without the shortest."""
     below = list(accumulate(map(sum, zip(*icl.counts, strict=True))))
-    first = next(row for row, count in enumerate(below) if count > SHORTEST * below[-1])
+    middle = next(row for row, count in enumerate(below) if 2 * count >= below[-1])
+    first = next(
+        row
+        for row, (count, edge) in enumerate(zip(below, icl.edges, strict=False))
+        if count > SHORTEST * below[-1] and SHORT * edge >= icl.edges[middle]
+    )
     edges = icl.edges[first:]
-    heat = Heat("gaps", 0.0, times.ends[-1], edges, [column[first:] for column in icl.counts])
-    wanted = _limits("icl", limits)
-    curves = [
-        times.points(f"ICL {p}", icl.percentile(p), colour) for colour, p in zip((6, 2), PERCENTILES, strict=True)
-    ]
-    scale = Log.over("ms", (edges[0] or edges[1] / 2, edges[-1], *(limit.y for limit in wanted)))
-    about = "Gaps between events with tokens, counted by time and by length in ms, without the shortest 2 %"
-    panel = Panel("ICL, ms", scale, (heat, *wanted, *curves), height=220)
-    return Chart("Gaps between tokens over time", about, ALONG, times.scale, (panel,), times.middles)
-
-
-def _limits(metric: str, limits: Sequence[slo.Limit]) -> list[Limit]:
-    return [Limit(f"SLO: {limit.text}", limit.threshold) for limit in limits if limit.metric == metric]
+    heat = Heat("gaps", 0.0, columns.ends[-1], edges, [column[first:] for column in icl.counts])
+    limits, far = slo_limits.in_panel("icl", result, edges)
+    curves = [columns.points(f"ICL {p}", icl.percentile(p), colour) for p, colour in (("p50", 6), ("p99", 2))]
+    scale = Log.over("ms", (edges[0] or edges[1] / 2, edges[-1], *(limit.y for limit in limits)))
+    left_out = f", without the {percent(below[first - 1] / below[-1], 1)} below {edges[0]:.2g} ms" if first else ""
+    about = f"Gaps between events with tokens, counted by time and by length in ms{left_out}"
+    panel = Panel(f"ICL, ms{left_out}{far}", scale, (heat, *limits, *curves), height=200)
+    return Chart("Gaps between tokens over time", about, ALONG, columns.scale, (panel,), columns.middles)

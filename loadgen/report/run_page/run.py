@@ -2,18 +2,27 @@
 
 from collections.abc import Iterator
 
-from loadgen.config.data import TRACE
-from loadgen.report.html import Block, Heading, Paragraph, line
+from loadgen.report.html import Block, Heading, Paragraph, Span, Tone, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.numbers import RunNumbers
-from loadgen.report.run_page import client, distributions, numbers, outcomes, over_time, reproduce, server, verdict
-from loadgen.report.series import in_unit
-from loadgen.util.number_format import plural
+from loadgen.report.run_page import (
+    badge,
+    client,
+    distributions,
+    in_flight,
+    numbers,
+    outcomes,
+    over_time,
+    reproduce,
+    server,
+    verdict,
+    workload,
+)
 
 
 def title(result: RunResult) -> str:
     """Name the model and the load."""
-    return f"{result.numbers.model_id}: {load(result)}"
+    return f"{result.numbers.model_id}: {workload.in_words(result)}"
 
 
 def date(numbers: RunNumbers) -> str:
@@ -22,26 +31,17 @@ def date(numbers: RunNumbers) -> str:
     return f"{day[:4]}-{day[4:6]}-{day[6:]} {time[:2]}:{time[2:4]}:{time[4:]}"
 
 
-def load(result: RunResult) -> str:
-    """Describe the load in a few words."""
-    settings, rate = result.provenance.settings, result.numbers.request_rate
-    cap = result.numbers.max_concurrency
-    beside = f", at most {cap} in flight" if cap is not None else ""
-    if settings.ramp_up_strategy is not None:
-        return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s{beside}"
-    if settings.dataset_name == TRACE:
-        return f"a trace{beside}"
-    if rate == "inf":
-        return f"{plural(cap, 'request')} in flight" if cap is not None else "all requests at once"
-    return f"{in_unit(rate, 'rate')}{beside}"
-
-
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write verdict, numbers, charts, and where they come from."""
-    yield Paragraph(line(_heading(result)))
-    yield from verdict.blocks(result)
+    """Write the answer first, then its reasons, the details, and where the numbers come from."""
+    shown = badge.badge(result)
+    yield Paragraph(line(workload.in_a_line(result)))
+    yield Paragraph(line(Span(_heading(result), Tone.QUIET)))
+    yield shown
     yield numbers.headline(result)
+    if (drawing := in_flight.drawing(result)) is not None:
+        yield drawing
     yield from numbers.rates_and_limits(result)
+    yield from verdict.blocks(result, shown.kind)
     yield Heading(2, "Latencies")
     yield from numbers.latencies(result)
     if (drawing := distributions.drawing(result)) is not None:

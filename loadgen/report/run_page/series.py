@@ -1,14 +1,13 @@
-"""Series: the page of several runs at one server: their conclusions, and each of them."""
+"""Series: the page of several runs at one server: the answer, the chart, a row for each level, and each run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
-from typing import Any
 
-from loadgen.report import series
+from loadgen.report.answer_badge import answer_badge
 from loadgen.report.html import (
     Block,
+    Cell,
     Drawing,
-    Heading,
     Items,
     Line,
     Note,
@@ -23,15 +22,19 @@ from loadgen.report.html import (
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import curve
-from loadgen.util.number_format import plural
+from loadgen.report.series import level_of, named
+from loadgen.report.series_answer import answer, is_simulated, parts, remarks
+from loadgen.report.series_answer import title as kind_of
+from loadgen.report.series_rows import MARK, OF_FEW, SHOWN, Column, heading, table
+from loadgen.util.number_format import fixed, plural
 
-NAMES = [f"{name.partition('_')[0].upper()} {name.partition('_')[2]}" for name in series.COLUMNS]
+TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": Tone.BAD}
+BOUNDS = "A level meets the SLO if all upper bounds are within the limits, and misses it if a lower bound is not"
 
 
 def title(runs: Series) -> str:
-    """Name the model, and over what the levels are."""
-    model = runs.points[0].result.numbers.model_id if runs.points else "no run"
-    return f"{model}: {series.title(runs).lower()}"
+    """Answer the question of the series."""
+    return answer(runs)
 
 
 def date(runs: Series) -> str:
@@ -40,37 +43,66 @@ def date(runs: Series) -> str:
 
 
 def blocks(runs: Series) -> Iterator[Block]:
-    """Write the conclusions of the runs, their table and chart, and each of them."""
-    count = plural(len(runs.points), "run")
-    yield Paragraph(line(f"{date(runs)}, {count} at the same server."))
-    for banner in series.banners(runs):
-        yield Note("warning", banner, ())
-    if conclusions := [prose(each.strip()) for each in series.conclusions(runs)]:
-        yield Note("info", "Conclusions", (Items(tuple(conclusions)),))
-    heads, rows = series.table(runs)
-    heads[4 : 4 + len(NAMES)] = NAMES
-    yield Paragraph(line(f"Latencies are in ms, from {runs.latency_from}. {series.OF_FEW}."))
-    yield _table(heads, rows)
+    """Write what was run, how far to trust it, the chart, the table, the remarks, and every run."""
+    yield Paragraph(line(_about(runs)))
+    (_, colour), *others = parts(runs)
+    if others:
+        yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
     if (chart := curve(runs)) is not None:
-        yield Heading(2, "Throughput against latency")
         yield Drawing("curve", chart)
-    yield Heading(2, "The runs")
-    yield Table((runs.over, "verdict", "why", "kept in"), tuple(map(_run, runs.points)))
+    columns = table(runs, with_bounds=True)
+    yield _table(columns)
+    yield Paragraph(line(". ".join(_legend(runs, columns))))
+    if found := [prose(each) for each in remarks(runs)]:
+        yield Note("note", "About the runs", (Items(tuple(found)),))
+    yield Note("note", "Every run", (_runs(runs),), folded=True)
 
 
-def _table(heads: list[str], rows: list[list[str]]) -> Table:
-    """Put the words of the console's table in front: they are to be seen where there is no room for all columns."""
-    words = heads.index("verdict")
-    head, *cells = ([row[0], *row[words:], *row[1:words]] for row in (heads, *rows))
-    body = tuple(tuple(cell(each.strip()) for each in row) for row in cells)
-    return Table(tuple(map(str.strip, head)), body, words=1 + len(heads) - words)
+def _about(runs: Series) -> str:
+    """Say what was run, in one line."""
+    model = runs.points[0].result.numbers.model_id if runs.points else "no run"
+    return f"{model}, {kind_of(runs).lower()}, {date(runs)}, {plural(len(runs.points), 'run')} at the same server"
 
 
-def _run(point: Point) -> tuple[Any, ...]:
-    """Write the row of a run: its verdict with the reasons, and its files."""
-    verdict = Span(point.verdict, Tone.PLAIN if point.verdict == "VALID" else Tone.BAD)
-    reasons = point.result.findings.reasons
-    return cell(series.named(point.level)), cell(verdict), cell(*reasons), cell(*map(_file, point.saved))
+def _table(columns: Sequence[Column]) -> Table:
+    words = sum(not column.has_numbers for column in columns)
+    cells = zip(*([_word(text.strip()) for text in column.cells] for column in columns), strict=True)
+    return Table(tuple(column.head for column in columns), tuple(cells), words=words)
+
+
+def _word(text: str) -> Cell:
+    return cell(Span(text, TONES.get(text, Tone.PLAIN)))
+
+
+def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
+    """Explain the table."""
+    yield f"Latencies are in ms, from {runs.latency_from}"
+    if any(column.head == "bounds" for column in columns):
+        yield BOUNDS
+    if any(MARK in text for column in columns for text in column.cells):
+        yield OF_FEW
+
+
+def _runs(runs: Series) -> Table:
+    """List the runs in the order in which they ended, with the usual latencies, the reasons, and their files."""
+    latencies = tuple(map(heading, SHOWN))
+    head = ("run", runs.over, "verdict", "why", "kept in", "req/s", "tok/s", "peak", *latencies)
+    return Table(head, tuple(_run(number, point) for number, point in enumerate(runs.points, 1)), words=5)
+
+
+def _run(number: int, point: Point) -> tuple[Cell, ...]:
+    numbers = point.result.numbers
+    why = [*([point.why] if point.why else []), *point.result.findings.reasons]
+    rates = (fixed(numbers.request_throughput, 2), fixed(numbers.output_throughput, 1))
+    values = (fixed(point.latency_ms.named(name), 2) for name in SHOWN)
+    return (
+        cell(str(number)),
+        cell(named(level_of(point))),
+        _word(point.verdict),
+        cell(*why),
+        cell(*map(_file, point.saved)),
+        *map(cell, (*rates, str(numbers.max_concurrent_requests), *values)),
+    )
 
 
 def _file(path: str) -> Line:

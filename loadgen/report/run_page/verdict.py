@@ -1,45 +1,31 @@
-"""Verdict: whether the run may be believed, why not, and what to do about it."""
+"""Verdict: the reasons and the advice behind the badge, folded."""
 
 from collections.abc import Iterator
-from typing import Literal
 
 from loadgen.checks import GROUPS, Check
-from loadgen.report.console import banners, explanation, judgement, not_ok
-from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line, prose
+from loadgen.report.html import Block, Items, Kind, Line, Note, Paragraph, Span, Table, Tone, cell, line, prose
 from loadgen.report.result import RunResult
-
-Kind = Literal["tip", "info", "warning", "danger"]
-MEANS: dict[str, tuple[Kind, str]] = {
-    "SUSPECT": ("warning", "the client, or something between it and the server, distorts the numbers below"),
-    "INVALID": ("danger", "requests, tokens or the engine went missing: the numbers below describe something else"),
-}
+from loadgen.report.verdict_lines import banners, explanation, passed
 
 
-def blocks(result: RunResult) -> Iterator[Block]:
-    """Write the banners, the verdict with its reasons, the notes, and every check."""
-    wrong, notes = result.failed_checks, result.notes
-    for banner in banners(result):
-        yield Note("warning", banner, ())
-    kind, means = _means(result)
-    reasons = (Items(tuple(map(_reason, wrong))),) if wrong else ()
-    failing = not_ok(result)
-    title = f"NOT OK, {failing}; the measurement is {result.verdict}" if failing else result.verdict
-    explained = (Paragraph(line(f"Explained by: {because}.")),) if (because := explanation(result)) else ()
-    yield Note(kind, f"{title}: {means}", (*reasons, *explained, Paragraph(line(f"Verdict: {judgement(result)}."))))
-    if notes:
-        title = "Bear in mind" if len(notes) == 1 else f"Bear in mind: {len(notes)} notes"
-        yield Note("info", title, (Items(tuple(map(_note, notes))),))
+def blocks(result: RunResult, kind: Kind) -> Iterator[Block]:
+    """Write what happened and why the run is not VALID, the notes, and every check.
+
+    Args:
+        result: The result.
+        kind: The colour of the badge.
+    """
+    reasons = [*map(line, banners(result)), *map(_reason, result.failed_checks)]
+    if reasons:
+        because = explanation(result)
+        explained = (Paragraph(line(f"Explained by: {because}.")),) if because else ()
+        title = f"Reasons and advice ({len(reasons)})"
+        yield Note(kind, title, (Items(tuple(reasons)), *explained), folded=True)
+    if notes := result.notes:
+        yield Note("note", f"Bear in mind ({len(notes)})", (Items(tuple(map(_note, notes))),), folded=True)
     rows = tuple(tuple(map(cell, _row(check))) for check in result.checks)
-    yield Note("note", "All checks", (Table(("group", "check", "", "value", "limit"), rows),), folded=True)
-
-
-def _means(result: RunResult) -> tuple[Kind, str]:
-    """Say what the verdict means, and how it looks: green only where no request failed."""
-    if result.verdict in MEANS:
-        return MEANS[result.verdict]
-    if not result.outcomes.get("ok"):
-        return "info", "the client worked correctly, but no request succeeded"
-    return "info" if not_ok(result) else "tip", "the numbers below may be believed"
+    table = Table(("group", "check", "", "value", "limit"), rows)
+    yield Note("note", f"All checks: {passed(result)}", (table,), folded=True)
 
 
 def _row(check: Check) -> tuple[str | Span, ...]:

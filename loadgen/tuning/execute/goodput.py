@@ -38,7 +38,7 @@ async def search_goodput(
     levels = Levels(measure, settings, [limits], records, name="goodput", max_runs=effort.max_runs)
     span = SearchRange(effort.resolution, levels.min_level, RATE.max_level)
     found = await find_highest_level(levels.run_level, start, span)
-    notes = levels.notes
+    notes = levels.notes + levels.disturbances
     if found.end is End.CLIENT:
         why = f"at {format_level(found.tried[-1][0])} requests/s {levels.points[-1].why}"
         if not found.level:

@@ -7,8 +7,8 @@ from collections import defaultdict
 
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings, public
-from loadgen.report.console import HEADERS, block
 from loadgen.report.html import Cell, Code, Line, Span, Tone, cell, line
+from loadgen.report.vllm_block import HEADERS, block
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
 from loadgen.tuning.execute.difference import Difference
 from loadgen.tuning.execute.trial import WorkloadRun

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
+from loadgen.analysis.compare.metrics import metric_by_name
 from loadgen.cli.main import dispatch
 from tests.helpers.compared_runs import FEW, recorded, saved, starts
 from tests.helpers.html_page import Page
@@ -27,12 +29,17 @@ def test_table_has_a_line_per_metric(files: tuple[str, str], capsys: pytest.Capt
     lines = capsys.readouterr().out.splitlines()
     assert " new compared with base " in lines[0]
     assert "base  1 run, VALID, a, a.json" in lines
-    (ttft,) = (line.split() for line in lines if line.startswith("ttft_mean"))
-    assert ttft == ["ttft_mean", "ms", "20.00", "25.00", "+25.0%", "-"]
-    (errors,) = (line.split() for line in lines if line.startswith("error_rate"))
-    assert errors == ["error_rate", "0.00%", "0.00%", "0.00pp", "-"]
-    assert lines[-1] == "No interval (measure with --records)."
-    assert max(map(len, lines)) <= 100
+    (ttft,) = (line.split() for line in lines if line.startswith("ttft_p99"))
+    assert ttft == ["ttft_p99", "20.00", "25.00", "+25.0%", "-"]
+    assert not any(line.startswith("error_rate") for line in lines)  # 0 on both sides
+    assert "No interval (measure with --records)." in lines
+    assert lines[-1].startswith("new: ")
+    assert max(map(len, lines[:-1])) <= 80
+
+
+def test_sides_are_named_after_their_files(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["compare", *files]) == 0
+    assert "a  1 run, VALID, a, a.json" in capsys.readouterr().out.splitlines()
 
 
 def test_suspect_run_names_its_checks(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,7 +54,9 @@ def test_suspect_run_names_its_checks(files: tuple[str, str], capsys: pytest.Cap
     }
     saved(Path("late.json"), ttft=21, verdict="SUSPECT", checks=[late])
     dispatch(["compare", files[0], "late.json"])
-    assert "B  1 run, SUSPECT for lag p99, late, late.json" in capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out.splitlines()
+    assert "late  1 run, SUSPECT for lag p99, late, late.json" in lines
+    assert "a VALID, late SUSPECT" in lines[-1].split(" | ")
 
 
 def test_intervals_within_the_run_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +65,8 @@ def test_intervals_within_the_run_are_explained(capsys: pytest.CaptureFixture[st
     assert "within the run (blocks of" in out
     assert "between starts is unknown" in out
     assert "better" not in out.replace("better and worse", "")
-    assert max(map(len, out.splitlines())) <= 100
+    assert "from one run of each: a restart may change as much, give 3 starts" in out
+    assert max(map(len, out.splitlines()[:-1])) <= 80
 
 
 def test_three_starts_may_be_better(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +75,7 @@ def test_three_starts_may_be_better(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     (ttft,) = (line for line in out.splitlines() if line.startswith("ttft_mean"))
     assert ttft.endswith("better")
-    assert "A  3 starts, VALID, base-0 to base-2, base" in out
+    assert "base  3 starts, VALID, base-0 to base-2, base" in out
     assert "rows that were tested (Holm)" in out
 
 
@@ -74,10 +84,9 @@ def test_significant_difference_is_visible_in_decimals(capsys: pytest.CaptureFix
     assert dispatch(["compare", base, new]) == 0
     lines = capsys.readouterr().out.splitlines()
     (mean,) = (line.split() for line in lines if line.startswith("ttft_mean"))
-    assert mean == ["ttft_mean", "ms", "2000.01", "2000.41", "+0.02%", "+0.01%", "to", "+0.03%", "worse"]
+    assert mean == ["ttft_mean", "2000.01", "2000.41", "+0.02%", "+0.01%", "to", "+0.03%", "worse"]
     (throughput,) = (line for line in lines if line.startswith("request_throughput"))
-    assert throughput.endswith("no significant difference")
-    assert "-5.5% to +5.8%" in throughput
+    assert throughput.endswith("-5.5% to +5.8%")
     told = " ".join(line.strip() for line in lines)
     assert "request_throughput to 5.00% (a request), latencies to at most 0.11% (the client error)." in told
     assert "in every run: output_throughput, total_throughput (request_throughput), ttfo (ttft), itl (icl)." in told
@@ -103,29 +112,76 @@ def test_json_has_unrounded_numbers(files: tuple[str, str], capsys: pytest.Captu
     (ttft,) = (row for row in told["comparisons"][0]["rows"] if row["metric"] == "ttft_mean")
     assert (ttft["base"], ttft["side"], ttft["change"]) == pytest.approx((20.0, 25.0, 0.25))
     assert ttft["interval"] is ttft["basis"] is None
-    assert [side["name"] for side in told["sides"]] == ["A", "B"]
+    assert [side["name"] for side in told["sides"]] == ["a", "b"]
     assert told["conditions"][0]["failed"] is False
-    assert err.startswith("passed ttft_mean>+90% (B)")
+    assert err.startswith("passed ttft_mean>+90% (b)")
 
 
 def test_pages_have_the_same_rows(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["compare", *files, "--markdown", "c.md", "--html", "c.html"]) == 0
-    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines() if "%" in line and "_" in line]
+    lines = capsys.readouterr().out.splitlines()
+    shown = [metric for line in lines if "%" in line and (metric := metric_by_name(line.split()[0]))]
     page = Page(Path("c.html").read_text())
-    codes = [text for tag, text in page.texts if tag == "code"]
+    terms = [text for tag, text in page.texts if tag == "dfn"]
     text = Path("c.md").read_text()
-    assert text.startswith("# B compared with A\n")
-    for name in shown:
-        assert name in codes
-        assert f"| `{name}` |" in text
+    assert text.startswith(f"# {lines[-1].partition(' | ')[0]}\n")
+    assert ".svg" not in text
+    assert len(shown) == 7
+    for metric in shown:
+        assert metric.title in terms
+        assert f'| <abbr title="{metric.name}">{metric.title}</abbr> |' in text
     assert not any(name in ("src", "href") and "//" in (value or "") for _, name, value in page.attributes)
 
 
-def test_better_is_green_on_a_page() -> None:
+def test_better_stands_out_on_a_page() -> None:
     base, new = starts(Path("base"), 20.0, 20.2, 19.9), starts(Path("new"), 10.0, 10.1, 9.9)
-    dispatch(["compare", base, new, "--markdown", "c.md"])
-    (ttft,) = (line for line in Path("c.md").read_text().splitlines() if line.startswith("| `ttft_mean`"))
-    assert 'lightgreen;">better' in ttft
+    dispatch(["compare", base, new, "--markdown", "c.md", "--html", "c.html"])
+    (ttft,) = (line for line in Path("c.md").read_text().splitlines() if "TTFT mean" in line)
+    assert "| **better** |" in ttft
+    page = Page(Path("c.html").read_text())
+    assert ("span", "class", "good") in page.attributes
+
+
+def test_gate_stands_before_the_numbers_of_a_page(files: tuple[str, str]) -> None:
+    conditions = ["--fail-if", "ttft_mean>+20%,tpot_p50>+90%"]
+    assert dispatch(["compare", *files, *conditions, "--markdown", "c.md", "--html", "c.html"]) == 8
+    text = Path("c.md").read_text()
+    assert text.index("> [!") < text.index("\n## Gate: FAILED\n") < text.index("TTFT mean")
+    assert "| ❌ failed | `fail if ttft_mean>+20% (b)` | +25.0% is beyond the bound" in text
+    assert "| ✅ passed | `fail if tpot_p50>+90% (b)` |" in text
+    assert ("h2", "Gate: FAILED") in Page(Path("c.html").read_text()).texts
+
+
+def test_notes_are_alerts_of_github() -> None:
+    one, other = saved(Path("a.json")), saved(Path("b.json"), ttft=25.0, verdict="INVALID")
+    dispatch(["compare", one, other, "--markdown", "c.md"])
+    text = Path("c.md").read_text()
+    assert "> [!WARNING]\n" in text
+    assert "!!!" not in text
+    assert "???" not in text
+
+
+def test_junit_has_a_case_for_each_condition() -> None:
+    one, other, invalid = (
+        saved(Path("a.json")),
+        saved(Path("b.json"), ttft=25.0),
+        saved(Path("c.json"), verdict="INVALID"),
+    )
+    conditions = ["--fail-if", "ttft_mean>+20%", "--fail-if", "tpot_p50>+90%"]
+    assert dispatch(["compare", one, other, *conditions, "--junit", "c.xml"]) == 8
+    (suite,) = ElementTree.parse("c.xml").getroot()
+    assert [(case.get("name"), case[0].tag) for case in suite] == [
+        ("fail if ttft_mean>+20% (b)", "failure"),
+        ("fail if tpot_p50>+90% (b)", "system-out"),
+    ]
+    assert dispatch(["compare", one, invalid, *conditions, "--junit", "c.xml"]) == 3
+    assert {case[0].tag for case in ElementTree.parse("c.xml").getroot()[0]} == {"error"}
+
+
+def test_summary_of_a_step_has_the_comparison(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "step.md")
+    dispatch(["compare", *files, "--fail-if", "ttft_mean>+20%", "--markdown", "c.md"])
+    assert Path("step.md").read_text() == Path("c.md").read_text() + "\n"
 
 
 # -- conditions and exit codes
@@ -159,10 +215,10 @@ def test_failed_requests_are_noted_and_not_judged(
     assert dispatch(["compare", one, dead, "--fail-if", "ttft_p99>+5%", "--html", "c.html"]) == 3
     lines = capsys.readouterr().out.splitlines()
     lost = "dead.json: the server failed 56.3% of its requests; its latencies are those of the rest"
-    assert lines[1] == f"! {lost}"
-    assert lines[-1].startswith("not judged: ttft_p99>+5% (B): ")
+    assert f"{lines[1]} {lines[2].strip()}" == f"! {lost}"
+    assert lines[-1].startswith("not judged: ttft_p99>+5% (dead): ")
     texts = [text for _, text in Page(Path("c.html").read_text()).texts]
-    assert texts.index(lost) < texts.index("ttft_mean")
+    assert texts.index(lost) < texts.index("TTFT p99", texts.index("change from a to dead, %"))
     assert dispatch(["compare", one, dead, "--fail-if", "ttft_p99>+5%,error_rate>+1pp"]) == 8
 
 
@@ -204,6 +260,9 @@ def test_noise_file_is_saved_and_used(capsys: pytest.CaptureFixture[str]) -> Non
         (["a.json", "b.json", "--html", "c.txt"], "--html", "FILE.html"),
         (["a.json", "b.json", "--markdown", "b.json"], "--markdown", "choose another path"),
         (["a.json", "b.json", "--markdown", "x.html", "--html", "x.html"], "--html", "choose another path"),
+        (["a.json", "b.json", "--junit", "c.xml"], "--junit", "--fail-if"),
+        (["a.json", "b.json", "--junit", "none/c.xml", "--fail-if", "ttft_p99>1%"], "--junit", "choose another path"),
+        (["a.json", "b.json", "--junit", "b.json", "--fail-if", "ttft_p99>1%"], "--junit", "choose another path"),
         (["a.json", "--save-noise", "./a.json"], "--save-noise", "choose another path"),
         (["a.json", "c.json"], "", "--anyway"),
         (["a.json", "b.json", "--sides", "3"], "--sides", "--help"),

@@ -12,6 +12,7 @@ from loadgen.analysis.compare.metrics import metric_by_name
 from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import Side
+from loadgen.analysis.compare.texts import notes
 from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
 from loadgen.report import to_json
@@ -254,7 +255,7 @@ class TestNoise:
         paths = [saved(tmp_path / f"{ttft}.json", ttft=ttft, settings=other) for ttft in (20.0, 10.0)]
         with pytest.raises(BadInput, match="the noise file have different workloads: --request-rate 40 and 20"):
             compared(*paths, noise=noise)
-        assert "--request-rate 40 and 20" in compared(*paths, noise=noise, anyway=True).notes[0]
+        assert "--request-rate 40 and 20" in compared(*paths, noise=noise, anyway=True).clashes[0]
 
     def test_noise_of_two_starts_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="has 2 starts; give 3 or more"):
@@ -294,7 +295,7 @@ class TestWorkloadsAndRows:
         paths = [saved(tmp_path / f"{rate}.json", settings=FEW.replace(request_rate=rate)) for rate in (20.0, 30.0)]
         with pytest.raises(BadInput, match="have different workloads: --request-rate 20 and 30"):
             compared(*paths)
-        assert "--request-rate 20 and 30" in compared(*paths, anyway=True).notes[0]
+        assert "--request-rate 20 and 30" in compared(*paths, anyway=True).clashes[0]
 
     def test_different_workloads_on_one_side(self, tmp_path: Path) -> None:
         folder = starts(tmp_path / "a", 20)
@@ -306,7 +307,8 @@ class TestWorkloadsAndRows:
         comparison = compared(
             saved(tmp_path / "a.json", simulated=True), saved(tmp_path / "b.json", ttft=21, partial="interrupted")
         )
-        assert any(note.startswith("SIMULATED ENGINE (A)") for note in comparison.notes)
+        assert comparison.simulated_sides == ["A"]
+        assert notes(comparison)[0].startswith("SIMULATED ENGINE (A)")
         assert any("PARTIAL: interrupted" in note for note in comparison.notes)
 
     def test_repeated_metrics_are_left_out(self, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from loadgen.analysis.compare.comparison import compare
 from loadgen.analysis.compare.console import render
+from loadgen.analysis.compare.names import names
 from loadgen.analysis.compare.side import Side
 from tests.helpers.compared_runs import FEW, recorded, saved, server, starts
 
@@ -18,7 +19,8 @@ def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rendered(*paths: str, anyway: bool = False) -> str:
-    return render(compare([Side.read(name, path) for name, path in zip("ABC", paths, strict=False)], anyway=anyway))
+    sides = [Side.read(name, path) for name, path in zip(names(paths), paths, strict=True)]
+    return render(compare(sides, anyway=anyway))
 
 
 def test_starts_as_printed() -> None:

@@ -53,6 +53,18 @@ class TestMet:
         assert of(1.0, 0.0) is True
         assert of(0.0, 1.0) is None
 
+    def test_deciding_shares_tell_what_is_met(self) -> None:
+        for bad in (20, 60, 95, 130, 200):
+            sample = shares(list(np.random.default_rng(0).permutation([True] * (1000 - bad) + [False] * bad)), 0.9)
+            deciding = sample.deciding_shares(0.0)
+            assert deciding is not None
+            met = True if 1 - bad / 1000 >= deciding[1] else False if 1 - bad / 1000 < deciding[0] else None
+            assert sample.met(0.0) is met
+
+    def test_nothing_has_no_bounds(self) -> None:
+        nothing = RatioSample(np.zeros(5), np.zeros(5), 0.9)
+        assert (nothing.bounds(1.0), nothing.deciding_shares(1.0)) == (None, None)
+
     def test_client_error_is_pooled_with_the_requests(self) -> None:
         one = RatioSample(np.ones(2), np.ones(2), 0.9, least=np.zeros(2))
         both = one + RatioSample(np.ones(1), np.ones(1), 0.9)

@@ -40,10 +40,16 @@ def refusal(line: str) -> str:
 # -- every flag of every release
 
 
-@pytest.mark.parametrize("name", list(migrating.tables()))
-def test_the_tables_of_the_document_are_those_of_the_parser(name: str) -> None:
+@pytest.mark.parametrize("name", list(migrating.texts()))
+def test_the_flags_in_the_document_are_those_of_the_parser(name: str) -> None:
     told = found_between(migrating.DOCUMENT, migrating.BEGIN.format(name), migrating.END.format(name)).strip()
-    assert told == migrating.tables()[name], "python -m tests.integration.commands.migrating"
+    assert told == migrating.texts()[name], "python -m tests.integration.commands.migrating"
+
+
+@pytest.mark.parametrize("name", list(migrating.texts()))
+def test_the_document_lists_every_flag(name: str) -> None:
+    had = set().union(*migrating.releases(name).values()) if name in migrating.NOTES else set(migrating.OTHERS[name])
+    assert [flag for flag in sorted(had) if f"`{flag}`" not in migrating.texts()[name]] == []
 
 
 @pytest.mark.parametrize(("tool", "name"), [("vllm", None), ("sglang", "sglang")])
@@ -80,8 +86,8 @@ def test_remedies_name_existing_flags(name: str | None) -> None:
 
 
 @pytest.mark.parametrize("name", ["guidellm", "aiperf"])
-def test_tables_of_words_name_existing_flags(name: str) -> None:
-    here = [row.rpartition(" | ")[2] for row in migrating.tables()[name].splitlines()[2:]]
+def test_meanings_name_existing_flags(name: str) -> None:
+    here = migrating.OTHERS[name].values()
     named = {word for text in here for quoted in re.findall("`([^`]*)`", text) for word in words_in(quoted)}
     assert named <= set(run_parser()._option_string_actions)
 
@@ -367,6 +373,7 @@ def test_sglangs_own_api_is_refused() -> None:
         ("--streaming", ("AIPerf", "leave it out")),
         ("--dataset", ("an older vLLM", "--dataset-name sharegpt --dataset-path FILE")),
         ("--concurrency", ("AIPerf", "--max-concurrency")),
+        ("--users", ("other tools", "--max-concurrency")),
         ("--bogus", ("see `loadgen run --help`",)),
         ("--max-concurency", ("did you mean --max-concurrency?",)),
     ],

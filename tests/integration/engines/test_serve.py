@@ -221,7 +221,7 @@ def test_serve_without_arguments_lists_the_engines(capsys: pytest.CaptureFixture
 def test_serving_an_unknown_engine_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["serve", "sin"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("loadgen serve: ENGINE: unknown engine 'sin'; use one of: ")
+    assert error.startswith("loadgen serve: sin: unknown engine; use one of: ")
     assert "sim" in error
 
 

@@ -64,7 +64,7 @@ async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how
         assert runner.progress() == Progress("connecting")
         measured = await carried_out(runner, given)
     told, found = runner.progress(), measured.snapshot
-    assert (told.phase, told.in_flight, told.waiting, told.due) == ("draining", 0, 0, 100)
+    assert (told.phase, told.in_flight, told.oldest_s, told.waiting, told.due) == ("draining", 0, 0, 0, 100)
     assert {"ok": told.ok, **told.failures} == found.outcomes
     assert told.sent == (found.sent >= 0).sum() == 100
     assert told.streamed_tokens == told.counted_tokens + faulty.played["eof"]
@@ -72,7 +72,8 @@ async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how
     assert (told.cap, told.closed_loop) == (64, False)
     assert told.sending_s == pytest.approx(0.05, abs=0.005)
     assert 0 < told.busy_share <= 1
-    for name, sketch in {"ttft_due": told.ttft, "e2el_due": told.e2el, "icl": told.icl, "lag": told.lag}.items():
+    sketches = {"ttft_due": told.ttft, "ttfo_due": told.ttfo, "tpot": told.tpot, "itl": told.itl, "icl": told.icl}
+    for name, sketch in (sketches | {"e2el_due": told.e2el, "lag": told.lag}).items():
         assert sketch == Sketch.of(found.histograms[name]), name
 
 
@@ -92,7 +93,9 @@ async def test_stopping_and_aborting_end_a_run_with_every_request_accounted_for(
     runner, given = LoopRunner(), job(faulty.url, tmp_path, 50, "stall:1", **settings)
     running = asyncio.create_task(carried_out(runner, given))
     await faulty.came(1)
-    assert runner.progress().in_flight
+    told = runner.progress()
+    assert told.in_flight
+    assert 0 < told.oldest_s <= told.elapsed_s
     runner.stop("enough")
     runner.stop("enough")
     runner.abort("enough")

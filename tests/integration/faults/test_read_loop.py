@@ -22,6 +22,7 @@ from tests.helpers.response_bytes import answer, delta, streamed
 from tests.helpers.run_facts import CHUNKED, chunk
 
 S = 1_000_000_000
+READ_BYTES = 1 << 18  # that one read takes at most
 
 
 class Owner:
@@ -248,6 +249,24 @@ async def test_data_before_the_end_is_read_first() -> None:
         assert await pair.owner.hears(2) == [type(None), Outcome.TRUNCATED]
         assert record.events == 1
         assert record.last_token < record.closed
+
+
+async def test_answer_larger_than_one_read_is_read_whole() -> None:
+    wire, largest = streamed(answer(*["x" * 1000] * 8000)), 0
+    async with connected(ReadLoop()) as pair:
+        record = Record()
+        pair.connection.send(b"request", record)
+        await pair.takes(len(b"request"))
+        while wire:
+            filled = 0
+            with contextlib.suppress(BlockingIOError):
+                while filled < len(wire):
+                    filled += pair.server.send(wire[filled:])
+            wire, largest = wire[filled:], max(largest, filled)
+            await asyncio.sleep(0)
+        assert largest > 2 * READ_BYTES
+        assert await pair.owner.hears(1) == [Outcome.OK]
+        assert record.events == 8000
 
 
 async def test_reset_is_reported_as_reset() -> None:

@@ -119,7 +119,7 @@ def test_compressed_answers_have_user_stamps(tmp_path: Path) -> None:
         result, records = asyncio.run(measured(server.url, tmp_path / "records"))
         assert all(record.by_reader for record in records)
         assert_user_stamped(result, server, records)
-    assert check(result, "read directly")["ok"] is False
+    assert check(result, "read by the slow reader")["ok"] is False
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ async def asked(settings: loadgen.RunSettings, **options: Any) -> tuple[Any, lis
 
 def distinct(result: Any) -> dict[str, Any]:
     found: dict[str, Any] = next(
-        check for check in result.data["loadgen"]["checks"] if check["name"] == "prompts distinct"
+        check for check in result.data["loadgen"]["checks"] if check["name"] == "prompts repeated"
     )
     return found
 

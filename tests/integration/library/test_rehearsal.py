@@ -213,7 +213,7 @@ async def test_a_second_run_with_the_same_seed_meets_a_warm_server() -> None:
 
 def distinct(result: Any) -> dict[str, Any]:
     found: dict[str, Any] = next(
-        check for check in result.data["loadgen"]["checks"] if check["name"] == "prompts distinct"
+        check for check in result.data["loadgen"]["checks"] if check["name"] == "prompts repeated"
     )
     return found
 

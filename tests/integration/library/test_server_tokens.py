@@ -67,7 +67,7 @@ async def measured(server: Chat, settings: loadgen.RunSettings, **options: objec
     return result.data
 
 
-def check(data: dict, name: str = "input as planned") -> dict:
+def check(data: dict, name: str = "input length off") -> dict:
     return next(check for check in data["loadgen"]["checks"] if check["name"] == name)
 
 

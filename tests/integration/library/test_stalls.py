@@ -22,7 +22,7 @@ async def test_a_loop_that_stalls_for_5_ms_every_20_ms_is_named() -> None:
         result = await loadgen.run(settings)
     finally:
         timer.cancel()
-    (check,) = [check for check in result.data["loadgen"]["checks"] if check["name"] == "loop stall p99"]
+    (check,) = [check for check in result.data["loadgen"]["checks"] if check["name"] == "loop stalls"]
     assert check["ok"] is False
     assert "tokens waited for the client" in check["advice"]
     assert result.verdict is loadgen.Verdict.SUSPECT

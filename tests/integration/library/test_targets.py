@@ -31,8 +31,8 @@ async def test_requests_are_shared_and_each_target_is_shown(balance: str, tmp_pa
     assert result.data["completed"] == sum(row["ok"] for row in rows) == 40
     assert result.data["total_output_tokens"] == sum(row["output_tokens"] for row in rows)
     assert [row["base_url"] for row in rows] == [one.url, other.url]
-    assert check(result, "targets fail alike")
-    assert check(result, "shared in turn" if balance == "round-robin" else "fewest in flight first")
+    assert check(result, "targets fail unevenly")
+    assert check(result, "targets out of turn" if balance == "round-robin" else "balance not kept")
     assert str(loadgen.from_records(path)) == str(result)
     assert loadgen.from_records(path).data["loadgen"]["targets"] == rows
 
@@ -42,7 +42,7 @@ async def test_a_target_that_fails_is_named_and_the_others_are_as_without_it() -
         result = await loadgen.run(SETTINGS.replace(base_url=(good.url, broken.url)), dataset=MINE)
     first, second = result.data["loadgen"]["targets"]
     assert (first["outcomes"], second["outcomes"]) == ({"ok": 20}, {"status(503)": 20})
-    assert check(result, "targets fail alike") is False
+    assert check(result, "targets fail unevenly") is False
     assert f"{broken.url} failed 20 of 20" in str(result)
     assert f"to {broken.url}, first token" in str(result)
 
@@ -87,7 +87,7 @@ async def test_sessions_stay_where_they_began(balance: str, tmp_path: Path) -> N
     assert [len(home) for home in homes] == [1] * 12
     if balance == "round-robin":
         assert [home.pop() for home in homes] == [0, 1] * 6
-        assert check(result, "shared in turn")
+        assert check(result, "targets out of turn")
 
 
 async def test_never_due_turns_belong_to_the_target_that_failed() -> None:

@@ -116,7 +116,7 @@ async def test_slots_freed_together_send_no_request_early(tmp_path: Path) -> Non
     assert found.snapshot.histograms["pool_wait"].max > 0
     settings = RunSettings(request_rate=1000.0, max_concurrency=4)
     checks = {check.name: check for check in sending(run_data(found.snapshot, settings, schedule))}
-    assert checks["rate as scheduled"].limit == "the cap held requests back"
+    assert checks["rate off schedule"].limit == "the cap held requests back"
 
 
 def test_without_a_cap_requests_that_end_together_move_no_other():
@@ -127,7 +127,7 @@ def test_without_a_cap_requests_that_end_together_move_no_other():
     def verdict(sent):
         records = [steady(i, due=d, sent=s, n=1, ttft=5000 - d) for i, (d, s) in enumerate(zip(due, sent, strict=True))]
         checks = sending(run_data(records, RunSettings(request_rate=100.0), planned))
-        return {check.name: check.ok for check in checks}["gaps as scheduled"]
+        return {check.name: check.ok for check in checks}["gaps off schedule"]
 
     assert verdict(due)
     assert not verdict([100 * -(-d // 100) for d in due])

@@ -113,15 +113,14 @@ async def test_child_processes_have_no_credentials_in_args_or_env(tmp_path: Path
 
 
 async def test_the_folder_of_prompts_is_removed_after_a_sigterm_while_they_are_made(tmp_path: Path) -> None:
-    listed = asyncio.Event()
-
-    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await read_request(reader):
-            listed.set()  # asked for its models, it does not answer
+            writer.write(models("m"))
 
-    async with run_against(slow, tmp_path, "--num-prompts", "10") as run:
-        await asyncio.wait_for(listed.wait(), 60)
-        assert list((tmp_path / "tmp").glob("loadgen-*"))
+    async with run_against(serve, tmp_path, "--num-prompts", "1000000") as run:
+        async with asyncio.timeout(60):
+            while not list((tmp_path / "tmp").glob("loadgen-*")):
+                await asyncio.sleep(0.01)
         run.send_signal(signal.SIGTERM)
         await asyncio.wait_for(run.communicate(), 60)
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -106,7 +106,7 @@ def test_client_lateness_is_lag_and_counts_in_latency_from_due() -> None:
     assert histograms["pool_wait"].max == 0
 
 
-@pytest.mark.parametrize(("every", "verdict", "failed"), [(50, "SUSPECT", ["sent on time"]), (200, "VALID", [])])
+@pytest.mark.parametrize(("every", "verdict", "failed"), [(50, "SUSPECT", ["late sends"]), (200, "VALID", [])])
 def test_lateness_of_more_than_one_request_in_a_hundred_makes_a_run_suspect(
     every: int, verdict: str, failed: list[str]
 ) -> None:

@@ -66,7 +66,7 @@ def comparable(snapshot: Snapshot) -> dict[str, Any]:
         "details": {name: [column[i] for i in order] for name, column in vars(snapshot.details).items()},
         "bins": snapshot.bins.tolist(),
         "failed": snapshot.failed.tolist(),
-        **{name: getattr(snapshot, name)[order].tolist() for name in ("index", "sent", "closed")},
+        **{name: getattr(snapshot, name)[order].tolist() for name in ("index", "sent", "closed", "ttft", "e2el")},
     }
 
 

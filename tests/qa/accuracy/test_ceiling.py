@@ -27,7 +27,7 @@ async def run_at(metronome: Process, rate: float) -> Run:
 
 def lateness(run: Run) -> str:
     """Say who could not keep up in a run; empty if both sides could."""
-    if any(check.ok is False for check in run.result.checks if check.name in ("sent on time", "rate as scheduled")):
+    if any(check.ok is False for check in run.result.checks if check.name in ("late sends", "rate off schedule")):
         return "not sent on time"
     return "the server fell behind" if np.median(run.server_late_ns) > PLAN["gap_ms"] * 1e6 else ""
 

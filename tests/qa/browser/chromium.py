@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.qa.engines.environments import CACHE, MADE, CannotBeMade, alone, install
+from tests.qa.debian import unpacked
+from tests.qa.engines.environments import CACHE, CannotBeMade, install
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PACKAGES = ("chromium-headless-shell", "fonts-dejavu-core")
@@ -46,36 +47,11 @@ def chromium(folder: Path = FOLDER, run: Callable[[Sequence[str]], None] = insta
     for name in NAMES:
         if path := shutil.which(name):
             return Program(path, {})
-    root = folder / "root"
-    with alone(folder.with_suffix(".lock")):
-        if not (folder / MADE).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            root.mkdir(parents=True)
-            try:
-                _unpacked(folder, root, run)
-            except (OSError, CannotBeMade) as error:
-                raise CannotBeMade(f"{REMEDY}: {error}") from error
-            (root / "fonts.conf").write_text(FONTS.format(root=root))
-            (folder / MADE).touch()
+    root, program = unpacked(folder, PACKAGES, _program, REMEDY, run)
+    (root / "fonts.conf").write_text(FONTS.format(root=root))
     libraries = sorted({str(path.parent) for path in root.rglob("*.so*")})
     variables = {"LD_LIBRARY_PATH": os.pathsep.join(libraries), "FONTCONFIG_FILE": str(root / "fonts.conf")}
-    return Program(str(_program(root)), variables)
-
-
-def _unpacked(folder: Path, root: Path, run: Callable[[Sequence[str]], None]) -> None:
-    """Download packages with apt into `folder` and unpack them into `root`; nothing is installed."""
-    for place in ("state/lists/partial", "cache/archives/partial"):
-        (folder / place).mkdir(parents=True)
-    own = [f"Dir::State={folder}/state", f"Dir::Cache={folder}/cache", "Dir::State::status=/var/lib/dpkg/status"]
-    own += ["Debug::NoLocking=true", "APT::Sandbox::User=root"]
-    options = [word for option in own for word in ("-o", option)]
-    run(["apt-get", *options, "update"])
-    run(["apt-get", *options, "install", "--download-only", "--no-install-recommends", "--yes", *PACKAGES])
-    for package in sorted((folder / "cache/archives").glob("*.deb")):
-        run(["dpkg-deb", "-x", str(package), str(root)])
-    shutil.rmtree(folder / "cache")
-    shutil.rmtree(folder / "state")
-    _program(root)
+    return Program(str(program), variables)
 
 
 def _program(root: Path) -> Path:

@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from loadgen.analysis.compare import Side, compare
+from loadgen.analysis.compare import page as comparison_page
+from loadgen.config.settings import RunSettings
 from loadgen.report import html as pages
 from loadgen.report.html import Code, Document
+from tests.helpers.compared_runs import starts
 from tests.helpers.saved_json import html
-from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, sweep
+from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, search, sweep
 from tests.qa.browser.chromium import chromium
 from tests.qa.browser.page import launched_browser, open_file, open_folds
 from tests.qa.engines.environments import CannotBeMade
@@ -24,10 +28,17 @@ RESULTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "invalid": lambda: [ran(None, INVALID, failures=60, partial="interrupted")],
     "old": lambda: [ran(timeline=None, said=False)],
     "series": lambda: [sweep((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False))],
+    "search": lambda: [search((1.0, 20.0, True), (2.0, 300.0, True), (2.1, 450.0, None), (8.0, 9000.0, False))],
     "several": lambda: [ran(), ran(None, SUSPECT)],
     "long": lambda: [ran() | {"model_id": LONG, "label": LONG}],
     "big": lambda: [big()],
+    "real": lambda: [
+        ran(RunSettings(request_rate=10.0, slo="ttft_p99<30ms,tpot_p99<50ms"), SUSPECT, failures=7, overloaded=True)
+        | {"model_id": "Qwen/Qwen3-30B-A3B-Instruct-2507-FP8"}
+    ],
 }
+
+PAGES = (*RESULTS, "comparison")
 
 # Of the paper; [text, colour, colour behind it] of all words that are seen; of the lines of charts.
 COLOURS = """(() => {
@@ -45,7 +56,8 @@ COLOURS = """(() => {
     for (const one of document.querySelectorAll("svg text")) {
         words.push([one.textContent, getComputedStyle(one).fill, paper]);
     }
-    const lines = [...document.querySelectorAll("svg .line, svg .limit, svg .missed, svg .ring")];
+    const drawn = ["line", "limit", "missed", "ring", "points", "whisker"].map((name) => `svg .${name}`);
+    const lines = [...document.querySelectorAll(drawn.join(", "))];
     return [paper, words, lines.map((one) => getComputedStyle(one).stroke)];
 })()"""
 
@@ -71,7 +83,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     for name, results in RESULTS.items():
         (folder / f"{name}.html").write_text(html(results()))
-    return {name: folder / f"{name}.html" for name in RESULTS}
+    sides = {"base": (20.0, 20.2, 19.9), "new": (10.0, 10.1, 9.9)}
+    paths = {name: starts(folder / name, *ttfts) for name, ttfts in sides.items()}
+    comparison = compare([Side.read(name, path) for name, path in paths.items()])
+    (folder / "comparison.html").write_text(pages.html(comparison_page(comparison)))
+    return {name: folder / f"{name}.html" for name in PAGES}
 
 
 def _complaints(page: Page) -> list[str]:
@@ -80,7 +96,7 @@ def _complaints(page: Page) -> list[str]:
     return [one.text for one in page.console_messages()] + [one.message for one in page.page_errors()]
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", PAGES)
 def test_page_requests_only_its_file_and_reports_no_error(page: Page, files: dict[str, Path], name: str) -> None:
     requested: list[str] = []
     network = page.context.new_cdp_session(page)  # page.requests() leaves out every /favicon.ico
@@ -92,7 +108,7 @@ def test_page_requests_only_its_file_and_reports_no_error(page: Page, files: dic
 
 
 @pytest.mark.parametrize("width", [360, 800, 1280])
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", PAGES)
 def test_page_fits_windows_of_every_width(page: Page, files: dict[str, Path], name: str, width: int) -> None:
     open_file(page, files[name], width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -101,6 +117,40 @@ def test_page_fits_windows_of_every_width(page: Page, files: dict[str, Path], na
     beyond = """[...document.querySelectorAll("h1, h2, p, li, dt, dd, summary, .note, nav a")]
         .filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.textContent)"""
     assert page.evaluate(beyond) == []
+
+
+BOTTOM = "(name) => document.querySelector(name).getBoundingClientRect().bottom"
+
+
+@pytest.mark.parametrize("name", ["valid", "failing", "invalid", "real"])
+def test_answer_figures_and_first_chart_are_seen_without_scrolling(
+    page: Page, files: dict[str, Path], name: str
+) -> None:
+    open_file(page, files[name], width=1280, height=800)
+    assert page.evaluate(BOTTOM, "figure svg") <= 800
+    open_file(page, files[name], width=400, height=800)
+    assert page.evaluate(BOTTOM, ".facts") <= 800
+    assert page.evaluate(BOTTOM, "figure svg") <= 1600
+
+
+@pytest.mark.parametrize("width", [360, 400])
+def test_narrow_table_shows_p50_and_p99_without_scrolling(page: Page, files: dict[str, Path], width: int) -> None:
+    open_file(page, files["failing"], width=width)
+    shown = """[...document.querySelectorAll("th")].filter((one) => ["p50", "p99"].includes(one.textContent))
+        .map((one) => one.getBoundingClientRect().right)"""
+    assert all(right <= width for right in page.evaluate(shown))
+    wide = """[...document.querySelectorAll("figure .wide, pre.taken")]
+        .filter((one) => one.scrollWidth > one.clientWidth).length"""
+    assert page.evaluate(wide) == 0
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", ["series", "search", "comparison"])
+def test_answer_and_chart_of_several_runs_are_seen_without_scrolling(
+    page: Page, files: dict[str, Path], name: str, width: int
+) -> None:
+    open_file(page, files[name], width=width, height=800)
+    assert [page.evaluate(BOTTOM, part) <= 800 for part in ("h1", ".badge", "figure svg")] == [True] * 3
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -153,17 +203,17 @@ def test_term_shows_its_meaning_on_hover_and_focus(page: Page, files: dict[str, 
 
 def test_chart_shows_values_by_arrow_keys_and_on_hover(page: Page, files: dict[str, Path]) -> None:
     open_file(page, files["failing"])
-    page.locator("svg").nth(1).focus()
-    said = "document.querySelectorAll('.readout')[1].textContent"
+    page.locator("svg").nth(2).focus()
+    said = "document.querySelectorAll('.readout')[2].textContent"
     page.keyboard.press("ArrowRight")
     first = page.evaluate(said)
-    assert first.startswith("0.125 s: sent 40 /s, ended 0 /s, in flight 10, ")  # the most, not those at an end
+    assert first.startswith("0.125 s: sent 40 /s, ended 0 /s, E2EL of each request ")
     page.keyboard.press("ArrowRight")
     assert page.evaluate(said) != first
     page.keyboard.press("End")
     assert page.evaluate(said).startswith("5.875 s: ")
-    page.evaluate("document.querySelectorAll('svg')[1].scrollIntoView()")
-    box = page.evaluate("document.querySelectorAll('svg')[1].getBoundingClientRect().toJSON()")
+    page.evaluate("document.querySelectorAll('svg')[2].scrollIntoView()")
+    box = page.evaluate("document.querySelectorAll('svg')[2].getBoundingClientRect().toJSON()")
     page.mouse.move(box["x"] + box["width"] * (52 + 656 * 5.5 / 24) / 720, box["y"] + 60)
     assert "failed 2" in page.evaluate(said)
 
@@ -192,7 +242,7 @@ def test_button_selects_the_command_without_a_clipboard(page: Page, files: dict[
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("name", ["failing", "series", "invalid"])
+@pytest.mark.parametrize("name", ["failing", "series", "search", "comparison", "invalid"])
 def test_words_and_lines_contrast_with_their_background(
     page: Page, files: dict[str, Path], name: str, dark: bool
 ) -> None:

@@ -23,7 +23,8 @@ BEGIN, END = "<!-- real engines: written by make test-engines FLAGS=--write -->"
 KIT = Path(__file__).with_name("test_conformance.py")
 HEADS = (
     ("engine", "version", "ready", "first delta", "reasoning", "usage with", "[DONE]", "kit"),
-    ("engine", "answered", "input as predicted", "output tokens", "median TTFT", "median TPOT", "verdict"),
+    ("engine", "answered", "input as predicted", "output tokens", "median TTFT", "median TPOT"),
+    ("engine", "verdict"),
     ("engine", "state", "stops", "ready, median", "stopped, median", "stopped, most", "survivors"),
 )
 Rows = list[tuple[str, ...]]
@@ -42,7 +43,9 @@ def main() -> int:
         stops = {state: [shut_down(real, state) for _ in range(count)] for state, count in TRIALS.items()}
         kit, passed = _kit(name)
         failed |= not passed or any(trial.survivors for trials in stops.values() for trial in trials)
-        rows = [(*streams, kit)], [loaded], [_stops(name, state, trials) for state, trials in stops.items()]
+        *figures, verdict = loaded
+        stopped = [_stops(name, state, trials) for state, trials in stops.items()]
+        rows: Sequence[Rows] = ([(*streams, kit)], [tuple(figures)], [(name, verdict)], stopped)
         print("\n\n".join(map(table, HEADS, rows)), flush=True)
         if options.write:
             _write(name, rows)

@@ -24,8 +24,8 @@ LIES = (
         (
             Edit(
                 CONNECTION,
-                "return connection._received(buffer, n, now_ns(), on_real_ns, left)",
-                "connection.read_loop.loop.call_soon(connection.data_received, buffer[:n])\n        return 0",
+                "connection._received(buffer, n, now_ns(), on_real_ns, n < READ_BYTES)",
+                "connection.read_loop.loop.call_soon(connection.data_received, buffer[:n])",
             ),
         ),
         Test("tests/core/test_stamped_connection.py::test_read_loop_stamps_before_anything_else_runs"),
@@ -48,7 +48,7 @@ LIES = (
                 "call_later(-(-max(0, due_ns - now_ns()) // 1_000_000) / 1_000, self._ring)",
             ),
         ),
-        Check("gaps as scheduled", "--rate 500 --num-prompts 1000 --random-input-len 16 --random-output-len 2"),
+        Check("gaps off schedule", "--rate 500 --num-prompts 1000 --random-input-len 16 --random-output-len 2"),
     ),
     Mutant(
         "connector limit 100",
@@ -65,8 +65,8 @@ LIES = (
             *STALLS,
             Edit(
                 "loadgen/core/c/kernel_stamp.pxd",
-                "return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0\n            && ",
-                "return flags < 0 && ",
+                "return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;",
+                "return 0;",
             ),
         ),
         Test(f"{READING}::test_client_error_is_less_than_a_stall"),
@@ -87,7 +87,7 @@ LIES = (
         (
             Edit(
                 CONNECTION,
-                "at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns",
+                "at_ns = on_real_ns - clock.offset_ns if is_stamped else read_ns",
                 "at_ns = read_ns",
             ),
         ),
@@ -100,7 +100,7 @@ LIES = (
     ),
     Mutant(
         "forget bytes that are still unread",
-        (Edit(CONNECTION, "cdef bint ends_read = left == 0 and ", "cdef bint ends_read = "),),
+        (Edit(CONNECTION, "cdef bint ends_read = emptied and ", "cdef bint ends_read = "),),
         Test("tests/core/test_stamped_connection.py::test_stamp_of_a_read_that_left_bytes_is_not_exact"),
     ),
     Mutant(
@@ -124,7 +124,7 @@ LIES = (
                 "        self.ended += 1\n",
             ),
         ),
-        Check("every request ended once", SHORT),
+        Check("requests not ended once", SHORT),
     ),
     Mutant(
         "count failures as latency",
@@ -175,7 +175,7 @@ LIES = (
     Mutant(
         "prompt + 3 tokens",
         (Edit("loadgen/workload/target.py", '"content": prompt.text}', '"content": prompt.text + " badu kemo badu"}'),),
-        Check("input as planned", SHORT),
+        Check("input length off", SHORT),
     ),
     Mutant(
         "ignore `reasoning`",

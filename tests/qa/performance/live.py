@@ -65,7 +65,7 @@ def run(server: Served, load: Load, *, shown: bool) -> Run:
         raise RuntimeError(f"exit code {code}:\n{command.drawn[-2000:]}")
     own: dict[str, Any] = orjson.loads(out)["loadgen"]
     latency = own["latency_ms"]
-    stalls = next(check["value"] for check in own["checks"] if check["name"] == "loop stall p99")
+    stalls = next(check["value"] for check in own["checks"] if check["name"] == "loop stalls")
     return Run(
         latency["lag"]["p99"],
         float(stalls.split()[0]),  # "0.012 ms (max 0.3 ms)"

@@ -21,7 +21,7 @@ def test_a_run_is_captured_and_measured_again_from_its_file(tmp_path: Path) -> N
         flags = ["--base-url", server.url, "--backend", "openai-chat", "--model", kept.model, "--tokenizer", TOKENIZER]
         again = loadgen("run", *flags, "--num-prompts", "5", "--rate", "100", *SHORT, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert "Outcomes: ok 5\n" in again.stdout
+    assert " | 5/5 ok | " in again.stdout.splitlines()[-1]
     assert "Output tokens counted by usage: 20\n" in again.stdout
 
 

@@ -173,9 +173,9 @@ def test_invalid_arguments_are_refused_in_one_line(
 
 
 def test_the_help_says_what_else_there_is() -> None:
-    done = loadgen("dataset", "--help")
+    assert "loadgen dataset fetch sharegpt" in loadgen("dataset", "--help").stdout
+    done = loadgen("dataset", "--help-all")
     assert done.returncode == 0
-    assert "loadgen dataset fetch sharegpt" in done.stdout
     assert "--random-range-ratio" in done.stdout
     assert "--request-rate" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100

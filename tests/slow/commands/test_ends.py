@@ -27,6 +27,7 @@ from tests.helpers.command_line import (
     served,
     start,
 )
+from tests.helpers.console_lines import report_of
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +97,7 @@ def test_the_records_of_an_interrupted_run_are_kept_and_make_the_same_report(
     (journal,) = journals(state)
     assert f"loadgen report {journal}" in err
     again = loadgen("report").stdout
-    assert again == out.partition("Saved:")[0]
+    assert again == report_of(out)
 
 
 def test_an_interrupt_before_anything_is_measured_says_so(state: Path) -> None:
@@ -207,7 +208,7 @@ def test_records_that_were_asked_for_are_the_only_ones(tmp_path: Path, state: Pa
     flags = ["--num-prompts", "3", "--max-concurrency", "1", "--records", "r.jsonl"]
     done = loadgen("run", *flags, *SHORT, cwd=tmp_path)
     assert not journals(state)
-    assert loadgen("report", "r.jsonl", cwd=tmp_path).stdout == done.stdout.partition("Saved:")[0]
+    assert loadgen("report", "r.jsonl", cwd=tmp_path).stdout == report_of(done.stdout)
 
 
 def test_the_latest_journals_are_kept(state: Path) -> None:

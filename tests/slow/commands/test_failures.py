@@ -25,9 +25,9 @@ def test_a_run_with_failures_exits_5_and_says_so_in_its_verdict(tmp_path: Path, 
     code, out, own = failing(tmp_path, plan)
     assert code == 5
     assert own["error_rate"] > 0.01
-    (verdict,) = (line for line in out.splitlines() if line.startswith("Verdict: "))
-    assert verdict.startswith("Verdict: NOT OK, ")
-    assert f"; the measurement is {own['verdict']}" in verdict
+    last = out.splitlines()[-1]
+    assert last.startswith("NOT OK ")
+    assert f" | measured {own['verdict']}" in last
 
 
 def test_an_slo_is_missed_while_requests_fail(tmp_path: Path) -> None:

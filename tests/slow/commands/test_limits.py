@@ -62,7 +62,7 @@ def test_client_that_could_not_send_the_load_fails_the_run(
 ) -> None:
     done = run(metronome, "--rate", "300", "--num-prompts", "300", "--seed", "1", files=70)
     assert done.returncode == 3, done.stderr
-    assert "A load as asked: " in done.stdout
+    assert "  load not sent: " in done.stdout
     assert "client_error: request " in done.stdout
 
 

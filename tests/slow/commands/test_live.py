@@ -13,6 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.helpers.command_line import SHORT, TOKENIZER, hear, in_flight, loadgen, served, start
+from tests.helpers.console_lines import report_of
 from tests.helpers.terminal import Screen, on_terminal
 
 SMALL = ["--rate", "100", "--num-prompts", "150", *SHORT]
@@ -49,7 +50,7 @@ def test_live_view_appears_during_the_run_and_is_removed(run: list[str], tmp_pat
     assert command.screen.text == ""
     assert command.drawn.rindex("\x1b[?25h") > command.drawn.rindex("\x1b[?25l")  # the cursor is back
     assert code == 0
-    assert out.partition("Saved:")[0] == loadgen("report", "r.json", cwd=tmp_path).stdout
+    assert report_of(out) == loadgen("report", "r.json", cwd=tmp_path).stdout
     assert json.loads((tmp_path / "r.json").read_text())["completed"] == 150
 
 
@@ -137,6 +138,8 @@ def test_while_a_run_goes_on_prometheus_may_ask_how_far_it_is(run: list[str], po
             families = {one.name: one for one in text_string_to_metric_families(reply.read().decode())}
         assert families["loadgen_requests_sent"].samples[0].value > 0
         assert families["loadgen_ttft_seconds"].type == "histogram"
+        (info,) = families["loadgen_run_info"].samples
+        assert (info.labels["model"], info.labels["rate"], info.value) == ("sim", "100", 1)
         command.send_signal(signal.SIGINT)
         command.communicate(timeout=30)
         with pytest.raises(OSError, match="refused"):

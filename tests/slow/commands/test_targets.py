@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 from tests.helpers.command_line import SHORT, TOKENIZER, loadgen, served
+from tests.helpers.console_lines import report_of
 from tests.integration.commands.test_bad_input import refused
 
 FLAGS = ["--backend", "openai-chat", "--tokenizer", TOKENIZER, "--rate", "200", "--num-prompts", "40", *SHORT]
@@ -25,7 +26,7 @@ def test_two_servers_share_a_run_and_each_has_its_line(tmp_path: Path) -> None:
     assert [line.split()[1:4] for line in done.stdout.splitlines() if line.startswith("http")] == [
         ["20", "20", "0"]
     ] * 2
-    assert loadgen("report", "r.json", cwd=tmp_path).stdout == done.stdout.split("Saved: ")[0]
+    assert loadgen("report", "r.json", cwd=tmp_path).stdout == report_of(done.stdout)
 
 
 def test_target_that_is_down_is_refused_by_its_url() -> None:

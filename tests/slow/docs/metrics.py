@@ -52,7 +52,7 @@ def recorded(answered: Record) -> Recorder:
 
 def of_one() -> str:
     """The metrics of the one request of the picture, ms."""
-    kept = recorded(record(EVENTS, sent=SENT, head=HEAD, role=ROLE)).histograms
+    kept = recorded(record(EVENTS, sent=SENT, head=HEAD, role=ROLE)).snapshot().histograms
     rows = [
         ("Wait for a slot", _ms(kept["pool_wait"].mean)),
         ("Connect", _ms(kept["connect"].mean)),
@@ -70,7 +70,7 @@ def of_streams() -> str:
     """The metrics of the same tokens in other events, ms."""
     rows = []
     for name, events in STREAMS.items():
-        kept = recorded(record(events)).histograms
+        kept = recorded(record(events)).snapshot().histograms
         cells = [_ms(kept["tpot"].mean)]
         for gap in ("icl", "itl"):
             cells += [_ms(kept[gap].percentile(p)) for p in (50, 99)]

@@ -1,22 +1,27 @@
-"""The tables of docs/numbers.md: what each number means; `python -m tests.slow.docs.numbers` writes them."""
+"""The definitions of docs/numbers.md: what each number means; `python -m tests.slow.docs.numbers` writes them."""
 
 import re
+from textwrap import fill
 
 from loadgen.report.run_page.glossary import GROUPS, Term
-from tests.helpers.documents import between, table
+from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs" / "numbers.md"
 BEGIN, END = "<!-- numbers: made by python -m tests.slow.docs.numbers -->", "<!-- end of numbers -->"
 
 
-def tables() -> str:
-    """Each group under a heading of its own."""
-    return "\n\n".join(f"## {group}\n\n{_table(terms)}" for group, terms in GROUPS.items())
+def definitions() -> str:
+    """Each number under its heading, each group under a heading of its own."""
+    return "\n\n".join(f"## {group}\n\n{_defined(terms)}" for group, terms in GROUPS.items())
 
 
-def _table(terms: dict[str, Term]) -> str:
-    return table(("number", "what it is"), ((one.name, _written(one.about)) for one in terms.values()))
+def _defined(terms: dict[str, Term]) -> str:
+    return "\n\n".join(f"### {one.name}\n\n{_wrapped(_written(one.about))}" for one in terms.values())
+
+
+def _wrapped(text: str) -> str:
+    return fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _written(about: str) -> str:
@@ -25,4 +30,4 @@ def _written(about: str) -> str:
 
 
 if __name__ == "__main__":
-    between(DOCUMENT, BEGIN, tables(), END)
+    between(DOCUMENT, BEGIN, definitions(), END)

@@ -14,13 +14,14 @@ from tests.slow.docs.blocks import blocks, pages
 # Words behind the name of a command that choose another help.
 CHOOSING = {"serve": 1, "tune": 1, "benchmark-runner": 2}
 SUBCOMMANDS = {"dataset": ("fetch", "cache")}
+WITH_TOPICS = (("run",), ("search",), ("dataset",))  # whose --help does not show all flags
 INLINE = re.compile(r"`(loadgen [^`]+)`")
 
 
 @cache
 def flags(*command: str) -> frozenset[str]:
     """The flags that the help of a command names."""
-    done = loadgen(*command, "--help")
+    done = loadgen(*command, "--help-all" if command in WITH_TOPICS else "--help")
     assert done.returncode == 0, f"loadgen {' '.join(command)} --help: {done.stderr}"
     return frozenset(re.findall(r"--[a-z][\w-]*", done.stdout)) | {"--help"}
 
@@ -37,6 +38,8 @@ def unknown(command: str) -> list[str]:
         return []
     if words[0] not in commands():
         return [words[0]]
+    if words[0] == "help":
+        return []
     count = 1 + CHOOSING.get(words[0], words[1:2] != [] and words[1] in SUBCOMMANDS.get(words[0], ()))
     path, rest = words[:count], words[count:]
     if not all(re.fullmatch("[a-z0-9-]+", word) for word in path):  # serve ENGINE MODEL

@@ -1,4 +1,4 @@
-"""docs/live.md names every value that a program can read of a run in progress."""
+"""docs/progress.md names every value that a program can read of a run; docs/live.md says how exact they are."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from tests.helpers.source import ROOT
 
 
 def test_the_page_names_every_attribute_of_a_progress() -> None:
-    told = (ROOT / "docs/live.md").read_text().partition("## In a program")[2].partition("\n## ")[0]
+    told = (ROOT / "docs/progress.md").read_text().partition("\n## Progress\n")[2].partition("\n## ")[0]
     properties = [name for name, value in vars(Progress).items() if isinstance(value, property)]
     names = [*(field.name for field in dataclasses.fields(Progress)), *properties]
     assert len(properties) >= 3

@@ -135,8 +135,8 @@ async def test_differences_are_exactly_of_the_run_without_what_came_before() -> 
     assert source["at_s"][0] < 0 < 3.5 <= source["at_s"][-1]
     assert source["at_s"][1] - source["at_s"][0] >= 0.9
     assert source["failed"] == [None] * len(source["moments"])
-    assert state(result, "served alone") is True
-    assert state(result, "tokens as the server's") is True
+    assert state(result, "other clients") is True
+    assert state(result, "tokens differ from the server's") is True
 
 
 async def test_server_text_on_the_console_is_escaped() -> None:
@@ -180,10 +180,10 @@ async def test_given_url_without_metrics_is_refused_before_requests(
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (("ftp://h/metrics",), "'ftp://h/metrics' is no http or https URL"),
+        (("ftp://h/metrics",), "invalid http or https URL 'ftp://h/metrics'"),
         (("http://u:p@h/metrics",), "'http://(given)@h/metrics' has a user in it"),
-        (("metrics",), "'metrics' is no http or https URL"),
-        (("http://h:x/metrics",), "'http://h:x/metrics' is no http or https URL"),
+        (("metrics",), "invalid http or https URL 'metrics'"),
+        (("http://h:x/metrics",), "invalid http or https URL 'http://h:x/metrics'"),
         (("auto", "off"), "auto beside other values"),
         (("off", "http://h/metrics"), "off beside other values"),
     ],
@@ -221,7 +221,7 @@ async def test_failed_scrapes_under_load_are_counted_not_compared(tells: bytes |
     assert failed[-1] == why
     assert not said(result)["covers_run"]
     assert f"{sum(map(bool, failed))} failed" in str(result)
-    assert state(result, "tokens as the server's") is None
+    assert state(result, "tokens differ from the server's") is None
 
 
 async def test_numbers_that_are_none_are_left_out() -> None:
@@ -241,7 +241,7 @@ async def test_a_server_that_starts_again_under_load_is_told_from_one_that_goes_
 
     async with run(Restarted(), SETTINGS.replace(num_warmups=5)) as result:
         assert said(result)["restarts"] == 1
-    assert state(result, "server counts on") is False
+    assert state(result, "server counters reset") is False
     assert result.verdict == "SUSPECT"
 
 
@@ -279,8 +279,8 @@ async def test_a_server_counts_what_others_ask_too_and_the_check_says_so() -> No
             return super().counts()
 
     async with run(Shared(), BRIEF) as result:
-        assert state(result, "served alone") is False
-        assert state(result, "tokens as the server's") is None
+        assert state(result, "other clients") is False
+        assert state(result, "tokens differ from the server's") is None
 
 
 async def test_credentials_go_to_the_server_that_they_are_for_alone() -> None:

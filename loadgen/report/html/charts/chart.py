@@ -1,11 +1,13 @@
 """Chart: panels above each other that share an axis, as data: what is drawn, and not how."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from loadgen.report.html.charts.scale import Scale
+from loadgen.report.html.charts.whiskers import Whiskers
+from loadgen.util.number_format import value_range
 
 Look = Literal["met", "missed", "open", "ring", "first", "second"]  # differ in shape or fill, not in colour alone
 BarLook = Literal["base", "first", "gain", "loss"]
@@ -58,6 +60,49 @@ class Dots:
     def text(self, at: float, scale: Scale) -> str:
         """All that stands at a place, in words; empty where nothing does."""
         return ", ".join(text for x, text in zip(self.xs, self.texts, strict=False) if x == at)
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Many points, one for each of many requests.
+
+    Attributes:
+        name: What they are.
+        xs, ys: Where they stand; `xs` ascending.
+        reach: A reader at a place is told of all points that are not further away than this.
+        failed: Whether they are crosses instead of dots.
+    """
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    reach: float
+    failed: bool = False
+
+    def text(self, at: float, scale: Scale) -> str:
+        """Write the range of the values near a place, and how many there are; empty where there are none."""
+        values = self.ys[bisect_left(self.xs, at - self.reach) : bisect_right(self.xs, at + self.reach)]
+        return f"{value_range(*map(scale.written, (min(values), max(values))))} ({len(values)})" if values else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The area between two lines, within which a value lies.
+
+    Attributes:
+        name: What it is.
+        xs: Where the points of the lines stand, ascending.
+        lows, highs: Their values.
+    """
+
+    name: str
+    xs: Sequence[float]
+    lows: Sequence[float]
+    highs: Sequence[float]
+
+    def text(self, at: float, scale: Scale) -> str:
+        """Write nothing: the name says how wide it is."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +171,7 @@ class Heat:
         return f"{sum(self.counts[column])}" if 0 <= column < len(self.counts) else ""
 
 
-Mark = Curve | Dots | Bars | Limit | Heat
+Mark = Curve | Dots | Scatter | Band | Bars | Limit | Heat | Whiskers
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,20 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-from loadgen.report.html.charts.chart import Bars, Chart, Curve, Dots, Heat, Limit, Look, Mark, Panel
+from loadgen.report.html.charts.chart import Band, Bars, Chart, Curve, Dots, Heat, Limit, Look, Mark, Panel, Scatter
 from loadgen.report.html.charts.png import png
 from loadgen.report.html.charts.scale import Names, short
+from loadgen.report.html.charts.whiskers import Whiskers
 from loadgen.util.terminal_text import printable
 
 WIDTH, LEFT, RIGHT = 720, 52, 12
-ROW, BELOW, GAP = 18, 38, 14  # a line of words above a panel; ticks and label below all; between panels
-LETTER = 6.2  # as wide as a letter is on average
-APART = 12  # between the lines of two ticks' words
+# There is room for words of 17 px, so that they can be read where the page is narrow and the chart is small.
+ROW, BELOW, GAP = 21, 44, 12  # a line of words above a panel; ticks and label below all; between panels
+LETTER = 9.2  # as wide as a letter is on average
+NAME_LETTER = 6.2  # the same on an axis of long names, whose words are of 11 px everywhere
+APART = 15  # between the lines of two ticks' words
 MAX_NAME = 30  # letters of a name on a vertical axis
+MAX_SHORT_NAME = 15  # the same, for which there is room in words of 17 px
 FAINTEST = 48  # of 255: of a cell of the heat map with one value
 MAX_ROWS = 512  # of pixels, of a heat map
 
@@ -65,7 +69,7 @@ def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
     tops = _tops(chart)
     bottom = tops[-1] + chart.panels[-1].height
     yield (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {bottom + BELOW}" role="img" '
+        f'<svg class="{_css_class(chart)}" viewBox="0 0 {WIDTH} {bottom + BELOW}" role="img" '
         f'aria-labelledby="{key}-title" aria-describedby="{key}-about">'
     )
     yield f'<title id="{key}-title">{_text(chart.title)}</title>'
@@ -76,10 +80,10 @@ def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
     for value, text in chart.scale.ticks():
         x, half = _x(chart, value), len(text) * LETTER / 2
         if x - half >= last + 6:
-            yield f'<text x="{min(x, WIDTH - half):.1f}" y="{bottom + 15}" text-anchor="middle">{_text(text)}</text>'
+            yield f'<text x="{min(x, WIDTH - half):.1f}" y="{bottom + 16}" text-anchor="middle">{_text(text)}</text>'
             last = x + half
     middle = (_left(chart) + WIDTH - RIGHT) / 2
-    yield f'<text x="{middle}" y="{bottom + 32}" text-anchor="middle" class="label">{_text(chart.along)}</text></svg>'
+    yield f'<text x="{middle}" y="{bottom + 37}" text-anchor="middle" class="label">{_text(chart.along)}</text></svg>'
 
 
 def _tops(chart: Chart) -> list[int]:
@@ -94,8 +98,18 @@ def _tops(chart: Chart) -> list[int]:
 
 def _left(chart: Chart) -> float:
     """Return where the plots begin: further right if names stand on a vertical axis."""
-    named = [len(_cut(name)) for panel in chart.panels if isinstance(panel.scale, Names) for name in panel.scale.names]
-    return max(LEFT, max(named, default=0) * LETTER + 10)
+    longest = _longest_name(chart)
+    return max(LEFT, longest * (NAME_LETTER if longest > MAX_SHORT_NAME else LETTER) + 10)
+
+
+def _css_class(chart: Chart) -> str:
+    return "chart named" if _longest_name(chart) > MAX_SHORT_NAME else "chart"
+
+
+def _longest_name(chart: Chart) -> int:
+    """Count the letters of the longest name on a vertical axis."""
+    axes = (panel.scale for panel in chart.panels)
+    return max((len(_cut(name)) for axis in axes if isinstance(axis, Names) for name in axis.names), default=0)
 
 
 def _cut(name: str) -> str:
@@ -115,7 +129,7 @@ def _panel(chart: Chart, panel: Panel, top: int, key: str) -> Iterator[str]:
         return top + panel.height * (1 - panel.scale.share(value))
 
     named, rows = _legend(panel)
-    first = top - ROW * rows + 9
+    first = top - ROW * rows + 10
     yield f'<text x="{LEFT}" y="{first}" class="title">{_text(panel.title)}</text>'
     for mark, left, row in named:
         yield from _sample(mark, left, first + ROW * row, f"{key}-key")
@@ -146,6 +160,12 @@ def _drawn(mark: Mark, x: Callable[[float], float], y: Callable[[float], float],
                     side, anchor = (-7, "end") if left else (7, "start")
                     label = _text(mark.labels[number])
                     yield f'<text x="{x(at) + side:.1f}" y="{y(value) - 5:.1f}" text-anchor="{anchor}">{label}</text>'
+        case Scatter():
+            yield _points(mark, x, y)
+        case Band():
+            ways = zip((mark.xs, mark.xs[::-1]), (mark.highs, mark.lows[::-1]), strict=True)
+            around = [f"{x(at):.1f} {y(value):.1f}" for xs, ys in ways for at, value in zip(xs, ys, strict=True)]
+            yield f'<path class="band" d="M{"L".join(around)}Z"/>'
         case Bars():
             half = abs(y(1) - y(0)) * mark.thickness / 2
             for at, low, high, label in zip(mark.ys, mark.lows, mark.highs, mark.labels, strict=True):
@@ -158,6 +178,8 @@ def _drawn(mark: Mark, x: Callable[[float], float], y: Callable[[float], float],
             yield f'<path class="limit" d="M{LEFT} {y(mark.y):.1f}H{WIDTH - RIGHT}"/>'
         case Heat():
             yield from _cells(mark, x, y, key)
+        case Whiskers():
+            yield from mark.drawn(x, y)
 
 
 def _path(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> str:
@@ -181,6 +203,21 @@ def _dot(look: Look, x: float, y: float) -> str:
     if look == "missed":
         return f'<path class="dot missed" d="M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0-7l-7 7"/>'
     return f'<circle class="dot {look}" cx="{x:.1f}" cy="{y:.1f}" r="{8 if look == "ring" else 3.5}"/>'
+
+
+def _points(scatter: Scatter, x: Callable[[float], float], y: Callable[[float], float]) -> str:
+    """One path for all points, each from the one before: a tenth of an element for each."""
+    shape, then = ("m-35-35l70 70m0-70l-70 70", (-35, 35)) if scatter.failed else ("h0", (0, 0))
+    drawn, here = "", (0, 0)
+    for at, value in zip(scatter.xs, scatter.ys, strict=True):
+        place = round(10 * x(at)), round(10 * y(value))
+        drawn += _step(place[0] - here[0], place[1] - here[1]) + shape
+        here = place[0] + then[0], place[1] + then[1]
+    return f'<path class="{"crosses" if scatter.failed else "points"}" transform="scale(.1)" d="{drawn}"/>'
+
+
+def _step(across: int, down: int) -> str:
+    return f"m{across}{'' if down < 0 else ' '}{down}"
 
 
 def _cells(heat: Heat, x: Callable[[float], float], y: Callable[[float], float], key: str) -> Iterator[str]:
@@ -246,8 +283,16 @@ def _sample(mark: Mark, left: float, y: float, key: str) -> Iterator[str]:
             yield _dot(mark.look, left + 12, middle)
         case Bars():
             yield f'<rect class="bar {mark.look}" x="{left:.1f}" y="{middle - 5}" width="20" height="10"/>'
+        case Scatter(failed=True):
+            yield _dot("missed", left + 12, middle)
+        case Scatter():
+            yield _points(Scatter("", (4, 10, 16), (2, -3, 1), 0), lambda x: left + x, lambda y: middle + y)
+        case Band():
+            yield f'<rect class="band" x="{left:.1f}" y="{middle - 5}" width="20" height="10"/>'
         case Limit():
             yield f'<path class="limit" d="M{left:.1f} {middle}h20"/>'
+        case Whiskers():
+            yield mark.sample(left, middle)
         case Heat():
             faint = f'<stop class="shade" stop-opacity="{FAINTEST / 255:.2f}"/>'
             full = '<stop class="shade" offset="1"/>'

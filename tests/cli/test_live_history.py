@@ -1,13 +1,15 @@
-"""Pace: rates over the last seconds of the current run."""
+"""History: rates over the last seconds of the current run."""
 
 import pytest
 
-from loadgen.cli.live.pace import History, Pace
+from loadgen.cli.live.history import History
+from loadgen.cli.live.pace import Pace
+from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import Progress
 
 
 def pace(*moments: Progress) -> Pace | None:
-    history = History()
+    history = History(RunSettings())
     for moment in moments:
         history.add(moment)
     return history.now()
@@ -35,7 +37,7 @@ def test_where_little_was_told_it_reaches_back_to_what_was() -> None:
 
 
 def test_pace_excludes_preparation() -> None:
-    history = History()
+    history = History(RunSettings())
     history.add(Progress("preparing", 8.0, scheduled=6000, ended=5000))
     history.add(Progress("running", 1.0, ended=3, sent=3))
     assert history.now() == history.so_far() == Pace(3.0, 3.0, 3.0, 0.0)

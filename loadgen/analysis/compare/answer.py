@@ -1,0 +1,116 @@
+"""Answer: what changed from the baseline to a candidate, and how sure that is, in the parts of one line."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from loadgen.analysis.compare.comparison import CandidateRows, Comparison
+from loadgen.analysis.compare.confidence_interval import Basis
+from loadgen.analysis.compare.metrics import ERROR_RATE
+from loadgen.analysis.compare.row import Conclusion, Row
+from loadgen.analysis.compare.side import MIN_STARTS, Side
+from loadgen.analysis.compare.texts import AT, SIGNIFICANT, bounds, change
+from loadgen.report.series_rows import SEVERITY
+from loadgen.report.summary_line import OF_VERDICT, Colour, Part
+from loadgen.util.number_format import percent
+
+LATENCIES = ("ttft", "tpot", "e2el")
+STATISTICS = ("p99", "p90", "p50", "mean")  # the first with an interval represents its latency
+THROUGHPUTS = ("goodput", "output_throughput", "request_throughput")  # the first that there is
+SAME = 0.05  # an interval within this of 0 shows that two values are the same, for most purposes
+COLOURS = {Conclusion.BETTER: Colour.GREEN, Conclusion.WORSE: Colour.RED}
+
+
+def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
+    """List the parts of the line: the changes, what they follow from, and what may be wrong with them."""
+    rows = _main_rows(candidate)
+    yield f"{candidate.candidate.name}: {', '.join(_changes(rows)) or 'no number in common'}", _colour(rows)
+    yield from _certainty(comparison, candidate)
+    yield _verdicts(comparison.baseline, candidate.candidate)
+    if candidate.error_rates_differ:
+        yield "error rates differ, so that latencies are of other requests", Colour.RED
+    if comparison.clashes:
+        yield "different workloads", Colour.YELLOW
+    if comparison.simulated_sides:
+        yield "simulated engine", Colour.NONE
+
+
+def _main_rows(candidate: CandidateRows) -> list[Row]:
+    """Select one row for the throughput, the errors and each latency; a share that is 0 on both sides is no news."""
+    rows = {row.metric.name: row for row in candidate.rows if row.change is not None}
+    found = [next((rows[name] for name in THROUGHPUTS if name in rows), None)]
+    for latency in LATENCIES:
+        own = [rows[name] for each in STATISTICS if (name := f"{latency}_{each}") in rows]
+        found.append(next((row for row in own if row.interval is not None), own[0] if own else None))
+    errors = rows.get(ERROR_RATE)
+    if errors is not None and errors.change:
+        found.insert(0 if candidate.error_rates_differ else len(found), errors)
+    return [row for row in found if row is not None]
+
+
+def _changes(rows: Sequence[Row]) -> Iterator[str]:
+    """Write the changes: first those that are significant, then those without an interval, then the others."""
+    for word in SIGNIFICANT:
+        if own := [row for row in rows if row.conclusion is word]:
+            count = {1: "", 2: "both "}.get(len(own), "all ")
+            yield f"{_with_changes(own)} ({count}{'differ' if count and word is Conclusion.DIFFERS else word})"
+    if own := [row for row in rows if row.conclusion is Conclusion.UNKNOWN]:
+        yield _with_changes(own)
+    others = [row for row in rows if row.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE]
+    same = [row for row in others if _reach(row) <= SAME]
+    if same:
+        yield f"{_listed(map(_name, same))} the same (within {percent(max(map(_reach, same)), 1)})"
+    if own := [row for row in others if row not in same]:
+        widest = max(own, key=_reach)
+        yield f"no clear change of {_listed(map(_name, own))} ({bounds(widest)})"
+
+
+def _with_changes(rows: Iterable[Row]) -> str:
+    return _listed(f"{_name(row)} {change(row)}" for row in rows)
+
+
+def _listed(texts: Iterable[str]) -> str:
+    *others, last = texts
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _reach(row: Row) -> float:
+    """Return how far from 0 the interval of a row reaches."""
+    return max(map(abs, row.bounds or (math.inf,)))
+
+
+def _name(row: Row) -> str:
+    if row.metric.name in THROUGHPUTS:
+        return "goodput" if row.metric.name == "goodput" else "throughput"
+    return "errors" if row.metric.name == ERROR_RATE else row.metric.title
+
+
+def _colour(rows: Sequence[Row]) -> Colour:
+    """Choose red if anything got worse, green if anything got better and nothing worse."""
+    found = {COLOURS.get(row.conclusion, Colour.NONE) for row in rows}
+    return next((colour for colour in (Colour.RED, Colour.GREEN) if colour in found), Colour.NONE)
+
+
+def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
+    """Say what the intervals follow from, and what they do not contain."""
+    bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
+    count = min(len(side.starts) for side in (comparison.baseline, candidate.candidate))
+    if Basis.STARTS in bases:
+        yield f"{AT} intervals, from {count} starts of each", Colour.NONE
+    elif Basis.NOISE in bases:
+        yield f"{AT} intervals, from the noise of other starts", Colour.NONE
+    elif Basis.WITHIN in bases:
+        runs = "one run" if count == 1 else f"{count} runs"
+        yield f"from {runs} of each: a restart may change as much, give {MIN_STARTS} starts", Colour.YELLOW
+    else:
+        yield "no intervals: this may be chance", Colour.YELLOW
+
+
+def _verdicts(baseline: Side, candidate: Side) -> Part:
+    """Write the verdicts of the runs: "both SUSPECT", "base VALID, new INVALID"."""
+    worst = [max((run.verdict for run in side.starts), key=SEVERITY.index) for side in (baseline, candidate)]
+    partial = [" and partial" if any(run.partial for run in side.starts) else "" for side in (baseline, candidate)]
+    colour = OF_VERDICT[max(worst, key=SEVERITY.index)]
+    if any(partial):
+        colour = Colour.RED
+    one, other = (verdict + more for verdict, more in zip(worst, partial, strict=True))
+    return (f"both {one}" if one == other else f"{baseline.name} {one}, {candidate.name} {other}"), colour

@@ -1,0 +1,42 @@
+"""Names of the sides of a comparison, from the paths of their files."""
+
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from string import ascii_uppercase
+
+MAX_NAME = 20  # characters
+ENDINGS = (".json", ".jsonl")
+
+
+def names(paths: Sequence[str]) -> list[str]:
+    """Name sides after what their paths differ in: runs/base/1.json and runs/new/1.json are base and new.
+
+    Of long names that begin alike, such as those that `--save-result` gives, the first word that differs is the name.
+
+    Returns:
+        Letters if the paths give no short names that are all different.
+    """
+    parts = [(*PurePath(path).parts[:-1], _without_ending(PurePath(path))) for path in paths]
+    ways: tuple[Callable[[], list[str]], ...] = (
+        lambda: [each[-1] for each in parts],
+        lambda: _first_difference([each[::-1] for each in parts]),
+        lambda: ["/".join(each[-2:]) for each in parts],
+        lambda: _first_difference([each[-1].split("-") for each in parts]),
+    )
+    for way in ways:
+        found = way()
+        if len(set(found)) == len(found) and all(0 < len(name) <= MAX_NAME for name in found):
+            return found
+    return list(ascii_uppercase[: len(paths)])
+
+
+def _without_ending(path: PurePath) -> str:
+    return path.stem if path.suffix in ENDINGS else path.name
+
+
+def _first_difference(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the first items by which not all rows are alike; empty texts if there are none."""
+    for items in zip(*rows, strict=False):
+        if len(set(items)) > 1:
+            return list(items)
+    return [""] * len(rows)

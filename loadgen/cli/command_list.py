@@ -1,0 +1,88 @@
+"""The commands of `loadgen`: its own, and those that packages add by entry points."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from loadgen.util.terminal_text import printable
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+Command = Callable[[list[str]], int]
+OWN = {
+    "run": ("measure a server, or the built-in simulator", "loadgen.cli.commands.run"),
+    "search": ("find the highest rate or concurrency that meets an SLO", "loadgen.cli.commands.search"),
+    "dataset": ("show the prompts of a run, or download a published data set", "loadgen.cli.commands.dataset"),
+    "doctor": ("show this machine's limits, and how much load it can make", "loadgen.cli.commands.doctor"),
+    "report": ("print a saved result, or write it as HTML or CSV", "loadgen.cli.commands.report"),
+    "compare": ("compare runs, with confidence intervals of the differences", "loadgen.cli.commands.compare"),
+    "tune": ("find the best way to serve a model, by a study", "loadgen.cli.commands.tune"),
+    "audit": ("find inconsistent numbers in published results", "loadgen.cli.commands.audit"),
+    "import": ("import published results into a study", "loadgen.cli.commands.import_published"),
+    "benchmark-runner": ("run a benchmark job of GPUStack", "loadgen.cli.commands.benchmark_runner"),
+    "completion": ("print the completion for bash, zsh or fish", "loadgen.cli.commands.completion"),
+    "help": ("show help: of a command, its flags by topic, exit codes", "loadgen.cli.commands.help"),
+    "version": ("print the version", "loadgen.cli.commands.version"),
+}
+HEAD = """\
+loadgen: an open-loop load generator for LLM servers.
+
+usage: loadgen COMMAND [FLAGS]
+"""
+HINTS = """\
+To measure a server:       loadgen run --base-url http://host:8000 --rate 10
+To try it without one:     loadgen run --rate 1000
+Help: loadgen COMMAND --help, loadgen help COMMAND, loadgen help exit-codes"""
+
+
+def overview() -> str:
+    """Return the help of `loadgen`: its commands, and how to begin."""
+    rows = [(name, text) for name, (text, _) in OWN.items()]
+    rows += [(name, _summary(entry)) for name, entry in sorted(added().items())]
+    return "\n".join([HEAD, *(f"  {name:<16} {text}".rstrip() for name, text in rows), "", HINTS])
+
+
+def names() -> list[str]:
+    """Return the names of all commands."""
+    return [*OWN, *added()]
+
+
+def added() -> "dict[str, EntryPoint]":
+    """Return the commands that packages add by entry points; loadgen's engines are among them."""
+    import importlib.metadata
+
+    return {entry.name: entry for entry in importlib.metadata.entry_points(group="loadgen.commands")}
+
+
+def find(name: str) -> Command | None:
+    """Return the command of that name, or None."""
+    if name in OWN:
+        import importlib
+
+        found: Command = importlib.import_module(OWN[name][1]).main
+        return found
+    entries = added()
+    if name in entries:
+        command: Command = entries[name].load()
+        return command
+    return None
+
+
+def remedy(name: str) -> str:
+    """Suggest what to write instead of an unknown command."""
+    import difflib
+
+    known = names()
+    if name.startswith("-"):
+        return f"write the command first, for example `loadgen run {printable(name)}`"
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
+
+
+def _summary(entry: "EntryPoint") -> str:
+    """Return the summary of an added command: the first sentence of its docstring."""
+    try:
+        text = (entry.load().__doc__ or "").strip()
+    except Exception:  # noqa: BLE001 - a broken package must not hide the other commands
+        return "(fails to load)"
+    return printable(text[:1].lower() + text[1:].partition(".")[0])

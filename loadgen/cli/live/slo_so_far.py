@@ -1,0 +1,106 @@
+"""The SLO of a run that goes on: what each limit shows so far."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from loadgen.config import slo
+from loadgen.config.slo import GAPS, Limit
+from loadgen.core.sketch import Sketch
+from loadgen.metrics.failures import Failures
+from loadgen.metrics.progress import Progress
+from loadgen.stats.percentile_confidence_interval import interval, least_samples
+
+
+class State(StrEnum):
+    """What a limit shows so far."""
+
+    MET = "met so far"
+    MISSED = "MISSED so far"
+    TOO_FEW = "too few"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSoFar:
+    """A limit, and what the run shows of it.
+
+    Attributes:
+        limit: The limit.
+        value: In ms, or a share of 1; None: not measured; inf: it lies among failed requests.
+        state: Met, missed, or too few requests to tell.
+        requests: How many requests it is taken from.
+        needed: How many the statistic needs.
+    """
+
+    limit: Limit
+    value: float | None
+    state: State
+    requests: int
+    needed: int
+
+
+class _Values:
+    """The latencies of a distribution, with failed requests as infinite values; it can be read by rank.
+
+    Args:
+        sketch: The latencies.
+        failed: How many requests failed.
+    """
+
+    def __init__(self, sketch: Sketch, failed: int) -> None:
+        self._sketch, self.count = sketch, sketch.count + failed
+
+    def value_at_rank(self, rank: int, /) -> float:
+        """Return the latency in ms with this rank, ascending; inf is a failed request."""
+        return self._sketch.value_at_rank(rank) / 1e6 if rank < self._sketch.count else math.inf
+
+    def percentile(self, p: float) -> float | None:
+        """Return the `p`-th percentile in ms; None without values."""
+        if not self.count:
+            return None
+        position = (self.count - 1) * p / 100
+        rank = int(position)
+        low, high = self.value_at_rank(rank), self.value_at_rank(min(rank + 1, self.count - 1))
+        return low + (high - low) * (position - rank) if position > rank and high > low else low
+
+
+def slo_so_far(limits: str, progress: Progress) -> Iterator[LimitSoFar]:
+    """Judge each limit of an SLO by what has ended so far, as the report judges a whole run.
+
+    A percentile of too few requests is missed where its interval lies beyond the limit, and else too few.
+
+    Args:
+        limits: The SLO.
+        progress: The latest progress.
+    """
+    # Turns that were never sent are among the cancelled, where `among` expects them.
+    failures = Failures.among({"ok": progress.ok, **progress.failures}, progress.never_due)
+    for limit in slo.required_limits(limits):
+        yield _error_rate(limit, failures) if limit.metric == "error" else _latency(limit, progress, failures.failed)
+
+
+def _error_rate(limit: Limit, failures: Failures) -> LimitSoFar:
+    value = failures.server_rate
+    return LimitSoFar(limit, value, _by_value(limit, value), failures.of, 1)
+
+
+def _latency(limit: Limit, progress: Progress, failed: int) -> LimitSoFar:
+    sketch: Sketch = getattr(progress, limit.metric)
+    if limit.statistic == "mean":
+        return LimitSoFar(limit, sketch.mean_ms, _by_value(limit, sketch.mean_ms), sketch.count, 1)
+    values = _Values(sketch, 0 if limit.metric in GAPS else failed)
+    p = 100.0 if limit.percentile is None else limit.percentile
+    value, needed = values.percentile(p), least_samples(p)
+    requests = min(values.count, progress.e2el.count) if limit.metric in GAPS else values.count
+    state = _by_value(limit, value)
+    if requests < needed:
+        low = None if limit.metric in GAPS or not requests else interval(values, p)[0]
+        state = State.TOO_FEW if low is None or limit.met_by(low) else State.MISSED
+    return LimitSoFar(limit, value, state, requests, needed)
+
+
+def _by_value(limit: Limit, value: float | None) -> State:
+    if value is None:
+        return State.TOO_FEW
+    return State.MET if limit.met_by(value) else State.MISSED

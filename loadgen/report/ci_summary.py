@@ -1,0 +1,107 @@
+"""The summary of results for continuous integration: Markdown that GitHub renders, and JUnit XML."""
+
+from collections.abc import Iterator, Sequence
+
+from loadgen.report import gate, html, junit, latency_table, run_page, verdict_lines
+from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone, cell, line, prose
+from loadgen.report.result import RunResult
+from loadgen.report.result.series import Series
+from loadgen.report.run_page import run, workload
+from loadgen.report.summary_line import summary_line
+from loadgen.util.number_format import UNKNOWN, four_digits, three_digits
+
+STATES = {True: "✅ passed", False: "❌ failed", None: "❔ not judged"}
+
+
+def markdown(result: RunResult | Series) -> str:
+    """Write the summary of a run, or the page of a series without its charts, as Markdown for GitHub."""
+    if isinstance(result, Series):
+        return html.github(run_page.document([result]))
+    return html.github(Document(run.title(result), tuple(_blocks(result))))
+
+
+def suite(result: RunResult) -> junit.Suite:
+    """Make the JUnit suite of a run: a test case for each demand of its gate."""
+    settings = result.provenance.settings
+    properties = {"model": result.numbers.model_id, "target": _target(result), "label": settings.label or ""}
+    properties |= {"summary": summary_line(result)}
+    return junit.Suite(
+        "run",
+        run.title(result),
+        gate.demands(result),
+        result.numbers.duration or 0.0,
+        run.date(result.numbers).replace(" ", "T"),
+        {name: value for name, value in properties.items() if value},
+    )
+
+
+def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
+    """Write a gate as a heading with its outcome, and a table of the demands."""
+    yield Heading(2, f"Gate: {'passed' if gate.passed(demands) else 'FAILED'}")
+    rows = ((cell(STATES[one.met]), cell(Span(one.name, Tone.CODE)), cell(one.found)) for one in demands)
+    yield Table(("", "Demand", "Found"), tuple(rows))
+
+
+def _blocks(result: RunResult) -> Iterator[Block]:
+    yield Paragraph(line(Span(summary_line(result), Tone.STRONG)))
+    yield Paragraph(line(workload.in_a_line(result)))
+    for banner in verdict_lines.banners(result):
+        yield Note("warning", banner, ())
+    yield from gate_blocks(gate.demands(result))
+    yield Heading(2, "Figures")
+    yield _rates(result)
+    if result.numbers.completed:
+        table, few = _latencies(result)
+        yield table
+        if few:
+            yield Paragraph(line("* few requests"))
+    if wrong := result.failed_checks:
+        yield Heading(2, "Checks that failed")
+        yield Items(
+            tuple(
+                line(Span(check.name, Tone.STRONG), f": {check.finding}. What to do: ", *prose(check.advice), ".")
+                for check in wrong
+            )
+        )
+    yield Paragraph(line(_origin(result)))
+
+
+def _rates(result: RunResult) -> Table:
+    numbers = result.numbers
+    heads = ("req/s", "output tok/s", "total tok/s", "peak in flight", "ok", "failed")
+    values = (numbers.request_throughput, numbers.output_throughput, numbers.total_token_throughput)
+    counts = (numbers.max_concurrent_requests, numbers.completed, numbers.failed)
+    cells = (*map(three_digits, values), *(UNKNOWN if count is None else f"{count:g}" for count in counts))
+    return Table(heads, (tuple(map(cell, cells)),), words=0)
+
+
+def _latencies(result: RunResult) -> tuple[Table, bool]:
+    """Make a row for each latency on the clock of the result, with the largest client error of its figures.
+
+    Returns:
+        The table, and whether percentiles of few requests are marked in it.
+    """
+    other = "_sent" if result.latency_from == "due" else "_due"
+    columns, rows = latency_table.statistics(result), []
+    for name, title in latency_table.distributions(result):
+        values = result.latency_ms.named(name)
+        if name.endswith(other) or name in latency_table.WAITS or not values.count:
+            continue
+        requests = latency_table.of_requests(name, result)
+        shown = [three_digits(values.statistic_ms(column)) + latency_table.mark(column, requests) for column in columns]
+        errors = result.client_error_ms.named(name) if result.client_error_ms is not None else {}
+        known = [error for column in columns if (error := errors.get(column)) is not None]
+        rows.append(tuple(map(cell, (title, *shown, four_digits(max(known, default=None))))))
+    table = Table(("Latency (ms)", *columns, "client error at most"), tuple(rows), words=1)
+    return table, any("*" in lines[0][0].text for row in rows for lines in row[1:])
+
+
+def _origin(result: RunResult) -> str:
+    version = result.provenance.versions.loadgen or "of an unknown version"
+    where = f", at {target}" if (target := _target(result)) else ""
+    return f"loadgen {version}, {run.date(result.numbers)}{where}."
+
+
+def _target(result: RunResult) -> str:
+    urls = result.provenance.settings.base_url or ""
+    return " and ".join(urls) if isinstance(urls, tuple) else urls

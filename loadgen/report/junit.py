@@ -1,0 +1,67 @@
+"""JUnit XML: demands as test cases, for the test reports of CI systems."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from xml.etree import ElementTree
+
+from loadgen.report.gate import Demand
+from loadgen.util.terminal_text import printable
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Demands on one thing.
+
+    Attributes:
+        command: The command that judged: run or compare.
+        name: On what.
+        demands: A test case each; one that cannot be judged is an error.
+        seconds: How long it took.
+        timestamp: When it began, as ISO 8601; empty: unknown.
+        properties: What else is known of it.
+    """
+
+    command: str
+    name: str
+    demands: Sequence[Demand]
+    seconds: float = 0.0
+    timestamp: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def xml(suites: Sequence[Suite]) -> str:
+    """Write suites as a JUnit file."""
+    root = _element("testsuites", name="loadgen", **_counts([demand for suite in suites for demand in suite.demands]))
+    for suite in suites:
+        at = {"timestamp": suite.timestamp} if suite.timestamp else {}
+        counts = _counts(suite.demands) | {"time": f"{suite.seconds:.3f}"}
+        element = _element("testsuite", name=suite.name, **counts, **at)
+        if suite.properties:
+            properties = ElementTree.SubElement(element, "properties")
+            properties.extend(_element("property", name=name, value=value) for name, value in suite.properties.items())
+        element.extend(_case(suite, demand) for demand in suite.demands)
+        root.append(element)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(suite: Suite, demand: Demand) -> ElementTree.Element:
+    # The time of the suite is that of the run, which all of its cases share.
+    case = _element("testcase", classname=f"loadgen.{suite.command}", name=demand.name, time="0")
+    if demand.met:
+        out = ElementTree.SubElement(case, "system-out")
+        out.text = printable(demand.found)
+    else:
+        case.append(_element("error" if demand.met is None else "failure", message=demand.found))
+    return case
+
+
+def _counts(demands: Sequence[Demand]) -> dict[str, str]:
+    states = [demand.met for demand in demands]
+    counts = {"tests": len(states), "failures": states.count(False), "errors": states.count(None), "skipped": 0}
+    return {name: str(count) for name, count in counts.items()}
+
+
+def _element(tag: str, **attributes: str) -> ElementTree.Element:
+    """Make an element; no text of a server's makes the file unreadable."""
+    return ElementTree.Element(tag, {name: printable(value) for name, value in attributes.items()})

@@ -1,0 +1,138 @@
+"""The table of latencies: its rows, columns and marks."""
+
+from collections.abc import Iterator, Sequence
+
+from loadgen.checks.client_error import allowed_ms
+from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER
+from loadgen.checks.workload import TOKENS_PER_EVENT
+from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
+from loadgen.report.distribution import Distribution
+from loadgen.report.result import RunResult
+from loadgen.stats.percentile_confidence_interval import least_samples
+from loadgen.util.number_format import fixed, four_digits
+
+TABLE = {
+    "ttft": "TTFT",
+    "ttfo": "TTFO",
+    "tpot": "TPOT",
+    "itl": "ITL",
+    "icl": "ICL",
+    "e2el": "E2EL",
+}
+# The checks that find several tokens in one event, or several events sent at once.
+BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
+OF_FEW = "* few requests; 99 % confidence interval if requests are independent, in ms"
+WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
+
+
+def rows(result: RunResult) -> Iterator[str]:
+    """Write the table."""
+    columns = statistics(result)
+    yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
+    for name, title in distributions(result):
+        yield _row(title, result.latency_ms.named(name), columns, of_requests(name, result))
+
+
+def notes(result: RunResult) -> Iterator[str]:
+    """Write what is to be known of the table: client errors, intervals of few values, what ICL is."""
+    columns = statistics(result)
+    named = list(distributions(result))
+    for name, title in named:
+        if error := client_error(name, result, columns):
+            yield f"{title}: {error}"
+    if intervals := [each for name, title in named for each in interval(name, title, result)]:
+        yield f"{OF_FEW}: {', '.join(intervals)}"
+    yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
+    yield from _bundles(result)
+
+
+def _bundles(result: RunResult) -> Iterator[str]:
+    """Say why gaps between events are not gaps between tokens, where they are not."""
+    tokens = result.tokens
+    bundled = tokens.output_tokens - tokens.hidden_tokens > tokens.token_events
+    values = {check.name: check.value for check in result.checks if check.ok is False}
+    reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != TOKENS_PER_EVENT)]
+    if reasons:
+        yield f"  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: {'; '.join(reasons)}"
+
+
+def statistics(result: RunResult) -> list[str]:
+    """List the columns of the table: mean, percentiles, maximum."""
+    return ["mean", *result.latency_ms.ttft_due.percentiles_ms, "max"]
+
+
+def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
+    """List the rows of the table: the name of each distribution, and its title."""
+    clocks = ("due", "sent") if result.latency_from == "due" else ("sent", "due")
+    redundant = _redundant(result)
+    for metric, title in (TABLE | WAITS).items():
+        if metric in redundant:
+            continue
+        if metric in DISTRIBUTIONS:
+            yield metric, title
+        else:
+            for clock in clocks:
+                yield f"{metric}_{clock}", f"{title} from {clock}"
+
+
+def interval(name: str, title: str, result: RunResult) -> Iterator[str]:
+    """Write the interval of the highest marked percentile in a row; of one clock alone, and not of waits."""
+    if name.endswith(("_due", "_sent")) and not name.endswith(result.latency_from):
+        return
+    intervals = result.intervals_ms.named(name)
+    marked = [column for column in intervals if mark(column, of_requests(name, result))]
+    for column in marked[-1:]:
+        match intervals[column]:
+            case None, None:
+                yield f"{title} {column} unknown"
+            case low, None:
+                yield f"{title} {column} >= {low:.1f}"
+            case None, high:
+                yield f"{title} {column} <= {high:.1f}"
+            case low, high:
+                yield f"{title} {column} {low:.1f} to {high:.1f}"
+
+
+def _redundant(result: RunResult) -> set[str]:
+    """Name the rows that would only repeat another one, or be all zero."""
+    tokens = result.tokens
+    repeated = {
+        "itl": not tokens.imputed_gaps,  # each event brought one token, as far as the server tells
+        "ttfo": not tokens.reasoning_events,  # the first token is the first of the answer: TTFT
+        "pool_wait": result.numbers.max_concurrency is None or result.closed_loop,
+        "connect": not result.client.late_connections,
+    }
+    return {name for name, is_so in repeated.items() if is_so}
+
+
+def _row(title: str, distribution: Distribution, columns: list[str], requests: int) -> str:
+    line, star = f"{title:<18}", ""
+    for column in columns:
+        value = distribution.statistic_ms(column)
+        line += f"{fixed(value):>{10 - len(star)}}"  # a mark stands in the space before the next column
+        star = mark(column, requests)
+        line += star
+    return line
+
+
+def client_error(name: str, result: RunResult, statistics: Sequence[str]) -> str:
+    """Say how far the client may have moved statistics of a latency, where that is more than the verdict allows."""
+    if result.client_error_ms is None or name not in LATENCIES:
+        return ""
+    values, errors = result.latency_ms.named(name), result.client_error_ms.named(name)
+    beyond = [
+        f"{four_digits(error)} at {statistic}"
+        for statistic in statistics
+        if (error := errors.get(statistic)) is not None and error > allowed_ms(values.statistic_ms(statistic) or 0.0)
+    ]
+    return f"client at most {', '.join(beyond)}" if beyond else ""
+
+
+def of_requests(name: str, result: RunResult) -> int:
+    """Count the requests that the values of a distribution come from."""
+    return requests_of(name, lambda each: result.latency_ms.named(each).count)
+
+
+def mark(column: str, requests: int) -> str:
+    """Mark a percentile of too few requests with a star."""
+    return "*" if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""

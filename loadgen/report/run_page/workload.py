@@ -1,0 +1,78 @@
+"""Workload: what a run asked of the server, in a few words and in one line."""
+
+from collections.abc import Iterator
+
+from loadgen.config.data import TRACE
+from loadgen.report.result import RunResult
+from loadgen.report.series import in_unit
+from loadgen.util.number_format import duration, plural
+
+SAME = 0.01  # a count of tokens that differs by no more from what was asked
+
+
+def in_words(result: RunResult) -> str:
+    """Describe the load in a few words."""
+    return ", ".join(filter(None, (_pace(result), _cap(result))))
+
+
+def in_a_line(result: RunResult) -> str:
+    """Describe requests, prompts, data set, arrivals, and how long the run took."""
+    settings = result.provenance.settings
+    parts = [
+        _requests(result),
+        *_tokens(result),
+        f"data set {settings.dataset_name}",
+        _arrivals(result),
+        _cap(result),
+        f"lasted {duration(result.numbers.duration)}",
+    ]
+    return f"{', '.join(filter(None, parts))}."
+
+
+def _requests(result: RunResult) -> str:
+    sessions, requests = result.provenance.schedule.sessions, plural(result.scheduled, "request")
+    return requests if sessions in (0, result.scheduled) else f"{requests} in {plural(sessions, 'session')}"
+
+
+def _tokens(result: RunResult) -> Iterator[str]:
+    """Write the mean lengths of prompts and answers of ok requests, and what was asked of the answers if it differs."""
+    tokens, ok = result.tokens, result.numbers.completed
+    if not ok:
+        return
+    planned = not tokens.unplanned_requests
+    prompts = tokens.planned_input_tokens if planned else result.numbers.total_input_tokens
+    answers, asked = tokens.output_tokens, tokens.planned_output_tokens
+    shorter = abs(asked - answers) > SAME * asked
+    of_prompts = "" if prompts is None else f"{prompts / ok:,.0f} tokens in and "
+    yield f"{of_prompts}{answers / ok:,.0f}{f' (asked: {asked / ok:,.0f})' * shorter} out on average"
+
+
+def _pace(result: RunResult) -> str:
+    """Write the rate, or what takes its place; empty in a closed loop, whose cap says it all."""
+    settings, numbers = result.provenance.settings, result.numbers
+    if settings.ramp_up_strategy is not None:
+        return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
+    if settings.dataset_name == TRACE:
+        return "a trace"
+    if numbers.request_rate == "inf":
+        return "all requests at once" if numbers.max_concurrency is None else ""
+    return in_unit(numbers.request_rate, "rate")
+
+
+def _arrivals(result: RunResult) -> str:
+    """Write how arrivals are spaced, and at which rate."""
+    settings, numbers, pace = result.provenance.settings, result.numbers, _pace(result)
+    if settings.dataset_name == TRACE:
+        return "arrivals of the trace"
+    if numbers.request_rate == "inf" and settings.ramp_up_strategy is None:
+        return pace
+    shape = numbers.burstiness
+    spacing = "evenly spaced" if shape == "inf" else "Poisson" if shape == 1 else f"gamma-distributed (shape {shape:g})"
+    return f"{spacing} arrivals at {pace}"
+
+
+def _cap(result: RunResult) -> str:
+    cap = result.numbers.max_concurrency
+    if cap is None:
+        return ""
+    return f"at most {cap} in flight" if _pace(result) else f"{plural(cap, 'request')} in flight"

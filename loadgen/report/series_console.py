@@ -1,0 +1,50 @@
+"""The console report of a series: its table, the remarks on its runs, and the answer last."""
+
+from collections.abc import Iterator, Sequence
+
+from loadgen.report.result.series import Series
+from loadgen.report.series_answer import is_simulated, parts, remarks, title
+from loadgen.report.series_rows import MARK, OF_FEW, Column, table
+from loadgen.report.summary_line import joined
+from loadgen.util.terminal_text import printable, wrap
+
+TITLE_WIDTH, WIDTH = 50, 80
+
+
+def render(series: Series, *, saved: Sequence[str] = (), in_colour: bool = False) -> str:
+    """Render the console report of a series; nothing in it moves a terminal.
+
+    Args:
+        series: The runs.
+        saved: The paths of the files that were written.
+        in_colour: Whether the answer has colours.
+    """
+    lines = [*_lines(series), *(f"Saved: {path}" for path in saved)]
+    return "\n".join([*map(printable, lines), joined(parts(series), in_colour=in_colour)]) + "\n"
+
+
+def _lines(series: Series) -> Iterator[str]:
+    yield f"{f' {title(series)} ':=^{TITLE_WIDTH}}"
+    if is_simulated(series):
+        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
+    if series.partial:
+        yield f"PARTIAL: {series.partial}."
+    yield f"latencies in ms from {series.latency_from}"
+    columns = table(series)
+    yield from _aligned(columns)
+    notes = [OF_FEW] if any(MARK in cell for column in columns for cell in column.cells) else []
+    for text in (*notes, *remarks(series)):
+        yield from wrap(printable(text), WIDTH, "    ")
+
+
+def _aligned(columns: Sequence[Column]) -> Iterator[str]:
+    """Write the rows of the table; the heading of a column with marks leaves their place free."""
+    shown = []
+    for number, column in enumerate(columns):
+        marked = column.has_numbers and any(cell.endswith((MARK, " ")) for cell in column.cells)
+        cells = [column.head + " " * marked, *column.cells]
+        width = max(map(len, cells))
+        right = column.has_numbers or not number
+        shown.append([f"{cell:>{width}}" if right else f"{cell:<{width}}" for cell in cells])
+    for row in zip(*shown, strict=True):
+        yield "  ".join(row).rstrip()

@@ -1,0 +1,197 @@
+"""Rows: what a series shows at each level. A search judges all runs at a level together, a sweep each of its runs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadgen.config import slo
+from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
+from loadgen.report.series import level_of
+from loadgen.stats.percentile_confidence_interval import least_samples
+from loadgen.util.number_format import fixed, percent
+
+SEVERITY = ("VALID", "SUSPECT", "INVALID")
+MET = {True: "met", False: "MISSED", None: "-"}
+SHOWN = {"ttft_p50": "TTFT p50", "ttft_p99": "TTFT p99", "tpot_p50": "TPOT p50", "tpot_p99": "TPOT p99"}  # of a sweep
+MARK = "*"  # of a percentile of few values
+OF_FEW = f"{MARK} few values; the result of the run has the confidence interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A level of a search, or a run of a sweep.
+
+    Attributes:
+        judged: The level, whether it meets the SLO, and the values that the SLO limits.
+        runs: The runs at it, one at least.
+        confirms: Whether an SLO is met only if bounds show it.
+    """
+
+    judged: LoadLevel
+    runs: Sequence[Point]
+    confirms: bool
+
+    @property
+    def level(self) -> float:
+        """The level; all at once is infinite."""
+        return self.judged.level
+
+    @property
+    def outcome(self) -> str:
+        """Whether it meets the SLO, in a word or two."""
+        if self.judged.met is None and self.confirms:
+            return "not confirmed" if self.judged.runs else "inconclusive"
+        return MET[self.judged.met]
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of its runs."""
+        return worst_verdict(self.runs)
+
+    @property
+    def completed(self) -> int:
+        """Requests that succeeded."""
+        return sum(run.result.numbers.completed for run in self.runs)
+
+    @property
+    def failed(self) -> float | None:
+        """The share of the requests that failed; those that were cancelled show nothing of the server."""
+        failed = sum(run.result.numbers.failed for run in self.runs)
+        return failed / (self.completed + failed) if self.completed + failed else None
+
+    def throughput(self, name: str) -> float | None:
+        """Return a throughput of `RunNumbers`, of all runs together; None if one of them sent nothing."""
+        numbers = [run.result.numbers for run in self.runs]
+        known = [(each.duration, getattr(each, name)) for each in numbers if getattr(each, name) is not None]
+        duration_s = sum(seconds for seconds, _ in known)
+        return sum(seconds * value for seconds, value in known) / duration_s if duration_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table.
+
+    Attributes:
+        head: Its heading.
+        cells: Its words, one for each row.
+        has_numbers: Whether these are numbers, which stand below each other at the right.
+    """
+
+    head: str
+    cells: Sequence[str]
+    has_numbers: bool = True
+
+
+def rows(series: Series) -> list[Row]:
+    """List the rows in the order of the levels; of a search without the run that sent all requests at once."""
+    points = sorted(series.points, key=level_of)
+    if series.kind == "sweep":
+        return [Row(_judged([point], point.met), [point], confirms=False) for point in points]
+    grouped: dict[float, list[Point]] = {}
+    for point in points:
+        if math.isfinite(level_of(point)):
+            grouped.setdefault(level_of(point), []).append(point)
+    judged = {each.level: each for each in series.levels}
+    return [
+        Row(judged.get(level) or _judged(runs, _met(runs, series)), runs, confirms=True)
+        for level, runs in grouped.items()
+    ]
+
+
+def worst_verdict(runs: Sequence[Point]) -> str:
+    """Return the worst verdict of some runs."""
+    return max((run.verdict for run in runs), key=SEVERITY.index)
+
+
+def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
+    """Make the columns of the table; latencies are in ms.
+
+    Args:
+        series: The runs.
+        with_bounds: Whether the values that the SLO limits have their bounds beside them.
+    """
+    own = rows(series)
+    columns = [Column(series.over, [f"{row.level:g}" for row in own], has_numbers=False)]
+    if any(row.judged.slo for row in own):
+        columns.append(Column("SLO", [row.outcome for row in own], has_numbers=False))
+    if len({row.verdict for row in own}) > 1:
+        columns.append(Column("verdict", [row.verdict for row in own], has_numbers=False))
+    columns += _latencies(series, own, with_bounds=with_bounds)
+    columns.append(Column("req/s", _numbers([row.throughput("request_throughput") for row in own])))
+    columns.append(Column("tok/s", _numbers([row.throughput("output_throughput") for row in own])))
+    if any(row.failed for row in own):
+        columns.append(Column("failed", [percent(row.failed, 1) for row in own]))
+    if any(len(row.runs) > 1 for row in own):
+        columns.append(Column("runs", [str(len(row.runs)) for row in own]))
+    return columns
+
+
+def heading(name: str) -> str:
+    """Write the heading of a latency: ttft_p90 as "TTFT p90"."""
+    metric, _, statistic = name.partition("_")
+    return f"{metric.upper()} {statistic}"
+
+
+def _judged(runs: Sequence[Point], met: bool | None) -> LoadLevel:
+    """Judge a level by its last run alone: of a sweep, and of searches that earlier versions saved."""
+    last = runs[-1]
+    limits = [BoundedLimit(limit=row.limit, value=row.value, low=None, high=None, met=row.met) for row in last.slo]
+    return LoadLevel(level=level_of(last), met=met, runs=len(runs), why=last.why, slo=limits)
+
+
+def _met(runs: Sequence[Point], series: Series) -> bool | None:
+    """Tell whether runs at a level meet the SLO, where the search did not save it."""
+    if series.found is not None and series.found.level == level_of(runs[0]):
+        return True
+    return runs[-1].met
+
+
+def _latencies(series: Series, own: Sequence[Row], *, with_bounds: bool) -> list[Column]:
+    """Make the columns of the latencies that the SLO limits and, of a sweep, of the usual ones."""
+    columns, limits = list[Column](), slo.required_limits(series.slo) if series.slo else []
+    limited = {limit.name.replace("median", "p50"): limit for limit in limits if limit.metric != "error"}
+    shown = SHOWN if series.kind == "sweep" else {}
+    for name in shown:
+        cells = _numbers([row.runs[0].latency_ms.named(name) for row in own], [_few(row, name) for row in own])
+        columns.append(Column(heading(name), cells))
+    for name, limit in limited.items():
+        if name in shown:
+            continue
+        bounded = [next((each for each in row.judged.slo if each.limit == limit.text), None) for row in own]
+        known = with_bounds and any(each.high is not None for each in bounded if each is not None)
+        values = [each.value if each is not None else None for each in bounded]
+        marks = [not known and _few(row, name) for row in own]
+        columns.append(Column(heading(name), _numbers(values, marks)))
+        if known:
+            columns.append(Column("bounds", _ranges(bounded)))
+    return columns
+
+
+def _few(row: Row, name: str) -> bool:
+    p = slo.percentile(name.partition("_")[2])
+    return p is not None and 0 < row.completed < least_samples(p)
+
+
+def _ranges(limits: Sequence[BoundedLimit | None]) -> list[str]:
+    """Write the bounds of values: "25.1 to 33.0"; without the one that is unknown."""
+    digits = _digits([end for each in limits if each is not None for end in (each.low, each.high)])
+    return [_range(each, digits) if each is not None else "-" for each in limits]
+
+
+def _range(limit: BoundedLimit, digits: int) -> str:
+    low, high = fixed(limit.low, digits), fixed(limit.high, digits)
+    if limit.high is None:
+        return "-" if limit.low is None else f"> {low}"
+    return f"< {high}" if limit.low is None else f"{low} to {high}"
+
+
+def _numbers(values: Sequence[float | None], marks: Sequence[bool] = ()) -> list[str]:
+    """Write the numbers of a column with equally many decimals, as many as the greatest needs."""
+    digits = _digits(values)
+    texts = ["-" if value is None else fixed(value, digits) for value in values]
+    return [text + (MARK if mark else " ") for text, mark in zip(texts, marks, strict=True)] if any(marks) else texts
+
+
+def _digits(values: Sequence[float | None]) -> int:
+    greatest = max((abs(value) for value in values if value is not None), default=0.0)
+    return 0 if greatest >= 1000 else 1 if greatest >= 100 else 2

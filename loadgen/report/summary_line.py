@@ -1,0 +1,109 @@
+"""The summary line: a run in one line that can be pasted into a chat."""
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+
+from loadgen.config import slo
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.failures import Failures
+from loadgen.report.result import RunResult
+from loadgen.report.result.limit import all_met
+from loadgen.util.number_format import three_digits
+from loadgen.util.terminal_text import printable
+
+FIGURES = {"ttft": ("p50", "p99"), "tpot": ("p50",)}  # the latencies of the line, of which the first is the median
+SLO = {True: "SLO met", False: "SLO MISSED", None: "SLO cannot be told"}
+
+
+class Colour(IntEnum):
+    """A colour of a terminal (ECMA-48): red for failures, yellow for doubts."""
+
+    NONE = 0
+    RED = 31
+    GREEN = 32
+    YELLOW = 33
+
+
+OF_VERDICT = {"VALID": Colour.GREEN, "SUSPECT": Colour.YELLOW, "INVALID": Colour.RED}
+OF_SLO = {True: Colour.GREEN, False: Colour.RED, None: Colour.YELLOW}
+Part = tuple[str, Colour]
+
+
+def summary_line(result: RunResult, *, in_colour: bool = False) -> str:
+    """Write the verdict, the outcomes and the main figures of a run."""
+    return joined(parts(result), in_colour=in_colour)
+
+
+def joined(parts: Iterable[Part], *, in_colour: bool = False) -> str:
+    """Join the parts of a line; nothing but its colours moves a terminal."""
+    texts = ((printable(text), colour) for text, colour in parts)
+    return " | ".join(f"\x1b[{colour}m{text}\x1b[0m" if in_colour and colour else text for text, colour in texts)
+
+
+def parts(result: RunResult) -> Iterator[Part]:
+    """List the parts of the line."""
+    yield from state(result)
+    numbers = result.numbers
+    yield f"{three_digits(numbers.request_throughput)} req/s", Colour.NONE
+    if numbers.completed:
+        for metric, (median, *others) in FIGURES.items():
+            found = result.latency(metric)
+            if found.count:
+                named = "".join(f" {each} {three_digits(found.statistic_ms(each))}" for each in others)
+                of_median = f"{median if others else ''} {three_digits(found.statistic_ms(median))}".strip()
+                yield f"{metric.upper()} {of_median}{named} ms", Colour.NONE
+    if result.slo:
+        met = all_met(result.slo)
+        yield SLO[met], OF_SLO[met]
+    if result.partial:
+        yield "partial", Colour.YELLOW
+    if result.simulated:
+        yield "simulated engine", Colour.NONE
+
+
+def has_failed(result: RunResult) -> bool:
+    """Whether more requests failed than --max-error-rate allows, or none succeeded."""
+    most = max(result.error_rate or 0.0, result.client_error_rate or 0.0)
+    return not result.numbers.completed or most > result.provenance.settings.max_error_rate
+
+
+def failures_by_outcome(result: RunResult) -> str:
+    """List the outcomes of the requests that failed, an HTTP status by its number."""
+    ways = {name: count for name, count in result.outcomes.items() if name not in (Outcome.OK, Outcome.CANCELLED)}
+    if result.never_due:
+        ways["never sent after a failed turn"] = result.never_due
+    return ", ".join(f"{_spelled(name)}: {count}" for name, count in ways.items())
+
+
+def state(result: RunResult) -> Iterator[Part]:
+    """Write the verdict, and how the requests ended: first what went wrong."""
+    failures, colour = Failures.among(result.outcomes, result.never_due), OF_VERDICT[result.verdict]
+    error = client_error_ms(result)
+    verdict = f"{result.verdict} (client at most {error:.2g} ms)" if error is not None else str(result.verdict)
+    if not failures.failed:
+        yield verdict, colour
+        yield f"{result.numbers.completed}/{failures.of} ok", Colour.NONE
+        return
+    ways = failures_by_outcome(result)
+    if has_failed(result):
+        yield f"NOT OK {failures.failed} of {failures.of} failed ({ways})", Colour.RED
+    else:
+        yield f"OK {result.numbers.completed} of {failures.of} ({ways})", Colour.YELLOW
+    yield f"measured {verdict}", colour
+
+
+def client_error_ms(result: RunResult) -> float | None:
+    """Find the largest error that the client may have added to a figure of the line, ms; None: unknown."""
+    if result.client_error_ms is None:
+        return None
+    errors = [
+        result.client_error_ms.named(slo.distribution(metric, result.latency_from)).get(statistic)
+        for metric, statistics in FIGURES.items()
+        for statistic in statistics
+    ]
+    return max((error for error in errors if error is not None), default=None)
+
+
+def _spelled(outcome: str) -> str:
+    """Write an outcome in words: status(503) is 503."""
+    return outcome[len("status(") : -1] if outcome.startswith("status(") else outcome.replace("_", " ")

@@ -1,0 +1,74 @@
+"""Token lines: what was sent and counted, by what, and at which rates."""
+
+from collections.abc import Iterator
+
+from loadgen.report.result import RunResult
+from loadgen.report.result.tokens import OVER_SAMPLE, Tokens
+from loadgen.util.number_format import fixed, percent, plural
+
+
+def of_prompts(result: RunResult) -> Iterator[str]:
+    """Write what was left out of a trace."""
+    if left_out := result.provenance.prompts.rows_left_out:
+        yield f"Rows of the trace without input or output tokens, left out: {left_out}"
+
+
+def of_tokens(result: RunResult) -> Iterator[str]:
+    """Write what was counted, by what, and how count and stream differ."""
+    tokens = result.tokens
+    yield f"Output tokens counted by {tokens.output_counted_by}: {tokens.output_tokens}" + (
+        f" ({plural(tokens.reasoning_events, 'reasoning event')})" if tokens.reasoning_events else ""
+    )
+    yield from of_differences(result)
+
+
+def of_differences(result: RunResult) -> Iterator[str]:
+    """Write how count and stream differ, and what TPOT is over all tokens."""
+    tokens = result.tokens
+    if tokens.unseen_tokens or tokens.surplus_events:
+        yield (
+            f"  usage and stream differ: {plural(tokens.unseen_tokens, 'token')} counted but not seen as events, "
+            f"{plural(tokens.surplus_events, 'event')} beyond the count"
+        )
+    yield from _hidden(tokens)
+    if tokens.nan_events:
+        events = plural(tokens.nan_events, "event")
+        yield f"  {events} had NaN or infinity: the model's logits may be broken"
+    if tokens.unplanned_requests:
+        prompts = plural(tokens.unplanned_requests, "prompt")
+        yield f"  {prompts} without a planned length: only the server counted them"
+    if tokens.imputed_gaps:
+        yield (
+            f"  gaps of ITL that are imputed: {tokens.imputed_gaps}, equal parts of the gap before an event "
+            f"of several tokens, counted by {tokens.itl_counted_by}"
+        )
+    if result.tpot_token_weighted_ms is not None:
+        yield f"TPOT weighted by tokens: {fixed(result.tpot_token_weighted_ms, unit='ms')}"
+
+
+def _hidden(tokens: Tokens) -> Iterator[str]:
+    """Write how many tokens were counted and never streamed, and what TPOT divides by instead."""
+    block = "vLLM's TPOT above divides by all output tokens minus one"  # whatever was streamed
+    if tokens.hidden_tokens:
+        count = plural(tokens.hidden_tokens, "reasoning token")
+        yield f"  {count} never streamed: in throughput, and not in TPOT; {block}"
+    if (sample := tokens.text_sample) is not None:
+        yield (
+            f"  text tokenized after the run: {sample.streamed:g} tokens where {sample.counted:g} were counted "
+            f"(medians of {plural(sample.answers, 'answer')}; {sample.difference:g} per answer were not streamed)"
+        )
+    if tokens.tpot_over == OVER_SAMPLE:
+        yield f"  TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them; {block}"
+
+
+def of_rates(result: RunResult) -> Iterator[str]:
+    """Write the rates that vLLM's block does not have."""
+    rates = result.rates
+    if rates.steady_output_tokens_per_s is not None:
+        steady = fixed(rates.steady_output_tokens_per_s, 2, "tok/s")
+        yield f"Steady output throughput, without ramp and tail: {steady}"
+    if rates.uncached_input_tokens_per_s is not None:
+        yield f"Uncached input throughput: {fixed(rates.uncached_input_tokens_per_s, 2, 'tok/s')}"
+    if rates.good_share is not None:
+        goodput = fixed(rates.goodput_requests_per_s, 2, "req/s")
+        yield f"Goodput from {result.latency_from}: {goodput}, {percent(rates.good_share, 2)} of all requests"

@@ -1,0 +1,100 @@
+"""Verdict lines: whether the run may be believed and met its limits, and what one is to know before any number."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from loadgen.metrics.failures import Failures
+from loadgen.report.result import RunResult
+from loadgen.util.number_format import UNKNOWN, four_digits, percent, plural
+
+MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
+
+
+def lines(result: RunResult) -> Iterator[str]:
+    """Write the banners, the verdict with its reasons, and the limits of the SLO."""
+    yield from banners(result)
+    yield from verdict(result)
+    yield from slo(result)
+
+
+def banners(result: RunResult) -> Iterator[str]:
+    """Write what one is to know before any number."""
+    if result.simulated:
+        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
+    if result.insecure:
+        yield "INSECURE: the server's TLS certificate was not verified (--insecure)."
+    if result.partial:
+        yield _partial(result)
+    elif result.no_answer_since_s is not None:
+        yield f"NO ANSWER since {result.no_answer_since_s:.1f} s: every connection was refused from then on."
+    if result.outcomes and not result.outcomes.get("ok"):
+        yield "NO REQUEST SUCCEEDED: there are no latencies."
+    if (silent := result.silent_streams).count:
+        each = ", ".join(
+            f"request {one.index} from {one.since_s:.1f} s on for {one.for_s:.1f} s" for one in silent.examples
+        )
+        yield f"SILENT STREAMS: {plural(silent.count, 'stream')} had no token for 60 s or more ({each})."
+    if result.overloaded:
+        yield "OVERLOADED: requests came faster than they were answered."
+
+
+def not_ok(result: RunResult) -> str | None:
+    """Write the share of the requests that failed; None where none did."""
+    failures = Failures.among(result.outcomes, result.never_due)
+    if not failures.failed:
+        return None
+    return f"{percent(failures.failed / failures.of, 2)} of {plural(failures.of, 'request')} failed"
+
+
+def _partial(result: RunResult) -> str:
+    """Say why the run ended early, and which requests that cost: those never sent, and those in flight."""
+    unsent, in_flight = result.cancelled.never_sent, result.cancelled.in_flight
+    lost = [f"{plural(unsent, 'request')} never sent"] if unsent else []
+    lost += [f"{in_flight} cancelled in flight"] if in_flight else []
+    return f"PARTIAL: {result.partial}{'; ' * bool(lost)}{', '.join(lost)}."
+
+
+def verdict(result: RunResult) -> Iterator[str]:
+    """Write the verdict, the checks that failed, and the notes."""
+    yield f"Verdict: {passed(result)}"
+    for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
+        for check in checks:
+            yield f"  {check.name}: {check.finding}"
+        yield f"    -> {advice}"
+    if because := explanation(result):
+        yield f"  explained by: {because}"
+    for check in result.notes:
+        yield f"  note: {check.value}"
+        yield f"    -> {check.advice}"
+
+
+def explanation(result: RunResult) -> str:
+    """Say what explains the failed checks; empty if nothing does."""
+    return ", ".join(f"{check.name} {check.value}" for check in result.explanations)
+
+
+def passed(result: RunResult) -> str:
+    """Write the verdict, and how many of the checks that apply passed."""
+    applied = [check for check in result.checks if check.ok is not None and not check.explains]
+    wrong = [check for check in applied if not check.ok]
+    notes = len(result.notes)
+    noted = f", {notes} {'note' if notes == 1 else 'notes'}" if notes else ""
+    error = result.max_client_error_ms
+    client = f", client at most {four_digits(error)} ms" if error is not None else ""
+    return f"{result.verdict}{client} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
+
+
+def slo(result: RunResult) -> Iterator[str]:
+    """Write each limit of the SLO, and whether it was met."""
+    for row in result.slo:
+        is_rate = "_rate" in row.limit
+        bare = "" if is_rate or not row.limit[-1:].isdigit() else "ms"  # what a limit without a unit means
+        if row.beyond:
+            value = str(not_ok(result))
+        elif row.value is None:
+            value = UNKNOWN
+        else:
+            value = f"{100 * row.value:.4g}%" if is_rate else four_digits(row.value, "ms")
+        if row.met is None:
+            value += f", client at most {four_digits(row.client_error_ms, 'ms')}"
+        yield f"SLO {row.limit}{bare}: {MET[row.met]} ({value})"

@@ -1,0 +1,53 @@
+"""The block of `vllm bench serve`, row for row."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loadgen.util.number_format import UNKNOWN, percentile
+
+WIDTH = 50
+HEADERS = {
+    "ttft": ("TTFT", "Time to First Token"),
+    "tpot": ("TPOT", "Time per Output Token (excl. 1st token)"),
+    "itl": ("ITL", "Inter-token Latency"),
+    "e2el": ("E2EL", "End-to-end Latency"),
+}
+
+
+def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequence[float]) -> Iterator[str]:
+    """Write the lines of `vllm bench serve`'s block.
+
+    Args:
+        result: The numbers, by `vllm bench serve`'s names.
+        metrics: The latencies that are shown: ttft, tpot, itl, e2el.
+        percentiles: Those that are shown of each.
+    """
+    yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
+    yield _row("Successful requests:", result["completed"], "")
+    yield _row("Failed requests:", result["failed"], "")
+    if result["max_concurrency"] is not None:
+        yield _row("Maximum request concurrency:", result["max_concurrency"], "")
+    if result["request_rate"] != "inf":
+        yield _row("Request rate configured (RPS):", result["request_rate"])
+    yield _row("Benchmark duration (s):", result["duration"])
+    yield _row("Total input tokens:", result["total_input_tokens"], "")
+    yield _row("Total generated tokens:", result["total_output_tokens"], "")
+    yield _row("Request throughput (req/s):", result["request_throughput"])
+    if result["request_goodput"] is not None:
+        yield _row("Request goodput (req/s):", result["request_goodput"])
+    yield _row("Output token throughput (tok/s):", result["output_throughput"])
+    yield _row("Peak output token throughput (tok/s):", result["max_output_tokens_per_s"])
+    yield _row("Peak concurrent requests:", result["max_concurrent_requests"])
+    yield _row("Total token throughput (tok/s):", result["total_token_throughput"])
+    for metric, (name, header) in HEADERS.items():
+        if metric in metrics:
+            yield f"{header:-^{WIDTH}}"
+            yield _row(f"Mean {name} (ms):", result[f"mean_{metric}_ms"])
+            yield _row(f"Median {name} (ms):", result[f"median_{metric}_ms"])
+            for p in percentiles:
+                yield _row(f"{percentile(p).upper()} {name} (ms):", result[f"{percentile(p)}_{metric}_ms"])
+    yield "=" * WIDTH
+
+
+def _row(label: str, value: float | None, form: str = ".2f") -> str:
+    return f"{label:<40} {UNKNOWN if value is None else format(value, form):<10}"

@@ -1,0 +1,121 @@
+"""The page of a comparison: the answer, the chart, telling rows before folded ones."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from loadgen.analysis.compare.comparison import Comparison, compare
+from loadgen.analysis.compare.page import page
+from loadgen.analysis.compare.side import Side
+from loadgen.report import html
+from loadgen.report.html import Badge, Block, Chart, Dots, Drawing, Heading, Names, Note, Paragraph, Table, Whiskers
+from tests.helpers.compared_runs import recorded, saved, starts
+from tests.helpers.run_page_parts import words
+
+BASE, NEW, NEAR = (20.0, 20.2, 19.9), (10.0, 10.1, 9.9), (20.0, 20.0, 21.0)
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def compared(*paths: str) -> Comparison:
+    return compare([Side.read(name, path) for name, path in zip(("base", "new", "near"), paths, strict=False)])
+
+
+def of_starts() -> Comparison:
+    return compared(starts(Path("base"), *BASE), starts(Path("new"), *NEW))
+
+
+def chart_of(blocks: Iterable[Block]) -> Chart:
+    (chart,) = (block.chart for block in blocks if isinstance(block, Drawing))
+    return chart
+
+
+def names_of(table: Table) -> list[str]:
+    return [words(row[0][0]) for row in table.rows]
+
+
+def test_answer_is_the_title_and_the_chart_comes_before_the_table() -> None:
+    document = page(of_starts())
+    assert document.title.startswith("new: TTFT p99 -50.1%")
+    about, badge, drawing, table, *_ = document.blocks
+    assert isinstance(about, Paragraph)
+    assert words(about.text) == "new compared with base"
+    assert isinstance(badge, Badge)
+    assert (badge.kind, words(badge.text)) == ("tip", "95 % intervals, from 3 starts of each \N{MIDDLE DOT} both VALID")
+    assert isinstance(drawing, Drawing)
+    assert isinstance(table, Table)
+
+
+def test_rows_that_tell_nothing_are_folded() -> None:
+    blocks = page(of_starts()).blocks
+    table = next(block for block in blocks if isinstance(block, Table))
+    folded, intervals = (block for block in blocks if isinstance(block, Note))
+    assert folded.folded
+    assert folded.title == "1 further row without a significant difference or an interval"
+    (others,) = folded.blocks
+    assert isinstance(others, Table)
+    assert names_of(others) == ["Error rate"]
+    assert names_of(table)[:3] == ["Requests/s", "TTFT mean", "TTFT p50"]
+    assert (intervals.folded, intervals.title) == (True, "How the intervals were made")
+
+
+def test_legend_of_the_words_stands_at_the_table() -> None:
+    blocks = page(of_starts()).blocks
+    place = next(number for number, block in enumerate(blocks) if isinstance(block, Table))
+    better, same = blocks[place + 1 : place + 3]
+    assert isinstance(better, Paragraph)
+    assert isinstance(same, Paragraph)
+    assert words(better.text).startswith("better: at 95 %, corrected for all 17 rows")
+    assert words(same.text) == "no significant difference: the interval contains 0"
+
+
+def test_forest_plot_has_a_whisker_for_each_row_with_an_interval() -> None:
+    chart = chart_of(page(of_starts()).all)
+    (panel,) = chart.panels
+    assert isinstance(panel.scale, Names)
+    assert panel.scale.names[:2] == ("Requests/s", "TTFT mean")
+    better, plain = (mark for mark in panel.marks if isinstance(mark, Whiskers))
+    assert (better.name, better.look, better.across) == ("better", "gain", True)
+    assert better.values[0] == pytest.approx(-50.1, abs=0.1)
+    assert better.lows[0] < better.values[0] < better.highs[0] < 0
+    assert better.labels[0] == "-50.1%"
+    assert (plain.name, list(plain.at), list(plain.labels)) == ("no significant difference", [0.0], [""])
+
+
+def test_change_without_an_interval_is_an_open_dot() -> None:
+    chart = chart_of(page(compared(saved(Path("a")), saved(Path("b"), ttft=25.0))).all)
+    (dots,) = (mark for mark in chart.panels[0].marks if isinstance(mark, Dots))
+    assert (dots.name, dots.look) == ("no interval", "open")
+    assert dots.labels[1] == "+25.0%"
+
+
+def test_wide_interval_does_not_squash_the_changes() -> None:
+    chart = chart_of(page(compared(recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1))).all)
+    assert chart.scale.share(0.0) < 0.35
+    assert 0.3 < chart.scale.share(90.0) < 0.7
+
+
+def test_each_of_several_candidates_has_its_answer_and_chart() -> None:
+    document = page(compared(starts(Path("base"), *BASE), starts(Path("new"), *NEW), starts(Path("near"), *NEAR)))
+    assert document.title == "new, near compared with base"
+    headings = [block.text for block in document.blocks if isinstance(block, Heading)]
+    assert headings[0].startswith("new: TTFT p99 -50.1%")
+    assert headings[1].startswith("near: no clear change of")
+    assert headings[2] == "What was compared"
+    assert [block.name for block in document.all if isinstance(block, Drawing)] == ["forest-1", "forest-2"]
+
+
+def test_page_for_github_has_no_chart() -> None:
+    assert ".svg" not in html.github(page(of_starts()))
+
+
+def test_few_differences_of_the_environment_stand_in_the_first_line() -> None:
+    one = saved(Path("a.json"), engine={"name": "vllm", "version": "0.11.0"})
+    other = saved(Path("b.json"), ttft=21, engine={"name": "vllm", "version": "0.12.0"})
+    about = page(compared(one, other)).blocks[0]
+    assert isinstance(about, Paragraph)
+    assert words(about.text).endswith("What differs: engine.version 0.12.0 instead of 0.11.0")

@@ -1,0 +1,64 @@
+"""`loadgen report`: a saved result as Markdown and JUnit, in a file or on stdout."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from loadgen.cli.main import dispatch
+from loadgen.config.settings import RunSettings
+from loadgen.report import ci_summary, to_json
+from tests.helpers import saved_json
+from tests.helpers.saved_results import ran, sweep
+
+RUN = ran(RunSettings(request_rate=10.0, slo="ttft_p99<25ms"))
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.json").write_text(to_json(RUN) + "\n")
+    Path("two.json").write_text(f"{to_json(RUN)}\n{to_json(RUN)}\n")
+    Path("sweep.json").write_text(to_json(sweep((1.0, 20.0, True))) + "\n")
+
+
+def test_markdown_is_that_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["report", "r.json", "--markdown", "r.md"]) == 0
+    assert capsys.readouterr().out == "Saved: r.md\n"
+    assert Path("r.md").read_text() == ci_summary.markdown(saved_json.result(RUN))
+    assert dispatch(["report", "r.json", "--markdown", "-"]) == 0
+    assert capsys.readouterr().out == Path("r.md").read_text()
+
+
+def test_markdown_has_a_part_for_each_result(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["report", "two.json", "sweep.json", "--markdown", "-"]) == 0
+    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("# ")]
+    assert titles == ["# org/tiny: 10 requests/s"] * 2 + ["# 1 request/s meets ttft_p99 \\< 500 ms"]
+
+
+def test_junit_has_a_suite_for_each_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["report", "two.json", "--junit", "-"]) == 0
+    root = ElementTree.fromstring(capsys.readouterr().out)
+    assert [len(suite.findall("testcase")) for suite in root] == [3, 3]
+    assert root.get("failures") == "2"
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (["r.json", "--markdown", "r.json"], "--markdown"),
+        (["r.json", "--markdown", "none/r.md"], "--markdown"),
+        (["r.json", "--junit", "none/r.xml"], "--junit"),
+        (["r.json", "--junit", "r.xml", "--markdown", "r.md"], "--junit"),
+        (["r.json", "--junit", "r.xml", "--csv", "r.csv"], "--junit"),
+        (["r.json", "--markdown", "r.md", "--as", "vllm-0.11"], "--markdown"),
+        (["sweep.json", "--junit", "r.xml"], "--junit"),
+    ],
+)
+def test_bad_outputs_are_refused_in_one_line(words: list[str], field: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["report", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"loadgen report: {field}: ")
+    assert err.count("\n") == 1
+    assert sorted(path.name for path in Path().iterdir()) == ["r.json", "sweep.json", "two.json"]

@@ -1,0 +1,1 @@
+"""The Grafana dashboard: its queries in a real Prometheus."""
