@@ -22,7 +22,8 @@ demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 reque
 # Where Python is told to keep no bytecode, each process that tests start would compile the whole package.
 unit test test-all qa: export PYTHONDONTWRITEBYTECODE :=
 unit: $(VENV)/.test  ## the inner loop: every room's unit tests, without a process or a socket
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'not slow and not integration and not real_data' $(ROOMS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q --hypothesis-profile unit \
+		-m 'not slow and not integration and not real_data' $(ROOMS)
 
 test: $(VENV)/.test  ## what every change must pass: unit tests, and integration tests with a real engine
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'not slow' $(ROOMS) tests/integration

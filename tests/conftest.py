@@ -22,6 +22,7 @@ pytest_plugins = ["loadgen.testing.fixtures"]
 
 # A busy machine makes an example slow, not wrong.
 settings.register_profile("loadgen", deadline=None)
+settings.register_profile("unit", deadline=None, max_examples=20)  # for the inner loop
 settings.load_profile("loadgen")
 COUNTING = (
     emit,

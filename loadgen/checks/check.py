@@ -41,8 +41,8 @@ class Check:
 
     @property
     def finding(self) -> str:
-        """What was seen, and what was allowed."""
-        return f"{self.value}, limit {self.limit}"
+        """What was seen, and what was allowed; a value whose limit is 0 says by itself that it is too much."""
+        return self.value if self.limit == "0" else f"{self.value}, limit {self.limit}"
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON."""

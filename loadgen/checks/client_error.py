@@ -14,7 +14,6 @@ from loadgen.util.number_format import four_digits, percent, percentile
 NAME = "client error"
 MAX_SHARE, MAX_MS = 0.01, 0.1  # of a figure; the greater of the two is allowed
 NAMED = 3  # figures that are named
-NO_TOKENS = "no request was ok"
 
 
 class Figure(NamedTuple):
@@ -57,7 +56,9 @@ def client_error(run: RunData) -> Check:
     found = figures(run)
     if not found:
         is_unbounded = run.snapshot.counters["unbounded_events"] > 0
-        return inapplicable(NAME, "the records do not say how late tokens were read" if is_unbounded else NO_TOKENS)
+        return inapplicable(
+            NAME, "the records do not say how late tokens were read" if is_unbounded else "no request was ok"
+        )
     worst = sorted(found, key=lambda figure: figure.excess, reverse=True)
     beyond = [figure for figure in worst if figure.excess > 1]
     shown = beyond[:NAMED] or [max(found, key=lambda figure: figure.error_ms)]

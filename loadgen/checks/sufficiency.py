@@ -73,8 +73,9 @@ def _steady(run: RunData) -> Check:
     if seen is None:
         return inapplicable(IN_FLIGHT_GROWS, "the run is too short for its latencies")
     what = "requests" if run.schedule.begins.all() else "sessions"
-    value = f"{max(seen.start, 0):.1f} to {max(seen.end, 0):.1f} {what} due and not ended over {seen.window_s:.1f} s"
-    limit = f"no steady rise beyond {SIGMAS * seen.noise:.1f}"
+    change = f"{max(seen.start, 0):.1f} to {max(seen.end, 0):.1f}"
+    value = f"{what} due and not ended: {change} in {seen.window_s:.1f} s"
+    limit = f"a steady rise of at most {SIGMAS * seen.noise:.1f}"
     advice = "lower the rate until they level off: latencies under overload grow with the length of the run"
     return Check(IN_FLIGHT_GROWS, not seen.rising, value, limit, advice, run.relied_on)
 

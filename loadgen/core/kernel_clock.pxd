@@ -11,5 +11,7 @@ cdef class KernelClock:
     cdef int64_t offset_ns, width_ns
     cdef int64_t paired_ns  # when the pair was taken; 0: there is none
     cdef int64_t refresh(self) except -1
-    cdef int64_t monotonic_ns(self, int64_t at_ns) noexcept
+    cdef inline int64_t monotonic_ns(self, int64_t at_ns) noexcept:
+        """Convert a stamp on CLOCK_REALTIME, ns."""
+        return at_ns - self.offset_ns
     cdef int compare(self, int64_t before_ns, int64_t on_real_ns, int64_t after_ns) except -1

@@ -48,10 +48,6 @@ cdef class KernelClock:
                 break
         return after_ns
 
-    cdef int64_t monotonic_ns(self, int64_t at_ns) noexcept:
-        """Convert a stamp on CLOCK_REALTIME, ns."""
-        return at_ns - self.offset_ns
-
     cdef int compare(self, int64_t before_ns, int64_t on_real_ns, int64_t after_ns) except -1:
         """Take a new pair of readings, and compare it with the one before."""
         cdef int64_t offset_ns = on_real_ns - before_ns - (after_ns - before_ns) // 2, width_ns = after_ns - before_ns

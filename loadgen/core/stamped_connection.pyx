@@ -274,7 +274,7 @@ cdef class Connection:
         cdef bint was_complete = response.complete, is_stamped = on_real_ns != 0 and clock.usable
         cdef Record record = response.record  # None before the first request
         cdef int64_t counted = 0 if record is None else record.counted
-        cdef int64_t at_ns = on_real_ns - clock.offset_ns if is_stamped else read_ns
+        cdef int64_t at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns
         cdef Py_ssize_t events = 0 if record is None else record.events
         cdef bytes decrypted
         if at_ns > read_ns or at_ns < self.emptied_ns:  # by the width of a pair of readings, or CLOCK_REALTIME was set

@@ -177,8 +177,8 @@ class Snapshot:
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
         index, sent, closed: One entry per request that a transport was given and that has ended; sent is negative where
             it never was.
-        ttft, e2el: Latencies of the same requests, in ns on the clock of --latency-from; FAILED or CANCELLED where one
-            was not ok.
+        ttft, e2el: Latencies of the same requests, in ns on the clock of --latency-from, to 7 digits; FAILED or
+            CANCELLED where one was not ok.
         bins: Output tokens per BIN_NS of the run.
         timeline: TTFT and gaps between events over time.
         silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadgen.report import gate, html, junit, latency_table, run_page, verdict_lines
+from loadgen.report import gate, html, junit, latency_table, load_line, run_page, verdict_lines
 from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone, cell, line, prose
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
-from loadgen.report.run_page import run, workload
+from loadgen.report.run_page import run
 from loadgen.report.summary_line import summary_line
 from loadgen.util.number_format import UNKNOWN, four_digits, three_digits
 
@@ -44,7 +44,7 @@ def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
 
 def _blocks(result: RunResult) -> Iterator[Block]:
     yield Paragraph(line(Span(summary_line(result), Tone.STRONG)))
-    yield Paragraph(line(workload.in_a_line(result)))
+    yield Paragraph(line(load_line.in_a_line(result)))
     for banner in verdict_lines.banners(result):
         yield Note("warning", banner, ())
     yield from gate_blocks(gate.demands(result))

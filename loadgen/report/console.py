@@ -6,6 +6,7 @@ from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
 from loadgen.report import latency_table, server, targets, token_lines, verdict_lines
 from loadgen.report.client_lines import of_client
+from loadgen.report.load_line import in_a_line
 from loadgen.report.result import RunResult
 from loadgen.report.summary_line import summary_line
 from loadgen.report.vllm_block import block
@@ -35,6 +36,7 @@ def render(result: RunResult, *, saved: Sequence[str] = (), in_colour: bool = Fa
         "",
         *_wrapped(verdict_lines.lines(result)),
         *(f"Saved: {path}" for path in saved),
+        *_wrapped([f"Load: {in_a_line(result)}"]),
     ]
     return "\n".join([*map(printable, rows), summary_line(result, in_colour=in_colour)]) + "\n"
 

@@ -43,7 +43,7 @@ def _demands(result: RunResult) -> Iterator[Demand]:
     gone, failures = result.no_answer_since_s, Failures.among(result.outcomes, result.never_due)
     found = f"{failures.failed} of {plural(failures.of, 'request')} failed"
     found += f" ({failures_by_outcome(result)})" if failures.failed else ""
-    found += "" if gone is None else f"; no answer since {gone:.1f} s"
+    found += "" if gone is None else f"; no answer from {gone:.1f} s on"
     most = percent(settings.max_error_rate, 1).replace(".0%", "%")
     yield Demand(f"failed requests <= {most}", not has_failed(result) and gone is None, found)
     for row, line in zip(result.slo, verdict_lines.slo(result), strict=True):

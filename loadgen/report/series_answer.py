@@ -7,8 +7,8 @@ from loadgen.config import slo
 from loadgen.report.result.series import Point, Series
 from loadgen.report.series import TOO_FEW, in_unit, is_last, level_of, named, strongest
 from loadgen.report.series_rows import Row, rows, worst_verdict
-from loadgen.report.summary_line import OF_VERDICT, Colour, Part
-from loadgen.util.number_format import four_digits, plural
+from loadgen.report.summary_line import MAX_REASONS, OF_VERDICT, Colour, Part
+from loadgen.util.number_format import first_of, four_digits, plural
 
 OVER = {"rate": "request rate", "concurrency": "concurrency"}
 
@@ -33,7 +33,11 @@ def parts(series: Series) -> Iterator[Part]:
         yield from _of_levels(series)
     if deciding := _deciding(series):
         verdict = worst_verdict(deciding)
-        yield f"measured {verdict}", OF_VERDICT[verdict]
+        checks = list(dict.fromkeys(name for point in deciding for name in _failed_checks(point)))
+        why = f": {first_of(checks, MAX_REASONS)}" if checks else ""
+        yield f"measured {verdict}{why}", OF_VERDICT[verdict]
+        if (safe := _highest_valid(series)) is not None:
+            yield f"{named(safe)} is the highest that VALID runs meet", Colour.NONE
     if series.partial:
         yield f"partial: {series.partial}", Colour.YELLOW
     if is_simulated(series):
@@ -155,6 +159,16 @@ def _deciding(series: Series) -> list[Point]:
     return edge or series.points
 
 
+def _highest_valid(series: Series) -> float | None:
+    """Return the highest level that meets the SLO in VALID runs alone, if that is not the one that was found."""
+    found = series.found
+    if found is None or not found.level:
+        return None
+    met = [row for row in rows(series) if row.judged.met and row.level <= found.level]
+    valid = [row.level for row in met if all(run.verdict == "VALID" for run in row.runs)]
+    return max(valid, default=None) if found.level not in valid else None
+
+
 def _whys(series: Series) -> Iterator[str]:
     """Say where a search began, why runs ended early or do not count, and what could not be confirmed."""
     over, is_search = series.over, series.kind == "search"
@@ -182,14 +196,19 @@ def _reasons(series: Series) -> Iterator[str]:
         wrong = [point for point in sorted(series.points, key=level_of) if point.verdict == verdict]
         checks: dict[str, list[float]] = {}
         for point in wrong:
-            for reason in point.result.findings.reasons:
-                checks.setdefault(reason.partition(":")[0], []).append(level_of(point))
+            for name in _failed_checks(point):
+                checks.setdefault(name, []).append(level_of(point))
         by_levels: dict[str, list[str]] = {}
         for check, levels in checks.items():
             where = "in all runs" if len(levels) == len(series.points) else f"at {_listed(levels, series.over)}"
             by_levels.setdefault(where, []).append(check)
         for where, names in by_levels.items():
             yield f"{verdict} {where}: {', '.join(names)}"
+
+
+def _failed_checks(point: Point) -> Iterator[str]:
+    """Yield the names of the checks that failed in a run."""
+    yield from (reason.partition(":")[0] for reason in point.result.findings.reasons)
 
 
 def _levels(found: Iterable[Row]) -> Iterator[float]:

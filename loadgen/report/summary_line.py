@@ -1,5 +1,6 @@
 """The summary line: a run in one line that can be pasted into a chat."""
 
+import math
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
@@ -8,9 +9,10 @@ from loadgen.core.outcome import Outcome
 from loadgen.metrics.failures import Failures
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
-from loadgen.util.number_format import three_digits
+from loadgen.util.number_format import first_of, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import printable
 
+MAX_REASONS = 2  # checks that are named
 FIGURES = {"ttft": ("p50", "p99"), "tpot": ("p50",)}  # the latencies of the line, of which the first is the median
 SLO = {True: "SLO met", False: "SLO MISSED", None: "SLO cannot be told"}
 
@@ -44,7 +46,7 @@ def parts(result: RunResult) -> Iterator[Part]:
     """List the parts of the line."""
     yield from state(result)
     numbers = result.numbers
-    yield f"{three_digits(numbers.request_throughput)} req/s", Colour.NONE
+    yield f"{three_digits(numbers.request_throughput)}{_of_asked(result)} req/s", Colour.NONE
     if numbers.completed:
         for metric, (median, *others) in FIGURES.items():
             found = result.latency(metric)
@@ -55,10 +57,30 @@ def parts(result: RunResult) -> Iterator[Part]:
     if result.slo:
         met = all_met(result.slo)
         yield SLO[met], OF_SLO[met]
+    yield from doubts(result)
+
+
+def doubts(result: RunResult) -> Iterator[Part]:
+    """List what one is to know beside the figures: overload, an early end, the simulator."""
+    if result.overloaded:
+        yield "overloaded", Colour.YELLOW
     if result.partial:
-        yield "partial", Colour.YELLOW
+        is_gone = result.no_answer_since_s is not None
+        yield f"ended early: {result.partial.partition(':')[0]}", Colour.RED if is_gone else Colour.YELLOW
+    if result.silent_streams.count:
+        yield plural(result.silent_streams.count, "silent stream"), Colour.YELLOW
+    if result.insecure:
+        yield "TLS certificate not verified", Colour.YELLOW
     if result.simulated:
         yield "simulated engine", Colour.NONE
+
+
+def _of_asked(result: RunResult) -> str:
+    """Name the rate that was asked for, where there was one."""
+    settings = result.provenance.settings
+    asked = settings.request_rate
+    has_one = math.isfinite(asked) and settings.ramp_up_strategy is None
+    return f" of {three_digits(asked)}" if has_one else ""
 
 
 def has_failed(result: RunResult) -> bool:
@@ -78,8 +100,9 @@ def failures_by_outcome(result: RunResult) -> str:
 def state(result: RunResult) -> Iterator[Part]:
     """Write the verdict, and how the requests ended: first what went wrong."""
     failures, colour = Failures.among(result.outcomes, result.never_due), OF_VERDICT[result.verdict]
-    error = client_error_ms(result)
-    verdict = f"{result.verdict} (client at most {error:.2g} ms)" if error is not None else str(result.verdict)
+    error, verdict = client_error_ms(result), _with_reasons(result)
+    if error is not None:
+        verdict += f" (client at most {rounded_up(error)} ms)"
     if not failures.failed:
         yield verdict, colour
         yield f"{result.numbers.completed}/{failures.of} ok", Colour.NONE
@@ -90,6 +113,12 @@ def state(result: RunResult) -> Iterator[Part]:
     else:
         yield f"OK {result.numbers.completed} of {failures.of} ({ways})", Colour.YELLOW
     yield f"measured {verdict}", colour
+
+
+def _with_reasons(result: RunResult) -> str:
+    """Write the verdict, with the names of the checks that failed."""
+    names = [check.name for check in result.failed_checks]
+    return f"{result.verdict}: {first_of(names, MAX_REASONS)}" if names else str(result.verdict)
 
 
 def client_error_ms(result: RunResult) -> float | None:

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from loadgen.metrics.failures import Failures
 from loadgen.report.result import RunResult
-from loadgen.util.number_format import UNKNOWN, four_digits, percent, plural
+from loadgen.util.number_format import UNKNOWN, four_digits, percent, plural, rounded_up
 
 MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
 
@@ -80,7 +80,7 @@ def passed(result: RunResult) -> str:
     notes = len(result.notes)
     noted = f", {notes} {'note' if notes == 1 else 'notes'}" if notes else ""
     error = result.max_client_error_ms
-    client = f", client at most {four_digits(error)} ms" if error is not None else ""
+    client = f", client at most {rounded_up(error)} ms in any latency" if error is not None else ""
     return f"{result.verdict}{client} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
 
 

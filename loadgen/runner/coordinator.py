@@ -84,7 +84,7 @@ async def coordinate(
         nonlocal gone
         on_progress(progress := progress_now())
         if gone is None and not job.settings.keep_going and (gone := progress.no_answer) is not None:
-            participant.abort(f"no answer since {gone.refused_s:.1f} s: {gone.why}")
+            participant.abort(f"no answer from {gone.refused_s:.1f} s on: {gone.why}")
 
     async with MetricsScraper(job.scraping) as scraper:
         await participant.begin(job)

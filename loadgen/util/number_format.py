@@ -1,6 +1,7 @@
 """Format numbers with units for people, the same way everywhere, and parse numbers and times. None is shown as n/a."""
 
 import math
+from collections.abc import Sequence
 
 UNKNOWN = "n/a"
 TIME_UNITS_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of `parse_seconds`
@@ -34,6 +35,21 @@ def four_digits(value: float | None, unit: str = "") -> str:
 def three_digits(value: float | None, unit: str = "") -> str:
     """Format a number with three significant digits, or all before the point: 37.0213 -> "37", 1568.4 -> "1568"."""
     return _with_unit(value, ".3g" if value is None or abs(value) < 999.5 else ".0f", unit)
+
+
+def rounded_up(value: float) -> str:
+    """Format a number with two significant digits, none of which makes it less: 0.0611 -> "0.062", 19.2 -> "20"."""
+    if not value:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
+    raised = math.ceil(value / step - 1e-9) * step
+    return f"{raised:.2g}" if step < 1 else f"{raised:.0f}"
+
+
+def first_of(texts: Sequence[str], most: int) -> str:
+    """List texts, and how many more there are beyond `most`: "a, b and 2 more"."""
+    more = len(texts) - most
+    return f"{', '.join(texts[:most])} and {more} more" if more > 0 else ", ".join(texts)
 
 
 def brief(value: float) -> str:

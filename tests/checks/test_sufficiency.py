@@ -91,7 +91,7 @@ def test_requests_that_pile_up_are_red_and_called_overload():
     schedule = Schedule.constant(20, 600)
     check = of(piling_up(), OPEN, schedule)[IN_FLIGHT_GROWS]
     assert check.ok is False
-    assert "requests due and not ended over" in check.value
+    assert "requests due and not ended:" in check.value
     own = result(piling_up(), OPEN, schedule=schedule, checks=[check])["loadgen"]
     assert own["overloaded"] is True
 

@@ -173,6 +173,7 @@ def test_a_difference_that_is_sure_but_small_is_none():
     assert check.value.startswith("http://b:1 took longer than the others in 10 of 10 stretches, 1.01 times")
 
 
+@pytest.mark.integration
 def test_queues_that_are_alike_are_not_told_apart_by_how_they_remember():
     assert [judged(queued(400, 0.8, seed), "slower targets").ok for seed in range(12)] == [True] * 12
 

@@ -23,19 +23,19 @@ def test_a_whole_frame() -> None:
         "running   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  60%     0:37   about 0:24 left",
         "",
         "                        now      so far      in all",
-        "requests due        100.0/s     100.0/s       3,725   asked 100/s",
-        "requests sent       100.0/s     100.0/s       3,725",
-        "requests ended      100.0/s      97.3/s       3,625   of 6,000",
-        "output tokens       1,000/s     986.6/s      36,750",
+        "requests due        100.0/s     100.0/s        3725   asked 100/s",
+        "requests sent       100.0/s     100.0/s        3725",
+        "requests ended      100.0/s      97.3/s        3625   of 6000",
+        "output tokens        1000/s     986.6/s       36750",
         "in flight               100   oldest 1.0 s",
         "not ok                    3   refused 2, status(503) 1",
         "",
         "latency (ms)            p50         p90         p99      values",
         "TTFT from due          40.9        40.9        41.7         100",
-        "ICL                    10.2        10.2        10.3       1,000",
-        "E2EL from due         1,309       1,309       1,309         100",
+        "ICL                    10.2        10.2        10.3        1000",
+        "E2EL from due          1309        1309        1309         100",
         "lag                    0.02        0.02        0.02         100",
-        "loop stall             0.01        0.01        0.01       2,000",
+        "loop stall             0.01        0.01        0.01        2000",
         "client             12% busy   keeps up",
         "server            running     98   waiting      1    KV cache  34%",
     ]
@@ -75,32 +75,32 @@ def test_first_frame_has_no_invented_values() -> None:
 def test_now_is_of_the_last_seconds_and_so_far_of_all() -> None:
     slow = [running(20 + second / 4, ended=1900 + 5 * second, streamed_tokens=19_000) for second in range(1, 25)]
     lines = seen(*MINUTE[:80], *slow)
-    assert row(lines, "requests ended") == "20.0/s 77.7/s 2,020 of 6,000"
+    assert row(lines, "requests ended") == "20.0/s 77.7/s 2020 of 6000"
     assert row(lines, "output tokens").startswith("0.0/s")
 
 
 def test_tokens_without_events_are_scaled_by_ended_answers() -> None:
     lines = seen(running(10, output_tokens=1800, counted_tokens=900, streamed_tokens=950))
-    assert row(lines, "output tokens") == "190.0/s 190.0/s 1,900"
+    assert row(lines, "output tokens") == "190.0/s 190.0/s 1900"
 
 
 def test_while_answers_are_waited_for_the_rate_of_sending_stays_what_it_was() -> None:
     draining = running(70.0, "draining", ended=5800, in_flight=200)
     lines = seen(running(59.75), running(60.0), draining)
-    assert row(lines, "draining").endswith("97% 1:10 waiting for 200")
-    assert row(lines, "requests sent") == "0.0/s 100.0/s 6,000"
+    assert row(lines, "draining").endswith("97% 1:10 200 answers open")
+    assert row(lines, "requests sent") == "0.0/s 100.0/s 6000"
 
 
 def test_once_a_run_was_interrupted_only_what_was_sent_is_to_come() -> None:
     lines = seen(running(10.0, "draining", failures={"cancelled": 5000}))
-    assert row(lines, "draining").endswith("90% 0:10 waiting for 100")
-    assert row(lines, "requests ended").endswith("of 1,000")
+    assert row(lines, "draining").endswith("90% 0:10 100 answers open")
+    assert row(lines, "requests ended").endswith("of 1000")
 
 
 def test_last_frame_is_complete() -> None:
     lines = seen(*MINUTE, running(61.0, DONE))
     assert row(lines, "done").endswith("100% 1:01")
-    assert row(lines, "requests ended").endswith("6,000 of 6,000")
+    assert row(lines, "requests ended").endswith("6000 of 6000")
 
 
 def test_requests_without_a_slot_are_told_apart_from_late_ones() -> None:
@@ -135,9 +135,9 @@ def test_each_limit_of_the_slo_has_a_row() -> None:
     lines = seen(running(10), settings=SLO)
     assert row(lines, "SLO") == "so far limit"
     assert row(lines, "ttft_p50") == "40.9 ms <100ms met so far"
-    assert row(lines, "e2el_p50") == "1,309 ms <1s MISSED so far"
+    assert row(lines, "e2el_p50") == "1309 ms <1s MISSED so far"
     assert row(lines, "error_rate") == "0.00% <1% met so far"
-    assert row(lines, "ttft_p99") == "41.7 ms <100ms too few: 100 of 662"
+    assert row(lines, "ttft_p99") == "41.7 ms <100ms 562 more requests to tell"
     failing = running(10, failures={"timeout": 900}, ok=0)
     assert row(seen(failing, settings=SLO), "ttft_p50") == "failed <100ms MISSED so far"
 
@@ -297,4 +297,4 @@ def test_columns_stay_where_they_are_however_large_the_numbers_grow() -> None:
 )
 def test_the_rate_that_is_wanted_stands_beside_what_is_due(settings: dict[str, object], asked: str) -> None:
     due = row(seen(running(10), settings=RunSettings(**settings)), "requests due")  # type: ignore[arg-type]
-    assert due == f"100.0/s 100.0/s 1,000 {asked}".strip()
+    assert due == f"100.0/s 100.0/s 1000 {asked}".strip()

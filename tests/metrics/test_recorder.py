@@ -29,7 +29,7 @@ from tests.helpers.snapshot_ms import only
 
 
 def test_when_each_was_sent_and_closed_is_kept_whatever_their_number(monkeypatch):
-    monkeypatch.setattr("loadgen.metrics.recorder._BLOCK", 5 * 4)
+    monkeypatch.setattr("loadgen.metrics.recorder._BLOCK_BYTES", 4 * 28)
     snapshot = measured([answered(index=i, sent=i, tokens=[i + 10, i + 20], closed=i + 30) for i in range(10)])
     assert snapshot.index.tolist() == list(range(10))
     assert (snapshot.sent / MS).tolist() == list(range(10))

@@ -60,7 +60,11 @@ def test_load_is_the_first_line_of_the_page() -> None:
 
 @pytest.mark.parametrize(
     ("checks", "kind", "first"),
-    [((), "tip", "VALID"), ((SUSPECT,), "warning", "SUSPECT"), ((INVALID, SUSPECT), "danger", "INVALID")],
+    [
+        ((), "tip", "VALID"),
+        ((SUSPECT,), "warning", "SUSPECT: loop stalls"),
+        ((INVALID, SUSPECT), "danger", "INVALID: engine lost, loop stalls"),
+    ],
 )
 def test_badge_has_the_verdict_in_words_and_in_colour(checks: tuple[Any, ...], kind: str, first: str) -> None:
     assert badge(None, *checks)[0] == kind
@@ -73,7 +77,7 @@ def test_badge_has_the_verdict_in_words_and_in_colour(checks: tuple[Any, ...], k
         ({"failures": 33}, "danger", "NOT OK 33 of 60 failed (503: 33) \N{MIDDLE DOT} measured VALID"),
         ({"failures": 60}, "danger", "NOT OK 60 of 60 failed (503: 60)"),
         ({"overloaded": True}, "warning", "overloaded \N{MIDDLE DOT} VALID"),
-        ({"partial": "interrupted"}, "warning", "partial \N{MIDDLE DOT} VALID"),
+        ({"partial": "interrupted"}, "warning", "ended early: interrupted \N{MIDDLE DOT} VALID"),
         ({"insecure": True}, "warning", "TLS certificate not verified \N{MIDDLE DOT} VALID"),
         ({"simulated": True}, "info", "VALID (client"),
         ({"simulated": True, "failures": 33}, "danger", "NOT OK"),
@@ -290,6 +294,7 @@ def test_the_same_result_gives_the_same_bytes() -> None:
     assert repr(result) == before
 
 
+@pytest.mark.integration
 def test_a_run_of_100_000_requests_is_under_1_500_000_bytes() -> None:
     assert len(html([big()]).encode()) < 1_500_000
 

@@ -10,6 +10,7 @@ from loadgen.report.series import REPEATED, TOO_FEW
 from loadgen.report.series_answer import spelled
 from loadgen.report.series_rows import rows, table
 from tests.helpers import run_facts, saved_json
+from tests.helpers.saved_results import search
 
 
 def result(rate: float, *ttft_ms: float, **changes: Any) -> dict[str, Any]:
@@ -178,6 +179,15 @@ def test_last_line_has_colours_on_request_and_nothing_else_that_moves_a_terminal
 )
 def test_slo_is_spelled_with_its_units(limits: str, said: str) -> None:
     assert spelled(limits) == said
+
+
+def test_highest_level_of_valid_runs_is_named_where_the_answer_is_of_suspect_ones() -> None:
+    data = search((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False))
+    assert "VALID runs" not in saved_json.render(data)
+    data["points"][1]["verdict"] = "SUSPECT"
+    data["points"][1]["result"]["loadgen"]["reasons"] = ["late sends: 3 ms"]
+    last = saved_json.render(data).splitlines()[-1]
+    assert " | measured SUSPECT: late sends | 1 is the highest that VALID runs meet" in last
 
 
 def test_reasons_stand_once_with_their_levels() -> None:

@@ -40,6 +40,7 @@ class TestBoundaries:
         assert all(one > other for one, other in itertools.pairwise(found))
         assert found[-1] >= boundaries(alpha, (most,))[0] - 1e-6
 
+    @pytest.mark.integration
     def test_detectable_effect_of_many_arms_and_blocks(self) -> None:
         noise, plan = Noise(0.02, 100), Plan(confidence=0.99, last=100)
         assert 0.01 < detectable_effect(noise, 20, plan) < 0.03

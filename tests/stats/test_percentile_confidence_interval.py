@@ -65,6 +65,7 @@ def test_interval_ends_are_exact_ranks(p, n):
         assert at_most(int(high), n, share) >= 0.995 > at_most(int(high) - 1, n, share)
 
 
+@pytest.mark.integration
 def test_interval_of_many_values_is_within_one_rank():
     n, share = 2000, 0.9  # a variance of 180: the approximation's
     low, high = interval(counted(range(n)), 90)

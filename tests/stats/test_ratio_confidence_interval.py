@@ -50,6 +50,7 @@ class TestShareBounds:
         assert wide > 3 * narrow
 
     @pytest.mark.parametrize("burst", [1, 20])
+    @pytest.mark.integration
     def test_coverage(self, burst: int) -> None:
         share, outside = 0.97, 0
         for seed in range(400):
@@ -125,6 +126,7 @@ class TestMeanBounds:
         assert mean_bounds(total, of, 6, 0.95) == (pytest.approx(10.0), pytest.approx(10.0))
 
     @pytest.mark.parametrize("burst", [1, 20])
+    @pytest.mark.integration
     def test_coverage(self, burst: int) -> None:
         above, below = 0, 0
         for seed in range(400):

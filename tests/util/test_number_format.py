@@ -5,12 +5,14 @@ import pytest
 from loadgen.util.number_format import (
     duration,
     duration_range,
+    first_of,
     fixed,
     four_digits,
     ms,
     percent,
     percentile,
     plural,
+    rounded_up,
     to_ms,
     value_range,
 )
@@ -64,3 +66,18 @@ def test_fixed_decimals_and_four_digits():
 
 def test_plural_is_not_used_for_a_count_of_1():
     assert [plural(number, "request") for number in (0, 1, 2)] == ["0 requests", "1 request", "2 requests"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0611, "0.062"), (0.24, "0.24"), (0.2401, "0.25"), (19.2, "20"), (120.3, "130"), (0.0, "0")]
+)
+def test_a_bound_is_never_rounded_down(value, text):
+    assert rounded_up(value) == text
+
+
+def test_long_lists_say_how_much_they_leave_out():
+    assert (first_of(["a"], 2), first_of(["a", "b"], 2), first_of(["a", "b", "c"], 2)) == (
+        "a",
+        "a, b",
+        "a, b and 1 more",
+    )

@@ -116,15 +116,18 @@ class TestPrompts:
     def prompts(self, count=50, **changes):
         return list(datasets.create(RunSettings(tokenizer=str(SIMULATOR), **changes)).prompts(count))
 
+    @pytest.mark.integration
     def test_listed_lengths_follow_the_sending_order(self):
         made = self.prompts(5, random_input_len="30,10,20", random_output_len="3,1,2", seed_order=4)
         assert [prompt.input_tokens for prompt in made] == [30, 10, 20, 30, 10]
         assert [prompt.output_tokens for prompt in made] == [3, 1, 2, 3, 1]
 
+    @pytest.mark.integration
     def test_drawn_lengths_stay_with_their_prompts_in_another_order(self):
         one, other = (self.prompts(random_input_len="10:90", seed_order=seed) for seed in (0, 1))
         assert {*one} == {*other}
 
+    @pytest.mark.integration
     def test_lengths_that_differ_widely_are_all_exact(self):
         made = self.prompts(300, random_input_len="lognormal:2000:20000:1:131072")
         sizes = datasets.create(RunSettings(tokenizer=str(SIMULATOR))).tokenizer.count([prompt.text for prompt in made])

@@ -198,6 +198,7 @@ class TestFile:
         entry = {"conversations": self.ENTRIES[0]["conversations"]}
         assert rows(write([{}, entry]), 1) == [("1", 5, 6)]
 
+    @pytest.mark.integration
     def test_only_the_huge_turn_is_left_out(self, write):
         huge = conversation("huge", 1_000_000, 5)
         huge["conversations"][1]["value"] = "{[" * 1_000_000

@@ -106,11 +106,20 @@ def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Par
 
 
 def _verdicts(baseline: Side, candidate: Side) -> Part:
-    """Write the verdicts of the runs: "both SUSPECT", "base VALID, new INVALID"."""
-    worst = [max((run.verdict for run in side.starts), key=SEVERITY.index) for side in (baseline, candidate)]
-    partial = [" and partial" if any(run.partial for run in side.starts) else "" for side in (baseline, candidate)]
-    colour = OF_VERDICT[max(worst, key=SEVERITY.index)]
-    if any(partial):
-        colour = Colour.RED
-    one, other = (verdict + more for verdict, more in zip(worst, partial, strict=True))
-    return (f"both {one}" if one == other else f"{baseline.name} {one}, {candidate.name} {other}"), colour
+    """Write the verdicts of the runs: "all VALID", "base VALID, new SUSPECT (1 of 3 runs)"."""
+    sides = (baseline, candidate)
+    worst = max((run.verdict for side in sides for run in side.starts), key=SEVERITY.index)
+    partial = any(run.partial for side in sides for run in side.starts)
+    one, other = map(_verdict, sides)
+    text = f"{baseline.name} {one}, {candidate.name} {other}"
+    if one == other:
+        text = f"all {one}" if "(" not in one else f"both sides {one}"
+    return text, Colour.RED if partial else OF_VERDICT[worst]
+
+
+def _verdict(side: Side) -> str:
+    """Write the worst verdict of a side, and of how many of its runs it is if not of all."""
+    worst = max((run.verdict for run in side.starts), key=SEVERITY.index)
+    count, runs = sum(run.verdict == worst for run in side.starts), len(side.starts)
+    share = "" if count == runs else f" ({count} of {runs} runs)"
+    return f"{worst}{share}" + (" and partial" if any(run.partial for run in side.starts) else "")

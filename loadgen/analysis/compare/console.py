@@ -12,6 +12,7 @@ from loadgen.analysis.compare.texts import (
     change,
     explanations,
     legend,
+    load,
     notes,
     runs,
     telling_rows,
@@ -44,6 +45,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     width = max(len(side.name) for side in sides)
     for side in sides:
         yield from _wrapped(f"{side.name:<{width}}  {runs(side)}, {side.path}", "  ")
+    yield from _wrapped(load(comparison), "  ")
     for candidate in comparison.candidates:
         yield ""
         yield from _candidate_lines(comparison, candidate)
@@ -51,11 +53,6 @@ def _lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterator[str]:
-    if candidate.differences:
-        yield "What differs:"
-        for each in candidate.differences:
-            yield from _wrapped(f"  {each.name}: {each.one} | {each.other}", "    ")
-        yield ""
     clock = comparison.baseline.starts[0].result.latency_from
     telling = telling_rows(candidate)
     names = (comparison.baseline.name, candidate.candidate.name)
@@ -77,6 +74,11 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
             yield from _wrapped(f"{word}: {meaning}.", "  ")
     for line in explanations(comparison, candidate, telling):
         yield from _wrapped(line, "  ")
+    if candidate.differences:
+        yield ""
+        yield "What differs:"
+        for each in candidate.differences:
+            yield from _wrapped(f"  {each.name}: {each.one} | {each.other}", "    ")
 
 
 def _cells(row: Row) -> tuple[str, ...]:

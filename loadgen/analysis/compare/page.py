@@ -13,6 +13,7 @@ from loadgen.analysis.compare.texts import (
     change,
     explanations,
     legend,
+    load,
     runs,
     telling_rows,
     values,
@@ -61,12 +62,15 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
         if not is_alone:
             yield Heading(2, title)
         yield Paragraph(line(_about(comparison, candidate)))
+        if is_alone:
+            yield Paragraph(line(load(comparison)))
         yield answer_badge(others, simulated=bool(comparison.simulated_sides), answer=colour)
         if is_alone:
             yield from _warnings(comparison)
         yield from _candidate_blocks(comparison, candidate)
     if not is_alone:
         yield Heading(2, "What was compared")
+        yield Paragraph(line(load(comparison)))
         yield from _warnings(comparison)
     rows = tuple((cell(side.name), cell(runs(side)), cell(Span(side.path, Tone.CODE))) for side in comparison.sides)
     yield Table(("Side", "Runs", "Read from"), rows)

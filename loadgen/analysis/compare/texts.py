@@ -10,6 +10,7 @@ from loadgen.analysis.compare.metrics import metric_by_name
 from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
+from loadgen.report import load_line
 from loadgen.util.number_format import percent, signed
 
 AT = f"{100 * CONFIDENCE:g} %"
@@ -70,6 +71,12 @@ def notes(comparison: Comparison) -> list[str]:
     simulated = comparison.simulated_sides
     said = f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, not a real server"
     return [*comparison.clashes, *([said] if simulated else []), *comparison.notes]
+
+
+def load(comparison: Comparison) -> str:
+    """Describe the load of the first run, and whether it is that of all."""
+    first = comparison.baseline.starts[0].result
+    return f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: {load_line.in_a_line(first)}"
 
 
 def telling_rows(candidate: CandidateRows) -> list[Row]:

@@ -18,7 +18,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import DONE, Progress
-from loadgen.util.number_format import clock_time, percent
+from loadgen.util.number_format import clock_time, percent, plural
 from loadgen.util.terminal_text import printable, truncate, wrap
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _left(progress: Progress) -> str:
     if progress.phase == DONE:
         return ""
     if progress.phase == "draining":
-        return f"waiting for {progress.in_flight:,}"
+        return f"{plural(progress.in_flight, 'answer')} open"
     seconds = left_s(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.sending_s is not None and not progress.waiting:
         seconds = max(0.0, progress.sending_s - progress.elapsed_s) + (progress.e2el.p50_ms or 0.0) / 1e3
@@ -131,7 +131,7 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
     if not progress.closed_loop:  # there a request is due when it can be sent
         yield Row(10, row("requests due", "due", progress.due, _requested_rate(settings)))
     yield Row(3, row("requests sent", "sent", progress.sent))
-    of_all = f"of {total:,}" if (total := _total(progress)) else ""
+    of_all = f"of {total}" if (total := _total(progress)) else ""
     yield Row(7, row("requests ended", "ended", progress.ended, of_all))
     tokens = round(progress.streamed_tokens * progress.tokens_per_counted)
     yield Row(4, row("output tokens", "tokens", tokens))
@@ -147,14 +147,14 @@ def _requested_rate(settings: RunSettings) -> str:
 def _requests(progress: Progress, history: History, width: int) -> Iterator[Row]:
     cap = progress.cap
     notes = [f"oldest {_age(progress.oldest_s)}"] if progress.in_flight else []
-    notes += [f"at most {cap:,}"] if cap else []
+    notes += [f"at most {cap}"] if cap else []
     if progress.waiting:
-        notes.append(f"{progress.waiting:,} {'wait for a slot' if cap else 'late'}")
+        notes.append(f"{progress.waiting} {'wait for a slot' if cap else 'late'}")
     yield Row(5, _row("in flight", [_count(progress.in_flight)], width, ", ".join(notes)))
     if history.backlog.overloaded:
         yield Row(1, [(OVERLOADED, BAD)])
     if progress.not_ok:
-        each = ", ".join(f"{name} {n:,}" for name, n in progress.failures.items() if name != Outcome.CANCELLED)
+        each = ", ".join(f"{name} {n}" for name, n in progress.failures.items() if name != Outcome.CANCELLED)
         yield Row(1, _row("not ok", [_count(progress.not_ok)], width, each, style=BAD))
     if progress.cancelled:
         yield Row(1, _row("cancelled", [_count(progress.cancelled)], width))
@@ -181,7 +181,7 @@ def _slo(settings: RunSettings, progress: Progress, width: int) -> Iterator[Row]
     for so_far in slo_so_far(settings.slo, progress):
         limit, state, style = so_far.limit, str(so_far.state), STATES[so_far.state]
         if so_far.state is State.TOO_FEW:
-            state += f": {so_far.requests:,} of {so_far.needed:,}"
+            state = f"{so_far.needed - so_far.requests} more requests to tell"
         cells = [_slo_value(so_far), limit.text.strip().removeprefix(limit.name)]
         line = _row(limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN)
         room = width - sum(len(text) for text, _ in line) - len(GAP)
@@ -275,12 +275,12 @@ def _age(seconds: float) -> str:
 
 def _ms(value: float | None) -> str:
     """Format milliseconds with three digits, which is the precision of a sketch."""
-    return "n/a" if value is None else f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
+    return "n/a" if value is None else f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
 
 
 def _rate(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:,.{0 if value >= 1000 else 1}f}/s"
+    return "n/a" if value is None else f"{value:.{0 if value >= 1000 else 1}f}/s"
 
 
 def _count(number: float) -> str:
-    return f"{number:,}" if number < 10**9 else f"{number / 1e9:,.3f}e9"
+    return f"{number}" if number < 10**9 else f"{number / 1e9:.3f}e9"

@@ -6,13 +6,12 @@ from loadgen.report.answer_badge import answer_badge
 from loadgen.report.html import Badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
-from loadgen.report.summary_line import OF_SLO, SLO, Colour, Part, has_failed, state
-from loadgen.util.number_format import plural
+from loadgen.report.summary_line import OF_SLO, SLO, Colour, Part, doubts, has_failed, state
 
 
 def badge(result: RunResult) -> Badge:
     """Write verdict, outcomes, SLO and doubts. Red: failures, a missed SLO; amber: doubts; blue: the simulator."""
-    parts = [*state(result), *_slo(result), *_doubts(result)]
+    parts = [*state(result), *_slo(result), *doubts(result)]
     failed = Colour.RED if has_failed(result) else Colour.NONE
     return answer_badge(parts, simulated=result.simulated, answer=failed)
 
@@ -22,16 +21,3 @@ def _slo(result: RunResult) -> Iterator[Part]:
         met = all_met(result.slo)
         named = "" if met else ": " + ", ".join(row.limit for row in result.slo if row.met is met)
         yield f"{SLO[met]}{named}", OF_SLO[met]
-
-
-def _doubts(result: RunResult) -> Iterator[Part]:
-    if result.overloaded:
-        yield "overloaded", Colour.YELLOW
-    if result.partial:
-        yield "partial", Colour.YELLOW
-    if result.silent_streams.count:
-        yield plural(result.silent_streams.count, "silent stream"), Colour.YELLOW
-    if result.insecure:
-        yield "TLS certificate not verified", Colour.YELLOW
-    if result.simulated:
-        yield "simulated engine", Colour.NONE

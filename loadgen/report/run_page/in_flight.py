@@ -8,7 +8,7 @@ from loadgen.report.result.timeline import PercentileCourse, Timeline
 from loadgen.report.run_page import scatter, server_levels, slo_limits
 from loadgen.report.run_page.time_columns import ALONG, TimeColumns
 
-LEVELS = {"running": ("running (server)", 2), "waiting": ("waiting (server)", 3)}
+LEVELS = {"running": ("running (server)", 3), "waiting": ("waiting (server)", 2)}
 NEEDED = {"p50": 10, "p99": 100}  # requests of a column, for its percentile to be drawn over those of a sample
 
 

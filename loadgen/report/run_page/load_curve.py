@@ -105,12 +105,13 @@ def _panel(
 
 def _value(row: Row, name: str, limit: slo.Limit | None, factor: float) -> _Value:
     found = next((each for each in row.judged.slo if limit is not None and each.limit == limit.text), None)
-    if found is None:
+    if found is None or limit is None:
         usual = name.replace("median", "p50")
         return _Value(row, row.runs[0].latency_ms.named(usual) if usual in SHOWN else None, None, row.judged.met)
     ends = tuple(math.inf if end is None else factor * end for end in (found.low, found.high))
     value = factor * found.value if found.value is not None else math.inf if row.failed else None
-    misses_anyway = row.judged.met is False and row.judged.why is not None
+    is_beyond = value is None or value > factor * limit.threshold
+    misses_anyway = found.met is None and row.judged.met is False and row.judged.why is not None and is_beyond
     unjudged = row.judged.met is None and not row.confirms
     met = False if misses_anyway else None if unjudged else found.met
     return _Value(row, value, None if math.isinf(ends[0]) else (ends[0], ends[1]), met)

@@ -17,9 +17,10 @@ def headline(result: RunResult) -> Facts:
     """Select the six numbers that one is to see at once."""
     numbers = result.numbers
     asked, peak = numbers.request_rate, numbers.max_output_tokens_per_s
-    failed = numbers.failed
+    unsent = result.cancelled.never_sent
+    ends = f"of {result.scheduled}; {numbers.failed} failed{f', {unsent} never sent' if unsent else ''}"
     facts = [
-        Fact(term("requests", "Requests"), f"{numbers.completed} ok", f"of {result.scheduled}; {failed} failed"),
+        Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends),
         Fact(
             term("request_throughput", "Throughput"),
             three_digits(numbers.request_throughput, "req/s"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from loadgen.report import load_line
 from loadgen.report.html import Block, Heading, Paragraph, Span, Tone, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.numbers import RunNumbers
@@ -16,13 +17,12 @@ from loadgen.report.run_page import (
     reproduce,
     server,
     verdict,
-    workload,
 )
 
 
 def title(result: RunResult) -> str:
     """Name the model and the load."""
-    return f"{result.numbers.model_id}: {workload.in_words(result)}"
+    return f"{result.numbers.model_id}: {load_line.in_words(result)}"
 
 
 def date(numbers: RunNumbers) -> str:
@@ -34,7 +34,7 @@ def date(numbers: RunNumbers) -> str:
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the answer first, then its reasons, the details, and where the numbers come from."""
     shown = badge.badge(result)
-    yield Paragraph(line(workload.in_a_line(result)))
+    yield Paragraph(line(load_line.in_a_line(result)))
     yield Paragraph(line(Span(_heading(result), Tone.QUIET)))
     yield shown
     yield numbers.headline(result)

@@ -7,7 +7,7 @@ from typing import Self
 from loadgen.report.html import Curve, Linear
 from loadgen.report.result.timeline import Timeline
 
-ALONG = "seconds since the clock of the run started"
+ALONG = "seconds since the start of the run"
 MIN_REQUESTS = 10  # of a column, on average: the rate of fewer is a comb
 Numbers = Sequence[float | None]
 

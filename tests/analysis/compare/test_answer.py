@@ -27,7 +27,7 @@ def test_significant_changes_come_first_with_their_word() -> None:
         "new: TTFT p99 -50.1%, TPOT p99 -50.1% and E2EL p99 -50.1% (all better), "
         "no clear change of throughput (-2.9% to +8.8%)": Colour.GREEN,
         "95 % intervals, from 3 starts of each": Colour.NONE,
-        "both VALID": Colour.GREEN,
+        "all VALID": Colour.GREEN,
     }
 
 

@@ -41,11 +41,13 @@ def names_of(table: Table) -> list[str]:
 def test_answer_is_the_title_and_the_chart_comes_before_the_table() -> None:
     document = page(of_starts())
     assert document.title.startswith("new: TTFT p99 -50.1%")
-    about, badge, drawing, table, *_ = document.blocks
+    about, load, badge, drawing, table, *_ = document.blocks
     assert isinstance(about, Paragraph)
     assert words(about.text) == "new compared with base"
+    assert isinstance(load, Paragraph)
+    assert words(load.text).startswith("Load of each run: 20 requests, 10 tokens in")
     assert isinstance(badge, Badge)
-    assert (badge.kind, words(badge.text)) == ("tip", "95 % intervals, from 3 starts of each \N{MIDDLE DOT} both VALID")
+    assert (badge.kind, words(badge.text)) == ("tip", "95 % intervals, from 3 starts of each \N{MIDDLE DOT} all VALID")
     assert isinstance(drawing, Drawing)
     assert isinstance(table, Table)
 

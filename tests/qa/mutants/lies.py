@@ -87,7 +87,7 @@ LIES = (
         (
             Edit(
                 CONNECTION,
-                "at_ns = on_real_ns - clock.offset_ns if is_stamped else read_ns",
+                "at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns",
                 "at_ns = read_ns",
             ),
         ),

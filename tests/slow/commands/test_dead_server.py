@@ -42,7 +42,7 @@ def test_a_dead_server_ends_the_run_with_exit_code_5(tmp_path: Path, workers: st
     own = read(tmp_path)["loadgen"]
     assert own["outcomes"]["ok"] > 20
     assert 0 < own["no_answer_since_s"] < 30
-    assert own["partial"].startswith(f"no answer since {own['no_answer_since_s']:.1f} s: ")
+    assert own["partial"].startswith(f"no answer from {own['no_answer_since_s']:.1f} s on: ")
     assert own["cancelled"]["never_sent"] > 1000
     assert own["partial"] in whole(out)
 

@@ -15,7 +15,7 @@ from loadgen.util.terminal_text import printable
 WIDTH, LEFT, RIGHT = 720, 52, 12
 # There is room for words of 17 px, so that they can be read where the page is narrow and the chart is small.
 ROW, BELOW, GAP = 21, 44, 12  # a line of words above a panel; ticks and label below all; between panels
-LETTER = 9.2  # as wide as a letter is on average
+LETTER, BOLD_LETTER = 9.2, 11.2  # as wide as a letter is on average
 NAME_LETTER = 6.2  # the same on an axis of long names, whose words are of 11 px everywhere
 APART = 15  # between the lines of two ticks' words
 MAX_NAME = 30  # letters of a name on a vertical axis
@@ -260,7 +260,7 @@ def _legend(panel: Panel) -> tuple[list[tuple[Mark, float, int]], int]:
     if len(marks) == 1 and isinstance(marks[0], Curve):
         return [], 1  # the title names it
     found, row = list[tuple[Mark, float, int]](), 0
-    left = LEFT + len(panel.title) * LETTER * 1.1 + 16
+    left = LEFT + len(panel.title) * BOLD_LETTER + 16
     for mark in marks:
         width = 24 + len(_named(mark)) * LETTER + 14
         if left + width > WIDTH:

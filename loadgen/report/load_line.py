@@ -1,4 +1,4 @@
-"""Workload: what a run asked of the server, in a few words and in one line."""
+"""Load line: what a run asked of the server, in a few words and in one line."""
 
 from collections.abc import Iterator
 
@@ -43,8 +43,8 @@ def _tokens(result: RunResult) -> Iterator[str]:
     prompts = tokens.planned_input_tokens if planned else result.numbers.total_input_tokens
     answers, asked = tokens.output_tokens, tokens.planned_output_tokens
     shorter = abs(asked - answers) > SAME * asked
-    of_prompts = "" if prompts is None else f"{prompts / ok:,.0f} tokens in and "
-    yield f"{of_prompts}{answers / ok:,.0f}{f' (asked: {asked / ok:,.0f})' * shorter} out on average"
+    of_prompts = "" if prompts is None else f"{prompts / ok:.0f} tokens in and "
+    yield f"{of_prompts}{answers / ok:.0f}{f' (asked: {asked / ok:.0f})' * shorter} out on average"
 
 
 def _pace(result: RunResult) -> str:

@@ -1,0 +1,81 @@
+"""The summary line: a run in one line that can be pasted into a chat."""
+
+import pytest
+
+from loadgen.checks import Check
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.report.summary_line import summary_line
+from tests.helpers import saved_json
+from tests.helpers.run_facts import failed, measured, result, steady
+
+RATE = RunSettings(request_rate=10.0)
+TEN = [steady(i, due=i * 100) for i in range(10)]
+
+
+def said(settings=RATE, records=TEN, *, in_colour=False, **options):
+    return summary_line(saved_json.result(result(records, settings, **options)), in_colour=in_colour)
+
+
+def test_it_has_verdict_outcomes_rate_and_latencies():
+    assert (
+        said() == "VALID (client at most 0.062 ms) | 10/10 ok | 10.6 of 10 req/s | TTFT p50 20 p99 20 ms | TPOT 10 ms"
+    )
+
+
+def test_the_client_error_is_that_of_its_figures_and_never_rounded_down():
+    data = result(TEN, RATE)
+    errors = data["loadgen"]["client_error_ms"]
+    for name in ("ttft_due", "tpot"):
+        errors[name] = dict.fromkeys(errors[name], 0.2)
+    errors["ttft_due"]["p99"] = 19.23
+    errors["e2el_due"] = dict.fromkeys(errors["e2el_due"], 100.0)
+    assert summary_line(saved_json.result(data)).startswith("VALID (client at most 20 ms) | ")
+
+
+def test_checks_that_failed_are_named():
+    checks = [
+        Check(name, False, "1", "0", "wait", group="B") for name in ("late sends", "client error", "run cut short")
+    ]
+    assert said(checks=checks[:1]).startswith("SUSPECT: late sends (client at most ")
+    assert said(checks=checks).startswith("SUSPECT: late sends, client error and 1 more (client at most ")
+
+
+def test_failures_come_first_with_their_ways():
+    one = failed(10, Outcome.STATUS)
+    assert said(records=[*TEN, one]).startswith("NOT OK 1 of 11 failed (503: 1) | measured VALID (client at most ")
+    allowed = RATE.replace(max_error_rate=0.2)
+    assert said(allowed, [*TEN, one]).startswith("OK 10 of 11 (503: 1) | measured VALID (client at most ")
+
+
+@pytest.mark.parametrize(
+    ("limits", "last"),
+    [("ttft_p50<1s,error_rate<1%", "SLO met"), ("tpot_mean<1ms", "SLO MISSED")],
+)
+def test_the_slo_follows_the_latencies(limits, last):
+    assert said(RATE.replace(slo=limits)).split(" | ")[-1] == last
+
+
+def test_doubts_and_the_simulator_come_last():
+    cut = measured(TEN, partial="no answer from 3.9 s on: no connection to 127.0.0.1:1 (Connection refused)")
+    assert said(records=cut, simulated=True).split(" | ")[-2:] == [
+        "ended early: no answer from 3.9 s on",
+        "simulated engine",
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        RunSettings(),
+        RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0),
+        RunSettings(max_concurrency=4),
+    ],
+)
+def test_a_rate_is_compared_only_with_one_that_was_asked(settings):
+    assert " | 10.6 req/s | " in said(settings)
+
+
+def test_colours_are_for_terminals_alone():
+    assert "\x1b[" not in said()
+    assert said(in_colour=True).startswith("\x1b[32mVALID")
