@@ -170,7 +170,7 @@ def _cut_short(snapshot: Snapshot) -> Check:
     cancelled = snapshot.outcomes.get(Outcome.CANCELLED, 0) - snapshot.counters["never_due"]
     why = f" as the run was ended early: {snapshot.partial}" if cancelled and snapshot.partial else ""
     value = f"{plural(cancelled, 'request')} cancelled{why}"
-    advice = (
-        "the numbers describe only the requests that were sent before the end" if why else "let the run end by itself"
-    )
+    advice = "let the run end by itself"
+    if why:
+        advice = "the numbers describe only the time before; if the server is gone, read its log and measure again"
     return Check("run cut short", cancelled == 0, value, "0", advice)

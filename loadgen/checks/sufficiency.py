@@ -6,10 +6,12 @@ from loadgen.checks.check import Check, inapplicable
 from loadgen.checks.overload import SIGMAS, backlog, why_unknown
 from loadgen.checks.targets import alike
 from loadgen.config import slo
+from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import UNFINISHED
 from loadgen.stats.percentile_confidence_interval import least_samples
-from loadgen.util.number_format import ms, percentile, plural
+from loadgen.util.clock import NS_PER_S
+from loadgen.util.number_format import ms, percentile, plural, three_digits
 
 IN_FLIGHT_GROWS = "in flight grows"
 _PER_REQUEST = ("ttft_due", "tpot", "e2el_due")
@@ -59,8 +61,7 @@ def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:
     least = min((few or seen).values())
     value = plural(least, "value")
     if few:
-        needs = ", ".join(f"{percentile(p)} (needs {least_samples(p)})" for p in few)
-        value += f" {'is' if least == 1 else 'are'} too few for {needs}"
+        value += f", and {', '.join(f'{percentile(p)} needs {least_samples(p)}' for p in few)}"
     needed = max(map(least_samples, few or seen))
     advice = "send more requests, or read the intervals with the values"
     return Check(name, not few, value, f"at least {needed}", advice, counts_too)
@@ -73,10 +74,12 @@ def _steady(run: RunData) -> Check:
     if seen is None:
         return inapplicable(IN_FLIGHT_GROWS, "the run is too short for its latencies")
     what = "requests" if run.schedule.begins.all() else "sessions"
-    change = f"{max(seen.start, 0):.1f} to {max(seen.end, 0):.1f}"
-    value = f"{what} due and not ended: {change} in {seen.window_s:.1f} s"
-    limit = f"a steady rise of at most {SIGMAS * seen.noise:.1f}"
-    advice = "lower the rate until they level off: latencies under overload grow with the length of the run"
+    change = f"from {max(seen.start, 0):.0f} to {max(seen.end, 0):.0f}"
+    value = f"{what} due and not ended: {change} in {seen.window_s:.0f} s"
+    limit = f"a rise of {SIGMAS * seen.noise:.0f}"
+    answered = run.snapshot.ok / (throughput.wall_ns(run.snapshot) / NS_PER_S)
+    less = f"lower the rate below {three_digits(answered)} requests/s, which were answered"
+    advice = f"{less}: latencies under overload grow with the length of the run"
     return Check(IN_FLIGHT_GROWS, not seen.rising, value, limit, advice, run.relied_on)
 
 

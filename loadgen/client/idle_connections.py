@@ -9,11 +9,12 @@ be sent twice. Three rules keep requests away from such a close:
   after a response does not disprove it: others that last through their rest may be used for as long as they have shown.
 - A connection is used only while it is younger than the server's idle limit. The server announces the limit
   (`Keep-Alive: timeout=`), or shows it when it closes an idle connection. Until the limit is known, one connection is
-  left open unused to learn it. Others are used up to FIRST_LIMIT_NS, or for as long as that one has lasted.
+  left open unused to learn it. Others are used up to FIRST_LIMIT_NS, or for as long as that one has lasted. Servers may
+  treat connections that have carried no request in another way, so the oldest of those shows how long they last.
 - The kernel is asked right before the send whether the peer has closed the connection.
 
-The newest used connection goes first, so that few of them grow old. Of the unused ones the oldest goes first: a server
-that gives each connection a thread has given its threads to those.
+The newest used connection goes first, so that few of them grow old. Of the unused ones the oldest go first, since a
+server that gives each connection a thread has given its threads to those; the very oldest goes last.
 """
 
 from collections import OrderedDict, deque
@@ -51,7 +52,9 @@ class IdleConnections:
         self.limit_ns: int | None = None
         self.round_trip_ns = 0
         self._close = close
-        self._unused: OrderedDict[Connection, None] = OrderedDict()
+        self._unused: OrderedDict[Connection, int] = OrderedDict()  # each with the time at which it was opened
+        self._oldest: Connection | None = None  # of those that carried no request; it is not among the others
+        self._oldest_since_ns = 0  # when it was opened
         self._resting: OrderedDict[Connection, None] = OrderedDict()
         self._rested: OrderedDict[Connection, None] = OrderedDict()
         self.old: deque[Connection] = deque()
@@ -63,11 +66,11 @@ class IdleConnections:
 
     def __iter__(self) -> "Iterator[Connection]":
         yield from (*self._unused, *self._resting, *self._rested, *self.old)
-        if self._probe is not None:
-            yield self._probe
+        yield from filter(None, (self._oldest, self._probe))
 
     def __len__(self) -> int:
-        return sum(map(len, (self._unused, self._resting, self._rested, self.old))) + (self._probe is not None)
+        alone = (self._oldest is not None) + (self._probe is not None)
+        return len(self._unused) + len(self._resting) + len(self._rested) + len(self.old) + alone
 
     @property
     def reusable(self) -> bool:
@@ -84,7 +87,9 @@ class IdleConnections:
         """Take a connection that was opened or has carried a response, at `at_ns`."""
         connection.idle_since = at_ns
         if not connection.requests:
-            self._unused[connection] = None
+            self._unused[connection] = at_ns
+            if self._oldest is None:
+                self._next_oldest()
         elif connection.keep_alive and self.reusable:
             if connection.keep_alive_ns:
                 self._limit(connection.keep_alive_ns)
@@ -94,7 +99,7 @@ class IdleConnections:
 
     def begin(self, at_ns: int) -> None:
         """Start the ages of unused connections at `at_ns`: ten thousand take a second to open."""
-        for connection in self._unused:
+        for connection in filter(None, (self._oldest, *self._unused)):
             connection.idle_since = at_ns
 
     def answered(self, connection: "Connection") -> None:
@@ -108,11 +113,12 @@ class IdleConnections:
     def ready(self, at_ns: int) -> int:
         """Return how many connections a request may use at `at_ns`."""
         self._end_rests(at_ns)
-        return len(self._unused) + len(self._rested)
+        return (self._oldest is not None) + len(self._unused) + len(self._rested)
 
     def ready_for_longer(self, at_ns: int) -> int:
         """Return how many of them will still be young enough REPLACE_AHEAD_NS after `at_ns`."""
         count, until_ns = self.ready(at_ns), at_ns + REPLACE_AHEAD_NS
+        count -= self._oldest is not None and not self._is_young(self._oldest, until_ns)
         for idle in (self._unused, self._rested):
             for connection in idle:
                 if self._is_young(connection, until_ns):
@@ -128,9 +134,12 @@ class IdleConnections:
             if connection.is_open():
                 return connection
             self._closed_by_peer(connection, at_ns)
-        while self._unused:
-            connection, _ = self._unused.popitem(last=False)
-            if not self._is_young(connection, at_ns):
+        self._see_oldest(at_ns)
+        while self._oldest is not None:
+            connection = next(iter(self._unused), self._oldest)
+            is_young = self._is_young(connection, at_ns)
+            self._remove_unused(connection)
+            if not is_young:
                 self.old.append(connection)
             elif connection.is_open():
                 return connection
@@ -141,13 +150,19 @@ class IdleConnections:
 
     def retire(self, until_ns: int) -> None:
         """Retire connections that are too old for use at `until_ns`; one stays while the limit is not known."""
-        for idle in (self._unused, self._rested):
-            while idle and not self._is_young(next(iter(idle)), until_ns):
-                connection, _ = idle.popitem(last=False)
-                if connection.requests and self._probe is None and self.limit_ns is None:
-                    self._probe = connection
-                else:
-                    self.old.append(connection)
+        self._see_oldest(until_ns)
+        while self._oldest is not None:
+            connection = next(iter(self._unused), self._oldest)
+            if self._is_young(connection, until_ns):
+                break
+            self._remove_unused(connection)
+            self.old.append(connection)
+        while self._rested and not self._is_young(next(iter(self._rested)), until_ns):
+            connection, _ = self._rested.popitem(last=False)
+            if self._probe is None and self.limit_ns is None:
+                self._probe = connection
+            else:
+                self.old.append(connection)
 
     def close_old(self, count: int) -> bool:
         """Close up to `count` retired connections, and return whether others are left."""
@@ -157,7 +172,8 @@ class IdleConnections:
 
     def lost(self, connection: "Connection", at_ns: int) -> None:
         """Handle an idle connection that the peer has closed at `at_ns`."""
-        for idle in (self._unused, self._resting, self._rested):
+        self._remove_unused(connection)
+        for idle in (self._resting, self._rested):
             idle.pop(connection, None)
         if connection is self._probe:
             self._probe = None
@@ -179,7 +195,7 @@ class IdleConnections:
             self._close(connection)
         for idle in (self._unused, self._resting, self._rested, self.old):
             idle.clear()
-        self._probe = None
+        self._oldest = self._probe = None
 
     def _end_rests(self, at_ns: int) -> None:
         """Make connections ready that have rested for long enough."""
@@ -196,10 +212,35 @@ class IdleConnections:
         """Return whether a request may use a connection at `at_ns`, by its age."""
         age_ns, limit_ns = at_ns - connection.idle_since, self.limit_ns
         if limit_ns is None:
-            return age_ns < FIRST_LIMIT_NS or age_ns < self._lasted_ns(at_ns) - self._margin_ns
+            return age_ns < FIRST_LIMIT_NS or (
+                age_ns < self._lasted_ns(at_ns) - self._margin_ns if connection.requests else self._outlived(connection)
+            )
         if limit_ns < FIRST_LIMIT_NS:  # of used connections; and one close may have had another reason than age
             return age_ns < (self._proven_ns if connection.requests else FIRST_LIMIT_NS)
         return age_ns < self._safe_ns(limit_ns)
+
+    def _remove_unused(self, connection: "Connection") -> None:
+        if connection is self._oldest:
+            self._oldest = None
+            self._next_oldest()
+        else:
+            self._unused.pop(connection, None)
+
+    def _next_oldest(self) -> None:
+        if self._unused:
+            self._oldest, self._oldest_since_ns = self._unused.popitem(last=False)
+
+    def _see_oldest(self, at_ns: int) -> None:
+        """Where the oldest unused connection has to show how long they last, close those that the peer has closed."""
+        while self._oldest and at_ns - self._oldest.idle_since >= FIRST_LIMIT_NS and not self._oldest.is_open():
+            self._close(self._oldest)
+            self._oldest = None
+            self._next_oldest()
+
+    def _outlived(self, connection: "Connection") -> bool:
+        """Return whether the oldest unused connection is older than this unused one by the margin."""
+        opened_ns = self._unused.get(connection, self._oldest_since_ns)
+        return opened_ns - self._oldest_since_ns > self._margin_ns
 
     @property
     def _proven_ns(self) -> int:

@@ -22,7 +22,7 @@ from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
 from loadgen.metrics.reachability import SILENCE_NS, Reachability, ReachabilityTracker
-from loadgen.util import http_client, machine
+from loadgen.util import machine
 from loadgen.util.clock import now_ns
 from loadgen.util.redaction import Redaction
 from loadgen.util.source_address import SourceAddresses
@@ -255,7 +255,7 @@ class Transport:
         except Exception as error:
             outcome = transport_errors.of_connecting(error)
             if outcome is Outcome.REFUSED:
-                self._tracker.refused(now_ns(), http_client.error_reason(error) or type(error).__name__)
+                self._tracker.refused(now_ns(), transport_errors.reason(error))
             elif outcome is Outcome.TLS_ERROR:
                 self._tracker.answered(now_ns())
             raise
@@ -294,7 +294,7 @@ class Transport:
         try:
             connection = await self._connect()
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
-            detail = http_client.error_reason(error) or type(error).__name__
+            detail = transport_errors.reason(error)
             record.end(transport_errors.of_connecting(error), detail, now_ns())
             self._end_later(record)
         else:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import ssl
 from typing import Any
 
@@ -27,6 +28,23 @@ def of_connecting(error: BaseException) -> Outcome:
         case aiohttp.ClientConnectionError() | OSError():
             return Outcome.REFUSED
     return Outcome.CLIENT_ERROR
+
+
+def reason(error: BaseException) -> str:
+    """Describe an error of connecting, with the system's reason for a failed connection."""
+    import aiohttp
+
+    match error:
+        case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
+            return f"the certificate is not trusted ({getattr(cause, 'verify_message', '') or cause}; see --insecure)"
+        case aiohttp.ClientConnectorSSLError(host=host, port=port, os_error=cause):
+            why = getattr(cause, "reason", None) or cause
+            return f"no TLS with {host}:{port} ({why}; if the server has no TLS, write http://)"
+        case aiohttp.ClientConnectorError(host=host, port=port, os_error=cause):
+            number = cause.errno or 0  # below 0 for a name that cannot be resolved
+            text = os.strerror(number) if number > 0 else cause.strerror or str(cause)
+            return f"no connection to {host}:{port} ({text})"
+    return str(error) or type(error).__name__
 
 
 def of_handshake(error: BaseException, key: Any) -> BaseException:

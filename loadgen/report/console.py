@@ -10,18 +10,18 @@ from loadgen.report.load_line import in_a_line
 from loadgen.report.result import RunResult
 from loadgen.report.summary_line import summary_line
 from loadgen.report.vllm_block import block
-from loadgen.util.terminal_text import printable, wrap
+from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
 WIDTH = 80
 
 
-def render(result: RunResult, *, saved: Sequence[str] = (), in_colour: bool = False) -> str:
+def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:
     """Render the console report of a result; nothing in it moves a terminal.
 
     Args:
         result: The result.
         saved: The paths of the files that were written.
-        in_colour: Whether the summary line has colours.
+        screen: Where it is shown.
     """
     settings = result.provenance.settings
     selected, percentiles = settings.percentile_metrics.split(","), parse_percentiles(settings.metric_percentiles)
@@ -38,7 +38,7 @@ def render(result: RunResult, *, saved: Sequence[str] = (), in_colour: bool = Fa
         *(f"Saved: {path}" for path in saved),
         *_wrapped([f"Load: {in_a_line(result)}"]),
     ]
-    return "\n".join([*map(printable, rows), summary_line(result, in_colour=in_colour)]) + "\n"
+    return "\n".join([*map(printable, rows), summary_line(result, screen)]) + "\n"
 
 
 def _wrapped(lines: Iterable[str]) -> Iterator[str]:

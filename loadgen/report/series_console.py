@@ -6,21 +6,21 @@ from loadgen.report.result.series import Series
 from loadgen.report.series_answer import is_simulated, parts, remarks, title
 from loadgen.report.series_rows import MARK, OF_FEW, Column, table
 from loadgen.report.summary_line import joined
-from loadgen.util.terminal_text import printable, wrap
+from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
 TITLE_WIDTH, WIDTH = 50, 80
 
 
-def render(series: Series, *, saved: Sequence[str] = (), in_colour: bool = False) -> str:
+def render(series: Series, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:
     """Render the console report of a series; nothing in it moves a terminal.
 
     Args:
         series: The runs.
         saved: The paths of the files that were written.
-        in_colour: Whether the answer has colours.
+        screen: Where it is shown.
     """
     lines = [*_lines(series), *(f"Saved: {path}" for path in saved)]
-    return "\n".join([*map(printable, lines), joined(parts(series), in_colour=in_colour)]) + "\n"
+    return "\n".join([*map(printable, lines), joined(parts(series), screen)]) + "\n"
 
 
 def _lines(series: Series) -> Iterator[str]:

@@ -10,8 +10,9 @@ from loadgen.metrics.failures import Failures
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
 from loadgen.util.number_format import first_of, plural, rounded_up, three_digits
-from loadgen.util.terminal_text import printable
+from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
 
+APART, AFTER = " | ", " |"  # between two parts; after the last part of a line
 MAX_REASONS = 2  # checks that are named
 FIGURES = {"ttft": ("p50", "p99"), "tpot": ("p50",)}  # the latencies of the line, of which the first is the median
 SLO = {True: "SLO met", False: "SLO MISSED", None: "SLO cannot be told"}
@@ -31,15 +32,26 @@ OF_SLO = {True: Colour.GREEN, False: Colour.RED, None: Colour.YELLOW}
 Part = tuple[str, Colour]
 
 
-def summary_line(result: RunResult, *, in_colour: bool = False) -> str:
+def summary_line(result: RunResult, screen: Screen = PLAIN) -> str:
     """Write the verdict, the outcomes and the main figures of a run."""
-    return joined(parts(result), in_colour=in_colour)
+    return joined(parts(result), screen)
 
 
-def joined(parts: Iterable[Part], *, in_colour: bool = False) -> str:
-    """Join the parts of a line; nothing but its colours moves a terminal."""
-    texts = ((printable(text), colour) for text, colour in parts)
-    return " | ".join(f"\x1b[{colour}m{text}\x1b[0m" if in_colour and colour else text for text, colour in texts)
+def joined(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
+    """Join the parts of a line, which ends between parts or words where the screen ends."""
+    shown, column = "", 0
+    for text, colour in parts:
+        lines = [printable(text)]
+        if screen.columns is not None:
+            lines = list(wrap(lines[0], max(screen.columns - len(APART), 1)))
+        width = display_width(lines[-1])
+        if shown:
+            fits = len(lines) == 1 and column + len(APART) + width + len(AFTER) <= (screen.columns or math.inf)
+            shown += APART if fits else f"{AFTER}\n"
+            column = column + len(APART) if fits else 0
+        shown += "\n".join(f"\x1b[{colour}m{each}\x1b[0m" if screen.has_colours and colour else each for each in lines)
+        column = width if len(lines) > 1 else column + width
+    return shown
 
 
 def parts(result: RunResult) -> Iterator[Part]:

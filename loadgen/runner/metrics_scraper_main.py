@@ -123,9 +123,7 @@ async def scrape(source: Source, moment: str) -> Scrape:
 
 async def main() -> None:
     """Carry out the order on standard input."""
-    # Imported now, or the first scrape would take as long: a third of a second.
-    import aiohttp  # noqa: F401
-    import prometheus_client.parser  # noqa: F401
+    import prometheus_client.parser  # noqa: F401 - now, or the first scrape would take as long
 
     os.nice(NICENESS)
     commands = asyncio.StreamReader(limit=1 << 20)

@@ -3,10 +3,12 @@
 import bisect
 import os
 import re
+import shutil
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import TextIO
+from typing import Self, TextIO
 
 ELLIPSIS = " ..."  # ASCII, which every terminal can show
 MAX_SCANNED = 400  # characters that `truncate` looks at
@@ -27,6 +29,27 @@ def printable(text: str) -> str:
 def has_colours(stream: TextIO) -> bool:
     """Whether a stream is a terminal, whose user wants colours (no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Where a text is shown; by default in a file, as it is.
+
+    Attributes:
+        has_colours: Whether it shows colours.
+        columns: How wide it is; None: a line may have any length.
+    """
+
+    has_colours: bool = False
+    columns: int | None = None
+
+    @classmethod
+    def of(cls, stream: TextIO) -> Self:
+        """Describe the terminal of a stream, if it has one."""
+        return cls(has_colours(stream), shutil.get_terminal_size().columns if stream.isatty() else None)
+
+
+PLAIN = Screen()
 
 
 def printable_lines(text: str) -> str:

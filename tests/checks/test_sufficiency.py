@@ -28,25 +28,23 @@ def run(count, **options):
     ("count", "percentiles", "few"),
     [
         (662, "99", None),
-        (661, "99", "p99 (needs 662)"),
-        (63, "99", "p90 (needs 64), p99 (needs 662)"),
-        (662, "99.9", "p99.9 (needs 6636)"),
+        (661, "99", "p99 needs 662"),
+        (63, "99", "p90 needs 64, p99 needs 662"),
+        (662, "99.9", "p99.9 needs 6636"),
         (662, "5,95", None),
-        (5, "100", "p50 (needs 11), p90 (needs 64), p99 (needs 662)"),
+        (5, "100", "p50 needs 11, p90 needs 64, p99 needs 662"),
     ],
 )
 def test_every_printed_percentile_needs_its_values(count, percentiles, few):
     check = of(run(count), RunSettings(metric_percentiles=percentiles))["too few for percentiles"]
     assert check.ok is (few is None)
-    assert check.value == (f"{count} values" if few is None else f"{count} values are too few for {few}")
+    assert check.value == (f"{count} values" if few is None else f"{count} values, and {few}")
 
 
 def test_the_metric_of_the_fewest_values_decides():
     one_token = [steady(i, n=1) for i in range(600)]
     several = [steady(600 + i, n=2) for i in range(100)]
-    assert of(measured([*one_token, *several]))["too few for percentiles"].value.startswith(
-        "100 values are too few for p99"
-    )
+    assert of(measured([*one_token, *several]))["too few for percentiles"].value.startswith("100 values, and p99 needs")
 
 
 def test_a_metric_that_was_not_measured_needs_none():
@@ -62,7 +60,7 @@ def test_the_percentiles_of_an_slo_are_judged_apart_and_count():
     assert checks["too few for the SLO"].ok is True
     check = of(run(129), RunSettings(slo="ttft_p95<1s,tpot_mean<1s"))["too few for the SLO"]
     assert (check.ok, check.counts) == (False, True)
-    assert check.value == "129 values are too few for p95 (needs 130)"
+    assert check.value == "129 values, and p95 needs 130"
 
 
 def test_a_median_is_a_percentile_and_means_maxima_and_rates_are_none():
@@ -75,7 +73,7 @@ def test_a_median_is_a_percentile_and_means_maxima_and_rates_are_none():
 def test_gaps_of_a_request_are_one_value(metric):
     """Those of all streams share the engine's steps."""
     check = of(run(10, n=100), RunSettings(slo=f"{metric}_p99<1s"))["too few for the SLO"]
-    assert (check.ok, check.value) == (False, "10 values are too few for p99 (needs 662)")
+    assert (check.ok, check.value) == (False, "10 values, and p99 needs 662")
     assert of(run(662, n=3), RunSettings(slo=f"{metric}_p99<1s"))["too few for the SLO"].ok is True
 
 

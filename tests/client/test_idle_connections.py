@@ -70,12 +70,12 @@ def test_the_newest_rested_connection_is_taken_first(server):
     assert [server.take(20 * MS) for _ in range(4)] == ["2", "1", "0", None]
 
 
-def test_used_connections_go_before_unused_the_oldest_of_those_first(server):
+def test_used_connections_go_before_unused_of_which_the_oldest_is_the_last(server):
     server.proven()
-    server.opened("older", 0)
-    server.opened("newer", MS)
-    server.ended("used", 2 * MS)
-    assert [server.take(20 * MS) for _ in range(3)] == ["used", "older", "newer"]
+    for number, name in enumerate(("oldest", "older", "newer")):
+        server.opened(name, number * MS)
+    server.ended("used", 3 * MS)
+    assert [server.take(20 * MS) for _ in range(4)] == ["used", "older", "newer", "oldest"]
 
 
 def test_the_first_rest_is_long_and_the_next_one_short(server):
@@ -105,11 +105,32 @@ def test_connections_expire_after_a_second_while_limit_unknown(server):
 
 def test_unused_ones_are_too_old_after_a_second(server):
     server.opened("a", 0)
-    server.opened("b", MS)
+    server.idle.retire(FIRST_LIMIT_NS - 1)
+    assert len(server.idle) == 1
     server.idle.retire(FIRST_LIMIT_NS)
     server.idle.close_old(8)
     assert server.closed == ["a"]
-    assert server.take(FIRST_LIMIT_NS) == "b"
+
+
+def test_unused_ones_are_used_for_as_long_as_one_that_was_opened_before_them_lasts(server):
+    """The margin is 50 ms: without network, at least so much later it may close the others, too."""
+    first = server.opened("first", 0)
+    server.opened("soon after", 50 * MS)
+    server.opened("later", 51 * MS)
+    server.opened("last", 102 * MS)
+    server.idle.begin(S)
+    assert server.take(9 * S) == "later"
+    assert [each.name for each in server.idle.old] == ["soon after"]
+    first.closed_by_peer = True
+    assert server.take(9 * S) is None  # nothing shows that the server keeps them any longer
+
+
+def test_those_that_are_left_show_how_long_unused_ones_last_where_the_first_was_closed(server):
+    server.opened("first", 0).closed_by_peer = True
+    server.opened("second", 100 * MS)
+    server.opened("third", 200 * MS)
+    server.idle.retire(9 * S)
+    assert server.take(9 * S) == "third"
 
 
 def test_unused_ones_age_from_when_the_requests_begin(server):

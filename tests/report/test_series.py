@@ -9,6 +9,7 @@ from loadgen.report.result.series import Series
 from loadgen.report.series import REPEATED, TOO_FEW
 from loadgen.report.series_answer import spelled
 from loadgen.report.series_rows import rows, table
+from loadgen.util.terminal_text import Screen
 from tests.helpers import run_facts, saved_json
 from tests.helpers.saved_results import search
 
@@ -163,7 +164,7 @@ def test_answer_of_a_concurrency_is_singular_or_plural(level: float, answer: str
 
 def test_last_line_has_colours_on_request_and_nothing_else_that_moves_a_terminal() -> None:
     data = Series.from_dict(together(result(4.0, 20), end="floor", level=4.0) | {"partial": "\x1b[2Jgone"})
-    *lines, last = series_console.render(data, in_colour=True, saved=["a.json"]).splitlines()
+    *lines, last = series_console.render(data, screen=Screen(has_colours=True), saved=["a.json"]).splitlines()
     assert last.startswith("\x1b[32mAt least 4 requests/s meets")
     assert "\x1b[33mpartial: \\x1b[2Jgone\x1b[0m" in last
     assert lines[-1] == "Saved: a.json"

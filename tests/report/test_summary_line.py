@@ -6,6 +6,7 @@ from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.report.summary_line import summary_line
+from loadgen.util.terminal_text import PLAIN, Screen
 from tests.helpers import saved_json
 from tests.helpers.run_facts import failed, measured, result, steady
 
@@ -13,8 +14,8 @@ RATE = RunSettings(request_rate=10.0)
 TEN = [steady(i, due=i * 100) for i in range(10)]
 
 
-def said(settings=RATE, records=TEN, *, in_colour=False, **options):
-    return summary_line(saved_json.result(result(records, settings, **options)), in_colour=in_colour)
+def said(settings=RATE, records=TEN, screen=PLAIN, **options):
+    return summary_line(saved_json.result(result(records, settings, **options)), screen)
 
 
 def test_it_has_verdict_outcomes_rate_and_latencies():
@@ -76,6 +77,23 @@ def test_a_rate_is_compared_only_with_one_that_was_asked(settings):
     assert " | 10.6 req/s | " in said(settings)
 
 
+def test_on_a_screen_it_ends_between_parts_and_the_parts_are_the_same():
+    lines = said(screen=Screen(columns=60)).splitlines()
+    assert lines == [
+        "VALID (client at most 0.062 ms) | 10/10 ok |",
+        "10.6 of 10 req/s | TTFT p50 20 p99 20 ms | TPOT 10 ms",
+    ]
+    assert " ".join(lines) == said()
+
+
+@pytest.mark.parametrize("columns", range(1, 120))
+def test_no_line_is_wider_than_the_screen(columns):
+    records = [*TEN, *(failed(i, Outcome.REFUSED) for i in range(10, 30))]
+    lines = said(records=records, screen=Screen(columns=columns)).splitlines()
+    longest = max(map(len, said(records=records).split()))
+    assert max(map(len, lines)) <= max(columns, longest + 2)
+
+
 def test_colours_are_for_terminals_alone():
     assert "\x1b[" not in said()
-    assert said(in_colour=True).startswith("\x1b[32mVALID")
+    assert said(screen=Screen(has_colours=True)).startswith("\x1b[32mVALID")

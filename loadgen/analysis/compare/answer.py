@@ -10,8 +10,8 @@ from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.texts import AT, SIGNIFICANT, bounds, change
 from loadgen.report.series_rows import SEVERITY
-from loadgen.report.summary_line import OF_VERDICT, Colour, Part
-from loadgen.util.number_format import percent
+from loadgen.report.summary_line import MAX_REASONS, OF_VERDICT, Colour, Part
+from loadgen.util.number_format import first_of, percent
 
 LATENCIES = ("ttft", "tpot", "e2el")
 STATISTICS = ("p99", "p90", "p50", "mean")  # the first with an interval represents its latency
@@ -114,7 +114,9 @@ def _verdicts(baseline: Side, candidate: Side) -> Part:
     text = f"{baseline.name} {one}, {candidate.name} {other}"
     if one == other:
         text = f"all {one}" if "(" not in one else f"both sides {one}"
-    return text, Colour.RED if partial else OF_VERDICT[worst]
+    failed = (check.name for side in sides for run in side.starts for check in run.result.failed_checks)
+    reasons = first_of(list(dict.fromkeys(failed)), MAX_REASONS)
+    return f"{text}: {reasons}" if reasons else text, Colour.RED if partial else OF_VERDICT[worst]
 
 
 def _verdict(side: Side) -> str:

@@ -19,20 +19,20 @@ from loadgen.analysis.compare.texts import (
     values,
 )
 from loadgen.report.summary_line import joined
-from loadgen.util.terminal_text import printable, wrap
+from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
 WIDTH = 80
 TITLE_WIDTH = 50
 
 
-def render(comparison: Comparison, *, in_colour: bool = False) -> str:
+def render(comparison: Comparison, screen: Screen = PLAIN) -> str:
     """Return the whole text, without control characters but those of colours.
 
     Args:
         comparison: What was compared.
-        in_colour: Whether the answers have colours.
+        screen: Where it is shown.
     """
-    answers = [joined(answer.parts(comparison, candidate), in_colour=in_colour) for candidate in comparison.candidates]
+    answers = [joined(answer.parts(comparison, candidate), screen) for candidate in comparison.candidates]
     return "\n".join([*map(printable, _lines(comparison)), *answers]) + "\n"
 
 

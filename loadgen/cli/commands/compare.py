@@ -13,7 +13,7 @@ from loadgen.config.option import flag
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
-from loadgen.util.terminal_text import has_colours, printable
+from loadgen.util.terminal_text import Screen, printable
 
 if TYPE_CHECKING:
     from loadgen.analysis.compare import Comparison, Side
@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
         data = compare.as_json(found) | {"conditions": [each.to_dict() for each in judged]}
         sys.stdout.write(to_json(data) + "\n")
     else:
-        sys.stdout.write(compare.render(found, in_colour=has_colours(sys.stdout)))
+        sys.stdout.write(compare.render(found, Screen.of(sys.stdout)))
     for each in judged:
         print(printable(str(each)), file=sys.stderr if arguments.json else sys.stdout)
     if any(each.failed for each in judged):

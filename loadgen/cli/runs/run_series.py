@@ -18,7 +18,7 @@ from loadgen.cli.runs.single_run import execute, human, print_report, say_overwr
 from loadgen.config.output import FILES
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, LoadgenError
-from loadgen.util.terminal_text import has_colours
+from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
@@ -194,7 +194,7 @@ class Series:
         if self.data.kind == "search":  # its runs print no report that names their files
             saved = [path for point in self.points for path in point.saved] + saved
         out = human(self._requested)
-        print(series_console.render(self.data, saved=saved, in_colour=has_colours(out)), end="", file=out, flush=True)
+        print(series_console.render(self.data, saved=saved, screen=Screen.of(out)), end="", file=out, flush=True)
         if self._requested.json:
             print(report.to_json(self.data.to_dict()), flush=True)
         if trouble is not None:

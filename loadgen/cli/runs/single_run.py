@@ -12,7 +12,7 @@ from loadgen.cli.live.view import progress_view
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.journal import journal
 from loadgen.config.settings import RunSettings
-from loadgen.util.terminal_text import has_colours
+from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
@@ -120,7 +120,7 @@ def print_report(settings: RunSettings, result: "Result", saved: list[str]) -> N
     from loadgen import report
 
     out = human(settings)
-    print(report.render(result, saved=saved, in_colour=has_colours(out)), end="", file=out, flush=True)
+    print(report.render(result, saved=saved, screen=Screen.of(out)), end="", file=out, flush=True)
 
 
 def human(settings: RunSettings) -> TextIO:

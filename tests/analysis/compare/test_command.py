@@ -56,7 +56,7 @@ def test_suspect_run_names_its_checks(files: tuple[str, str], capsys: pytest.Cap
     dispatch(["compare", files[0], "late.json"])
     lines = capsys.readouterr().out.splitlines()
     assert "late  1 run, SUSPECT for lag p99, late, late.json" in lines
-    assert "a VALID, late SUSPECT" in lines[-1].split(" | ")
+    assert "a VALID, late SUSPECT: lag p99" in lines[-1].split(" | ")
 
 
 def test_intervals_within_the_run_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
