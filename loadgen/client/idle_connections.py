@@ -212,9 +212,11 @@ class IdleConnections:
         """Return whether a request may use a connection at `at_ns`, by its age."""
         age_ns, limit_ns = at_ns - connection.idle_since, self.limit_ns
         if limit_ns is None:
-            return age_ns < FIRST_LIMIT_NS or (
-                age_ns < self._lasted_ns(at_ns) - self._margin_ns if connection.requests else self._outlived(connection)
-            )
+            if age_ns < FIRST_LIMIT_NS:
+                return True
+            if connection.requests:
+                return age_ns < self._lasted_ns(at_ns) - self._margin_ns
+            return self._outlived(connection)
         if limit_ns < FIRST_LIMIT_NS:  # of used connections; and one close may have had another reason than age
             return age_ns < (self._proven_ns if connection.requests else FIRST_LIMIT_NS)
         return age_ns < self._safe_ns(limit_ns)

@@ -39,7 +39,7 @@ COUNTED_HERE = (
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
 MAX_STOP_CHARACTERS = 64
-# The row of one request: index, sent, closed, and TTFT and E2EL rounded to 60 ns a second. There are millions of rows.
+# The row of one request: index, sent, closed, TTFT, E2EL; ns. The last two are exact to 7 digits: rows may be millions.
 _ROW = struct.Struct("=Iqqff")
 _COLUMNS = (("index", "u4"), ("sent", "i8"), ("closed", "i8"), ("ttft", "f4"), ("e2el", "f4"))
 _BLOCK_BYTES = _ROW.size * 8192

@@ -26,7 +26,7 @@ class Demand:
 
 
 def demands(result: RunResult) -> list[Demand]:
-    """Judge a run by all that its exit code depends on, but for an interrupt."""
+    """Judge a run by all that its exit code depends on."""
     return list(_demands(result))
 
 
@@ -40,6 +40,8 @@ def _demands(result: RunResult) -> Iterator[Demand]:
     demanded = "verdict VALID" if settings.strict else "verdict not INVALID"
     is_good = verdict == "VALID" or (verdict == "SUSPECT" and not settings.strict)
     yield Demand(demanded, is_good, "; ".join([verdict, *result.reasons()]))
+    if result.partial:
+        yield Demand("run not ended early", False, result.partial)
     gone, failures = result.no_answer_since_s, Failures.among(result.outcomes, result.never_due)
     found = f"{failures.failed} of {plural(failures.of, 'request')} failed"
     found += f" ({failures_by_outcome(result)})" if failures.failed else ""

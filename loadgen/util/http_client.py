@@ -7,7 +7,9 @@ import asyncio
 import contextlib
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from http.client import (
     BadStatusLine,
     HTTPConnection,
@@ -53,7 +55,7 @@ async def get(
     Raises:
         Unreachable: No response, none in time, or one that is too large.
     """
-    return await _request("GET", url, None, headers or {}, verify_tls, timeout_s)
+    return await _in_thread(partial(_exchange, "GET", url, None, headers or {}, verify_tls, timeout_s), url, timeout_s)
 
 
 async def send_json(
@@ -78,37 +80,31 @@ async def send_json(
     Raises:
         Unreachable: No response, none in time, or one that is too large.
     """
-    return await _request(method, url, body, {"Content-Type": "application/json"} | headers, verify_tls, timeout_s)
+    sent = {"Content-Type": "application/json"} | headers
+    return await _in_thread(partial(_exchange, method, url, body, sent, verify_tls, timeout_s), url, timeout_s)
 
 
-async def _request(
-    method: str,
-    url: str,
-    body: bytes | None,
-    headers: dict[str, str],
-    verify_tls: "bool | SSLContext",
-    timeout_s: float,
-) -> Reply:
-    """Exchange a request for a response in a thread, which nobody waits for once this is cancelled."""
+async def _in_thread(exchange: Callable[[], Reply], url: str, timeout_s: float) -> Reply:
+    """Send a request in a daemon thread. Cancelling abandons the thread."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Reply] = loop.create_future()
 
-    def settle(reply: Reply | None, error: Exception | None) -> None:
+    def settle(outcome: Reply | Exception) -> None:
         if answer.done():
             return
-        if reply is not None:
-            answer.set_result(reply)
+        if isinstance(outcome, Reply):
+            answer.set_result(outcome)
         else:
-            answer.set_exception(error or RuntimeError)
+            answer.set_exception(outcome)
 
     def work() -> None:
-        reply, failed = None, None
+        outcome: Reply | Exception
         try:
-            reply = _exchange(method, url, body, headers, verify_tls, timeout_s)
+            outcome = exchange()
         except Exception as error:  # noqa: BLE001 - raised where it is awaited
-            failed = error
+            outcome = error
         with contextlib.suppress(RuntimeError):  # the loop has been closed
-            loop.call_soon_threadsafe(settle, reply, failed)
+            loop.call_soon_threadsafe(settle, outcome)
 
     threading.Thread(target=work, name="http_client", daemon=True).start()
     try:
@@ -131,9 +127,8 @@ def _exchange(
     parts = urlsplit(url)
     host, path = parts.hostname or "", urlunsplit(("", "", parts.path or "/", parts.query, ""))
     if parts.scheme == "https":
-        connection: HTTPConnection = HTTPSConnection(
-            host, parts.port, timeout=timeout_s, context=_tls_context(verify_tls)
-        )
+        context = _tls_context(verify=verify_tls) if isinstance(verify_tls, bool) else verify_tls
+        connection: HTTPConnection = HTTPSConnection(host, parts.port, timeout=timeout_s, context=context)
     else:
         connection = HTTPConnection(host, parts.port, timeout=timeout_s)
     with contextlib.closing(connection):
@@ -147,13 +142,13 @@ def _exchange(
     return Reply(response.status, content, {name.title(): value for name, value in response.getheaders()})
 
 
-def _tls_context(verify_tls: "bool | SSLContext") -> "SSLContext":
+@cache
+def _tls_context(*, verify: bool) -> "SSLContext":
+    """Read the certificates that the system trusts, once."""
     import ssl
 
-    if isinstance(verify_tls, ssl.SSLContext):
-        return verify_tls
     context = ssl.create_default_context()
-    if not verify_tls:
+    if not verify:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
 
@@ -162,13 +157,13 @@ def _reason(error: Exception, url: str) -> str:
     """Describe why there is no response, with the system's reason for a failed connection."""
     import ssl
 
-    parts = urlsplit(url)
-    place = f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
     match error:
         case ssl.SSLCertVerificationError(verify_message=why):
             return f"the certificate is not trusted ({why or error}; see --insecure)"
+        case ValueError():
+            return f"invalid URL ({error})"
         case ssl.SSLError(reason=why):
-            return f"no TLS with {place} ({why or error}; if the server has no TLS, write http://)"
+            return f"no TLS with {_place(url)} ({why or error}; if the server has no TLS, write http://)"
         case RemoteDisconnected():
             return "the server closed the connection without a response"
         case IncompleteRead():
@@ -176,5 +171,10 @@ def _reason(error: Exception, url: str) -> str:
         case BadStatusLine():
             return f"the response is not HTTP ({str(error).strip()[:80]})"
         case OSError(errno=number) if number:
-            return f"no connection to {place} ({os.strerror(number) if number > 0 else error.strerror})"
+            return f"no connection to {_place(url)} ({os.strerror(number) if number > 0 else error.strerror})"
     return str(error) or type(error).__name__
+
+
+def _place(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"

@@ -113,7 +113,7 @@ def test_unused_ones_are_too_old_after_a_second(server):
 
 
 def test_unused_ones_are_used_for_as_long_as_one_that_was_opened_before_them_lasts(server):
-    """The margin is 50 ms: without network, at least so much later it may close the others, too."""
+    """One is safe if it was opened more than the margin, 50 ms, after the oldest that is still open."""
     first = server.opened("first", 0)
     server.opened("soon after", 50 * MS)
     server.opened("later", 51 * MS)

@@ -1,4 +1,4 @@
-"""The gate of a run: its demands are met exactly where the exit code is 0."""
+"""The gate of a run: its demands are met exactly where the exit code is 0, and the run came to its end."""
 
 import pytest
 
@@ -38,6 +38,13 @@ def test_each_demand_is_met_missed_or_not_judged(made, met) -> None:
     settings = made.provenance.settings
     code = exit_codes.code(made, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=False)
     assert gate.passed(demands) == (code == 0)
+
+
+def test_a_run_that_ended_early_passes_no_gate() -> None:
+    """Whoever interrupts a run has the exit code of that; the files that it leaves are read later."""
+    verdict, whole, failed = gate.demands(of(settings=RunSettings(), partial="interrupted"))
+    assert whole == Demand("run not ended early", False, "interrupted")
+    assert (verdict.met, failed.met) == (True, True)
 
 
 def test_demands_say_what_was_found() -> None:

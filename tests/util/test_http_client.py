@@ -86,6 +86,11 @@ async def test_a_server_that_does_not_answer_is_named_after_the_time(silent: str
         await http_client.get(silent, timeout_s=0.05)
 
 
+async def test_an_invalid_url_is_named() -> None:
+    with pytest.raises(Unreachable, match=r"http://h:99999/: invalid URL \(Port out of range"):
+        await http_client.get("http://h:99999/")
+
+
 async def test_cancelling_waits_for_nobody(silent: str) -> None:
     asking = asyncio.ensure_future(http_client.get(silent, timeout_s=1.0))
     await asyncio.sleep(0)
