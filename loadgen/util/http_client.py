@@ -4,6 +4,7 @@ The standard library's client in a thread: a command imports it in a fifth of th
 """
 
 import asyncio
+import base64
 import contextlib
 import os
 import threading
@@ -19,7 +20,7 @@ from http.client import (
     RemoteDisconnected,
 )
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import orjson
 
@@ -131,8 +132,10 @@ def _exchange(
         connection: HTTPConnection = HTTPSConnection(host, parts.port, timeout=timeout_s, context=context)
     else:
         connection = HTTPConnection(host, parts.port, timeout=timeout_s)
+    user = parts.netloc.rpartition("@")[0]
+    authorization = {"Authorization": basic_auth(user)} if user else {}
     with contextlib.closing(connection):
-        connection.request(method, path, body, {"Connection": "close", "Accept": "*/*"} | headers)
+        connection.request(method, path, body, {"Connection": "close", "Accept": "*/*"} | authorization | headers)
         with connection.getresponse() as response:
             content = response.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
@@ -140,6 +143,11 @@ def _exchange(
     if response.length:
         raise IncompleteRead(content, response.length)
     return Reply(response.status, content, {name.title(): value for name, value in response.getheaders()})
+
+
+def basic_auth(user: str) -> str:
+    """Return the Authorization header for `user:password` as a URL writes it."""
+    return "Basic " + base64.b64encode(unquote(user).encode()).decode()
 
 
 @cache
@@ -160,8 +168,8 @@ def _reason(error: Exception, url: str) -> str:
     match error:
         case ssl.SSLCertVerificationError(verify_message=why):
             return f"the certificate is not trusted ({why or error}; see --insecure)"
-        case ValueError():
-            return f"invalid URL ({error})"
+        case ValueError():  # its text may show a header, and so the key
+            return "invalid URL or header"
         case ssl.SSLError(reason=why):
             return f"no TLS with {_place(url)} ({why or error}; if the server has no TLS, write http://)"
         case RemoteDisconnected():

@@ -1,17 +1,17 @@
 """`Target`: an endpoint of a server, with the heads and bodies of the requests to it."""
 
-import base64
 import os
 import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import orjson
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.errors import BadInput
+from loadgen.util import http_client
 from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, redact_user
 from loadgen.workload.prompt import Prompt
 
@@ -152,7 +152,7 @@ def headers(settings: RunSettings) -> dict[str, str]:
         if key:
             found["Authorization"] = f"Bearer {_clean('--api-key', key)}"
     else:
-        found["Authorization"] = "Basic " + base64.b64encode(unquote(user).encode()).decode()
+        found["Authorization"] = http_client.basic_auth(user)
     for given in settings.header:
         name, equals, value = given.partition("=")
         if not equals or not HEADER_NAME.fullmatch(name.strip()):

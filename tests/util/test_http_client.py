@@ -86,9 +86,20 @@ async def test_a_server_that_does_not_answer_is_named_after_the_time(silent: str
         await http_client.get(silent, timeout_s=0.05)
 
 
+async def test_user_and_password_of_a_url_are_sent() -> None:
+    async with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as (url, asked):
+        await http_client.get(url.replace("//", "//user:p%40ss@"))
+    assert b"\r\nAuthorization: Basic dXNlcjpwQHNz\r\n" in asked[0]
+
+
 async def test_an_invalid_url_is_named() -> None:
-    with pytest.raises(Unreachable, match=r"http://h:99999/: invalid URL \(Port out of range"):
+    with pytest.raises(Unreachable, match=r"^http://h:99999/: invalid URL or header$"):
         await http_client.get("http://h:99999/")
+
+
+async def test_an_invalid_header_is_refused_without_its_value() -> None:
+    with pytest.raises(Unreachable, match=r"^http://h/: invalid URL or header$"):
+        await http_client.get("http://h/", headers={"Authorization": "Bearer secret\n"})
 
 
 async def test_cancelling_waits_for_nobody(silent: str) -> None:
