@@ -86,4 +86,4 @@ class LoadSettings:
         metavar="SHARE",
     )
     keep_going: bool = option(False, JUDGEMENT, "continue the run when the server refuses every connection for 5 s")
-    strict: bool = option(False, JUDGEMENT, "exit with code 4 if the run is SUSPECT")
+    strict: bool = option(False, JUDGEMENT, "let failed notes make the run SUSPECT too, and exit with code 4 if it is")

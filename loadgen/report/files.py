@@ -268,7 +268,9 @@ def check_writable(settings: RunSettings) -> None:
         with _refusing(name, path):
             if Path(path).is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            if Path(path).is_file() or not Path(path).exists():  # a device or a pipe is written as it is
+            if name == "result_filename" and settings.append_result and Path(path).is_file():
+                Path(path).open("ab").close()  # it is not replaced but extended
+            elif Path(path).is_file() or not Path(path).exists():  # a device or a pipe is written as it is
                 _try(Path(path).resolve().parent)
     _check_apart(settings)
 

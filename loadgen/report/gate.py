@@ -7,7 +7,7 @@ from loadgen.metrics.failures import Failures
 from loadgen.report import verdict_lines
 from loadgen.report.result import RunResult
 from loadgen.report.summary_line import failures_by_outcome, has_failed
-from loadgen.util.number_format import percent, plural
+from loadgen.util.number_format import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def _demands(result: RunResult) -> Iterator[Demand]:
     found = f"{failures.failed} of {plural(failures.of, 'request')} failed"
     found += f" ({failures_by_outcome(result)})" if failures.failed else ""
     found += "" if gone is None else f"; no answer from {gone:.1f} s on"
-    most = percent(settings.max_error_rate, 1).replace(".0%", "%")
+    most = f"{100 * settings.max_error_rate:.4g}%"
     yield Demand(f"failed requests <= {most}", not has_failed(result) and gone is None, found)
     for row, line in zip(result.slo, verdict_lines.slo(result), strict=True):
         yield Demand(row.limit, None if verdict == "INVALID" else row.met, line.partition(": ")[2])

@@ -86,11 +86,11 @@ def interval(name: str, title: str, result: RunResult) -> Iterator[str]:
             case None, None:
                 yield f"{title} {column} unknown"
             case low, None:
-                yield f"{title} {column} >= {low:.1f}"
+                yield f"{title} {column} >= {fixed(low)}"
             case None, high:
-                yield f"{title} {column} <= {high:.1f}"
+                yield f"{title} {column} <= {fixed(high)}"
             case low, high:
-                yield f"{title} {column} {low:.1f} to {high:.1f}"
+                yield f"{title} {column} {fixed(low)} to {fixed(high)}"
 
 
 def _redundant(result: RunResult) -> set[str]:

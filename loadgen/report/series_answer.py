@@ -1,5 +1,6 @@
 """Answer: what a series of runs shows, in the parts of one line, and remarks on its runs, each once."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -216,10 +217,10 @@ def _levels(found: Iterable[Row]) -> Iterator[float]:
 
 
 def _listed(levels: Sequence[float], over: str) -> str:
-    """List levels with their unit: "1, 2 requests/s"."""
-    *others, last = dict.fromkeys(levels)
-    unit = in_unit(last, over) if last != float("inf") else "all at once"
-    return ", ".join((*map(named, others), unit))
+    """List levels with their unit: "1, 2 requests/s", "4 requests/s, all at once"."""
+    finite = [level for level in dict.fromkeys(levels) if math.isfinite(level)]
+    texts = [*map(named, finite[:-1]), *(in_unit(level, over) for level in finite[-1:])]
+    return ", ".join(texts if math.inf not in levels else [*texts, "all at once"])
 
 
 def _verb(verb: str, level: float | None, over: str) -> str:

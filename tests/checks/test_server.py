@@ -50,10 +50,10 @@ def test_a_server_that_says_the_same_is_green():
     assert states(of(said())) == dict.fromkeys(NAMES, True)
 
 
-def test_each_stands_in_its_group_and_only_being_alone_is_a_note():
+def test_other_clients_and_the_way_from_the_server_are_notes():
     checks = of(said())
     assert [checks[name].group for name in NAMES] == ["C", "E", "F", "F", "F"]
-    assert [checks[name].counts for name in NAMES] == [True, False, True, True, True]
+    assert [checks[name].counts for name in NAMES] == [False, False, True, True, True]
     assert of(said(), settings=RunSettings(strict=True))[ALONE].counts
     assert list(GROUPS) == sorted(GROUPS)
 
@@ -68,26 +68,17 @@ def test_ttft_may_exceed_the_servers_by_connect_and_transfer():
     check = of(said(mean_ms=13.1, took_ms=2.0))[TTFT]
     assert (check.ok, check.value, check.limit) == (
         True,
-        "mean 20.000 ms from sent, 13.100 ms by the server",
+        "mean TTFT 20.000 ms from sent, 13.100 ms by the server",
         "7.000 ms apart",
     )
     check = of(said(mean_ms=12.9, took_ms=2.0))[TTFT]
     assert check.ok is False
-    assert "the cause may be the network" in check.advice
+    assert "in the network, in a proxy" in check.advice
 
 
 def test_slow_server_may_differ_by_a_twentieth():
     slow = [answered(n, due=n * 10_000, tokens=[n * 10_000 + 1000]) for n in range(10)]
     assert of(said(mean_ms=955, tokens=10), slow)[TTFT].limit == "48.750 ms apart"
-
-
-def test_a_loop_that_stalls_as_long_is_doubted_first():
-    snapshot = measured(RUN)
-    for _ in range(100):
-        snapshot.histograms["loop_stall"].record(12 * MS)
-    check = of(said(mean_ms=2.0), snapshot)[TTFT]
-    assert check.ok is False
-    assert "the client may be the cause" in check.advice
 
 
 @pytest.mark.parametrize(("mean_ms", "ok"), [(20.9, True), (21.2, False)])

@@ -137,7 +137,7 @@ def test_each_limit_of_the_slo_has_a_row() -> None:
     assert row(lines, "ttft_p50") == "40.9 ms <100ms met so far"
     assert row(lines, "e2el_p50") == "1309 ms <1s MISSED so far"
     assert row(lines, "error_rate") == "0.00% <1% met so far"
-    assert row(lines, "ttft_p99") == "41.7 ms <100ms 562 more requests to tell"
+    assert row(lines, "ttft_p99") == "41.7 ms <100ms 562 more requests needed"
     failing = running(10, failures={"timeout": 900}, ok=0)
     assert row(seen(failing, settings=SLO), "ttft_p50") == "failed <100ms MISSED so far"
 

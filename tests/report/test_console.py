@@ -210,7 +210,7 @@ def test_percentiles_of_few_values_are_marked_with_intervals():
     assert [cell.endswith("*") for cell in row.split()[3:]] == [False, False, False, True, False]
     (note,) = [line for line in lines if line.startswith("*")]
     assert note.startswith("* few requests")
-    assert note.endswith(": TTFT from due p99 >= 115.0, E2EL from due p99 >= 115.0")
+    assert note.endswith(": TTFT from due p99 >= 114.983, E2EL from due p99 >= 114.983")
 
 
 def test_gaps_are_marked_by_their_requests_and_have_no_interval():

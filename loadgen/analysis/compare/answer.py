@@ -93,13 +93,16 @@ def _colour(rows: Sequence[Row]) -> Colour:
 def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
     """Say what the intervals follow from, and what they do not contain."""
     bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
-    count = min(len(side.starts) for side in (comparison.baseline, candidate.candidate))
+    counts = sorted({len(side.starts) for side in (comparison.baseline, candidate.candidate)})
     if Basis.STARTS in bases:
-        yield f"{AT} intervals, from {count} starts of each", Colour.NONE
+        yield (
+            f"{AT} intervals, from {' and '.join(map(str, counts))} starts" + " of each" * (len(counts) == 1),
+            Colour.NONE,
+        )
     elif Basis.NOISE in bases:
         yield f"{AT} intervals, from the noise of other starts", Colour.NONE
     elif Basis.WITHIN in bases:
-        runs = "one run" if count == 1 else f"{count} runs"
+        runs = "one run" if counts[0] == 1 else f"{counts[0]} runs"
         yield f"from {runs} of each: a restart may change as much, give {MIN_STARTS} starts", Colour.YELLOW
     else:
         yield "no intervals: this may be chance", Colour.YELLOW

@@ -31,7 +31,7 @@ TEXTS = {
     "plot": "draw the results as SVG",
     "request_rate": "first rate to try, requests per second; without it, a first run sends all its requests at once",
     "max_concurrency": "maximum requests in flight; with --over concurrency, the first level to try (16)",
-    "num_prompts": "number of requests of each run; by default as many as --slo needs",
+    "num_prompts": "requests of each run, more where requests take long; by default as many as --slo needs",
     "duration": "length of each run, such as 30s; longer where --slo needs more requests",
     "max_error_rate": None,
     **dict.fromkeys(RAMP),

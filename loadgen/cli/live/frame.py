@@ -181,7 +181,7 @@ def _slo(settings: RunSettings, progress: Progress, width: int) -> Iterator[Row]
     for so_far in slo_so_far(settings.slo, progress):
         limit, state, style = so_far.limit, str(so_far.state), STATES[so_far.state]
         if so_far.state is State.TOO_FEW:
-            state = f"{so_far.needed - so_far.requests} more requests to tell"
+            state = f"{plural(so_far.needed - so_far.requests, 'more request')} needed"
         cells = [_slo_value(so_far), limit.text.strip().removeprefix(limit.name)]
         line = _row(limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN)
         room = width - sum(len(text) for text, _ in line) - len(GAP)

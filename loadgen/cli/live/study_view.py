@@ -140,7 +140,11 @@ def study_view(plan: "Plan", *, lines: bool) -> Iterator[Lines | Screen]:
     from rich.console import Console
     from rich.live import Live
 
-    with Live(console=Console(stderr=True), refresh_per_second=REDRAWS_PER_S) as live:
+    console = Console(stderr=True)
+    if console.is_dumb_terminal:
+        yield Lines(plan)
+        return
+    with Live(console=console, refresh_per_second=REDRAWS_PER_S) as live:
         yield Screen(live, plan)
 
 
