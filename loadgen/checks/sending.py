@@ -12,7 +12,7 @@ from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import ms, percent, plural
-from loadgen.workload.arrivals import Schedule
+from loadgen.workload.due_times import DueTimes
 
 LATE_SENDS, OFF_SCHEDULE = "late sends", "rate off schedule"
 LATE_FLOOR_NS, LATE_SHARE_OF_TTFT, MAX_LATE = 5e6, 0.1, 0.01
@@ -98,7 +98,7 @@ def _early(snapshot: Snapshot) -> Check:
     )
 
 
-def _times(snapshot: Snapshot, schedule: Schedule) -> tuple[Int64s, Int64s]:
+def _times(snapshot: Snapshot, schedule: DueTimes) -> tuple[Int64s, Int64s]:
     """Due and sent times, ns, of what was sent of the arrival process, which begins sessions, in its order."""
     was_sent = (snapshot.sent >= 0) & schedule.begins[snapshot.index]
     order = np.argsort(snapshot.index[was_sent], kind="stable")

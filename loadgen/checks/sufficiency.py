@@ -73,7 +73,7 @@ def _steady(run: RunData) -> Check:
     seen = backlog(run)
     if seen is None:
         return inapplicable(IN_FLIGHT_GROWS, "the run is too short for its latencies")
-    what = "requests" if run.schedule.begins.all() else "sessions"
+    what = "sessions" if run.schedule.has_sessions else "requests"
     change = f"from {max(seen.start, 0):.0f} to {max(seen.end, 0):.0f}"
     value = f"{what} due and not ended: {change} in {seen.window_s:.0f} s"
     limit = f"a rise of {SIGMAS * seen.noise:.0f}"

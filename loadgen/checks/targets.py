@@ -30,7 +30,7 @@ def shared(run: RunData) -> Iterator[Check]:
     targets = run.snapshot.targets
     if not targets or run.settings.balance == "least-outstanding":
         return
-    session = run.schedule.session
+    session = np.asarray(run.schedule.session_numbers)
     wrong = sum(int((session[part.index] % len(targets) != k).sum()) for k, part in enumerate(targets))
     value = f"{', '.join(str(part.ended) for part in targets)} requests, {wrong} of them out of turn"
     advice = "this is a bug in loadgen: please report it with the result file"

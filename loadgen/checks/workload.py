@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from loadgen.checks import prefix_cache
 from loadgen.checks.check import Check, inapplicable
 from loadgen.config.data import NO_TOKENIZER
+from loadgen.config.settings import is_bounded_by_time
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.util.number_format import percent
-from loadgen.workload.arrivals import is_bounded_by_time
 
 TOKENS_PER_EVENT = "several tokens per event"
 PAST_THE_END = "answers past their end"

@@ -10,7 +10,7 @@ from loadgen.config.target import Balance
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.util.partition import WHOLE, Partition
-from loadgen.workload.arrivals import Schedule
+from loadgen.workload.due_times import DueTimes
 
 if TYPE_CHECKING:
     from loadgen.core.stamped_connection import Tap
@@ -48,7 +48,7 @@ class Balancer:
         self.hook = transports[0].hook
         self._on_end: Callable[[Record], None] = lambda record: None
         self._in_flight = [0] * len(transports)
-        self._session: memoryview[int] | None = None  # of each request; None: each is one of its own
+        self._session: array[int] | None = None  # of each request; None: each is one of its own
         self._homes = array("i")  # the target of each session, where there are any
 
     @property
@@ -90,11 +90,11 @@ class Balancer:
         for transport in self._used:
             transport.keep_spare(-(-count // len(self._used)))
 
-    def follow(self, schedule: Schedule) -> None:
+    def follow(self, schedule: DueTimes) -> None:
         """Keep the sessions of this schedule together; call before the first of its requests."""
-        if not schedule.begins.all():
-            self._session = schedule.session.data
-            self._homes = array("i", [NOWHERE]) * int(schedule.begins.sum())
+        if schedule.has_sessions:
+            self._session = schedule.session_numbers
+            self._homes = array("i", [NOWHERE]) * schedule.sessions
 
     def tap(self, tap: "Tap") -> None:
         """Have `tap` capture all traffic from now on; call while nothing is in flight."""

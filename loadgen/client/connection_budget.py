@@ -12,7 +12,7 @@ from loadgen.util import machine, source_address
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import plural
 from loadgen.util.partition import WHOLE, Partition
-from loadgen.workload.arrivals import Schedule
+from loadgen.workload.due_times import DueTimes
 
 # How long requests take: to the first token, and from each to the next; the tokens where their number is not known.
 GUESSED_TTFT_S, GUESSED_TPOT_S, GUESSED_TOKENS = 0.5, 0.02, 75
@@ -21,7 +21,7 @@ MAX_WARM = 4096
 logger = logging.getLogger(__name__)
 
 
-def check_limits(settings: RunSettings, schedule: Schedule, partition: Partition = WHOLE) -> None:
+def check_limits(settings: RunSettings, schedule: DueTimes, partition: Partition = WHOLE) -> None:
     """Refuse a run that is sure to need more connections than this process can have, or addresses that it lacks.
 
     Args:
@@ -45,7 +45,7 @@ def check_limits(settings: RunSettings, schedule: Schedule, partition: Partition
 
 
 def warn_of_limits(
-    settings: RunSettings, schedule: Schedule, output_tokens: float, partition: Partition = WHOLE
+    settings: RunSettings, schedule: DueTimes, output_tokens: float, partition: Partition = WHOLE
 ) -> None:
     """Log a warning where a run is likely, but not sure, to need more connections than its processes can have.
 
@@ -65,7 +65,7 @@ def warn_of_limits(
 
 
 def warm_count(
-    settings: RunSettings, schedule: Schedule, output_tokens: float = 0.0, partition: Partition = WHOLE
+    settings: RunSettings, schedule: DueTimes, output_tokens: float = 0.0, partition: Partition = WHOLE
 ) -> int:
     """Return how many connections this worker opens before the clock starts: its share of those of the run.
 
@@ -87,7 +87,7 @@ def warm_count(
     return min(partition.share(min(used, schedule.count)), at_most, max_connections(settings))
 
 
-def spare_count(settings: RunSettings, schedule: Schedule, warm: int, partition: Partition = WHOLE) -> int:
+def spare_count(settings: RunSettings, schedule: DueTimes, warm: int, partition: Partition = WHOLE) -> int:
     """Return how many connections this worker keeps open beyond those in use, while the clock runs.
 
     As many as requests may need until connections are looked after again: those due meanwhile, with room for three
@@ -102,7 +102,7 @@ def spare_count(settings: RunSettings, schedule: Schedule, warm: int, partition:
     """
     if settings.warm_connections == "0":
         return 0
-    later = partition.share(int((schedule.due_ns >= FIRST_LIMIT_NS).sum()))
+    later = partition.share(schedule.due_later(FIRST_LIMIT_NS))
     most = max(later, partition.share(schedule.count) - warm)
     return max(0, min(partition.share(_spare(settings, schedule)), MAX_WARM, most))
 
@@ -112,7 +112,7 @@ def max_connections(settings: RunSettings) -> int:
     return machine.max_connections(_pairs(settings), int(settings.workers))
 
 
-def _spare(settings: RunSettings, schedule: Schedule) -> int:
+def _spare(settings: RunSettings, schedule: DueTimes) -> int:
     """Return the spare connections of a whole run, without the limits of a process."""
     rate, cap = _rate(settings, schedule), settings.max_concurrency or math.inf
     due = rate * MAINTAIN_NS / NS_PER_S
@@ -120,18 +120,18 @@ def _spare(settings: RunSettings, schedule: Schedule) -> int:
     return 0 if math.isinf(min(wanted, cap)) else math.ceil(min(wanted, cap))
 
 
-def _sure(settings: RunSettings, schedule: Schedule) -> int:
+def _sure(settings: RunSettings, schedule: DueTimes) -> int:
     """Return how many requests are sure to be in flight at once: those of a burst up to the cap, else one."""
-    sessions = int(schedule.begins.sum())
+    sessions = schedule.sessions
     return min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else min(1, sessions)
 
 
-def _wanted(settings: RunSettings, schedule: Schedule, latency_s: float) -> float:
+def _wanted(settings: RunSettings, schedule: DueTimes, latency_s: float) -> float:
     """Return how many requests are likely in flight at once if each takes `latency_s`, without the cap."""
-    return min(_rate(settings, schedule) * latency_s, int(schedule.begins.sum()))
+    return min(_rate(settings, schedule) * latency_s, schedule.sessions)
 
 
-def _rate(settings: RunSettings, schedule: Schedule) -> float:
+def _rate(settings: RunSettings, schedule: DueTimes) -> float:
     """Return the maximum rate of requests per second, as far as it is known beforehand."""
     return settings.ramp_up_end_rps or schedule.rate
 

@@ -7,15 +7,14 @@ from typing import Protocol
 from loadgen.client.loop_probe import LoopProbe
 from loadgen.client.pacer import Pacer
 from loadgen.client.sessions import Sessions
-from loadgen.config.settings import RunSettings, is_closed_loop
+from loadgen.config.settings import RunSettings, is_bounded_by_time, is_closed_loop
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
 from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
-from loadgen.util.arrays import Int64s
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
-from loadgen.workload.arrivals import FOLLOWS, is_bounded_by_time
+from loadgen.workload.due_times import Stripe
 from loadgen.workload.request_store import Requests
 
 
@@ -44,9 +43,7 @@ class Load:
         transport: Sends requests; its `on_end` is taken.
         requests: The requests of the run.
         recorder: Counts them; its start is that of the clock.
-        due: When each request of the run is due, ns from the start, sorted; FOLLOWS for a further turn of the session
-            of the request before it.
-        index: The numbers of those that are sent here: whole sessions, ascending.
+        stripe: Which of them are sent here, and when they are due.
         clock: The clock of the due times, and of the transport.
         on_record: Called with every record as it ends, e.g. to write it out.
         count_tokens: Counts the tokens of texts, for answers that the server does not count, and for a sample of those
@@ -70,8 +67,7 @@ class Load:
         transport: Sender,
         requests: Requests,
         recorder: Recorder,
-        due: Int64s,
-        index: Int64s,
+        stripe: Stripe,
         clock: Clock = KERNEL,
         *,
         on_record: Callable[[Record], None] | None = None,
@@ -79,20 +75,19 @@ class Load:
         workers: int = 1,
     ) -> None:
         self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
-        self._index = index
+        self._index = index = stripe.numbers
         transport.on_end = self._ended
         # A trace has due times, whatever the rate.
-        self.closed_loop = closed_loop = is_closed_loop(settings) and not (due > 0).any()
-        due = due[index]
-        begins = due != FOLLOWS
-        following = len(due) - int(begins.sum())
+        self.closed_loop = closed_loop = is_closed_loop(settings) and not any(due > 0 for due in stripe.due)
+        beginnings = stripe.beginnings()
+        following = len(index) - len(beginnings.numbers)
         self.ends_by_time = closed_loop and settings.duration is not None
         self._by_time_alone = closed_loop and is_bounded_by_time(settings)
         self.reached = 0
         until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
         self._pacer = Pacer(
-            recorder.start_ns + due[begins],
-            index[begins],
+            recorder.start_ns,
+            beginnings,
             self._send,
             transport.hook,
             following=following,
@@ -101,9 +96,9 @@ class Load:
             until_ns=until_ns if self.ends_by_time else None,
             clock=clock,
         )
-        self.sending_s = None if following else settings.duration if closed_loop else _last_s(due)
+        self.sending_s = None if following else settings.duration if closed_loop else _last_s(stripe)
         self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
-        self._sessions = Sessions(requests, int(index[-1]) + 1) if following else None
+        self._sessions = Sessions(requests, index[-1] + 1) if following else None
         self._body = self._sessions.body if self._sessions else requests.body
         self._keeps_answer = settings.save_detailed or (following > 0 and requests.repeats_answers)
         self._on_record, self._count_tokens = on_record, count_tokens
@@ -194,7 +189,7 @@ class Load:
     def stop(self, reason: str) -> None:
         """Send nothing more; requests that were not sent are cancelled."""
         count = self._pacer.stop()
-        first = int(self._index[len(self._index) - count]) if count else 0
+        first = self._index[len(self._index) - count] if count else 0
         self._recorder.add_never_sent(first, count, Outcome.CANCELLED, reason)
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
@@ -261,6 +256,6 @@ class Load:
         self._pacer.cancel_followups(len(given_up))
 
 
-def _last_s(due: Int64s) -> float:
+def _last_s(stripe: Stripe) -> float:
     """Return when the last request is due, in seconds; 0 where there is none."""
-    return float(due.max(initial=0)) / NS_PER_S
+    return max(stripe.due, default=0) / NS_PER_S

@@ -6,11 +6,9 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
 
-import numpy as np
-import numpy.typing as npt
-
 from loadgen.core.read_loop import NEVER, SendHook
 from loadgen.util.clock import KERNEL, AnyAlarm, Clock
+from loadgen.workload.due_times import Stripe
 
 TURN_NS = 1_000_000  # after sending for so long in one go, streams get to be read
 
@@ -19,8 +17,8 @@ class Pacer:
     """Hands out the requests of a schedule when they are due, with at most `cap` of them in flight.
 
     Args:
-        due_ns: Absolute ns on the clock, sorted; one per request.
-        index: The number of each request within the whole run.
+        start_ns: When the clock of the run starts.
+        requests: Numbers and due times of the requests that follow none.
         send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait for a slot.
         hook: Checked at each read of a stream, so that requests are sent on time also in a long turn of the loop.
         following: How many more requests become due only once others have ended: `follow()` says when, or
@@ -34,8 +32,8 @@ class Pacer:
 
     def __init__(
         self,
-        due_ns: npt.NDArray[np.int64],
-        index: npt.NDArray[np.int64],
+        start_ns: int,
+        requests: Stripe,
         send: Callable[[int, int, int], None],
         hook: SendHook,
         *,
@@ -45,11 +43,10 @@ class Pacer:
         until_ns: int | None = None,
         clock: Clock = KERNEL,
     ) -> None:
-        # memoryviews give plain ints, several times faster than numpy scalars
-        self._due, self._index = due_ns.data, index.data
+        self._start_ns, (self._index, self._due) = start_ns, requests
         self._hook, self._clock, self._now_ns = hook, clock, clock.now_ns
         self._send, self._closed_loop, self._until = send, closed_loop, until_ns
-        self._slots = len(due_ns) + following if cap is None else cap
+        self._slots = len(self._due) + following if cap is None else cap
         self._next = 0
         self._following = following  # not due yet, whether or not it is known when they are
         self._later: list[tuple[int, int]] = []  # a heap of those of which it is known: due, number
@@ -62,7 +59,11 @@ class Pacer:
     @property
     def overdue(self) -> int:
         """How many requests are due and not handed out: without a slot, or late; without late further turns."""
-        late = 0 if self._closed_loop else bisect_right(self._due, self._now_ns(), self._next) - self._next
+        late = (
+            0
+            if self._closed_loop
+            else bisect_right(self._due, self._now_ns() - self._start_ns, self._next) - self._next
+        )
         return len(self._waiting) + late
 
     def start(self) -> None:
@@ -121,7 +122,7 @@ class Pacer:
         while True:
             at_ns = now_ns()
             if self._next < len(self._due) and (self._slots > 0 or not self._closed_loop):
-                due = self._due[self._next]
+                due = self._start_ns + self._due[self._next]
                 follows = bool(later) and later[0][0] < due
             elif later:
                 follows = True

@@ -108,3 +108,8 @@ def seed_of(settings: RunSettings, purpose: SeedPurpose) -> int:
     """Return the seed of one purpose: its own seed if given, else the seed of the run."""
     own: int | None = getattr(settings, f"seed_{purpose}")
     return settings.seed if own is None else own
+
+
+def is_bounded_by_time(settings: RunSettings) -> bool:
+    """Return whether the number of requests is unknown beforehand: a closed loop that only a duration ends."""
+    return is_closed_loop(settings) and settings.duration is not None and settings.num_prompts is None

@@ -13,7 +13,7 @@ from loadgen.core.record cimport BY_EVENTS, BY_IDS, BY_USAGE, UNBOUNDED, UNPLANN
 from array import array
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.timeline import COLUMNS, ROWS, MIN_WIDTH_NS, Timeline, empty, width_for, widened
+from loadgen.core.timeline import COLUMNS, ROWS, MIN_WIDTH_NS, Timeline, width_for
 
 cdef enum:
     EARLY_NS = 50000  # a request sent so long before it was due counts as early
@@ -115,6 +115,32 @@ cpdef int64_t fold_events(
     return imputed
 
 
+cdef int64_t[:, ::1] no_cells():
+    """Return counts of 0; shape (columns, rows)."""
+    return memoryview(bytearray(8 * columns * rows)).cast("q", shape=(columns, rows))
+
+
+cdef int64_t[:, ::1] widened(int64_t[:, ::1] counts, int64_t times):
+    """Return the same counts in columns `times` as wide."""
+    cdef int64_t[:, ::1] wide = no_cells()
+    cdef int64_t column, row
+    for column in range(columns):
+        for row in range(rows):
+            wide[column // times, row] += counts[column, row]
+    return wide
+
+
+cdef dict cells(int64_t[:, ::1] counts):
+    """Return the counts above 0 as `timeline.Cells`."""
+    cdef int64_t column, row
+    cdef dict found = {}
+    for column in range(columns):
+        for row in range(rows):
+            if counts[column, row]:
+                found[column * rows + row] = counts[column, row]
+    return found
+
+
 cdef class Tally:
     """Counts records into its attributes and into histograms, and output tokens over time into `bins`.
 
@@ -163,12 +189,12 @@ cdef class Tally:
         self.icl, self.itl = latencies["icl"], latencies["itl"]
         self._reach(0)
         self.column_ns, self.end_ns = MIN_WIDTH_NS, MIN_WIDTH_NS * columns
-        self.ttft_over_time, self.icl_over_time = empty(), empty()
+        self.ttft_over_time, self.icl_over_time = no_cells(), no_cells()
 
     @property
     def timeline(self):
         """A copy of the `Timeline` of the records counted so far."""
-        return Timeline(self.column_ns, self.ttft_over_time.base.copy(), self.icl_over_time.base.copy())
+        return Timeline(self.column_ns, cells(self.ttft_over_time), cells(self.icl_over_time))
 
     def add(self, Record record not None):
         """Count an ended record."""
@@ -296,8 +322,8 @@ cdef class Tally:
         """Make the columns of the timeline so wide that they reach `last_ns` after the start."""
         width_ns = width_for(last_ns, self.column_ns)
         times = width_ns // self.column_ns
-        self.ttft_over_time = widened(self.ttft_over_time.base, times)
-        self.icl_over_time = widened(self.icl_over_time.base, times)
+        self.ttft_over_time = widened(self.ttft_over_time, times)
+        self.icl_over_time = widened(self.icl_over_time, times)
         self.column_ns, self.end_ns = width_ns, width_ns * columns
         return 0
 

@@ -1,13 +1,11 @@
 """Folds the Records of a run into histograms and counters as they end."""
 
 import json
-import struct
+from array import array
 from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Self
-
-import numpy as np
 
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
@@ -23,6 +21,7 @@ from loadgen.metrics.snapshot import (
     COUNTERS,
     FAILED,
     LATENCIES,
+    ROW,
     UNFINISHED,
     WAITS,
     Details,
@@ -39,10 +38,7 @@ COUNTED_HERE = (
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
 MAX_STOP_CHARACTERS = 64
-# The row of one request: index, sent, closed, TTFT, E2EL; ns. The last two are exact to 7 digits: rows may be millions.
-_ROW = struct.Struct("=Iqqff")
-_COLUMNS = (("index", "u4"), ("sent", "i8"), ("closed", "i8"), ("ttft", "f4"), ("e2el", "f4"))
-_BLOCK_BYTES = _ROW.size * 8192
+_BLOCK_BYTES = ROW.size * 8192
 
 
 class Recorder:
@@ -79,7 +75,7 @@ class Recorder:
         self._sample: list[SampledAnswer] = []
         self._examples: dict[str, list[dict[str, Any]]] = {}
         self._blocks: list[bytearray] = []  # full ones: one array that grew would leave holes all over the heap
-        self._block = bytearray()  # _ROW after _ROW
+        self._block = bytearray()  # ROW after ROW
         self._details = Details() if detailed else None
         self._silences: list[dict[str, Any]] = []
 
@@ -101,7 +97,7 @@ class Recorder:
         name = f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
         self._outcomes[name] += 1
         sent = record.sent - self.start_ns if record.sent else -1
-        self._block += _ROW.pack(record.index, sent, record.closed - self.start_ns, *self._latencies_of(record))
+        self._block += ROW.pack(record.index, sent, record.closed - self.start_ns, *self._latencies_of(record))
         if len(self._block) >= _BLOCK_BYTES:
             self._blocks.append(self._block)
             self._block = bytearray()
@@ -168,8 +164,6 @@ class Recorder:
         Args:
             partial: Why the run ended early, or None.
         """
-        rows = np.frombuffer(b"".join((*self._blocks, self._block)), dtype=[*_COLUMNS])
-        index, sent, closed, ttft, e2el = (rows[name].astype(np.int64) for name, _ in _COLUMNS)
         return Snapshot(
             start_ns=self.start_ns,
             scheduled=self.scheduled,
@@ -182,12 +176,8 @@ class Recorder:
             | {name: histogram.copy() for name, histogram in self.waits.items()},
             lower={name: latency.lower for name, latency in self._latencies.items()},
             upper={name: latency.upper for name, latency in self._latencies.items()},
-            index=index,
-            sent=sent,
-            closed=closed,
-            ttft=ttft,
-            e2el=e2el,
-            bins=np.trim_zeros(np.array(self._tally.bins, dtype=np.int64), "b"),
+            rows=b"".join((*self._blocks, self._block)),
+            token_counts=_without_last_zeros(self._tally.bins),
             timeline=self._tally.timeline,
             silences=tuple(self._silences),
             partial=partial,
@@ -221,14 +211,13 @@ class Recorder:
 
     def _add_silence(self, record: Record) -> None:
         """Count a stream in which no token came for SILENCE_NS, from one to the next or until it closed."""
-        stamps = np.append(np.frombuffer(record.marks, dtype=np.int64), record.closed)
-        gaps = np.diff(stamps)
-        longest = int(gaps.argmax())
-        if gaps[longest] < SILENCE_NS:
+        stamps = [*memoryview(record.marks).cast("B").cast("q"), record.closed]
+        longest_ns, since_ns = max((after - before, -before) for before, after in pairwise(stamps))
+        if longest_ns < SILENCE_NS:
             return
         self.counters["silent_streams"] += 1
-        since_s = float(stamps[longest] - self.start_ns) / 1e9
-        self._silences.append({"index": record.index, "since_s": since_s, "for_s": float(gaps[longest]) / 1e9})
+        since_s = (-since_ns - self.start_ns) / 1e9
+        self._silences.append({"index": record.index, "since_s": since_s, "for_s": longest_ns / 1e9})
         self._silences.sort(key=lambda silence: int(silence["index"]))
         del self._silences[Snapshot.EXAMPLES :]
 
@@ -267,6 +256,13 @@ def phase(record: Record) -> str:
     if record.sent:
         return "waiting"
     return "connecting" if record.ready else "scheduled"
+
+
+def _without_last_zeros(values: "array[int]") -> "array[int]":
+    end = len(values)
+    while end and not values[end - 1]:
+        end -= 1
+    return values[:end]
 
 
 def _count_word(counts: Counter[str], word: str) -> None:

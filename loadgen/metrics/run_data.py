@@ -11,7 +11,7 @@ from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.worker_report import WorkerReport
-from loadgen.workload.arrivals import Schedule
+from loadgen.workload.due_times import DueTimes
 
 USUAL_PERCENTILES = (50.0, 90.0, 99.0)
 
@@ -28,7 +28,7 @@ class RunData:
     """
 
     header: RunHeader
-    schedule: Schedule
+    schedule: DueTimes
     snapshot: Snapshot
     trailer: RunTrailer
 

@@ -1,16 +1,20 @@
 """Immutable numbers of a run or of a part of it; parts merge into the whole without loss."""
 
+import struct
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
-
-import numpy as np
+from functools import cached_property
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
 from loadgen.core.timeline import Timeline
 from loadgen.metrics.failures import Failures
-from loadgen.util.arrays import Int64s
+
+if TYPE_CHECKING:
+    from loadgen.util.arrays import Int64s
 
 BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
 LATENCIES = (
@@ -83,6 +87,9 @@ CONNECTIONS = (
 )
 COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
 FAILED, CANCELLED = -1, -2  # in place of the latencies of a request that was not ok
+# One request: index, sent, closed, TTFT, E2EL; ns. The last two are exact to 7 digits: rows may be millions.
+ROW = struct.Struct("=Iqqff")
+ROW_COLUMNS = (("index", "u4"), ("sent", "i8"), ("closed", "i8"), ("ttft", "f4"), ("e2el", "f4"))
 
 
 def requests_of(name: str, count: Callable[[str], int]) -> int:
@@ -97,7 +104,7 @@ def requests_of(name: str, count: Callable[[str], int]) -> int:
 
 @dataclass(frozen=True)
 class Details:
-    """Columns that --save-detailed keeps: one entry per request, in the order of `Snapshot.index`."""
+    """Columns that --save-detailed keeps: one entry per request, in the order of `Snapshot.rows`."""
 
     input_lens: list[int] = field(default_factory=list)
     output_lens: list[int] = field(default_factory=list)
@@ -175,11 +182,9 @@ class Snapshot:
         counters: The sums named in COUNTERS.
         histograms: The DISTRIBUTIONS, in ns.
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
-        index, sent, closed: One entry per request that a transport was given and that has ended; sent is negative where
-            it never was.
-        ttft, e2el: Latencies of the same requests, in ns on the clock of --latency-from, to 7 digits; FAILED or
-            CANCELLED where one was not ok.
-        bins: Output tokens per BIN_NS of the run.
+        rows: A ROW for each request that a transport was given and that has ended, in any order. `index`, `sent`,
+            `closed`, `ttft` and `e2el` are its columns.
+        token_counts: Output tokens per BIN_NS of the run; `bins` is the same as a NumPy array.
         timeline: TTFT and gaps between events over time.
         silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
         partial: Why the run ended early, or None.
@@ -198,12 +203,8 @@ class Snapshot:
     histograms: dict[str, Histogram]
     lower: dict[str, Histogram]
     upper: dict[str, Histogram]
-    index: Int64s
-    sent: Int64s
-    closed: Int64s
-    ttft: Int64s
-    e2el: Int64s
-    bins: Int64s
+    rows: bytes
+    token_counts: "array[int]"
     timeline: Timeline
     silences: tuple[dict[str, Any], ...] = ()
     partial: str | None = None
@@ -227,10 +228,49 @@ class Snapshot:
         """Requests that ended well."""
         return self.outcomes.get("ok", 0)
 
+    @cached_property
+    def index(self) -> "Int64s":
+        """The numbers of the requests in `rows`, shape (rows,)."""
+        return self._column("index")
+
+    @cached_property
+    def sent(self) -> "Int64s":
+        """When they were sent, ns, shape (rows,); negative where one never was."""
+        return self._column("sent")
+
+    @cached_property
+    def closed(self) -> "Int64s":
+        """When they ended, ns, shape (rows,)."""
+        return self._column("closed")
+
+    @cached_property
+    def ttft(self) -> "Int64s":
+        """Their TTFT, ns on the clock of --latency-from, to 7 digits, shape (rows,); FAILED or CANCELLED if not ok."""
+        return self._column("ttft")
+
+    @cached_property
+    def e2el(self) -> "Int64s":
+        """Their E2EL, as `ttft`."""
+        return self._column("e2el")
+
     @property
-    def failed(self) -> Int64s:
+    def bins(self) -> "Int64s":
+        """Output tokens per BIN_NS of the run, shape (bins,); not to be written to."""
+        import numpy as np
+
+        return np.frombuffer(self.token_counts, dtype=np.int64)
+
+    def _column(self, name: str) -> "Int64s":
+        import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
+
+        found: Int64s = np.frombuffer(self.rows, dtype=[*ROW_COLUMNS])[name].astype(np.int64)
+        return found
+
+    @property
+    def failed(self) -> "Int64s":
         """When those requests ended that failed, ascending; none that was cancelled."""
-        found: Int64s = np.sort(self.closed[self.ttft == FAILED])
+        found: Int64s = self.closed[self.ttft == FAILED]
+        found.sort()
         return found
 
     @property
@@ -247,23 +287,9 @@ class Snapshot:
         return replace(self, start_ns=start_ns, details=details, targets=targets)
 
     def merge(self, other: "Snapshot") -> "Snapshot":
-        """Combine two parts; associative and commutative."""
+        """Combine two parts; associative, and commutative but for the order of the rows."""
         if self.start_ns != other.start_ns:
             raise ValueError("parts of different runs")
-        bins = np.zeros(max(len(self.bins), len(other.bins)), dtype=np.int64)
-        bins[: len(self.bins)] += self.bins
-        bins[: len(other.bins)] += other.bins
-        index = np.concatenate((self.index, other.index))
-        order = np.argsort(index, kind="stable")
-
-        def both(name: str) -> Int64s:
-            joined: Int64s = np.concatenate((getattr(self, name), getattr(other, name)))[order]
-            return joined
-
-        details = None
-        if self.details and other.details:
-            joined = self.details + other.details
-            details = Details(*([column[i] for i in order] for column in vars(joined).values()))
         return replace(
             self,
             scheduled=self.scheduled + other.scheduled,
@@ -280,16 +306,12 @@ class Snapshot:
             histograms={name: self.histograms[name] + other.histograms[name] for name in DISTRIBUTIONS},
             lower={name: self.lower[name] + other.lower[name] for name in LATENCIES},
             upper={name: self.upper[name] + other.upper[name] for name in LATENCIES},
-            index=index[order],
-            sent=both("sent"),
-            closed=both("closed"),
-            ttft=both("ttft"),
-            e2el=both("e2el"),
-            bins=bins,
+            rows=self.rows + other.rows,
+            token_counts=array("q", map(sum, zip_longest(self.token_counts, other.token_counts, fillvalue=0))),
             timeline=self.timeline.merge(other.timeline),
             silences=tuple(sorted(self.silences + other.silences, key=lambda one: int(one["index"])))[: self.EXAMPLES],
             partial=self.partial or other.partial,
-            details=details,
+            details=self.details + other.details if self.details and other.details else None,
             sample=tuple(sorted(self.sample + other.sample)),
             targets=tuple(one.merge(same) for one, same in zip(self.targets, other.targets, strict=True)),
         )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import reduce
 
-from loadgen.config.settings import RunSettings
+from loadgen.config.settings import RunSettings, is_bounded_by_time
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput, WorkerDied
 from loadgen.metrics import per_target
@@ -16,12 +16,12 @@ from loadgen.metrics.worker_report import WorkerReport
 from loadgen.runner.job import Job
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store
-from loadgen.workload.arrivals import Schedule, is_bounded_by_time
+from loadgen.workload.due_times import DueTimes
 
 NOTHING = "left no records"
 
 
-def recover_run(file: RecordFile, schedule: Schedule) -> Measurement:
+def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
     """Recover a run from its records: one file, or still one for each of its workers.
 
     Args:
@@ -78,7 +78,7 @@ def recover_worker(job: Job, workers: int, start_ns: int, died: WorkerDied) -> M
 
 
 def _recover_file(
-    file: RecordFile, schedule: Schedule, *, done: set[int] | None = None, died: WorkerDied | None = None
+    file: RecordFile, schedule: DueTimes, *, done: set[int] | None = None, died: WorkerDied | None = None
 ) -> Measurement:
     """Recover what one file holds, without the requests whose numbers are `done`, to which its own are added."""
     settings, trailer, done = file.header.settings, file.trailer, set() if done is None else done
@@ -113,9 +113,9 @@ def _recover_file(
     return Measurement(recorder.snapshot(str(died) if died else None), RunTrailer(workers=(report,)))
 
 
-def _without_file(file: RecordFile, schedule: Schedule, partition: Partition, done: set[int]) -> Measurement:
+def _without_file(file: RecordFile, schedule: DueTimes, partition: Partition, done: set[int]) -> Measurement:
     """Recover a partition without a file of its own: it was joined with the first, or is lost."""
-    was_joined = not done.isdisjoint(schedule.stripe(partition.index, partition.count)[0].tolist())
+    was_joined = not done.isdisjoint(schedule.stripe(partition.index, partition.count).numbers)
     report = WorkerReport(number=partition.index, lost=NOTHING)
     if was_joined:
         report = WorkerReport(number=partition.index, schedule_sha256=_schedule_sha256(file))
@@ -129,7 +129,7 @@ def _schedule_sha256(file: RecordFile) -> str | None:
 
 def _empty(
     settings: RunSettings,
-    schedule: Schedule,
+    schedule: DueTimes,
     start_ns: int,
     partition: Partition,
     report: WorkerReport,
@@ -140,9 +140,9 @@ def _empty(
     return Measurement(recorder.snapshot(partial), RunTrailer(workers=(report,)))
 
 
-def _scheduled(settings: RunSettings, schedule: Schedule, partition: Partition) -> int:
+def _scheduled(settings: RunSettings, schedule: DueTimes, partition: Partition) -> int:
     """Return how many requests of a partition were to be sent; 0 where time alone bounds them."""
-    return 0 if is_bounded_by_time(settings) else len(schedule.stripe(partition.index, partition.count)[0])
+    return 0 if is_bounded_by_time(settings) else len(schedule.stripe(partition.index, partition.count).numbers)
 
 
 class _RepeatedPrompts:

@@ -116,7 +116,7 @@ class LoopRunner:
     async def connect(self) -> None:
         """Open connections ahead of the clock; all else that takes its time is done now, too."""
         job, settings, schedule = self._job, self._job.settings, self._schedule
-        self._index, _ = schedule.stripe(job.partition.index, job.partition.count)
+        self._stripe = schedule.stripe(job.partition.index, job.partition.count)
         self._header = job.header.with_requests(request_store.read_about(job.folder), schedule.about())
         self._sources = self._requests.sources() if settings.records else []
         self._asked_due = request_store.requested_due_ns(job.folder) if self._writer else None
@@ -137,8 +137,7 @@ class LoopRunner:
             self._transport,
             self._requests,
             recorder,
-            self._schedule.due_ns,
-            self._index,
+            self._stripe,
             clock_for(self._read_loop),
             on_record=writer.write if writer else None,
             count_tokens=self._count_tokens,
@@ -272,7 +271,7 @@ class LoopRunner:
     def _begin_recording(self, start_ns: int) -> Recorder:
         """Make the recorder, and tell the files when the clock starts."""
         job = self._job
-        self._recorder = recorder = per_target.recorder_for(job.settings, start_ns, len(self._index))
+        self._recorder = recorder = per_target.recorder_for(job.settings, start_ns, len(self._stripe.numbers))
         recorder.counters["warm_connections"] = self._warm_connections
         if self._writer:
             self._writer.begin(

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.errors import BadInput
 from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
@@ -24,7 +24,8 @@ from loadgen.runner.server import Server, probe, request_targets
 from loadgen.runner.start_engine import start_engine_server, wants_engine
 from loadgen.util import scratch_dir
 from loadgen.workload import request_store
-from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule, is_bounded_by_time
+from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
+from loadgen.workload.due_times import DueTimes
 from loadgen.workload.prompt import Dataset
 from loadgen.workload.target import Target
 
@@ -70,7 +71,7 @@ async def run(
             participant = await stack.enter_async_context(open_participant(asked, own_loop=True))
         settings = server.settings.implied().replace(workers=participant.workers).checked()
         scraping = await scrape_order(settings, folder, simulated=server.simulated and bool(server.processes))
-        schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
+        schedule: DueTimes = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
         request_store.write_schedule(folder, schedule)
         order = PrepareOrder(
             settings,
@@ -162,7 +163,7 @@ def run_sync(settings: RunSettings | None = None, **options: Any) -> Result:
     return uvloop.run(run(settings, **options))
 
 
-def prompts_needed(settings: RunSettings, schedule: Schedule) -> int:
+def prompts_needed(settings: RunSettings, schedule: DueTimes) -> int:
     """Return how many requests to prepare before the clock starts: all, or some where time alone bounds them."""
     if is_bounded_by_time(settings):
         return min(schedule.count, DEFAULT_COUNT)

@@ -17,6 +17,7 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result import RunResult
 from loadgen.runner import crash_recovery
 from loadgen.workload.arrivals import Schedule
+from loadgen.workload.due_times import DueTimes
 
 
 class Result(RunResult, frozen=True, kw_only=True):
@@ -47,7 +48,7 @@ class Result(RunResult, frozen=True, kw_only=True):
         return report.render(self)
 
 
-def conclude(header: RunHeader, schedule: Schedule, measured: Measurement) -> Result:
+def conclude(header: RunHeader, schedule: DueTimes, measured: Measurement) -> Result:
     """Check what was measured, and make the result."""
     snapshot = streamed_tokens.with_sampled_tpot(measured.snapshot)
     data = RunData(header=header, schedule=schedule, snapshot=snapshot, trailer=measured.trailer)

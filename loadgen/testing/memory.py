@@ -4,7 +4,7 @@
         return Reply([], closes_ns=arrived_ns + 20_000_000)
 
     async def main() -> None:
-        load = Load(settings, Memory(server, virtual.clock()), requests, recorder, due, index, virtual.clock())
+        load = Load(settings, Memory(server, virtual.clock()), requests, recorder, stripe, virtual.clock())
         await load.run()
 
     virtual.run(main())

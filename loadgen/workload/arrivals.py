@@ -16,27 +16,25 @@ Of a session, the arrival process gives the start; a further turn has no due tim
 The due times of a trace replace the arrival process.
 """
 
-import hashlib
 import math
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from loadgen.config.settings import RunSettings, is_closed_loop
+from loadgen.config.settings import RunSettings
 from loadgen.config.validate import MAX_REQUESTS
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.clock import NS_PER_S
+from loadgen.workload.due_times import FOLLOWS, DueTimes
 
 MAX_WINDOW_S = 2**62 / NS_PER_S  # leaves room for a clock value in int64 ns
 MIN_BURSTINESS = 1e-3  # below it most gaps are 0 to a double's last bit
 DEFAULT_COUNT = 1000
 CLOSED_LOOP_RPS = 10_000  # requests prepared per second of a closed loop that only a duration ends
-# Instead of a due time: the request follows the one before it; the arrival process decides.
-FOLLOWS, DRAWN = -1, -2
 
 
 class Rate(Protocol):
@@ -107,30 +105,16 @@ class ExponentialRamp:
         return np.log1p(expected * (growth / self.start_rps)) / growth
 
 
-@dataclass(frozen=True, eq=False)
-class Schedule:
-    """The due times of all requests of a run.
-
-    Args:
-        due_ns: Nanoseconds from the start, int64, shape (count,), sorted; FOLLOWS for a further turn of the session of
-            the request before it. It is made read-only.
-        duration_ns: The window over which they were drawn; 0 if all are due at once.
-
-    Raises:
-        BadInput: It has no request.
-    """
-
-    due_ns: Int64s
-    duration_ns: int
-
-    def __post_init__(self) -> None:
-        if len(self.due_ns) == 0:
-            problem = f"no request is due within {self.duration_ns / NS_PER_S:g} s"
-            raise BadInput("--duration", problem, "make it longer, or give a higher rate")
-        self.due_ns.flags.writeable = False
+class Schedule(DueTimes):
+    """Due times that are drawn, in the process that prepares a run."""
 
     @classmethod
-    def from_settings(cls, settings: RunSettings, seed: int, asked: Int64s | None = None) -> "Schedule":
+    def of(cls, due_ns: Int64s, duration_ns: int) -> Self:
+        """Create a schedule of due times, int64, shape (count,)."""
+        return cls(array("q", due_ns.astype(np.int64, copy=False).tobytes()), duration_ns)
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings, seed: int, asked: Sequence[int] | None = None) -> "Schedule":
         """Draw the schedule of checked settings; the same for the same `seed`.
 
         A closed loop that only a duration ends gets CLOSED_LOOP_RPS requests per second, more than can become due.
@@ -138,14 +122,19 @@ class Schedule:
         Args:
             settings: The settings, with count, duration, rate and burstiness.
             seed: The seed of the arrival process.
-            asked: Due times of the prompts (`request_store.requested_due_ns`): ns, DRAWN or FOLLOWS, int64, shape
-                (requests,). None: the prompts have none, or are not known yet.
+            asked: Due times of the prompts (`request_store.requested_due_ns`): ns, DRAWN or FOLLOWS. None: they have
+                none, or are not known yet.
 
         Raises:
             BadInput: As `draw`, or the due times of the prompts conflict with the settings.
         """
         if asked is None:
             return cls._drawn(settings, seed, settings.num_prompts)
+        return cls._of_prompts(settings, seed, np.asarray(asked, dtype=np.int64))
+
+    @classmethod
+    def _of_prompts(cls, settings: RunSettings, seed: int, asked: Int64s) -> "Schedule":
+        """Give each session of the prompts its due time."""
         if (asked >= 0).any():
             return cls._from_due_times(settings, asked)
         if settings.num_prompts is None and settings.duration is not None:
@@ -161,7 +150,7 @@ class Schedule:
         starts, end = starts[: drawn.count], np.append(starts, len(asked))[min(drawn.count, len(starts))]
         due_ns = np.full(end, FOLLOWS, dtype=np.int64)
         due_ns[starts] = drawn.due_ns[: len(starts)]
-        return cls(due_ns, drawn.duration_ns)
+        return cls.of(due_ns, drawn.duration_ns)
 
     @classmethod
     def _drawn(cls, settings: RunSettings, seed: int, count: int | None) -> "Schedule":
@@ -191,12 +180,12 @@ class Schedule:
         if settings.duration is not None:
             late = np.flatnonzero(asked >= settings.duration * NS_PER_S)
             asked = asked[: late[0]] if len(late) else asked
-        return cls(asked.copy(), int(asked.max(initial=0)))
+        return cls.of(asked, int(asked.max(initial=0)))
 
     @classmethod
     def burst(cls, count: int) -> "Schedule":
         """Create a schedule in which all requests are due at the start."""
-        return cls(np.zeros(_require_count(count), dtype=np.int64), 0)
+        return cls(array("q", bytes(8 * _require_count(count))), 0)
 
     @classmethod
     def constant(cls, rate_rps: float, count: int) -> "Schedule":
@@ -235,63 +224,11 @@ class Schedule:
         if count is not None and _require_count(count) / rate.mean_rps <= limit_s + 1 / NS_PER_S:
             window_s = count / rate.mean_rps
             window_ns = _window_ns(window_s)
-            return cls(_nanoseconds(rate.when(_unit_arrivals(rng, burstiness, count), window_s)), window_ns)
+            return cls.of(_nanoseconds(rate.when(_unit_arrivals(rng, burstiness, count), window_s)), window_ns)
         window_ns = _window_ns(limit_s)
         arrivals = _unit_arrivals_until(rng, burstiness, rate.mean_rps * limit_s)[:count]
         due_ns = _nanoseconds(rate.when(arrivals, limit_s))
-        return cls(due_ns[: np.searchsorted(due_ns, window_ns)], window_ns)
-
-    @property
-    def count(self) -> int:
-        """The number of requests."""
-        return len(self.due_ns)
-
-    @property
-    def rate(self) -> float:
-        """The mean rate over the window, requests/s; inf if all are due at once."""
-        return self.count / self.duration_ns * NS_PER_S if self.duration_ns else math.inf
-
-    @property
-    def begins(self) -> NDArray[np.bool_]:
-        """Whether each request has its own due time, shape (count,): all except further turns of sessions."""
-        begins: NDArray[np.bool_] = self.due_ns != FOLLOWS
-        return begins
-
-    @property
-    def session(self) -> Int64s:
-        """The session number of each request, int64, shape (count,). A single request is a session of its own."""
-        session: Int64s = np.cumsum(self.begins) - 1
-        return session
-
-    def about(self) -> dict[str, Any]:
-        """Return the facts for provenance, as JSON."""
-        return {
-            "sha256": self.sha256,
-            "requests": self.count,
-            "sessions": int(self.begins.sum()),
-            "duration_s": self.duration_ns / NS_PER_S,
-        }
-
-    @cached_property
-    def sha256(self) -> str:
-        """The SHA-256 of `due_ns` in hex, the same in all shards of one run."""
-        return hashlib.sha256(self.due_ns.astype("<i8", copy=False).data).hexdigest()
-
-    def stripe(self, i: int, n: int) -> tuple[Int64s, Int64s]:
-        """Return every `n`-th session (or single request) starting with number `i`, 0 <= i < n.
-
-        Returns:
-            Numbers of the requests in the run, and their due_ns; empty if there are fewer than `n` sessions.
-        """
-        if not 0 <= i < n:
-            raise ValueError(f"invalid stripe {i} of {n}")
-        index = np.flatnonzero(self.session % n == i)
-        return index, self.due_ns[index]
-
-
-def is_bounded_by_time(settings: RunSettings) -> bool:
-    """Return whether the number of requests is unknown beforehand: a closed loop that only a duration ends."""
-    return is_closed_loop(settings) and settings.duration is not None and settings.num_prompts is None
+        return cls.of(due_ns[: np.searchsorted(due_ns, window_ns)], window_ns)
 
 
 def _rate(settings: RunSettings) -> Rate | None:

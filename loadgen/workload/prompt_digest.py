@@ -4,7 +4,6 @@ import hashlib
 from array import array
 from collections.abc import Container
 
-import numpy as np
 import orjson
 
 from loadgen.workload.prompt import Prompt
@@ -47,6 +46,8 @@ class PromptDigest:
     @property
     def distinct(self) -> int:
         """The number of distinct prompts. Output tokens do not count."""
+        import numpy as np  # a measuring process has none, and never asks
+
         return len(np.unique(np.frombuffer(self._marks, dtype=np.int64)))
 
 

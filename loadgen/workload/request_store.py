@@ -16,18 +16,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 import orjson
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.util.arrays import Int64s
-from loadgen.workload.arrivals import DRAWN, FOLLOWS, Schedule
+from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
 from loadgen.workload.prompt import ANSWER_PLACEHOLDER, Prompt
 from loadgen.workload.prompt_digest import PromptDigest
 
 END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS = range(7)  # columns of the index
-ROW_BYTES = 8 * (REPEATS + 1)  # bytes of a row of the index
+COLUMNS = REPEATS + 1
+ROW_BYTES = 8 * COLUMNS  # of the index
 ROWS_AT_ONCE = 1 << 20  # rows read at a time before the clock starts
 WARMUP_PREFIX = "rehearsal-"
 ABOUT, PARTS = "about.json", ("bodies", "sources", "index")  # the index is written last
@@ -71,15 +70,15 @@ class RequestFiles:
         bodies = [self._body(prompt) for prompt in block]
         data = b"".join(bodies)
         ends = list(itertools.accumulate(map(len, bodies), initial=self._end))[1:]
-        planned = [_planned(prompt) for prompt in block]
-        rows = np.column_stack((ends, np.array(planned, dtype=np.int64), repeats or [False] * len(block)))
+        rows = zip(ends, map(_planned, block), repeats or [False] * len(block), strict=True)
+        index = array("q", itertools.chain.from_iterable((end, *planned, again) for end, planned, again in rows))
         self.repeats_answers = self.repeats_answers or ANSWER_PLACEHOLDER in data
         self._end = ends[-1]
         self._bodies.write(data)
         self._sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
         for file in (self._bodies, self._sources):
             file.flush()
-        self._index.write(rows.astype(np.int64).tobytes())
+        self._index.write(index.tobytes())
         self._index.flush()
 
 
@@ -194,23 +193,23 @@ def read_about(folder: Path) -> dict[str, Any]:
     return found
 
 
-def requested_due_ns(folder: Path) -> Int64s | None:
-    """Read the due times of the prompts: ns, DRAWN or FOLLOWS, shape (requests,); None if all are DRAWN."""
-    due_ns: Int64s = np.ascontiguousarray(_rows((folder / "index").read_bytes())[: read_about(folder)["requests"], DUE])
-    return None if (due_ns == DRAWN).all() else due_ns
+def requested_due_ns(folder: Path) -> "array[int] | None":
+    """Read the due times of the prompts: ns, DRAWN or FOLLOWS; None if all are DRAWN."""
+    due_ns = _columns((folder / "index").read_bytes())[DUE][: read_about(folder)["requests"]]
+    return None if due_ns.count(DRAWN) == len(due_ns) else due_ns
 
 
-def write_schedule(folder: Path, schedule: Schedule) -> None:
+def write_schedule(folder: Path, schedule: DueTimes) -> None:
     """Write the schedule of the run beside its requests, in the place of one that was written before."""
     written = folder / f"{SCHEDULE}.new"
-    np.concatenate(([schedule.duration_ns], schedule.due_ns)).astype(np.int64).tofile(written)
+    written.write_bytes(array("q", [schedule.duration_ns]).tobytes() + schedule.due.tobytes())
     written.replace(folder / SCHEDULE)
 
 
-def schedule(folder: Path) -> Schedule:
+def schedule(folder: Path) -> DueTimes:
     """Read the schedule of the run."""
-    duration_ns, due_ns = np.split(np.fromfile(folder / SCHEDULE, dtype=np.int64), [1])
-    return Schedule(due_ns, int(duration_ns[0]))
+    numbers = array("q", (folder / SCHEDULE).read_bytes())
+    return DueTimes(numbers[1:], numbers[0])
 
 
 class Requests:
@@ -242,7 +241,7 @@ class Requests:
         self._grows = bool(known.get("further"))
         self.prepared = known.get("requests", len(self))
         self.repeats_answers = bool(known.get("repeats_answers"))
-        self.output_tokens = float(np.frombuffer(self._outputs, dtype=np.int64).clip(0).mean())
+        self.output_tokens = sum(tokens for tokens in self._outputs if tokens > 0) / len(self)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -295,14 +294,15 @@ class Requests:
 
     def _grow(self, count: int) -> None:
         """Read up to `count` added rows. If there is none, stop looking for more."""
-        rows = _rows(os.pread(self._index, count * ROW_BYTES, len(self) * ROW_BYTES))
-        self._grows = len(rows) > 0
-        thinks = np.where(rows[:, DUE] == FOLLOWS, rows[:, THINK], -1)
-        repeats = rows[:, REPEATS].astype(np.int8)
-        columns = (rows[:, END], rows[:, INPUT], rows[:, OUTPUT], rows[:, EXPECTED], thinks, repeats)
-        arrays = (self._ends, self._inputs, self._outputs, self._expected, self._thinks, self._repeats)
-        for values, column in zip(arrays, columns, strict=True):
-            values.frombytes(np.ascontiguousarray(column).tobytes())
+        columns = _columns(os.pread(self._index, count * ROW_BYTES, len(self) * ROW_BYTES))
+        self._grows = len(columns[END]) > 0
+        self._ends += columns[END]
+        self._inputs += columns[INPUT]
+        self._outputs += columns[OUTPUT]
+        self._expected += columns[EXPECTED]
+        pairs = zip(columns[DUE], columns[THINK], strict=True)
+        self._thinks.extend(think if due == FOLLOWS else -1 for due, think in pairs)
+        self._repeats.extend(list(columns[REPEATS]))
         self._read_sources()
 
     def _read_sources(self) -> None:
@@ -310,7 +310,7 @@ class Requests:
             self._source_list += map(orjson.loads, itertools.islice(self._sources, len(self) - len(self._source_list)))
 
 
-def _rows(data: bytes) -> Int64s:
-    """Return the complete rows in a part of an index, shape (rows, columns)."""
-    rows: Int64s = np.frombuffer(data[: len(data) // ROW_BYTES * ROW_BYTES], dtype=np.int64).reshape(-1, REPEATS + 1)
-    return rows
+def _columns(data: bytes) -> "list[array[int]]":
+    """Return the columns of the complete rows in a part of an index."""
+    rows = array("q", data[: len(data) // ROW_BYTES * ROW_BYTES])
+    return [rows[column::COLUMNS] for column in range(COLUMNS)]

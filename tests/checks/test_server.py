@@ -11,7 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.telemetry import Telemetry
-from tests.helpers.run_facts import MS, answered, failed, measured, run_data, unsent
+from tests.helpers.run_facts import answered, failed, run_data, unsent
 from tests.helpers.server_scrapes import scrape, scraped, telemetry
 
 NAMES = (TTFT, ALONE, RESTARTS, SOONER, TOKENS)

@@ -1,15 +1,16 @@
 """Checks of several targets: did each get its share, and are they alike?"""
 
 import random
+from array import array
 
-import numpy as np
 import pytest
 
 from loadgen.checks import accounting, sufficiency
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics import per_target
-from loadgen.workload.arrivals import FOLLOWS, Schedule
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.due_times import FOLLOWS
 from tests.helpers.run_facts import START, due_at, failed, run_data, steady
 
 URLS = ("http://a:1", "http://b:1")
@@ -26,8 +27,8 @@ def judged(records, name, settings=IN_TURN, follows=()):
         recorder.add(record)
         due.append((record.due - START) / 1e6)
     schedule = due_at(*due)
-    told = np.array([FOLLOWS if index in follows else at for index, at in enumerate(schedule.due_ns)], dtype=np.int64)
-    seen = run_data(recorder.snapshot(), settings, Schedule(told, schedule.duration_ns))
+    due_ns = array("q", [FOLLOWS if index in follows else at for index, at in enumerate(schedule.due)])
+    seen = run_data(recorder.snapshot(), settings, Schedule(due_ns, schedule.duration_ns))
     found = [check for check in [*accounting(seen), *sufficiency(seen)] if check.name == name]
     return found[0] if found else None
 

@@ -1,15 +1,16 @@
 """The balancer chooses a target for each request and behaves as one transport."""
 
 import asyncio
+from array import array
 
-import numpy as np
 import pytest
 
 from loadgen.client.balancer import Balancer
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
 from loadgen.core.record import Record
-from loadgen.workload.arrivals import FOLLOWS, Schedule
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.due_times import FOLLOWS
 
 
 class Transport:
@@ -66,7 +67,7 @@ def sent(made, *indices):
 def sessions(*turns):
     """A schedule of sessions with so many turns each."""
     due_ns = [due for begin, count in enumerate(turns) for due in (begin, *[FOLLOWS] * (count - 1))]
-    return Schedule(np.array(due_ns, dtype=np.int64), len(turns))
+    return Schedule(array("q", due_ns), len(turns))
 
 
 # -- in turn

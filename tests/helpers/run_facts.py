@@ -4,6 +4,7 @@ Times are milliseconds after the start of the run's clock, so that a test can st
 """
 
 import dataclasses
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.snapshot import ROW_COLUMNS, Details, Snapshot
 from loadgen.metrics.worker_report import WorkerReport
 from loadgen.report.result import RunResult
 from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
@@ -165,9 +166,25 @@ def measured(
     return recorder.snapshot(partial)
 
 
+def rows_of(**columns: Any) -> bytes:
+    """The rows of a snapshot with these columns, each an array of as many numbers."""
+    rows = np.zeros(len(columns["index"]), dtype=[*ROW_COLUMNS])
+    for name, values in columns.items():
+        rows[name] = values
+    return rows.tobytes()
+
+
+def in_order(snapshot: Snapshot) -> Snapshot:
+    """The same snapshot with its requests in the order of the schedule."""
+    order = np.argsort(snapshot.index, kind="stable")
+    rows = rows_of(**{name: getattr(snapshot, name)[order] for name, _ in ROW_COLUMNS})
+    details = snapshot.details and Details(*([column[i] for i in order] for column in vars(snapshot.details).values()))
+    return dataclasses.replace(snapshot, rows=rows, details=details, targets=tuple(map(in_order, snapshot.targets)))
+
+
 def due_at(*ms: float, duration: float | None = None) -> Schedule:
     """A schedule of requests due at these moments."""
-    due_ns = np.array([round(m * MS) for m in ms], dtype=np.int64)
+    due_ns = array("q", [round(m * MS) for m in ms])
     return Schedule(due_ns, round((max(ms) if duration is None else duration) * MS))
 
 

@@ -84,11 +84,13 @@ def big(requests: int = 100_000) -> dict[str, Any]:
         scheduled=requests,
         outcomes={"ok": requests},
         histograms={name: drawn(name) for name in one.histograms},
-        index=np.arange(requests),
-        sent=sent,
-        closed=sent + run_facts.S,
-        ttft=draw.lognormal(17, 1.2, requests).astype(np.int64),
-        e2el=draw.lognormal(20, 0.2, requests).astype(np.int64),
+        rows=run_facts.rows_of(
+            index=np.arange(requests),
+            sent=sent,
+            closed=sent + run_facts.S,
+            ttft=draw.lognormal(17, 1.2, requests).astype(np.int64),
+            e2el=draw.lognormal(20, 0.2, requests).astype(np.int64),
+        ),
     )
     data = run_facts.result(snapshot, RunSettings(request_rate=100.0), checks=CHECKS, telemetry=SAID)
     over_time = timeline(256, 4.0, failed=tuple(range(0, 256, 3)))

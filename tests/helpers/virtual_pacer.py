@@ -3,11 +3,10 @@
 import asyncio
 from dataclasses import replace
 
-import numpy as np
-
 from loadgen.client.pacer import Pacer
 from loadgen.core.read_loop import SendHook
 from loadgen.testing import virtual
+from loadgen.workload.due_times import Stripe
 from tests.helpers.run_facts import MS, S
 
 
@@ -42,11 +41,11 @@ class World:
 
     def pace(self, due_ms, index=None, until_ms=None, **options):
         """A pacer of requests due so long after the start; it is started."""
-        due_ns = self.start + np.array([round(ms * MS) for ms in due_ms], dtype=np.int64)
-        index = np.arange(len(due_ns), dtype=np.int64) if index is None else np.array(index, dtype=np.int64)
+        due_ns = [round(ms * MS) for ms in due_ms]
+        requests = Stripe(range(len(due_ns)) if index is None else index, due_ns)
         until_ns = None if until_ms is None else self.start + until_ms * MS
         clock = replace(virtual.clock(), alarm=self.alarm)
-        self.pacer = Pacer(due_ns, index, self.send, self.hook, until_ns=until_ns, clock=clock, **options)
+        self.pacer = Pacer(self.start, requests, self.send, self.hook, until_ns=until_ns, clock=clock, **options)
         self.pacer.start()
         return self.pacer
 

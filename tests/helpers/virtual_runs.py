@@ -71,9 +71,9 @@ def carried_out(
     Requests are those of `prompts`, again and again; `meanwhile` is called in the loop before the clock starts.
     """
     settings = settings or RunSettings(request_rate=1.0)
-    index, _ = schedule.stripe(*stripe)
+    own = schedule.stripe(*stripe)
     records: list[Record] = []
-    recorder = Recorder.from_settings(settings, START_NS, len(index))
+    recorder = Recorder.from_settings(settings, START_NS, len(own.numbers))
 
     async def main() -> None:
         clock = virtual.clock()
@@ -82,9 +82,7 @@ def carried_out(
             request_store.write(Path(folder), prompts, TARGET.body, dict, len(prompts))
             with request_store.Requests(Path(folder)) as bodies:
                 network = Memory(server, clock)
-                load = Load(
-                    settings, network, bodies, recorder, schedule.due_ns, index, pacing, on_record=records.append
-                )
+                load = Load(settings, network, bodies, recorder, own, pacing, on_record=records.append)
                 meanwhile(load)
                 await load.run()
 

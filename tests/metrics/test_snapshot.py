@@ -4,14 +4,13 @@ import dataclasses
 import functools
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.snapshot import COUNTERS, DISTRIBUTIONS, Snapshot
-from tests.helpers.run_facts import MS, START, failed, measured, steady, unsent
+from tests.helpers.run_facts import MS, START, failed, in_order, measured, steady, unsent
 
 
 def a_run(seed, count=40):
@@ -35,17 +34,11 @@ def a_run(seed, count=40):
 
 
 def same(one: Snapshot, other: Snapshot):
-    """Fail where two snapshots differ."""
+    """Fail where two snapshots differ, but for the order of their requests."""
+    one, other = in_order(one), in_order(other)
     for field in dataclasses.fields(Snapshot):
         a, b = getattr(one, field.name), getattr(other, field.name)
-        equal = np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
-        assert equal, f"{field.name}: {a} and {b}"
-
-
-def whole_of(records, **options):
-    """A run measured in one process, its requests in the order of the schedule."""
-    nothing = measured([], **options)
-    return measured(records, **options).merge(nothing)
+        assert a == b, field.name
 
 
 def parts_of(records, n, **options):
@@ -59,7 +52,7 @@ def test_stripes_merge_into_the_whole(n, detailed):
     records = a_run(seed=n)
     parts = parts_of(records, n, detailed=detailed, limits={"ttft": 100 * MS})
     merged = functools.reduce(Snapshot.merge, parts, measured([], detailed=detailed))
-    same(merged, whole_of(records, detailed=detailed, limits={"ttft": 100 * MS}))
+    same(merged, measured(records, detailed=detailed, limits={"ttft": 100 * MS}))
     assert (merged.scheduled, merged.ended, len(merged.index)) == (40, 40, 40)
 
 
@@ -87,15 +80,15 @@ def test_merging_changes_neither_part():
     same(other, copy[1])
 
 
-def test_a_merged_snapshot_is_in_the_order_of_the_schedule():
+def test_a_merged_snapshot_has_the_requests_of_both_parts():
     merged = measured([steady(2, due=2), steady(0, due=0)]).merge(measured([steady(1, due=1)]))
-    assert merged.index.tolist() == [0, 1, 2]
-    assert merged.sent.tolist() == [0, MS, 2 * MS]
+    assert merged.index.tolist() == [2, 0, 1]
+    assert merged.sent.tolist() == [2 * MS, 0, MS]
 
 
 def test_details_follow_their_requests():
     one, other = measured([steady(1, ttft=10)], detailed=True), measured([steady(0, ttft=30)], detailed=True)
-    assert one.merge(other).details.ttfts == [pytest.approx(0.03), pytest.approx(0.01)]
+    assert one.merge(other).details.ttfts == [pytest.approx(0.01), pytest.approx(0.03)]
 
 
 def test_details_that_a_part_did_not_keep_are_not_made_up():

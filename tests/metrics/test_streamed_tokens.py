@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from loadgen.client.load_loop import Load
@@ -18,6 +17,7 @@ from loadgen.metrics.snapshot import SampledAnswer
 from loadgen.metrics.streamed_tokens import MAX_ANSWERS, Comparison, Sample, differ, sampled, with_sampled_tpot
 from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta, usage
 from loadgen.util.clock import now_ns
+from loadgen.workload.due_times import Stripe
 from tests.helpers.run_facts import MS, answered, failed, measured, per_event
 from tests.helpers.snapshot_ms import only
 
@@ -60,12 +60,11 @@ async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer
                 response.feed(ANSWERED, now_ns())
                 self.on_end(record)
 
-    count, now = 5 * MAX_ANSWERS, np.zeros(5 * MAX_ANSWERS, dtype=np.int64)
+    count = 5 * MAX_ANSWERS
+    stripe = Stripe(range(count), [0] * count)
     requests = SimpleNamespace(tokens=lambda index: (2, 1), server_tokens=lambda index: -1, body=lambda index: b"{}")
     recorder = Recorder(now_ns(), count)
-    load = Load(
-        RunSettings(), Burst(), requests, recorder, now, np.arange(count), count_tokens=lambda texts: [1] * len(texts)
-    )
+    load = Load(RunSettings(), Burst(), requests, recorder, stripe, count_tokens=lambda texts: [1] * len(texts))
     await load.run()
     assert recorder.ended == count
     assert len(load._sample.records) <= MAX_ANSWERS

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from array import array
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests.helpers.run_facts import MS, S, answered, failed, measured, planned, 
 
 
 def with_bins(tokens_per_ms):
-    return dataclasses.replace(measured([]), bins=np.array(tokens_per_ms, dtype=np.int64))
+    return dataclasses.replace(measured([]), token_counts=array("q", tokens_per_ms))
 
 
 def spans(*pairs):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from loadgen.core.outcome import Outcome
-from loadgen.metrics.snapshot import CANCELLED, FAILED, Snapshot
+from loadgen.metrics.snapshot import CANCELLED, FAILED, ROW_COLUMNS, Snapshot
 from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.request_sample import A_STRETCH, STRETCHES, RequestSample
-from tests.helpers.run_facts import MS, S, failed, measured, steady, unsent
+from tests.helpers.run_facts import MS, S, failed, measured, rows_of, steady, unsent
 
 MOST = STRETCHES * A_STRETCH
 
@@ -18,14 +18,14 @@ def large(count: int = 50_000) -> Snapshot:
     """The snapshot of a run of equal requests, one each 10 ms, in the reverse order."""
     one = measured([steady(n=3)])
     sent = np.arange(count)[::-1] * 10 * MS
-    return dataclasses.replace(
-        one,
+    rows = rows_of(
         index=np.arange(count)[::-1],
         sent=sent,
         closed=sent + S,
         ttft=np.full(count, 20 * MS),
         e2el=np.full(count, 900 * MS),
     )
+    return dataclasses.replace(one, rows=rows)
 
 
 def test_small_run_keeps_all_requests_in_order_of_sending() -> None:
@@ -76,8 +76,8 @@ def test_large_run_keeps_its_extremes_and_failures_and_stays_small() -> None:
 def test_sample_does_not_depend_on_the_order_of_counting() -> None:
     snapshot = large(3 * MOST)
     order = np.random.default_rng(1).permutation(3 * MOST)
-    arrays = {name: getattr(snapshot, name)[order] for name in ("index", "sent", "closed", "ttft", "e2el")}
-    assert RequestSample.of(dataclasses.replace(snapshot, **arrays)) == RequestSample.of(snapshot)
+    rows = rows_of(**{name: getattr(snapshot, name)[order] for name, _ in ROW_COLUMNS})
+    assert RequestSample.of(dataclasses.replace(snapshot, rows=rows)) == RequestSample.of(snapshot)
 
 
 def test_sample_is_read_again_as_it_was_saved() -> None:

@@ -63,7 +63,7 @@ class Fake(Proxy):
     def _measure(self, start_ns: int) -> Measurement:
         self.start_ns = start_ns
         recorder = Recorder(start_ns, 2)
-        for index in SCHEDULE.stripe(self.job.partition.index, self.job.partition.count)[0].tolist():
+        for index in SCHEDULE.stripe(self.job.partition.index, self.job.partition.count).numbers:
             recorder.add(answered(index))
         shard = WorkerReport(
             number=self.job.partition.index, client=ClientUsage(cpu_s=1.0), schedule_sha256=SCHEDULE.sha256
@@ -144,7 +144,7 @@ async def test_the_last_that_is_told_is_of_the_whole(job: Job) -> None:
 async def test_results_of_participants_are_merged(job: Job) -> None:
     measured = await run(parts([]), job)
     assert measured.snapshot.outcomes == {"ok": 4}
-    assert measured.snapshot.index.tolist() == [0, 1, 2, 3]
+    assert sorted(measured.snapshot.index.tolist()) == [0, 1, 2, 3]
     assert [worker.number for worker in measured.trailer.workers] == [0, 1]
 
 

@@ -19,7 +19,7 @@ def test_shares_add_up_and_differ_by_one(of, count):
 def test_share_is_the_size_of_a_partition():
     schedule = Schedule.burst(11)
     for number in range(4):
-        assert len(schedule.stripe(number, 4)[0]) == Partition(number, 4).share(11)
+        assert len(schedule.stripe(number, 4).numbers) == Partition(number, 4).share(11)
 
 
 @pytest.mark.parametrize(("nodes", "workers"), [(1, 3), (2, 1), (2, 3), (3, 2)])
@@ -31,7 +31,7 @@ def test_split_partitions_cover_the_run(nodes, workers):
     schedule = Schedule.burst(25)
     for stripe in (WHOLE.split(node, nodes) for node in range(nodes)):
         own = [stripe.split(worker, workers) for worker in range(workers)]
-        indices = [index for part in own for index in schedule.stripe(part.index, part.count)[0].tolist()]
-        assert sorted(indices) == schedule.stripe(stripe.index, stripe.count)[0].tolist()
+        indices = [index for part in own for index in schedule.stripe(part.index, part.count).numbers]
+        assert sorted(indices) == list(schedule.stripe(stripe.index, stripe.count).numbers)
     node = WHOLE.split(0, nodes)
     assert sum(node.split(worker, workers).share(25) for worker in range(workers)) == node.share(25)

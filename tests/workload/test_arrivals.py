@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.arrivals import CLOSED_LOOP_RPS, DRAWN, FOLLOWS, ExponentialRamp, Flat, LinearRamp, Schedule
+from loadgen.workload.arrivals import CLOSED_LOOP_RPS, ExponentialRamp, Flat, LinearRamp, Schedule
+from loadgen.workload.due_times import DRAWN, FOLLOWS
 
 S = 1_000_000_000
 RATES = st.floats(0.01, 1e6)
@@ -101,8 +102,8 @@ def test_the_stripes_are_the_whole_each_request_in_one_of_them(count, n):
 
 def test_the_only_stripe_is_the_schedule():
     schedule = Schedule.poisson(100, 10, seed=1)
-    index, due = schedule.stripe(0, 1)
-    assert index.tolist() == list(range(10))
+    numbers, due = schedule.stripe(0, 1)
+    assert list(numbers) == list(range(10))
     assert np.array_equal(due, schedule.due_ns)
 
 
@@ -370,4 +371,4 @@ def test_a_rate_beside_due_times_is_refused(given, flag):
 
 def test_stripes_are_of_whole_sessions():
     schedule = Schedule.from_settings(RunSettings(num_prompts=7), 3, asked(2, 1, 3, 1))
-    assert [schedule.stripe(i, 2)[0].tolist() for i in range(2)] == [[0, 1, 3, 4, 5], [2, 6]]
+    assert [schedule.stripe(i, 2).numbers.tolist() for i in range(2)] == [[0, 1, 3, 4, 5], [2, 6]]

@@ -7,8 +7,8 @@ import pytest
 
 from loadgen.errors import BadInput
 from loadgen.workload import request_store
-from loadgen.workload.arrivals import DRAWN, FOLLOWS
 from loadgen.workload.datasets.overview import Overview
+from loadgen.workload.due_times import DRAWN, FOLLOWS
 from loadgen.workload.prompt import ANSWER, ANSWER_PLACEHOLDER, Prompt
 from loadgen.workload.request_store import BLOCK, BLOCK_CHARACTERS, Requests
 

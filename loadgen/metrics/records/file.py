@@ -6,11 +6,10 @@ Each worker writes such a file; `shards` joins them.
 import contextlib
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-import numpy as np
 import orjson
 
 from loadgen.core.record import Record
@@ -21,7 +20,6 @@ from loadgen.metrics.records.line import record_from_line
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.util import private_files
-from loadgen.util.arrays import Int64s
 from loadgen.util.partition import WHOLE, Partition
 
 SCHEMA = 1
@@ -66,7 +64,7 @@ class RecordWriter:
         start_ns: int,
         scheduled: int,
         sources: list[str],
-        asked_due: Int64s | None = None,
+        asked_due: Sequence[int] | None = None,
         partition: Partition = WHOLE,
     ) -> None:
         """Write the header line, so that it outlives this process.
@@ -76,7 +74,7 @@ class RecordWriter:
             start_ns: When the clock starts.
             scheduled: How many requests are to be sent.
             sources: The source of each prompt, or an empty list.
-            asked_due: Due times that the prompts ask for, as `request_store.asked` returns them.
+            asked_due: Due times that the prompts ask for, as `request_store.requested_due_ns` returns them.
             partition: Whose records these will be.
         """
         self._start_ns, self._sources = start_ns, sources
@@ -86,7 +84,7 @@ class RecordWriter:
             "start_ns": start_ns,
             "scheduled": scheduled,
             "heading": header.to_dict(),
-            "asked_due": asked_due,
+            "asked_due": None if asked_due is None else list(asked_due),
             "stripe": [partition.index, partition.count],
         }
         self._append(orjson.dumps(first, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
@@ -133,7 +131,7 @@ class RecordFile:
         header: Facts that were known before the clock started.
         start_ns: When the clock started, CLOCK_MONOTONIC ns.
         scheduled: How many requests were to be sent.
-        asked_due: Due times that the prompts asked for, as `request_store.asked` returns them.
+        asked_due: Due times that the prompts asked for, as `request_store.requested_due_ns` returns them.
         partition: Whose records the file had at first.
         trailer, totals: What its last line says; None where the run did not come to its end.
 
@@ -150,8 +148,7 @@ class RecordFile:
                 raise ValueError
             self.header = RunHeader.from_dict(first["heading"])
             self.start_ns, self.scheduled = int(first["start_ns"]), int(first["scheduled"])
-            asked_due = first.get("asked_due")
-            self.asked_due = None if asked_due is None else np.array(asked_due, dtype=np.int64)
+            self.asked_due: list[int] | None = first.get("asked_due")
             self.partition = Partition(*first.get("stripe", ()))  # older files of one worker do not have it
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error

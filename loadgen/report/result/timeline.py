@@ -74,8 +74,9 @@ class Timeline(Struct, frozen=True, kw_only=True):
             found: list[int] = np.diff(np.searchsorted(at_ns, edges, side="left")).tolist()
             return found
 
-        ttft, icl = _percentiles(counts.ttft[:columns]), _percentiles(counts.icl[:columns])
-        rows, gaps = _heat_map(counts.icl[:columns])
+        icl_counts = _dense(counts.icl, columns)
+        ttft, icl = _percentiles(_dense(counts.ttft, columns)), _percentiles(icl_counts)
+        rows, gaps = _heat_map(icl_counts)
         return cls(
             width_s=counts.width_ns / NS_PER_S,
             sent=per_column(np.sort(snapshot.sent[was_sent])),
@@ -86,6 +87,14 @@ class Timeline(Struct, frozen=True, kw_only=True):
             ttft_ms=PercentileCourse(p50=ttft[0], p99=ttft[1]),
             icl_ms=HeatMap(p50=icl[0], p99=icl[1], edges=rows, counts=gaps),
         )
+
+
+def _dense(cells: timeline.Cells, columns: int) -> Int64s:
+    """Return the counts of these columns, shape (columns, timeline.ROWS)."""
+    counts = np.zeros((columns, timeline.ROWS), dtype=np.int64)
+    for cell, count in cells.items():
+        counts.flat[cell] = count
+    return counts
 
 
 def _tokens(snapshot: Snapshot, width_ns: int, columns: int) -> list[int]:

@@ -20,7 +20,8 @@ from loadgen.testing import virtual
 from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered, planned
 from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta
-from loadgen.workload.arrivals import DRAWN, FOLLOWS, Schedule
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.due_times import DRAWN, FOLLOWS
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
 from tests.helpers.run_facts import failed, measured
 from tests.helpers.virtual_runs import MS, START_NS, Run, S, carried_out

@@ -48,9 +48,9 @@ async def send_striped(url: str, schedule: Schedule, stripes: int, folder: Path)
             start_ns = now_ns() + LEAD_NS
             recorders, loads = [], []
             for i, transport in enumerate(transports):
-                index, _ = schedule.stripe(i, stripes)
-                recorders.append(Recorder(start_ns, len(index)))
-                loads.append(Load(settings, transport, bodies, recorders[-1], schedule.due_ns, index))
+                stripe = schedule.stripe(i, stripes)
+                recorders.append(Recorder(start_ns, len(stripe.numbers)))
+                loads.append(Load(settings, transport, bodies, recorders[-1], stripe))
             await asyncio.gather(*(load.run() for load in loads))
         finally:
             for transport in transports:

@@ -1,0 +1,31 @@
+"""What a process that measures imports: no more than it needs, as each import delays the first request."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from tests.helpers.command_line import LOADGEN, environment
+
+# Read by each Python process at its start: a process that measures cannot import what is named here.
+BLOCKED = """
+import sys
+if "loadgen.runner.worker_main" in sys.orig_argv:
+    for name in ("numpy", "rich", "jinja2", "prometheus_client", "tokenizers", "transformers"):
+        sys.modules[name] = None
+"""
+
+
+def test_process_that_measures_imports_no_numpy(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BLOCKED)
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    load = ["--engine", "sim", "--rate", "100", "--num-prompts", "20", "--random-output-len", "2", "--quiet"]
+    done = subprocess.run(
+        [*LOADGEN, "run", *load, "--records", str(tmp_path / "records.jsonl")],
+        env=environment() | {"PYTHONPATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
