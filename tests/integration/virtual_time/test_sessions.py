@@ -23,7 +23,7 @@ from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import DRAWN, FOLLOWS
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
-from tests.helpers.run_facts import failed, measured
+from tests.helpers.run_facts import failed, in_order, measured
 from tests.helpers.virtual_runs import MS, START_NS, Run, S, carried_out
 
 SERVICE_NS = 30 * MS
@@ -272,6 +272,5 @@ def test_stripes_of_sessions_merge_into_the_whole(stripes: int) -> None:
 
     whole, together = part(0, 1), reduce(Snapshot.merge, [part(i, stripes) for i in range(stripes)])
     assert together.outcomes == whole.outcomes == {"ok": 600}
-    order = np.argsort(whole.index)
-    assert together.sent.tolist() == whole.sent[order].tolist()
+    assert in_order(together).rows == in_order(whole).rows
     assert together.counters == whole.counters
