@@ -103,9 +103,11 @@ def compare(
         raise BadInput("FILE", clashes[0], "name runs of one workload, or add --anyway")
     requested = tuple(more)
     metrics = tuple(dict.fromkeys((*DEFAULT_METRICS, *requested)))
-    samples = cache(lambda side: side.samples(metrics))
-    candidates = tuple(_compare_pair(Pair(baseline, other, noise, samples), baseline, other, metrics, requested)
-                       for other in others)  # fmt: skip
+    read_requests = cache(lambda side: side.read_requests(metrics))
+    candidates = tuple(
+        _compare_pair(Pair(baseline, other, noise, read_requests), baseline, other, metrics, requested)
+        for other in others
+    )
     return _with_conclusions(Comparison(baseline, candidates, tuple(_notes(sides)), tuple(clashes)))
 
 
