@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from loadgen.config import slo
 from loadgen.report.result.series import Point, Series
 from loadgen.report.series import TOO_FEW, in_unit, is_last, level_of, named, strongest
-from loadgen.report.series_rows import Row, rows, worst_verdict
-from loadgen.report.summary_line import MAX_REASONS, OF_VERDICT, Colour, Part
+from loadgen.report.series_rows import Row, rows
+from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
 from loadgen.util.number_format import first_of, four_digits, plural
 
 OVER = {"rate": "request rate", "concurrency": "concurrency"}
@@ -32,10 +32,10 @@ def parts(series: Series) -> Iterator[Part]:
     else:
         yield from _of_levels(series)
     if deciding := _deciding(series):
-        verdict = worst_verdict(deciding)
+        verdict = worst_verdict(point.verdict for point in deciding)
         checks = list(dict.fromkeys(name for point in deciding for name in _failed_checks(point)))
         why = f": {first_of(checks, MAX_REASONS)}" if checks else ""
-        yield f"measured {verdict}{why}", OF_VERDICT[verdict]
+        yield f"measured {verdict}{why}", VERDICT_COLOURS[verdict]
         if (safe := _highest_valid(series)) is not None:
             yield f"{named(safe)} is the highest that VALID runs meet", Colour.NONE
     if series.partial:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from loadgen.config import slo
 from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
 from loadgen.report.series import level_of
+from loadgen.report.summary_line import worst_verdict
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import fixed, percent
 
-SEVERITY = ("VALID", "SUSPECT", "INVALID")
 MET = {True: "met", False: "MISSED", None: "-"}
 SHOWN = {"ttft_p50": "TTFT p50", "ttft_p99": "TTFT p99", "tpot_p50": "TPOT p50", "tpot_p99": "TPOT p99"}  # of a sweep
 MARK = "*"  # of a percentile of few values
@@ -46,7 +46,7 @@ class Row:
     @property
     def verdict(self) -> str:
         """The worst verdict of its runs."""
-        return worst_verdict(self.runs)
+        return worst_verdict(run.verdict for run in self.runs)
 
     @property
     def completed(self) -> int:
@@ -96,11 +96,6 @@ def rows(series: Series) -> list[Row]:
         Row(judged.get(level) or _judged(runs, _met(runs, series)), runs, confirms=True)
         for level, runs in grouped.items()
     ]
-
-
-def worst_verdict(runs: Sequence[Point]) -> str:
-    """Return the worst verdict of some runs."""
-    return max((run.verdict for run in runs), key=SEVERITY.index)
 
 
 def table(series: Series, *, with_bounds: bool = False) -> list[Column]:

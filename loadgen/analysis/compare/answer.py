@@ -8,9 +8,8 @@ from loadgen.analysis.compare.confidence_interval import Basis
 from loadgen.analysis.compare.metrics import ERROR_RATE
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
-from loadgen.analysis.compare.texts import AT, SIGNIFICANT, bounds, change
-from loadgen.report.series_rows import SEVERITY
-from loadgen.report.summary_line import MAX_REASONS, OF_VERDICT, Colour, Part
+from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, bounds, change
+from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
 from loadgen.util.number_format import first_of, percent
 
 LATENCIES = ("ttft", "tpot", "e2el")
@@ -58,17 +57,17 @@ def _changes(rows: Sequence[Row]) -> Iterator[str]:
     others = [row for row in rows if row.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE]
     same = [row for row in others if _reach(row) <= SAME]
     if same:
-        yield f"{_listed(map(_name, same))} the same (within {percent(max(map(_reach, same)), 1)})"
+        yield f"{_enumeration(map(_name, same))} the same (within {percent(max(map(_reach, same)), 1)})"
     if own := [row for row in others if row not in same]:
         widest = max(own, key=_reach)
-        yield f"no clear change of {_listed(map(_name, own))} ({bounds(widest)})"
+        yield f"no clear change of {_enumeration(map(_name, own))} ({bounds(widest)})"
 
 
 def _with_changes(rows: Iterable[Row]) -> str:
-    return _listed(f"{_name(row)} {change(row)}" for row in rows)
+    return _enumeration(f"{_name(row)} {change(row)}" for row in rows)
 
 
-def _listed(texts: Iterable[str]) -> str:
+def _enumeration(texts: Iterable[str]) -> str:
     *others, last = texts
     return f"{', '.join(others)} and {last}" if others else last
 
@@ -95,9 +94,9 @@ def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Par
     bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
     count = min(len(side.starts) for side in (comparison.baseline, candidate.candidate))
     if Basis.STARTS in bases:
-        yield f"{AT} intervals, from {count} starts of each", Colour.NONE
+        yield f"{CONFIDENCE_TEXT} intervals, from {count} starts of each", Colour.NONE
     elif Basis.NOISE in bases:
-        yield f"{AT} intervals, from the noise of other starts", Colour.NONE
+        yield f"{CONFIDENCE_TEXT} intervals, from the noise of other starts", Colour.NONE
     elif Basis.WITHIN in bases:
         runs = "one run" if count == 1 else f"{count} runs"
         yield f"from {runs} of each: a restart may change as much, give {MIN_STARTS} starts", Colour.YELLOW
@@ -108,7 +107,7 @@ def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Par
 def _verdicts(baseline: Side, candidate: Side) -> Part:
     """Write the verdicts of the runs: "all VALID", "base VALID, new SUSPECT (1 of 3 runs)"."""
     sides = (baseline, candidate)
-    worst = max((run.verdict for side in sides for run in side.starts), key=SEVERITY.index)
+    worst = worst_verdict(run.verdict for side in sides for run in side.starts)
     partial = any(run.partial for side in sides for run in side.starts)
     one, other = map(_verdict, sides)
     text = f"{baseline.name} {one}, {candidate.name} {other}"
@@ -116,12 +115,12 @@ def _verdicts(baseline: Side, candidate: Side) -> Part:
         text = f"all {one}" if "(" not in one else f"both sides {one}"
     failed = (check.name for side in sides for run in side.starts for check in run.result.failed_checks)
     reasons = first_of(list(dict.fromkeys(failed)), MAX_REASONS)
-    return f"{text}: {reasons}" if reasons else text, Colour.RED if partial else OF_VERDICT[worst]
+    return f"{text}: {reasons}" if reasons else text, Colour.RED if partial else VERDICT_COLOURS[worst]
 
 
 def _verdict(side: Side) -> str:
     """Write the worst verdict of a side, and of how many of its runs it is if not of all."""
-    worst = max((run.verdict for run in side.starts), key=SEVERITY.index)
+    worst = worst_verdict(run.verdict for run in side.starts)
     count, runs = sum(run.verdict == worst for run in side.starts), len(side.starts)
     share = "" if count == runs else f" ({count} of {runs} runs)"
     return f"{worst}{share}" + (" and partial" if any(run.partial for run in side.starts) else "")

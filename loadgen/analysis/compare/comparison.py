@@ -98,7 +98,9 @@ def compare(
     """
     baseline, *others = sides
     check_distinct(sides)
-    clashes = [f"{runs} have different workloads: {listed(each)}" for runs, each in _clashes(sides, noise) if each]
+    clashes = [
+        f"{runs} have different workloads: {differences_text(each)}" for runs, each in _clashes(sides, noise) if each
+    ]
     if clashes and not anyway:
         raise BadInput("FILE", clashes[0], "name runs of one workload, or add --anyway")
     requested = tuple(more)
@@ -111,7 +113,7 @@ def compare(
     return _with_conclusions(Comparison(baseline, candidates, tuple(_notes(sides)), tuple(clashes)))
 
 
-def listed(differences: Iterable[Difference]) -> str:
+def differences_text(differences: Iterable[Difference]) -> str:
     """Format differences in one line."""
     return ", ".join(map(str, differences))
 
@@ -139,7 +141,8 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
                 share = percent(run.cached_share, 1)
                 yield f"{run.where}: the server had {share} of the input cached before the run; {prefix_cache.ADVICE}"
         if side.environment_differences:
-            yield f"the starts of {side.name} are not of one configuration: {listed(side.environment_differences)}"
+            differences = differences_text(side.environment_differences)
+            yield f"the starts of {side.name} are not of one configuration: {differences}"
 
 
 def _compare_pair(

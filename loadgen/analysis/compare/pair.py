@@ -13,8 +13,8 @@ from loadgen.analysis.compare.confidence_interval import (
 )
 from loadgen.analysis.compare.metrics import STATISTICS, Metric, metric_by_name
 from loadgen.analysis.compare.noise_file import NoiseFile
-from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.row import Row, as_change
+from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.stats.block_bootstrap import ROUNDING
 from loadgen.util.arrays import Floats

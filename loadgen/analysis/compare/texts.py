@@ -13,13 +13,13 @@ from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.report import load_line
 from loadgen.util.number_format import percent, signed
 
-AT = f"{100 * CONFIDENCE:g} %"
+CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g} %"
 SIGNIFICANT = (Conclusion.BETTER, Conclusion.WORSE, Conclusion.DIFFERS)
-MAIN = (
+MAIN_METRICS = (
     *("goodput", "request_throughput", "output_throughput", "error_rate"),
     *("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2el_p50", "e2el_p99"),
 )
-NARROW = 4  # rounding steps: rounding matters to intervals that are narrower
+NARROW_STEPS = 4  # rounding steps: rounding matters to intervals that are narrower
 
 
 def values(row: Row) -> tuple[str, str]:
@@ -79,12 +79,12 @@ def load(comparison: Comparison) -> str:
     return f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: {load_line.in_a_line(first)}"
 
 
-def telling_rows(candidate: CandidateRows) -> list[Row]:
+def notable_rows(candidate: CandidateRows) -> list[Row]:
     """Select the rows that are significant, and the main ones in any case; not those that are 0 on both sides."""
     return [
         row
         for row in candidate.rows
-        if row.conclusion in SIGNIFICANT or (row.metric.name in MAIN and (row.baseline or row.candidate))
+        if row.conclusion in SIGNIFICANT or (row.metric.name in MAIN_METRICS and (row.baseline or row.candidate))
     ]
 
 
@@ -93,7 +93,10 @@ def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclu
     words = {row.conclusion for row in rows}
     for word in (Conclusion.BETTER, Conclusion.WORSE):
         if word in words:
-            yield word, f"at {AT}, corrected for all {len(comparison.tested_rows)} rows that were tested (Holm)"
+            yield (
+                word,
+                f"at {CONFIDENCE_TEXT}, corrected for all {len(comparison.tested_rows)} rows that were tested (Holm)",
+            )
     if Conclusion.DIFFERS in words:
         yield Conclusion.DIFFERS, f"by its own interval only, as 1 of {round(1 / (1 - CONFIDENCE))} rows does by chance"
     if Conclusion.NO_SIGNIFICANT_DIFFERENCE in words:
@@ -105,13 +108,20 @@ def explanations(comparison: Comparison, candidate: CandidateRows, rows: Sequenc
     bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
     if Basis.WITHIN in bases:
         yield (
-            f"Intervals are at {AT}, from the variation within the run (blocks of {candidate.block_length} requests). "
+            f"Intervals are at {CONFIDENCE_TEXT}, from the variation within the run "
+            f"(blocks of {candidate.block_length} requests). "
             f"The variation between starts is unknown: give {MIN_STARTS} starts of each side, or --noise."
         )
     if Basis.STARTS in bases:
-        yield f"Intervals are at {AT}, from the variation between the starts of each side, each for its own row only."
+        yield (
+            f"Intervals are at {CONFIDENCE_TEXT}, from the variation between the starts of each side, "
+            "each for its own row only."
+        )
     if Basis.NOISE in bases:
-        yield f"Intervals are at {AT}, from the noise of --noise and of the starts, each for its own row only."
+        yield (
+            f"Intervals are at {CONFIDENCE_TEXT}, from the noise of --noise and of the starts, "
+            "each for its own row only."
+        )
     if rounded := _rounding(candidate):
         yield f"Intervals include how exact the values are: {rounded}."
     if comparison.has_unusable_runs and bases - {Basis.WITHIN}:
@@ -132,7 +142,7 @@ def _rounding(candidate: CandidateRows) -> str:
     """List rounding steps that matter to an interval: of throughputs a request, of latencies the client error."""
     found: dict[str, float] = {}
     for row in candidate.rows:
-        if row.interval is not None and row.interval.high - row.interval.low < NARROW * row.resolution:
+        if row.interval is not None and row.interval.high - row.interval.low < NARROW_STEPS * row.resolution:
             what = (
                 "latencies to at most {} (the client error)"
                 if row.metric.latency

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from loadgen.analysis.search.algorithm import End, Run, SearchRange, SearchResult, find_highest_level
 from loadgen.analysis.search.criteria import separate_criteria
 from loadgen.analysis.search.early_stop import StopRule
-from loadgen.analysis.search.judged_level import judged_level
-from loadgen.analysis.search.levels import AXES, RUN_S, Levels, Point
+from loadgen.analysis.search.level_verdict import judge_level
+from loadgen.analysis.search.levels import AXES, RUN_S, LevelRun, Levels
 from loadgen.analysis.search.ratio_sample import LOOKS
 from loadgen.cli import exit_codes
 from loadgen.cli.runs.journal import journal
@@ -94,7 +94,7 @@ class LoadSearch:
             try:
                 return await levels.run_level(level)
             finally:
-                self._report(levels.points)
+                self._report(levels.runs)
 
         found = None
         try:
@@ -119,7 +119,7 @@ class LoadSearch:
         try:
             return await levels.run_burst()
         finally:
-            self._report(levels.points)
+            self._report(levels.runs)
 
     def _plan(self, levels: Levels, level: float) -> str:
         """Describe the number and the length of the runs, and why they are longer than --duration if they are."""
@@ -150,7 +150,7 @@ class LoadSearch:
             yield crash_journal.path or folder / name
             crash_journal.needed = False
 
-    def _report(self, points: list[Point]) -> None:
+    def _report(self, points: list[LevelRun]) -> None:
         """Print the outcome of the runs that have ended since the last call, and keep it in the series."""
         for row, point in list(zip(self._series.points, points, strict=False))[self._reported :]:
             run = point.run
@@ -161,7 +161,7 @@ class LoadSearch:
             self._reported += 1
             if math.isfinite(point.level):
                 together = [each for each in points if each.level == point.level]
-                self._levels[point.level] = judged_level(together, self._limits, self._series.data.latency_from)
+                self._levels[point.level] = judge_level(together, self._limits, self._series.data.latency_from)
             self._say(f"{self._named(point.level)}: {_outcome(met, why, self._levels.get(point.level))}")
         self._series.data.levels = [self._levels[level] for level in sorted(self._levels)]
         self._series.save_so_far()

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import add
 
 from loadgen.analysis.search.algorithm import Run
-from loadgen.analysis.search.levels import Point
+from loadgen.analysis.search.levels import LevelRun
 from loadgen.analysis.search.ratio_sample import RatioSample
 from loadgen.config import slo
 from loadgen.core.histogram import Histogram
@@ -15,7 +15,7 @@ from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result.series import BoundedLimit, LoadLevel
 
 
-def judged_level(points: Sequence[Point], limits: Sequence[slo.Limit], clock: str) -> LoadLevel:
+def judge_level(points: Sequence[LevelRun], limits: Sequence[slo.Limit], clock: str) -> LoadLevel:
     """Judge the runs at a level together.
 
     Args:
