@@ -9,7 +9,7 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result import RunResult
 from loadgen.report.result.brief import RunBrief
-from loadgen.report.result.limit import all_met, judged
+from loadgen.report.result.limit import all_met, judge_limits
 from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, Series
 
 UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
@@ -47,7 +47,7 @@ def point(level: float, result: RunResult, snapshot: Snapshot, *, limits: str | 
         saved: Files of it.
     """
     clock = result.latency_from
-    rows = judged(limits, snapshot, clock)
+    rows = judge_limits(limits, snapshot, clock)
     tells = bool(rows) and result.verdict != "INVALID" and result.partial is None
     latencies = {
         f"{metric}_{name}": statistic_ms(snapshot.histograms[slo.distribution(metric, clock)], name)

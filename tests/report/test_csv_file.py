@@ -14,7 +14,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import shard_path
-from loadgen.report import csv_file, request_rows, run_rows, to_json, typed
+from loadgen.report import csv_file, from_dict, request_rows, run_rows, to_json
 from loadgen.runner.run_result import from_records
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
@@ -33,7 +33,7 @@ def read(text: str) -> Rows:
 
 
 def run_table(*results: dict[str, Any]) -> Rows:
-    rows = run_rows.rows("r.json", map(typed, results))
+    rows = run_rows.rows("r.json", map(from_dict, results))
     return read("".join(csv_file.lines(run_rows.columns(rows), rows)))
 
 

@@ -58,7 +58,7 @@ class Series:
         report.check_writable(requested)
         together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
         plotted = [plot] if plot is not None and Path(plot).is_file() else []
-        say_overwriting([*report.overwritten(together), *plotted])
+        say_overwriting([*report.files_to_overwrite(together), *plotted])
         self._requested, self._plot = requested, plot
         self.codes: list[int] = []
         self.interrupts = Interrupts()
@@ -175,7 +175,7 @@ class Series:
         path = report.series_path(self._requested, self.data)
         if path is None:
             return []
-        write_atomic(path, report.to_json(self.data.to_dict()) + "\n", report.opener_of(self._requested))
+        write_atomic(path, report.to_json(self.data.to_dict()) + "\n", report.opener_for(self._requested))
         return [str(path)]
 
     def _end(self) -> int:

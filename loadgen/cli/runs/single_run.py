@@ -68,7 +68,7 @@ async def execute(
                 from loadgen.runner import run
 
             report.check_writable(settings)
-            say_overwriting(report.overwritten(settings))
+            say_overwriting(report.files_to_overwrite(settings))
             with progress_view(settings) as view:
                 interrupts.attach(participant, view)
 
@@ -92,13 +92,13 @@ async def execute(
             try:
                 saved.paths.extend(also(result))
             except OSError as error:
-                saved.lost.append(f"the result could not be saved: {error}")
+                saved.errors.append(f"the result could not be saved: {error}")
             show(settings, result, saved.paths)
             crash_journal.error = result.client.records_error
-            for line in saved.lost:
+            for line in saved.errors:
                 print(f"loadgen: {line}", file=sys.stderr)
-            crash_journal.needed = result.snapshot.partial is not None or bool(saved.lost)
-    if saved.lost:
+            crash_journal.needed = result.snapshot.partial is not None or bool(saved.errors)
+    if saved.errors:
         return FinishedRun(result, saved.paths, exit_codes.INTERNAL)
     code = exit_codes.code(
         result,

@@ -38,7 +38,7 @@ def all_met(results: Sequence[LimitResult]) -> bool | None:
     return False if False in met else None if None in met else True
 
 
-def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResult]:
+def judge_limits(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResult]:
     """Judge a run by each limit of an SLO.
 
     Args:

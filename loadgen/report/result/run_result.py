@@ -14,7 +14,7 @@ from loadgen.report.distribution import Distribution
 from loadgen.report.result.client import ClientTotals, Worker
 from loadgen.report.result.fields import about, from_json_values, to_json_values
 from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
-from loadgen.report.result.limit import LimitResult, judged
+from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentStreams, Unfinished, examples
 from loadgen.report.result.provenance import Provenance
@@ -247,7 +247,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             rates=Rates.of(run),
             timeline=Timeline.of(snapshot),
             request_sample=RequestSample.of(snapshot),
-            slo=judged(settings.slo, snapshot, settings.latency_from),
+            slo=judge_limits(settings.slo, snapshot, settings.latency_from),
             client=ClientTotals.of(run),
             workers=[Worker.of(worker) for worker in run.workers],
             server=ServerMetrics.of(run),
