@@ -8,7 +8,7 @@ from loadgen.report.result.tokens import Tokens
 from loadgen.util.number_format import percent, plural
 
 
-def of_client(result: RunResult) -> Iterator[str]:
+def lines(result: RunResult) -> Iterator[str]:
     """Write how busy the client was, its connections, and whether its files are complete."""
     client = result.client
     if result.closed_loop:

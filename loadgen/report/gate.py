@@ -17,12 +17,12 @@ class Demand:
     Attributes:
         name: What is demanded, such as a limit of an SLO.
         met: Whether it is met; None: the run cannot tell.
-        found: What was found, in words.
+        finding: What was found, in words.
     """
 
     name: str
     met: bool | None
-    found: str
+    finding: str
 
 
 def demands(result: RunResult) -> list[Demand]:
@@ -48,5 +48,5 @@ def _demands(result: RunResult) -> Iterator[Demand]:
     found += "" if gone is None else f"; no answer from {gone:.1f} s on"
     most = percent(settings.max_error_rate, 1).replace(".0%", "%")
     yield Demand(f"failed requests <= {most}", not has_failed(result) and gone is None, found)
-    for row, line in zip(result.slo, verdict_lines.slo(result), strict=True):
+    for row, line in zip(result.slo, verdict_lines.slo_lines(result), strict=True):
         yield Demand(row.limit, None if verdict == "INVALID" else row.met, line.partition(": ")[2])

@@ -50,9 +50,9 @@ def _case(suite: Suite, demand: Demand) -> ElementTree.Element:
     case = _element("testcase", classname=f"loadgen.{suite.command}", name=demand.name, time="0")
     if demand.met:
         out = ElementTree.SubElement(case, "system-out")
-        out.text = printable(demand.found)
+        out.text = printable(demand.finding)
     else:
-        case.append(_element("error" if demand.met is None else "failure", message=demand.found))
+        case.append(_element("error" if demand.met is None else "failure", message=demand.finding))
     return case
 
 

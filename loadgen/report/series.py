@@ -26,17 +26,19 @@ def is_series(data: Any) -> bool:
     return isinstance(data, dict) and data.get("loadgen_series") == SERIES_SCHEMA
 
 
-def conclude(series: Series) -> None:
-    """Add to a series what follows from all of its points."""
-    best = strongest(series.points) if series.kind == "sweep" else None
-    series.knee = best.level if best is not None and not is_last(best, series.points) else None
+def add_conclusions(series: Series) -> None:
+    """Set the knee and the notes of a series, which follow from all of its points."""
+    best = knee_candidate(series.points) if series.kind == "sweep" else None
+    series.knee = best.level if best is not None and not is_highest_level(best, series.points) else None
     hashes = (each.result.findings.prompts_sha256 for each in series.points)
     prompts = [each for each in hashes if each is not None]
     repeated = [REPEATED] if len(set(prompts)) < len(prompts) else []
     series.notes = list(dict.fromkeys(series.notes + repeated))
 
 
-def point(level: float, result: RunResult, snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]) -> Point:
+def make_point(
+    level: float, result: RunResult, snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]
+) -> Point:
     """Make the point of a run.
 
     Args:
@@ -65,7 +67,7 @@ def point(level: float, result: RunResult, snapshot: Snapshot, *, limits: str | 
     )
 
 
-def strongest(points: Sequence[Point]) -> Point | None:
+def knee_candidate(points: Sequence[Point]) -> Point | None:
     """Find the run with the most output tokens/s for its mean E2EL (Kleinrock's power, ICC 1979).
 
     At the last level it is no knee: what comes after it is not known.
@@ -84,7 +86,7 @@ def _judgeable(points: Sequence[Point]) -> list[Point]:
     return [each for each in points if each.level != "inf" and each.verdict != "INVALID"]
 
 
-def is_last(best: Point, points: Sequence[Point]) -> bool:
+def is_highest_level(best: Point, points: Sequence[Point]) -> bool:
     """Tell whether no run that can be judged had a higher level."""
     return level_of(best) == max(map(level_of, _judgeable(points)))
 
@@ -99,12 +101,12 @@ def level_of(each: Point) -> float:
     return float(each.level)
 
 
-def named(level: float | str) -> str:
+def level_text(level: float | str) -> str:
     """Write a level without its unit."""
     return level if isinstance(level, str) else f"{level:g}"
 
 
-def in_unit(level: float | str, over: str) -> str:
+def level_with_unit(level: float | str, over: str) -> str:
     """Write a level with its unit: "4 requests/s", "1 request in flight"."""
     unit = UNITS[over]
-    return f"{named(level)} {unit.replace('requests', 'request') if level == 1 else unit}"
+    return f"{level_text(level)} {unit.replace('requests', 'request') if level == 1 else unit}"

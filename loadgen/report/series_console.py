@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from loadgen.report.result.series import Series
 from loadgen.report.series_answer import is_simulated, parts, remarks, title
-from loadgen.report.series_rows import MARK, OF_FEW, Column, table
+from loadgen.report.series_rows import FEW_VALUES, MARK, Column, table
 from loadgen.report.summary_line import join_parts
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
@@ -32,7 +32,7 @@ def _lines(series: Series) -> Iterator[str]:
     yield f"latencies in ms from {series.latency_from}"
     columns = table(series)
     yield from _aligned(columns)
-    notes = [OF_FEW] if any(MARK in cell for column in columns for cell in column.cells) else []
+    notes = [FEW_VALUES] if any(MARK in cell for column in columns for cell in column.cells) else []
     for text in (*notes, *remarks(series)):
         yield from wrap(printable(text), WIDTH, "    ")
 

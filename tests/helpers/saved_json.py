@@ -53,22 +53,22 @@ def begun(kind: str, over: str, limits: str | None, latency_from: str) -> dict[s
 def point(
     level: float, data: dict[str, Any], snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]
 ) -> dict[str, Any]:
-    made: dict[str, Any] = to_json_values(series.point(level, result(data), snapshot, limits=limits, saved=saved))
+    made: dict[str, Any] = to_json_values(series.make_point(level, result(data), snapshot, limits=limits, saved=saved))
     return made
 
 
 def conclude(data: dict[str, Any]) -> None:
     """Add to a series what follows from its points."""
     found = Series.from_dict(data)
-    series.conclude(found)
+    series.add_conclusions(found)
     data.update(found.to_dict())
 
 
 def strongest(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    found = series.strongest([from_json_values(each, Point) for each in points])
+    found = series.knee_candidate([from_json_values(each, Point) for each in points])
     made: dict[str, Any] | None = found and to_json_values(found)
     return made
 
 
 def curve(data: dict[str, Any]) -> Chart | None:
-    return load_curve.curve(Series.from_dict(data))
+    return load_curve.load_chart(Series.from_dict(data))

@@ -76,7 +76,7 @@ def notes(comparison: Comparison) -> list[str]:
 def load(comparison: Comparison) -> str:
     """Describe the load of the first run, and whether it is that of all."""
     first = comparison.baseline.starts[0].result
-    return f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: {load_line.in_a_line(first)}"
+    return f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: {load_line.full_text(first)}"
 
 
 def notable_rows(candidate: CandidateRows) -> list[Row]:

@@ -149,7 +149,7 @@ class Series:
         )
         saved = [path for path in ended.saved if path != requested.records or self._requested.records]
         result = ended.result
-        self.points.append(report.series.point(level, result, result.snapshot, limits=self.data.slo, saved=saved))
+        self.points.append(report.series.make_point(level, result, result.snapshot, limits=self.data.slo, saved=saved))
         self.codes.append(ended.code)
         self.save_so_far()
         return result
@@ -182,7 +182,7 @@ class Series:
         from loadgen import report
         from loadgen.report import series_console
 
-        report.series.conclude(self.data)
+        report.series.add_conclusions(self.data)
         saved, trouble = [], None
         try:
             saved = (
@@ -206,10 +206,10 @@ class Series:
         if self._plot is None:
             return []
         from loadgen.report import html
-        from loadgen.report.run_page.load_curve import curve
+        from loadgen.report.run_page.load_curve import load_chart
         from loadgen.util.atomic_file import write_atomic
 
-        chart = curve(self.data)
+        chart = load_chart(self.data)
         if chart is None:
             print("loadgen: --plot: nothing to draw: no run had a successful request", file=sys.stderr)
             return []

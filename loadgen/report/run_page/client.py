@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadgen.report.client_lines import of_client
+from loadgen.report import client_lines
 from loadgen.report.html import Block, Items, Paragraph, Span, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import ProcessUsage, Worker
@@ -12,7 +12,7 @@ from loadgen.util.number_format import UNKNOWN, fixed, percent
 
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write what measuring took and met, as far as it is known, then each worker where there were several."""
-    yield Items(tuple(line(text.strip()) for text in of_client(result)))
+    yield Items(tuple(line(text.strip()) for text in client_lines.lines(result)))
     client = result.client
     facts: list[tuple[Span | str, str]] = [
         ("CPU time", fixed(client.cpu_s, 1, "s")),

@@ -34,16 +34,16 @@ def headline(result: RunResult) -> Facts:
     ]
     for metric, title in LATENCIES.items():
         name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
-        star = latency_table.mark("p99", latency_table.of_requests(name, result))
+        star = latency_table.few_mark("p99", latency_table.request_count(name, result))
         p99 = f"p99 {three_digits(found.p99_ms, 'ms')}{star}" if found.count else ""
-        beside = filter(None, (p99, latency_table.client_error(name, result, FIRST)))
+        beside = filter(None, (p99, latency_table.large_client_errors(name, result, FIRST)))
         facts.append(Fact(term(name, f"{title} p50"), three_digits(found.p50_ms, "ms"), "; ".join(beside)))
     return Facts(tuple(facts))
 
 
 def rates_and_limits(result: RunResult) -> Iterator[Block]:
     """Write the rates beyond the headline, and each limit of the SLO; nothing where there is neither."""
-    lines = [*token_lines.of_rates(result), *verdict_lines.slo(result)]
+    lines = [*token_lines.rates(result), *verdict_lines.slo_lines(result)]
     if lines:
         yield Items(tuple(map(line, lines)))
 
@@ -54,13 +54,14 @@ def latencies(result: RunResult) -> Iterator[Block]:
     columns = [*FIRST, *(each for each in statistics if each not in FIRST)]
     rows, intervals, errors = [], list[str](), list[str]()
     for name, title in latency_table.distributions(result):
-        found, requests = result.latency_ms.named(name), latency_table.of_requests(name, result)
-        cells = [f"{four_digits(found.statistic_ms(each))}{latency_table.mark(each, requests)}" for each in columns]
+        found, requests = result.latency_ms.named(name), latency_table.request_count(name, result)
+        cells = [f"{four_digits(found.statistic_ms(each))}{latency_table.few_mark(each, requests)}" for each in columns]
         rows.append((cell(term(name, title)), *map(cell, cells), cell(str(found.count))))
-        intervals += latency_table.interval(name, title, result)
-        errors += [f"{title}: {error}" for error in [latency_table.client_error(name, result, statistics)] if error]
+        intervals += latency_table.interval_text(name, title, result)
+        if error := latency_table.large_client_errors(name, result, statistics):
+            errors.append(f"{title}: {error}")
     yield Table(("Latency (ms)", *columns, "count"), tuple(rows), words=1)
     if intervals:
-        yield Paragraph(line(f"{latency_table.OF_FEW}: {', '.join(intervals)}."))
+        yield Paragraph(line(f"{latency_table.FEW_REQUESTS}: {', '.join(intervals)}."))
     if errors:
         yield Items(tuple(map(line, errors)))

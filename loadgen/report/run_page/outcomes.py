@@ -55,11 +55,11 @@ def tokens(result: RunResult) -> Iterator[Block]:
     yield Table(
         ("of requests that are ok", "tokens"), tuple((cell(what), cell(count)) for what, count in shown), words=1
     )
-    if differences := tuple(line(text.strip()) for text in token_lines.of_differences(result)):
+    if differences := tuple(line(text.strip()) for text in token_lines.count_differences(result)):
         yield Items(differences)
 
 
-def printed(result: RunResult) -> Note:
+def console_report(result: RunResult) -> Note:
     """Quote the report as the console has it."""
     text = "\n".join(row.rstrip() for row in console.render(result).splitlines())
     return Note("note", "The report as it was printed on the console", (Code(text),), folded=True)

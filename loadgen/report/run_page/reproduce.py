@@ -15,7 +15,7 @@ from loadgen.report.result.provenance import Provenance
 from loadgen.util.redaction import KEY_VARIABLE, MARK
 
 # Of the settings that say what is reported and kept, those that change what a report says; the others name files.
-REPORTED = ("percentile_metrics", "metric_percentiles", "label", "metadata")
+KEPT_OUTPUT_SETTINGS = ("percentile_metrics", "metric_percentiles", "label", "metadata")
 PARTS = {
     "asked": "Settings that were given",
     "settings": "All settings",
@@ -28,7 +28,7 @@ PARTS = {
 }
 
 
-def again(provenance: Provenance) -> Iterator[Block]:
+def command_block(provenance: Provenance) -> Iterator[Block]:
     """Write the command that makes the run again, as far as it may be written down.
 
     Args:
@@ -45,7 +45,7 @@ def command(asked: Mapping[str, Any]) -> str:
     """
     settings = restored(asked)
     fields = (field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT)
-    unnamed = {field.name: field.default for field in fields if field.name not in REPORTED}
+    unnamed = {field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS}
     headers = tuple(header.replace(MARK, "@FILE") for header in settings.header)
     return shlex.join(["loadgen", "run", *flags(settings.replace(**unnamed, api_key=None, header=headers))])
 
@@ -59,7 +59,7 @@ def _comments(asked: Mapping[str, Any]) -> Iterator[str]:
         yield f"# Put what was left out in place of {MARK}."
 
 
-def settings(provenance: Provenance) -> Iterator[Block]:
+def provenance_tables(provenance: Provenance) -> Iterator[Block]:
     """Write everything that is known of where the numbers come from, folded.
 
     Args:
