@@ -32,7 +32,7 @@ Stop = Callable[["Progress"], str | None]
 Show = Callable[[RunSettings, "Result", list[str]], None]
 
 
-class Series:
+class SeriesRunner:
     """Executes runs at one server, and keeps a point of the series for each.
 
     Args:
@@ -185,9 +185,7 @@ class Series:
         report.series.add_conclusions(self.data)
         saved, trouble = [], None
         try:
-            saved = (
-                self._save() + self._save_plot() + self._save_markdown() + self._save_page()
-            )  # before printing: the reader of a pipe may be gone
+            saved = self._save() + self._save_renderings()  # before printing: the reader of a pipe may be gone
         except OSError as error:
             trouble = error
         step_summary.append_result(self.data)
@@ -202,6 +200,19 @@ class Series:
             self.codes.append(exit_codes.INTERNAL)
         return exit_codes.most_severe(self.codes)
 
+    def _save_renderings(self) -> list[str]:
+        """Write the chart, the summary and the page, as far as the settings ask for them; returns the paths."""
+        from loadgen import report
+
+        saved = self._save_plot()
+        if self._requested.markdown is not None:
+            report.save_markdown(self._requested.markdown, self.data)
+            saved.append(self._requested.markdown)
+        if self._requested.html is not None:
+            report.save_page(self._requested.html, [self.data])
+            saved.append(self._requested.html)
+        return saved
+
     def _save_plot(self) -> list[str]:
         if self._plot is None:
             return []
@@ -213,24 +224,8 @@ class Series:
         if chart is None:
             print("loadgen: --plot: nothing to draw: no run had a successful request", file=sys.stderr)
             return []
-        write_atomic(Path(self._plot), html.drawn(chart))
+        write_atomic(Path(self._plot), html.chart_svg(chart))
         return [self._plot]
-
-    def _save_markdown(self) -> list[str]:
-        if self._requested.markdown is None:
-            return []
-        from loadgen import report
-
-        report.save_markdown(self._requested.markdown, self.data)
-        return [self._requested.markdown]
-
-    def _save_page(self) -> list[str]:
-        if self._requested.html is None:
-            return []
-        from loadgen import report
-
-        report.save_page(self._requested.html, [self.data])
-        return [self._requested.html]
 
 
 def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:

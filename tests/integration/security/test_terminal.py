@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 
 from loadgen.checks import Check
-from loadgen.cli.live.view import Screen
+from loadgen.cli.live.view import ScreenView
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
@@ -138,7 +138,7 @@ def test_an_error_is_shown_without_obeying_it(
 def test_the_live_view_neither_obeys_nor_formats_what_others_say() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=200)
-    with Live(screen := Screen(RunSettings(), console), console=console, auto_refresh=False) as live:
+    with Live(screen := ScreenView(RunSettings(), console), console=console, auto_refresh=False) as live:
         screen.note(ESCAPES)
         screen.show(Progress("starting", 2.0, note=ESCAPES))
         live.refresh()
