@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from loadgen.report.html import Badge, Kind, Span, Tone, line
+from loadgen.report.html import Badge, NoteKind, Span, Tone, line
 from loadgen.report.summary_line import Colour, Part
 
 SEVERITY = (Colour.RED, Colour.YELLOW)  # what is worse comes first; all else keeps its order
-KINDS: dict[Colour, Kind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
+KINDS: dict[Colour, NoteKind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
 
 
 def answer_badge(parts: Iterable[Part], *, simulated: bool, answer: Colour = Colour.NONE) -> Badge:
@@ -17,9 +17,8 @@ def answer_badge(parts: Iterable[Part], *, simulated: bool, answer: Colour = Col
         simulated: Whether loadgen's own simulator was measured.
         answer: The colour of the answer itself, which is the title of the page.
     """
-    found = sorted(parts, key=lambda part: _rank(part[1]))
-    (first, worst), *others = found
-    usual: Kind = "info" if simulated else "tip"
+    (first, worst), *others = sorted(parts, key=lambda part: _rank(part[1]))
+    usual: NoteKind = "info" if simulated else "tip"
     text = line(Span(first, Tone.STRONG), *(f" \N{MIDDLE DOT} {other}" for other, _ in others))
     return Badge(KINDS.get(min(worst, answer, key=_rank), usual), text)
 

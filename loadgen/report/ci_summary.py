@@ -67,7 +67,7 @@ def _rates(result: RunResult) -> Table:
     values = (numbers.request_throughput, numbers.output_throughput, numbers.total_token_throughput)
     counts = (numbers.max_concurrent_requests, numbers.completed, numbers.failed)
     cells = (*map(three_digits, values), *(UNKNOWN if count is None else f"{count:g}" for count in counts))
-    return Table(heads, (tuple(map(cell, cells)),), words=0)
+    return Table(heads, (tuple(map(cell, cells)),), text_columns=0)
 
 
 def _latencies(result: RunResult) -> tuple[Table, bool]:
@@ -89,7 +89,7 @@ def _latencies(result: RunResult) -> tuple[Table, bool]:
         errors = result.client_error_ms.named(name) if result.client_error_ms is not None else {}
         known = [error for column in columns if (error := errors.get(column)) is not None]
         rows.append(tuple(map(cell, (title, *shown, four_digits(max(known, default=None))))))
-    table = Table(("Latency (ms)", *columns, "client error at most"), tuple(rows), words=1)
+    table = Table(("Latency (ms)", *columns, "client error at most"), tuple(rows), text_columns=1)
     return table, any("*" in lines[0][0].text for row in rows for lines in row[1:])
 
 

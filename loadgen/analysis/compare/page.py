@@ -116,7 +116,7 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
 
 
 def _table(names: tuple[str, str], rows: Sequence[Row]) -> Table:
-    return Table(("", "Change", "", *names, f"{CONFIDENCE_TEXT} interval"), tuple(map(_cells, rows)), words=3)
+    return Table(("", "Change", "", *names, f"{CONFIDENCE_TEXT} interval"), tuple(map(_cells, rows)), text_columns=3)
 
 
 def _cells(row: Row) -> tuple[Cell, ...]:

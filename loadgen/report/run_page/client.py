@@ -26,7 +26,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
             p99, highest = fixed(found.p99_ms, unit="ms"), fixed(found.max_ms, unit="ms")
             facts.append((term(name, title), f"p99 {p99}, at most {highest}"))
     if known := [(cell(what), cell(value)) for what, value in facts if value != UNKNOWN]:
-        yield Table(("", ""), tuple(known), words=1)
+        yield Table(("", ""), tuple(known), text_columns=1)
     if client.disturbance:
         yield Paragraph(line(f"Meanwhile {client.disturbance}."))
     if len(result.workers) > 1:
@@ -42,7 +42,7 @@ def _workers(workers: list[Worker]) -> Table:
         words = (str(one.number), one.host or "this one", end)
         numbers = (percent(client.busy_share), fixed(client.cpu_s, 1, "s"), _megabytes(client))
         rows.append(tuple(map(cell, (*words, *numbers))))
-    return Table(head, tuple(rows), words=3)
+    return Table(head, tuple(rows), text_columns=3)
 
 
 def _megabytes(client: ProcessUsage) -> str:

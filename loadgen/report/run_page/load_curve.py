@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from loadgen.config import slo
-from loadgen.report.html import Chart, Curve, Dots, Limit, Linear, Log, Mark, Panel, Whiskers, fitting
+from loadgen.report.html import Chart, Curve, Dots, Limit, Linear, Log, Mark, Panel, Whiskers, fitting_scale
 from loadgen.report.html.charts.chart import Look
 from loadgen.report.html.charts.scale import Scale
 from loadgen.report.result.series import Series
@@ -95,7 +95,7 @@ def _panel(
         threshold = limit.threshold * (PERCENT if is_rate else 1.0)
         known.append(threshold)
         marks.append(Limit(f"limit: {limit.text}", threshold))
-    scale = fitting("%" if is_rate else "ms", known)
+    scale = fitting_scale("%" if is_rate else "ms", known)
     ys = [None if each.value is None or math.isinf(each.value) else each.value for each in values]
     marks += [Curve("", [each.row.level for each in values], ys), *_whiskers(values), *_ring(values, series)]
     marks += [*_dots(values, scale), *(_level_names(values, series) if names_levels else ())]

@@ -60,7 +60,7 @@ def latencies(result: RunResult) -> Iterator[Block]:
         intervals += latency_table.interval_text(name, title, result)
         if error := latency_table.large_client_errors(name, result, statistics):
             errors.append(f"{title}: {error}")
-    yield Table(("Latency (ms)", *columns, "count"), tuple(rows), words=1)
+    yield Table(("Latency (ms)", *columns, "count"), tuple(rows), text_columns=1)
     if intervals:
         yield Paragraph(line(f"{latency_table.FEW_REQUESTS}: {', '.join(intervals)}."))
     if errors:

@@ -18,7 +18,7 @@ def requests(result: RunResult) -> Iterator[Block]:
             outcome = Span(name, about=Outcome(name.partition("(")[0]).about)
             share = percent(count / result.scheduled if result.scheduled else None, 2)
             rows.append((cell(outcome), cell(str(count)), cell(share)))
-        yield Table(("outcome", "requests", "share"), tuple(rows), words=1)
+        yield Table(("outcome", "requests", "share"), tuple(rows), text_columns=1)
         examples = [_example(name, one, result) for name, found in result.examples.items() for one in found]
         if examples:
             yield Items(tuple(examples))
@@ -53,7 +53,7 @@ def tokens(result: RunResult) -> Iterator[Block]:
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
     yield Table(
-        ("of requests that are ok", "tokens"), tuple((cell(what), cell(count)) for what, count in shown), words=1
+        ("of requests that are ok", "tokens"), tuple((cell(what), cell(count)) for what, count in shown), text_columns=1
     )
     if differences := tuple(line(text.strip()) for text in token_lines.count_differences(result)):
         yield Items(differences)

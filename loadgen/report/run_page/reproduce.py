@@ -34,7 +34,7 @@ def command_block(provenance: Provenance) -> Iterator[Block]:
     Args:
         provenance: The provenance of the result.
     """
-    yield Code("\n".join([*_comments(provenance.asked), command(provenance.asked)]), "bash", taken=True)
+    yield Code("\n".join([*_comments(provenance.asked), command(provenance.asked)]), "bash", copyable=True)
 
 
 def command(asked: Mapping[str, Any]) -> str:

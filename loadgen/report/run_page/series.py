@@ -67,7 +67,7 @@ def _about(runs: Series) -> str:
 def _table(columns: Sequence[Column]) -> Table:
     words = sum(not column.has_numbers for column in columns)
     cells = zip(*([_word(text.strip()) for text in column.cells] for column in columns), strict=True)
-    return Table(tuple(column.head for column in columns), tuple(cells), words=words)
+    return Table(tuple(column.head for column in columns), tuple(cells), text_columns=words)
 
 
 def _word(text: str) -> Cell:
@@ -87,7 +87,7 @@ def _runs(runs: Series) -> Table:
     """List the runs in the order in which they ended, with the usual latencies, the reasons, and their files."""
     latencies = tuple(map(heading, SWEEP_LATENCIES))
     head = ("run", runs.over, "verdict", "why", "kept in", "req/s", "tok/s", "peak", *latencies)
-    return Table(head, tuple(_run(number, point) for number, point in enumerate(runs.points, 1)), words=5)
+    return Table(head, tuple(_run(number, point) for number, point in enumerate(runs.points, 1)), text_columns=5)
 
 
 def _run(number: int, point: Point) -> tuple[Cell, ...]:

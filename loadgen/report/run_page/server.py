@@ -25,7 +25,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph(line(server_lines.missing_servers(metrics.missing)))
     if metrics.sources:
         yield Paragraph(line(server_lines.heading(metrics.sources)))
-        yield Table(("", "the server", "ours"), tuple(_rows(result, metrics)), words=1)
+        yield Table(("", "the server", "ours"), tuple(_rows(result, metrics)), text_columns=1)
     if metrics.gpus:
         yield Paragraph(line(f"{server_lines.gpu_summary(metrics.gpu_levels)}."))
 
@@ -75,4 +75,4 @@ def _targets(result: RunResult) -> Iterator[Block]:
         ttft, e2el = one.latency_ms.latency("ttft", clock), one.latency_ms.latency("e2el", clock)
         latencies = map(fixed, (ttft.p50_ms, ttft.p99_ms, e2el.p50_ms, e2el.p99_ms))
         rows.append(tuple(map(cell, (one.base_url, *numbers, *latencies))))
-    yield Table(head, tuple(rows), words=1)
+    yield Table(head, tuple(rows), text_columns=1)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from loadgen.checks import GROUPS, Check
-from loadgen.report.html import Block, Items, Kind, Line, Note, Paragraph, Span, Table, Tone, cell, line, prose
+from loadgen.report.html import Block, Items, Line, Note, NoteKind, Paragraph, Span, Table, Tone, cell, line, prose
 from loadgen.report.result import RunResult
 from loadgen.report.verdict_lines import banners, explanation, verdict_summary
 
 
-def blocks(result: RunResult, kind: Kind) -> Iterator[Block]:
+def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
     """Write what happened and why the run is not VALID, the notes, and every check.
 
     Args:
