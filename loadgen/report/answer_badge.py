@@ -1,16 +1,16 @@
-"""Badge: the parts of an answer in one line of one colour, below the title of a page."""
+"""Answer badge: the parts of an answer in one coloured line below the title of a page."""
 
 from collections.abc import Iterable
 
 from loadgen.report.html import Badge, NoteKind, Span, Tone, line
 from loadgen.report.summary_line import Colour, Part
 
-SEVERITY = (Colour.RED, Colour.YELLOW)  # what is worse comes first; all else keeps its order
+SEVERITY = (Colour.RED, Colour.YELLOW)  # the worst first; parts of other colours keep their order
 KINDS: dict[Colour, NoteKind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
 
 
 def answer_badge(parts: Iterable[Part], *, simulated: bool, answer: Colour = Colour.NONE) -> Badge:
-    """Write some parts: red for failures, amber for doubts, blue for the simulator, else green.
+    """Make a badge of the parts: red for failures, amber for caveats, blue for the simulator, else green.
 
     Args:
         parts: One at least.

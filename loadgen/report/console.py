@@ -40,13 +40,13 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
 
 
 def _wrapped(lines: Iterable[str]) -> Iterator[str]:
-    """Break lines between words; what goes on is indented."""
+    """Break lines between words; continuation lines are indented."""
     for line in map(printable, lines):
         yield from wrap(line, WIDTH, " " * (len(line) - len(line.lstrip()) + 4))
 
 
 def _details(result: RunResult) -> Iterator[str]:
-    """Write what the block does not have: outcomes, tokens, the client, the server."""
+    """Write what vLLM's block does not have: outcomes, tokens, the client, the server."""
     yield from _outcomes(result)
     for part in (token_lines.rows_left_out, token_lines.token_counts, token_lines.rates, client_lines.lines):
         yield from part(result)

@@ -1,4 +1,4 @@
-"""The gate of a run: each demand that its exit code depends on, and whether it was met."""
+"""Gate: the demands that the exit code of a run depends on, and whether each is met."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Demand:
 
     Attributes:
         name: What is demanded, such as a limit of an SLO.
-        met: Whether it is met; None: the run cannot tell.
+        met: Whether it is met; None: the run does not show it.
         finding: What was found, in words.
     """
 

@@ -1,4 +1,4 @@
-"""Load line: what a run asked of the server, in a few words and in one line."""
+"""Load line: the load of a run, in a few words or in one line."""
 
 from collections.abc import Iterator
 
@@ -48,7 +48,7 @@ def _tokens(result: RunResult) -> Iterator[str]:
 
 
 def _pace(result: RunResult) -> str:
-    """Write the rate, or what takes its place; empty in a closed loop, whose cap says it all."""
+    """Write the rate, the ramp or the trace; empty in a closed loop, which has only a cap."""
     settings, numbers = result.provenance.settings, result.numbers
     if settings.ramp_up_strategy is not None:
         return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"

@@ -13,7 +13,7 @@ from loadgen.report.result.limit import all_met, judge_limits
 from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, Series
 
 UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
-LATENCIES = (("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("tpot", "p99"), ("e2el", "mean"))
+POINT_LATENCIES = (("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("tpot", "p99"), ("e2el", "mean"))
 TOO_FEW = "too few requests to decide"
 REPEATED = (
     "several runs had the same prompts, since the data set has no others: where the server has a prefix cache, the "
@@ -53,7 +53,7 @@ def make_point(
     tells = bool(rows) and result.verdict != "INVALID" and result.partial is None
     latencies = {
         f"{metric}_{name}": statistic_ms(snapshot.histograms[slo.distribution(metric, clock)], name)
-        for metric, name in LATENCIES
+        for metric, name in POINT_LATENCIES
     }
     return Point(
         level=level if math.isfinite(level) else "inf",

@@ -1,4 +1,4 @@
-"""Answer: what a series of runs shows, in the parts of one line, and remarks on its runs, each once."""
+"""Answer: what a series of runs shows, as the parts of one line, and remarks on its runs."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ def answer(series: Series) -> str:
 
 
 def parts(series: Series) -> Iterator[Part]:
-    """List the parts of the line: the answer, what bounds it, and what may be wrong with it."""
+    """List the parts of the line: the answer, the next level, and caveats."""
     if series.found is not None:
         yield from _search_parts(series)
     elif series.slo and any(each.met is not None for each in series.points):

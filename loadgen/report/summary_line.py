@@ -116,7 +116,7 @@ def failures_by_outcome(result: RunResult) -> str:
 
 
 def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
-    """Write the verdict, and how the requests ended: first what went wrong."""
+    """Write the verdict and the outcomes; first the outcomes if requests failed."""
     failures, colour = Failures.among(result.outcomes, result.never_due), VERDICT_COLOURS[result.verdict]
     error, verdict = client_error_ms(result), _with_reasons(result)
     if error is not None:

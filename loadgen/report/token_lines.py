@@ -1,4 +1,4 @@
-"""Token lines: what was sent and counted, by what, and at which rates."""
+"""Token lines: token counts, their sources, and rates, as lines of a report."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ def rows_left_out(result: RunResult) -> Iterator[str]:
 
 
 def token_counts(result: RunResult) -> Iterator[str]:
-    """Write what was counted, by what, and how count and stream differ."""
+    """Write the output tokens, how they were counted, and how count and stream differ."""
     tokens = result.tokens
     yield f"Output tokens counted by {tokens.output_counted_by}: {tokens.output_tokens}" + (
         f" ({plural(tokens.reasoning_events, 'reasoning event')})" if tokens.reasoning_events else ""

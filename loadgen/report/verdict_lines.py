@@ -1,4 +1,4 @@
-"""Verdict lines: whether the run may be believed and met its limits, and what one is to know before any number."""
+"""Verdict lines: banners, the verdict with its checks, and the limits of the SLO, as lines of a report."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -18,7 +18,7 @@ def lines(result: RunResult) -> Iterator[str]:
 
 
 def banners(result: RunResult) -> Iterator[str]:
-    """Write what one is to know before any number."""
+    """Write the banners: facts that change the meaning of all numbers."""
     if result.simulated:
         yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
     if result.insecure:

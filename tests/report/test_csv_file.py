@@ -65,7 +65,7 @@ def requests(path: Path) -> Rows:
 def test_a_run_is_a_row_of_what_its_result_says() -> None:
     made = result(RUN, RunSettings(slo="ttft_p99<1s"), prompts={"sha256": "ab"})
     (row,) = run_table(made)
-    for name in run_rows.PLAIN:
+    for name in run_rows.VLLM_COLUMNS:
         assert row[name] == ("" if made[name] is None else str(made[name])), name
     own = made["loadgen"]
     assert float(row["lag_p99_ms"]) == own["latency_ms"]["lag"]["p99"]
@@ -243,5 +243,5 @@ def test_the_documents_name_every_column() -> None:
     runs, _, of_requests = text.partition("### Requests")
     named = set(re.findall(r"`([\w.]+)`", of_requests))
     assert set(request_rows.COLUMNS) <= named
-    own = {*run_rows.OWN} - {*run_rows.LATENCIES}
+    own = {*run_rows.LOADGEN_COLUMNS} - {*run_rows.LATENCIES}
     assert own | {"file", "reasons", "slo_met", "prompts_sha256"} <= set(re.findall(r"`([\w.]+)`", runs))

@@ -12,15 +12,15 @@ from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, bounds,
 from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
 from loadgen.util.number_format import first_of, percent
 
-LATENCIES = ("ttft", "tpot", "e2el")
+ANSWER_LATENCIES = ("ttft", "tpot", "e2el")
 STATISTICS = ("p99", "p90", "p50", "mean")  # the first with an interval represents its latency
 THROUGHPUTS = ("goodput", "output_throughput", "request_throughput")  # the first that there is
-SAME = 0.05  # an interval within this of 0 shows that two values are the same, for most purposes
+SAME_WITHIN = 0.05  # an interval within this of 0 shows that two values are the same, for most purposes
 COLOURS = {Conclusion.BETTER: Colour.GREEN, Conclusion.WORSE: Colour.RED}
 
 
 def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
-    """List the parts of the line: the changes, what they follow from, and what may be wrong with them."""
+    """List the parts of the line: the changes, the basis of their intervals, and caveats."""
     rows = _main_rows(candidate)
     yield f"{candidate.candidate.name}: {', '.join(_changes(rows)) or 'no number in common'}", _colour(rows)
     yield from _certainty(comparison, candidate)
@@ -37,7 +37,7 @@ def _main_rows(candidate: CandidateRows) -> list[Row]:
     """Select one row for the throughput, the errors and each latency; a share that is 0 on both sides is no news."""
     rows = {row.metric.name: row for row in candidate.rows if row.change is not None}
     found = [next((rows[name] for name in THROUGHPUTS if name in rows), None)]
-    for latency in LATENCIES:
+    for latency in ANSWER_LATENCIES:
         own = [rows[name] for each in STATISTICS if (name := f"{latency}_{each}") in rows]
         found.append(next((row for row in own if row.interval is not None), own[0] if own else None))
     errors = rows.get(ERROR_RATE)
@@ -55,7 +55,7 @@ def _changes(rows: Sequence[Row]) -> Iterator[str]:
     if own := [row for row in rows if row.conclusion is Conclusion.UNKNOWN]:
         yield _with_changes(own)
     others = [row for row in rows if row.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE]
-    same = [row for row in others if _reach(row) <= SAME]
+    same = [row for row in others if _reach(row) <= SAME_WITHIN]
     if same:
         yield f"{_enumeration(map(_name, same))} the same (within {percent(max(map(_reach, same)), 1)})"
     if own := [row for row in others if row not in same]:
@@ -90,7 +90,7 @@ def _colour(rows: Sequence[Row]) -> Colour:
 
 
 def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
-    """Say what the intervals follow from, and what they do not contain."""
+    """Say what noise the intervals are computed from, and what they leave out."""
     bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
     count = min(len(side.starts) for side in (comparison.baseline, candidate.candidate))
     if Basis.STARTS in bases:

@@ -83,14 +83,14 @@ class Comparison:
 
 
 def compare(
-    sides: Sequence[Side], *, noise: NoiseFile | None = None, more: Iterable[Metric] = (), anyway: bool = False
+    sides: Sequence[Side], *, noise: NoiseFile | None = None, extra_metrics: Iterable[Metric] = (), anyway: bool = False
 ) -> Comparison:
     """Compare sides with the first one.
 
     Args:
         sides: Two or more.
         noise: The variation between starts, from a file.
-        more: Metrics besides DEFAULT_METRICS.
+        extra_metrics: Metrics besides DEFAULT_METRICS.
         anyway: Also compare runs of different workloads.
 
     Raises:
@@ -103,7 +103,7 @@ def compare(
     ]
     if clashes and not anyway:
         raise BadInput("FILE", clashes[0], "name runs of one workload, or add --anyway")
-    requested = tuple(more)
+    requested = tuple(extra_metrics)
     metrics = tuple(dict.fromkeys((*DEFAULT_METRICS, *requested)))
     read_requests = cache(lambda side: side.read_requests(metrics))
     candidates = tuple(

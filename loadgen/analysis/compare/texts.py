@@ -67,7 +67,7 @@ def runs(side: Side) -> str:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """List what is to be read before any number."""
+    """List the warnings that precede all numbers."""
     simulated = comparison.simulated_sides
     said = f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, not a real server"
     return [*comparison.clashes, *([said] if simulated else []), *comparison.notes]

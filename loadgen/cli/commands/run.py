@@ -13,13 +13,13 @@ from loadgen.util import log_setup
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.report.result.series import Axis
+    from loadgen.report.result.series import AxisName
     from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
 MAX_QUIET_BURST = 100  # requests; the user is warned of a larger burst
-OVER: "dict[str, Axis]" = {"request_rate": "rate", "max_concurrency": "concurrency"}
+OVER: "dict[str, AxisName]" = {"request_rate": "rate", "max_concurrency": "concurrency"}
 UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 
 

@@ -26,7 +26,7 @@ from loadgen.util import scratch_dir
 from loadgen.util.number_format import duration
 
 if TYPE_CHECKING:
-    from loadgen.report.result.series import Axis
+    from loadgen.report.result.series import AxisName
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
@@ -45,7 +45,7 @@ class LoadSearch:
         plot: The path of the chart, or None.
     """
 
-    def __init__(self, requested: RunSettings, over: "Axis", chosen: dict[str, Any], plot: str | None) -> None:
+    def __init__(self, requested: RunSettings, over: "AxisName", chosen: dict[str, Any], plot: str | None) -> None:
         assert requested.slo is not None
         self._criteria = separate_criteria(requested.slo)
         self._limits = slo.required_limits(requested.slo)

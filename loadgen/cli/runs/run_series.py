@@ -23,7 +23,7 @@ from loadgen.util.terminal_text import Screen
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
     from loadgen.report.result.latencies import Clock
-    from loadgen.report.result.series import Axis, Kind, Point
+    from loadgen.report.result.series import AxisName, Point, SeriesKind
     from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
@@ -48,7 +48,9 @@ class SeriesRunner:
         interrupts: Receives the signals.
     """
 
-    def __init__(self, kind: "Kind", over: "Axis", requested: RunSettings, slo: str | None, plot: str | None) -> None:
+    def __init__(
+        self, kind: "SeriesKind", over: "AxisName", requested: RunSettings, slo: str | None, plot: str | None
+    ) -> None:
         with single_threaded():
             from loadgen import report
             from loadgen.report.result import series

@@ -14,9 +14,9 @@ from loadgen.report.result.limit import LimitResult
 from loadgen.report.result.numbers import Rate
 
 SERIES_SCHEMA: Literal[1] = 1
-Kind = Literal["search", "sweep"]
-Axis = Literal["rate", "concurrency"]
-End = Literal["edge", "floor", "none", "client", "early"]
+SeriesKind = Literal["search", "sweep"]
+AxisName = Literal["rate", "concurrency"]
+SearchEnd = Literal["edge", "floor", "none", "client", "early"]
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
     level: Annotated[float | None, about("Highest level that meets the SLO; null: none does.")]
     fails: Annotated[float | None, about("Lowest higher level that does not meet the SLO; null: no level failed.")]
-    end: Annotated[End, about("How the search ended.")]
+    end: Annotated[SearchEnd, about("How the search ended.")]
     last: Annotated[Rate | None, about("The level that was tried last; null: the search ended early.")]
 
 
@@ -112,8 +112,8 @@ class Series(Struct, kw_only=True):
     """Several runs against one server, as saved by `loadgen search`, or by `loadgen run` with several levels."""
 
     loadgen_series: Annotated[Literal[1], about("The version of this schema.")] = SERIES_SCHEMA
-    kind: Annotated[Kind, about("Kind of series.")]
-    over: Annotated[Axis, about("What the levels are: requests per second, or requests in flight.")]
+    kind: Annotated[SeriesKind, about("Kind of series.")]
+    over: Annotated[AxisName, about("What the levels are: requests per second, or requests in flight.")]
     slo: Annotated[str | None, about("The limits that runs must meet; null: none.")]
     latency_from: Annotated[Clock, about("The clock on which SLOs are judged.")]
     partial: Annotated[str | None, about("Why the series ended early; null: it is complete.")] = None

@@ -1,4 +1,4 @@
-"""Client: what measuring took, and what the measuring processes met."""
+"""Client: resource use of the measuring processes, and their disturbances."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from loadgen.util.number_format import UNKNOWN, fixed, percent
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write what measuring took and met, as far as it is known, then each worker where there were several."""
+    """Write the resource use and the disturbances that are known, then each worker if there were several."""
     yield Items(tuple(line(text.strip()) for text in client_lines.lines(result)))
     client = result.client
     facts: list[tuple[Span | str, str]] = [

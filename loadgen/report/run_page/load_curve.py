@@ -26,7 +26,7 @@ PERCENT = 100.0
 
 
 def load_chart(series: Series) -> Chart | None:
-    """Draw a panel for each value that the SLO limits: first the one by which the level above the answer fails.
+    """Draw a panel for each value that the SLO limits, first those that the level above the answer misses.
 
     A sweep has a panel of its throughput, too. The level that was found, or the knee, has a ring and its name; a search
     has the bounds of all values. None where no run has such a value.

@@ -1,4 +1,4 @@
-"""Numbers: those that stand for the run, those that were demanded of it, and every latency in a table."""
+"""Numbers: the headline figures, further rates with the limits of the SLO, and a table of all latencies."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
 from loadgen.util.number_format import four_digits, three_digits
 
-LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "e2el": "E2EL"}
-FIRST = ("p50", "p99")  # columns that are seen where there is no room for all
+HEADLINE_LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "e2el": "E2EL"}
+HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
 
 
 def headline(result: RunResult) -> Facts:
-    """Select the six numbers that one is to see at once."""
+    """Select the six main numbers of the run."""
     numbers = result.numbers
     asked, peak = numbers.request_rate, numbers.max_output_tokens_per_s
     unsent = result.cancelled.never_sent
@@ -32,11 +32,11 @@ def headline(result: RunResult) -> Facts:
             f"{three_digits(peak, 'tok/s')} in the best second",
         ),
     ]
-    for metric, title in LATENCIES.items():
+    for metric, title in HEADLINE_LATENCIES.items():
         name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
         star = latency_table.few_mark("p99", latency_table.request_count(name, result))
         p99 = f"p99 {three_digits(found.p99_ms, 'ms')}{star}" if found.count else ""
-        beside = filter(None, (p99, latency_table.large_client_errors(name, result, FIRST)))
+        beside = filter(None, (p99, latency_table.large_client_errors(name, result, HEADLINE_COLUMNS)))
         facts.append(Fact(term(name, f"{title} p50"), three_digits(found.p50_ms, "ms"), "; ".join(beside)))
     return Facts(tuple(facts))
 
@@ -51,7 +51,7 @@ def rates_and_limits(result: RunResult) -> Iterator[Block]:
 def latencies(result: RunResult) -> Iterator[Block]:
     """Write every latency: percentiles, mean and maximum, and the intervals of those that are of few values."""
     statistics = latency_table.statistics(result)
-    columns = [*FIRST, *(each for each in statistics if each not in FIRST)]
+    columns = [*HEADLINE_COLUMNS, *(each for each in statistics if each not in HEADLINE_COLUMNS)]
     rows, intervals, errors = [], list[str](), list[str]()
     for name, title in latency_table.distributions(result):
         found, requests = result.latency_ms.named(name), latency_table.request_count(name, result)

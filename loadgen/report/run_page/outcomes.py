@@ -1,4 +1,4 @@
-"""Outcomes: how the requests ended, with examples of those that failed, and what became of every token."""
+"""Outcomes: how the requests ended, with examples of those that failed, and the token counts."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Provenance: what was asked, on what, and the command that asks the same again."""
+"""Reproduce: the command that repeats the run, and tables of its provenance."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ PARTS = {
 
 
 def command_block(provenance: Provenance) -> Iterator[Block]:
-    """Write the command that makes the run again, as far as it may be written down.
+    """Write the command that repeats the run, without secrets.
 
     Args:
         provenance: The provenance of the result.
@@ -38,7 +38,7 @@ def command_block(provenance: Provenance) -> Iterator[Block]:
 
 
 def command(asked: Mapping[str, Any]) -> str:
-    """`loadgen run` with what was asked; credentials are not in it, nor the files that the run wrote.
+    """Make the `loadgen run` command of the given settings, without credentials and output files.
 
     Args:
         asked: The settings that differ from the defaults, as provenance has them.
@@ -60,7 +60,7 @@ def _comments(asked: Mapping[str, Any]) -> Iterator[str]:
 
 
 def provenance_tables(provenance: Provenance) -> Iterator[Block]:
-    """Write everything that is known of where the numbers come from, folded.
+    """Write each part of the provenance as a folded table.
 
     Args:
         provenance: The provenance of the result.

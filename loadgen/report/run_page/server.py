@@ -31,7 +31,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
 
 
 def _rows(result: RunResult, metrics: ServerMetrics) -> Iterator[tuple[Any, ...]]:
-    """Write what both know, then what the server alone knows; nothing that it did not tell."""
+    """Write the numbers that both have, then those of the server alone; without those that it did not report."""
     ttft, counts, levels, tokens = metrics.ttft_ms, metrics.counts, metrics.levels, result.tokens
     rows: dict[str, tuple[str, str]] = {}
     if ttft is not None:
