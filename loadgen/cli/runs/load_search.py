@@ -153,19 +153,19 @@ class LoadSearch:
             yield crash_journal.path or folder / name
             crash_journal.needed = False
 
-    def _report(self, points: list[LevelRun]) -> None:
+    def _report(self, level_runs: list[LevelRun]) -> None:
         """Print the outcome of the runs that have ended since the last call, and keep it in the series."""
-        for row, point in list(zip(self._series.points, points, strict=False))[self._reported :]:
-            run = point.run
+        for number in range(self._reported, len(level_runs)):
+            run, level, why = level_runs[number].run, level_runs[number].level, level_runs[number].why
             met = run.met()
-            why = point.why or (TOO_FEW if met is None else None)
-            each = [one.met(run.in_flight) for one in run.samples]
-            self._series.points[self._reported] = row.with_demands(met, why, each)
-            self._reported += 1
-            if math.isfinite(point.level):
-                together = [each for each in points if each.level == point.level]
-                self._levels[point.level] = judge_level(together, self._limits, self._series.data.latency_from)
-            self._say(f"{self._level_text(point.level)}: {_outcome(met, why, self._levels.get(point.level))}")
+            why = why or (TOO_FEW if met is None else None)
+            limits_met = [sample.met(run.in_flight) for sample in run.samples]
+            self._series.points[number] = self._series.points[number].with_verdict(met, why, limits_met)
+            if math.isfinite(level):
+                at_level = [each for each in level_runs if each.level == level]
+                self._levels[level] = judge_level(at_level, self._limits, self._series.data.latency_from)
+            self._say(f"{self._level_text(level)}: {_outcome(met, why, self._levels.get(level))}")
+        self._reported = len(level_runs)
         self._series.data.levels = [self._levels[level] for level in sorted(self._levels)]
         self._series.save_so_far()
 

@@ -64,11 +64,11 @@ class Point(Struct, frozen=True, kw_only=True):
     saved: Annotated[list[str], about("Files of the run.")]
     result: RunBrief
 
-    def with_demands(self, met: bool | None, why: str | None, limits_met: Sequence[bool | None]) -> "Point":
+    def with_verdict(self, met: bool | None, why: str | None, limits_met: Sequence[bool | None]) -> "Point":
         """Replace what the run itself shows of the SLO by the verdict of a search.
 
         Args:
-            met: Whether the run meets the demands; None: too few requests to tell.
+            met: Whether the run meets the SLO; None: too few requests to tell.
             why: Why it ended early, or does not tell.
             limits_met: Whether it meets each limit, in their order; empty: unknown.
         """
