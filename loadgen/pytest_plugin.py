@@ -88,7 +88,7 @@ class Runs:
         from loadgen.cli import exit_codes
 
         self._test.add_report_section("call", "loadgen", str(result))
-        if lost := report.save(asked, result, result.snapshot).lost:
+        if lost := report.save(asked, result, result.snapshot).errors:
             pytest.fail("; ".join(lost))
         match exit_codes.code(result, strict=asked.strict, max_error_rate=asked.max_error_rate, interrupted=False):
             case exit_codes.INVALID | exit_codes.SUSPECT:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from loadgen.cli import exit_codes
-from loadgen.cli.live.study_view import Lines, Screen, study_view
+from loadgen.cli.live.study_view import StudyLines, StudyScreen, study_view
 from loadgen.report import to_json
 from loadgen.tuning.execute import conductor
 from loadgen.tuning.execute.findings import BUDGET, Findings
@@ -88,7 +88,7 @@ def store_of(path: Path) -> Path:
     return Path(study_file.read(path).study.name + SUFFIX) if path.is_file() else path
 
 
-async def _conduct(file: StudyFile, folder: Path, view: Lines | Screen) -> Findings:
+async def _conduct(file: StudyFile, folder: Path, view: StudyLines | StudyScreen) -> Findings:
     usual_s = find("launchers", "local").usual_start_s
     task = asyncio.ensure_future(conductor.conduct(file, folder, usual_s, view))
     loop = asyncio.get_running_loop()

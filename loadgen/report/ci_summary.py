@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from loadgen.report import gate, html, junit, latency_table, load_line, run_page, verdict_lines
-from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone, cell, line, prose
+from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
-from loadgen.report.run_page import run
+from loadgen.report.run_page import run, verdict
 from loadgen.report.summary_line import summary_line
 from loadgen.util.number_format import UNKNOWN, four_digits, three_digits
 
@@ -23,7 +23,7 @@ def markdown(result: RunResult | Series) -> str:
 def suite(result: RunResult) -> junit.Suite:
     """Make the JUnit suite of a run: a test case for each demand of its gate."""
     settings = result.provenance.settings
-    properties = {"model": result.numbers.model_id, "target": _target(result), "label": settings.label or ""}
+    properties = {"model": result.numbers.model_id, "target": run.target_urls(result), "label": settings.label or ""}
     properties |= {"summary": summary_line(result)}
     return junit.Suite(
         "run",
@@ -38,13 +38,13 @@ def suite(result: RunResult) -> junit.Suite:
 def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
     """Write a gate as a heading with its outcome, and a table of the demands."""
     yield Heading(2, f"Gate: {'passed' if gate.passed(demands) else 'FAILED'}")
-    rows = ((cell(STATES[one.met]), cell(Span(one.name, Tone.CODE)), cell(one.found)) for one in demands)
+    rows = ((cell(STATES[one.met]), cell(Span(one.name, Tone.CODE)), cell(one.finding)) for one in demands)
     yield Table(("", "Demand", "Found"), tuple(rows))
 
 
 def _blocks(result: RunResult) -> Iterator[Block]:
     yield Paragraph(line(Span(summary_line(result), Tone.STRONG)))
-    yield Paragraph(line(load_line.in_a_line(result)))
+    yield Paragraph(line(load_line.full_text(result)))
     for banner in verdict_lines.banners(result):
         yield Note("warning", banner, ())
     yield from gate_blocks(gate.demands(result))
@@ -57,12 +57,7 @@ def _blocks(result: RunResult) -> Iterator[Block]:
             yield Paragraph(line("* few requests"))
     if wrong := result.failed_checks:
         yield Heading(2, "Checks that failed")
-        yield Items(
-            tuple(
-                line(Span(check.name, Tone.STRONG), f": {check.finding}. What to do: ", *prose(check.advice), ".")
-                for check in wrong
-            )
-        )
+        yield Items(tuple(map(verdict.reason, wrong)))
     yield Paragraph(line(_origin(result)))
 
 
@@ -72,7 +67,7 @@ def _rates(result: RunResult) -> Table:
     values = (numbers.request_throughput, numbers.output_throughput, numbers.total_token_throughput)
     counts = (numbers.max_concurrent_requests, numbers.completed, numbers.failed)
     cells = (*map(three_digits, values), *(UNKNOWN if count is None else f"{count:g}" for count in counts))
-    return Table(heads, (tuple(map(cell, cells)),), words=0)
+    return Table(heads, (tuple(map(cell, cells)),), text_columns=0)
 
 
 def _latencies(result: RunResult) -> tuple[Table, bool]:
@@ -87,21 +82,17 @@ def _latencies(result: RunResult) -> tuple[Table, bool]:
         values = result.latency_ms.named(name)
         if name.endswith(other) or name in latency_table.WAITS or not values.count:
             continue
-        requests = latency_table.of_requests(name, result)
-        shown = [three_digits(values.statistic_ms(column)) + latency_table.mark(column, requests) for column in columns]
+        requests = latency_table.request_count(name, result)
+        shown = [
+            three_digits(values.statistic_ms(column)) + latency_table.few_mark(column, requests) for column in columns
+        ]
         errors = result.client_error_ms.named(name) if result.client_error_ms is not None else {}
         known = [error for column in columns if (error := errors.get(column)) is not None]
         rows.append(tuple(map(cell, (title, *shown, four_digits(max(known, default=None))))))
-    table = Table(("Latency (ms)", *columns, "client error at most"), tuple(rows), words=1)
+    table = Table(("Latency (ms)", *columns, "client error at most"), tuple(rows), text_columns=1)
     return table, any("*" in lines[0][0].text for row in rows for lines in row[1:])
 
 
 def _origin(result: RunResult) -> str:
-    version = result.provenance.versions.loadgen or "of an unknown version"
-    where = f", at {target}" if (target := _target(result)) else ""
-    return f"loadgen {version}, {run.date(result.numbers)}{where}."
-
-
-def _target(result: RunResult) -> str:
-    urls = result.provenance.settings.base_url or ""
-    return " and ".join(urls) if isinstance(urls, tuple) else urls
+    where = f", at {urls}" if (urls := run.target_urls(result)) else ""
+    return f"{run.loadgen_version(result)}, {run.date(result.numbers)}{where}."

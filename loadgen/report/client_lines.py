@@ -8,7 +8,7 @@ from loadgen.report.result.tokens import Tokens
 from loadgen.util.number_format import percent, plural
 
 
-def of_client(result: RunResult) -> Iterator[str]:
+def lines(result: RunResult) -> Iterator[str]:
     """Write how busy the client was, its connections, and whether its files are complete."""
     client = result.client
     if result.closed_loop:
@@ -26,7 +26,7 @@ def of_client(result: RunResult) -> Iterator[str]:
 
 
 def _loop_and_connections(result: RunResult) -> str:
-    """Write what is known of them: a process that was killed did not tell how busy it was, nor what it had opened."""
+    """Write the known facts: how busy a killed process was, and what it had opened, is unknown."""
     client, workers = result.client, len(result.workers)
     ahead, late, spare = client.warm_connections, client.late_connections, client.spare_connections or 0
     loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
@@ -37,7 +37,7 @@ def _loop_and_connections(result: RunResult) -> str:
 
 
 def _arrival_times(tokens: Tokens) -> Iterator[str]:
-    """Write who stamped the arrival of tokens, and how many of the times are exact."""
+    """Write how many arrival times of tokens the kernel stamped, and how many are exact."""
     if (events := tokens.token_events) and not tokens.unbounded_events:
         by_kernel, exact = 1 - tokens.user_stamped_events / events, 1 - tokens.inexact_events / events
         yield f"Arrival times: {percent(by_kernel, 1)} of the tokens stamped by the kernel, {percent(exact, 1)} exact"

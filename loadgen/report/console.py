@@ -4,9 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
-from loadgen.report import latency_table, server, targets, token_lines, verdict_lines
-from loadgen.report.client_lines import of_client
-from loadgen.report.load_line import in_a_line
+from loadgen.report import client_lines, latency_table, load_line, server_lines, targets, token_lines, verdict_lines
 from loadgen.report.result import RunResult
 from loadgen.report.summary_line import summary_line
 from loadgen.report.vllm_block import block
@@ -36,23 +34,23 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
         "",
         *_wrapped(verdict_lines.lines(result)),
         *(f"Saved: {path}" for path in saved),
-        *_wrapped([f"Load: {in_a_line(result)}"]),
+        *_wrapped([f"Load: {load_line.full_text(result)}"]),
     ]
     return "\n".join([*map(printable, rows), summary_line(result, screen)]) + "\n"
 
 
 def _wrapped(lines: Iterable[str]) -> Iterator[str]:
-    """Break lines between words; what goes on is indented."""
+    """Break lines between words; continuation lines are indented."""
     for line in map(printable, lines):
         yield from wrap(line, WIDTH, " " * (len(line) - len(line.lstrip()) + 4))
 
 
 def _details(result: RunResult) -> Iterator[str]:
-    """Write what the block does not have: outcomes, tokens, the client, the server."""
+    """Write what vLLM's block does not have: outcomes, tokens, the client, the server."""
     yield from _outcomes(result)
-    for part in (token_lines.of_prompts, token_lines.of_tokens, token_lines.of_rates, of_client):
+    for part in (token_lines.rows_left_out, token_lines.token_counts, token_lines.rates, client_lines.lines):
         yield from part(result)
-    yield from server.lines(result.server)
+    yield from server_lines.lines(result.server)
 
 
 def _outcomes(result: RunResult) -> Iterator[str]:

@@ -10,18 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from loadgen.util.terminal_text import printable
 
 Value = str | float | bool | None
-FORMULAS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # what they begin with; tabs and line ends are escaped anyway
+# What formulas begin with; tabs and line ends are escaped anyway.
+FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def lines(columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> Iterator[str]:
     """The lines of a file, with their ends: names of columns, then the rows; what a row does not have stays empty."""
-    writer = csv.writer(_Returned(), quoting=csv.QUOTE_NONNUMERIC)
+    writer = csv.writer(_EchoFile(), quoting=csv.QUOTE_NONNUMERIC)
     yield writer.writerow(columns)
     for row in rows:
         yield writer.writerow([_cell(row.get(column)) for column in columns])
 
 
-class _Returned:
+class _EchoFile:
     """A file that hands a line back instead of keeping it; `writerow` returns what `write` does."""
 
     def write(self, line: str) -> str:
@@ -38,4 +39,4 @@ def _cell(value: Value) -> str | float:
 
 def _text(text: str) -> str:
     shown = printable(text)
-    return f"'{shown}" if shown.startswith(FORMULAS) else shown
+    return f"'{shown}" if shown.startswith(FORMULA_STARTS) else shown

@@ -1,4 +1,4 @@
-"""Distribution: a latency in a few numbers."""
+"""Distribution: summary of a latency: mean, standard deviation, extremes and percentiles."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,14 +9,14 @@ from loadgen.util.number_format import percentile, to_ms
 
 
 class Distribution:
-    """A distribution in a few numbers, ms; None where nothing was measured.
+    """Summary of a distribution, ms; None where nothing was measured.
 
     Args:
         count: How many values there are.
         mean_ms: Their mean.
         std_ms: Their standard deviation.
-        min_ms: The least, exactly.
-        max_ms: The most, exactly.
+        min_ms: The exact minimum.
+        max_ms: The exact maximum.
         percentiles_ms: By names such as p99 and p99.9, ascending. p50, p90 and p99 are always among them.
     """
 
@@ -40,7 +40,7 @@ class Distribution:
 
         Args:
             histogram: The values.
-            percentiles: Those that are wanted, ascending, 0 to 100.
+            percentiles: The requested percentiles, ascending, 0 to 100.
         """
         return cls(
             histogram.count,

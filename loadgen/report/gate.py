@@ -1,4 +1,4 @@
-"""The gate of a run: each demand that its exit code depends on, and whether it was met."""
+"""Gate: the demands that the exit code of a run depends on, and whether each is met."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ class Demand:
 
     Attributes:
         name: What is demanded, such as a limit of an SLO.
-        met: Whether it is met; None: the run cannot tell.
-        found: What was found, in words.
+        met: Whether it is met; None: the run does not show it.
+        finding: What was found, in words.
     """
 
     name: str
     met: bool | None
-    found: str
+    finding: str
 
 
 def demands(result: RunResult) -> list[Demand]:
@@ -48,5 +48,5 @@ def _demands(result: RunResult) -> Iterator[Demand]:
     found += "" if gone is None else f"; no answer from {gone:.1f} s on"
     most = f"{100 * settings.max_error_rate:.4g}%"
     yield Demand(f"failed requests <= {most}", not has_failed(result) and gone is None, found)
-    for row, line in zip(result.slo, verdict_lines.slo(result), strict=True):
+    for row, line in zip(result.slo, verdict_lines.slo_lines(result), strict=True):
         yield Demand(row.limit, None if verdict == "INVALID" else row.met, line.partition(": ")[2])

@@ -14,7 +14,7 @@ class Suite:
 
     Attributes:
         command: The command that judged: run or compare.
-        name: On what.
+        name: What the demands are on, such as a run.
         demands: A test case each; one that cannot be judged is an error.
         seconds: How long it took.
         timestamp: When it began, as ISO 8601; empty: unknown.
@@ -50,9 +50,9 @@ def _case(suite: Suite, demand: Demand) -> ElementTree.Element:
     case = _element("testcase", classname=f"loadgen.{suite.command}", name=demand.name, time="0")
     if demand.met:
         out = ElementTree.SubElement(case, "system-out")
-        out.text = printable(demand.found)
+        out.text = printable(demand.finding)
     else:
-        case.append(_element("error" if demand.met is None else "failure", message=demand.found))
+        case.append(_element("error" if demand.met is None else "failure", message=demand.finding))
     return case
 
 
@@ -63,5 +63,5 @@ def _counts(demands: Sequence[Demand]) -> dict[str, str]:
 
 
 def _element(tag: str, **attributes: str) -> ElementTree.Element:
-    """Make an element; no text of a server's makes the file unreadable."""
+    """Make an element; control characters in a server's text are escaped."""
     return ElementTree.Element(tag, {name: printable(value) for name, value in attributes.items()})

@@ -11,7 +11,7 @@ from loadgen.report.result import RunResult
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import fixed, four_digits
 
-TABLE = {
+TITLES = {
     "ttft": "TTFT",
     "ttfo": "TTFO",
     "tpot": "TPOT",
@@ -21,7 +21,7 @@ TABLE = {
 }
 # The checks that find several tokens in one event, or several events sent at once.
 BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
-OF_FEW = "* few requests; 99 % confidence interval if requests are independent, in ms"
+FEW_REQUESTS = "* few requests; 99 % confidence interval if requests are independent, in ms"
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
@@ -30,18 +30,18 @@ def rows(result: RunResult) -> Iterator[str]:
     columns = statistics(result)
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
     for name, title in distributions(result):
-        yield _row(title, result.latency_ms.named(name), columns, of_requests(name, result))
+        yield _row(title, result.latency_ms.named(name), columns, request_count(name, result))
 
 
 def notes(result: RunResult) -> Iterator[str]:
-    """Write what is to be known of the table: client errors, intervals of few values, what ICL is."""
+    """Write the notes below the table: client errors, intervals of few values, what ICL is."""
     columns = statistics(result)
     named = list(distributions(result))
     for name, title in named:
-        if error := client_error(name, result, columns):
+        if error := large_client_errors(name, result, columns):
             yield f"{title}: {error}"
-    if intervals := [each for name, title in named for each in interval(name, title, result)]:
-        yield f"{OF_FEW}: {', '.join(intervals)}"
+    if intervals := [each for name, title in named for each in interval_text(name, title, result)]:
+        yield f"{FEW_REQUESTS}: {', '.join(intervals)}"
     yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
     yield from _bundles(result)
 
@@ -65,7 +65,7 @@ def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
     """List the rows of the table: the name of each distribution, and its title."""
     clocks = ("due", "sent") if result.latency_from == "due" else ("sent", "due")
     redundant = _redundant(result)
-    for metric, title in (TABLE | WAITS).items():
+    for metric, title in (TITLES | WAITS).items():
         if metric in redundant:
             continue
         if metric in DISTRIBUTIONS:
@@ -75,12 +75,12 @@ def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
                 yield f"{metric}_{clock}", f"{title} from {clock}"
 
 
-def interval(name: str, title: str, result: RunResult) -> Iterator[str]:
+def interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
     """Write the interval of the highest marked percentile in a row; of one clock alone, and not of waits."""
     if name.endswith(("_due", "_sent")) and not name.endswith(result.latency_from):
         return
     intervals = result.intervals_ms.named(name)
-    marked = [column for column in intervals if mark(column, of_requests(name, result))]
+    marked = [column for column in intervals if few_mark(column, request_count(name, result))]
     for column in marked[-1:]:
         match intervals[column]:
             case None, None:
@@ -109,13 +109,13 @@ def _row(title: str, distribution: Distribution, columns: list[str], requests: i
     line, star = f"{title:<18}", ""
     for column in columns:
         value = distribution.statistic_ms(column)
-        line += f"{fixed(value):>{10 - len(star)}}"  # a mark stands in the space before the next column
-        star = mark(column, requests)
+        line += f"{fixed(value):>{10 - len(star)}}"  # the mark stands in the space before the next column
+        star = few_mark(column, requests)
         line += star
     return line
 
 
-def client_error(name: str, result: RunResult, statistics: Sequence[str]) -> str:
+def large_client_errors(name: str, result: RunResult, statistics: Sequence[str]) -> str:
     """Say how far the client may have moved statistics of a latency, where that is more than the verdict allows."""
     if result.client_error_ms is None or name not in LATENCIES:
         return ""
@@ -128,11 +128,11 @@ def client_error(name: str, result: RunResult, statistics: Sequence[str]) -> str
     return f"client at most {', '.join(beyond)}" if beyond else ""
 
 
-def of_requests(name: str, result: RunResult) -> int:
+def request_count(name: str, result: RunResult) -> int:
     """Count the requests that the values of a distribution come from."""
     return requests_of(name, lambda each: result.latency_ms.named(each).count)
 
 
-def mark(column: str, requests: int) -> str:
+def few_mark(column: str, requests: int) -> str:
     """Mark a percentile of too few requests with a star."""
     return "*" if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""

@@ -1,21 +1,21 @@
-"""Load line: what a run asked of the server, in a few words and in one line."""
+"""Load line: the load of a run, in a few words or in one line."""
 
 from collections.abc import Iterator
 
 from loadgen.config.data import TRACE
 from loadgen.report.result import RunResult
-from loadgen.report.series import in_unit
+from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural
 
 SAME = 0.01  # a count of tokens that differs by no more from what was asked
 
 
-def in_words(result: RunResult) -> str:
+def short_text(result: RunResult) -> str:
     """Describe the load in a few words."""
     return ", ".join(filter(None, (_pace(result), _cap(result))))
 
 
-def in_a_line(result: RunResult) -> str:
+def full_text(result: RunResult) -> str:
     """Describe requests, prompts, data set, arrivals, and how long the run took."""
     settings = result.provenance.settings
     parts = [
@@ -48,7 +48,7 @@ def _tokens(result: RunResult) -> Iterator[str]:
 
 
 def _pace(result: RunResult) -> str:
-    """Write the rate, or what takes its place; empty in a closed loop, whose cap says it all."""
+    """Write the rate, the ramp or the trace; empty in a closed loop, which has only a cap."""
     settings, numbers = result.provenance.settings, result.numbers
     if settings.ramp_up_strategy is not None:
         return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
@@ -56,7 +56,7 @@ def _pace(result: RunResult) -> str:
         return "a trace"
     if numbers.request_rate == "inf":
         return "all requests at once" if numbers.max_concurrency is None else ""
-    return in_unit(numbers.request_rate, "rate")
+    return level_with_unit(numbers.request_rate, "rate")
 
 
 def _arrivals(result: RunResult) -> str:

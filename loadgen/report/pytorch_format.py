@@ -13,28 +13,25 @@ from loadgen.config.settings import RunSettings, public
 VARIABLE = "SAVE_TO_PYTORCH_BENCHMARK_FORMAT"
 METRICS = [f"{statistic}_{metric}_ms" for metric in ("ttft", "tpot", "itl") for statistic in ("median", "mean", "std")]
 PERCENTILES = [f"p99_{metric}_ms" for metric in ("ttft", "tpot", "itl")]
-LEFT_OUT = {
-    "ttfts",
-    "itls",
-    "generated_texts",
-    "errors",
-    "loadgen",
-}  # what vLLM's records leave out as too big, and what it does not know
+# What vLLM's records leave out as too big, and what vLLM does not know.
+LEFT_OUT = {"ttfts", "itls", "generated_texts", "errors", "loadgen"}
 
 
 def wanted() -> bool:
-    """Whether the environment asks for the file."""
+    """Tell whether the environment asks for the file."""
     return bool(os.environ.get(VARIABLE))
 
 
 def path_beside(result: Path) -> Path:
-    """Where the records of a result go."""
+    """Return the path of the records of a result."""
     return result.with_suffix(".pytorch.json")
 
 
 def records(settings: RunSettings, result: dict[str, Any]) -> list[dict[str, Any]]:
-    """One record per metric that was measured, as vLLM makes them of a result: with the arguments, the model, and all
-    that the result says but LEFT_OUT. Lists that have a number for each request stay in, as they do there."""
+    """Make one record per measured metric, as vLLM does: arguments, model, and the result without LEFT_OUT.
+
+    Lists that have a number for each request stay in, as in vLLM.
+    """
     measured = [name for name in (*METRICS, *PERCENTILES) if result.get(name) is not None]
     extra = {
         name: value for name, value in result.items() if name not in (*METRICS, *PERCENTILES) and name not in LEFT_OUT

@@ -11,18 +11,18 @@ from loadgen.metrics.records.file import RecordFile
 from loadgen.report.csv_file import Value
 from loadgen.util.number_format import to_ms
 
-PLAIN = (
+RECORD_FIELDS = (
     *("index", "source", "target", "outcome", "detail", "status", "finish_reason"),
     *("planned_input_tokens", "planned_output_tokens", "prompt_tokens", "cached_tokens"),
 )
 STAMPS = ("due", "ready", "sent", "first_byte", "closed", "connect")  # ns in a record
-ENDS = {"ttft": "first_token", "ttfo": "first_answer", "e2el": "last_token"}  # of latencies
+LATENCY_ENDS = {"ttft": "first_token", "ttfo": "first_answer", "e2el": "last_token"}  # of latencies
 COLUMNS = (
     "file",
-    *PLAIN,
+    *RECORD_FIELDS,
     *("output_tokens", "events"),
     *(f"{name}_ms" for name in STAMPS),
-    *(f"{metric}_{clock}_ms" for metric in ENDS for clock in ("due", "sent")),
+    *(f"{metric}_{clock}_ms" for metric in LATENCY_ENDS for clock in ("due", "sent")),
     *("tpot_ms", "icl_max_ms", "lag_ms"),
 )
 
@@ -38,10 +38,10 @@ def rows(path: str) -> Iterator[dict[str, Value]]:
 
 
 def _row(line: dict[str, Any], record: Record) -> dict[str, Value]:
-    row: dict[str, Value] = {name: line.get(name) for name in PLAIN}
+    row: dict[str, Value] = {name: line.get(name) for name in RECORD_FIELDS}
     row |= {f"{name}_ms": to_ms(line[name]) for name in STAMPS}
     sent = line["sent"]
-    for metric, end in ENDS.items():
+    for metric, end in LATENCY_ENDS.items():
         row[f"{metric}_due_ms"] = to_ms(line[end])
         row[f"{metric}_sent_ms"] = None if line[end] is None else to_ms(line[end] - sent)
     ok = record.outcome is Outcome.OK

@@ -13,7 +13,7 @@ from loadgen.report.result.series import Series
 
 STATISTICS = ("p50", "p90", "p99", "max")
 # vLLM's keys, as they stand in a result.
-PLAIN = (
+VLLM_COLUMNS = (
     *("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts", "request_rate"),
     *("burstiness", "max_concurrency", "duration", "completed", "failed", "total_input_tokens", "total_output_tokens"),
     *("request_throughput", "request_goodput", "output_throughput", "total_token_throughput"),
@@ -28,9 +28,9 @@ RATES = (
     *("steady_output_tokens_per_s", "uncached_input_tokens_per_s"),
     *("goodput_requests_per_s", "good_share"),
 )
-LATENCIES = tuple(f"{name}_{statistic}_ms" for name in DISTRIBUTIONS for statistic in STATISTICS)
-OWN = (*FINDINGS, *RATES, "output_counted_by", "client_busy_share", *LATENCIES)
-COLUMNS = ("file", *PLAIN, *OWN, "reasons", "slo_met", "prompts_sha256")
+LATENCY_COLUMNS = tuple(f"{name}_{statistic}_ms" for name in DISTRIBUTIONS for statistic in STATISTICS)
+LOADGEN_COLUMNS = (*FINDINGS, *RATES, "output_counted_by", "client_busy_share", *LATENCY_COLUMNS)
+COLUMNS = ("file", *VLLM_COLUMNS, *LOADGEN_COLUMNS, "reasons", "slo_met", "prompts_sha256")
 
 
 def rows(path: str, results: Iterable[RunResult | Series]) -> list[dict[str, Value]]:
@@ -60,10 +60,10 @@ def _runs(result: RunResult | Series) -> Iterator[dict[str, Value]]:
 
 def _brief(run: RunBrief) -> dict[str, Value]:
     """Make the columns that a series has of its runs too; the others are empty."""
-    metadata = {*run.findings.metadata} - {*PLAIN}
+    metadata = {*run.findings.metadata} - {*VLLM_COLUMNS}
     flat = run.numbers.to_dict()
     row: dict[str, Value] = {f"metadata.{name}" if name in metadata else name: value for name, value in flat.items()}
-    return row | {name: getattr(run.findings, name, None) for name in OWN}
+    return row | {name: getattr(run.findings, name, None) for name in LOADGEN_COLUMNS}
 
 
 def _whole(result: RunResult) -> dict[str, Value]:

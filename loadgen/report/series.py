@@ -9,11 +9,11 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result import RunResult
 from loadgen.report.result.brief import RunBrief
-from loadgen.report.result.limit import all_met, judged
+from loadgen.report.result.limit import all_met, judge_limits
 from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, Series
 
 UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
-LATENCIES = (("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("tpot", "p99"), ("e2el", "mean"))
+POINT_LATENCIES = (("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("tpot", "p99"), ("e2el", "mean"))
 TOO_FEW = "too few requests to decide"
 REPEATED = (
     "several runs had the same prompts, since the data set has no others: where the server has a prefix cache, the "
@@ -26,17 +26,19 @@ def is_series(data: Any) -> bool:
     return isinstance(data, dict) and data.get("loadgen_series") == SERIES_SCHEMA
 
 
-def conclude(series: Series) -> None:
-    """Add to a series what follows from all of its points."""
-    best = strongest(series.points) if series.kind == "sweep" else None
-    series.knee = best.level if best is not None and not is_last(best, series.points) else None
+def add_conclusions(series: Series) -> None:
+    """Set the knee and the notes of a series, which follow from all of its points."""
+    best = knee_candidate(series.points) if series.kind == "sweep" else None
+    series.knee = best.level if best is not None and not is_highest_level(best, series.points) else None
     hashes = (each.result.findings.prompts_sha256 for each in series.points)
     prompts = [each for each in hashes if each is not None]
     repeated = [REPEATED] if len(set(prompts)) < len(prompts) else []
     series.notes = list(dict.fromkeys(series.notes + repeated))
 
 
-def point(level: float, result: RunResult, snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]) -> Point:
+def make_point(
+    level: float, result: RunResult, snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]
+) -> Point:
     """Make the point of a run.
 
     Args:
@@ -47,11 +49,11 @@ def point(level: float, result: RunResult, snapshot: Snapshot, *, limits: str | 
         saved: Files of it.
     """
     clock = result.latency_from
-    rows = judged(limits, snapshot, clock)
+    rows = judge_limits(limits, snapshot, clock)
     tells = bool(rows) and result.verdict != "INVALID" and result.partial is None
     latencies = {
         f"{metric}_{name}": statistic_ms(snapshot.histograms[slo.distribution(metric, clock)], name)
-        for metric, name in LATENCIES
+        for metric, name in POINT_LATENCIES
     }
     return Point(
         level=level if math.isfinite(level) else "inf",
@@ -65,7 +67,7 @@ def point(level: float, result: RunResult, snapshot: Snapshot, *, limits: str | 
     )
 
 
-def strongest(points: Sequence[Point]) -> Point | None:
+def knee_candidate(points: Sequence[Point]) -> Point | None:
     """Find the run with the most output tokens/s for its mean E2EL (Kleinrock's power, ICC 1979).
 
     At the last level it is no knee: what comes after it is not known.
@@ -84,7 +86,7 @@ def _judgeable(points: Sequence[Point]) -> list[Point]:
     return [each for each in points if each.level != "inf" and each.verdict != "INVALID"]
 
 
-def is_last(best: Point, points: Sequence[Point]) -> bool:
+def is_highest_level(best: Point, points: Sequence[Point]) -> bool:
     """Tell whether no run that can be judged had a higher level."""
     return level_of(best) == max(map(level_of, _judgeable(points)))
 
@@ -99,12 +101,12 @@ def level_of(each: Point) -> float:
     return float(each.level)
 
 
-def named(level: float | str) -> str:
+def level_text(level: float | str) -> str:
     """Write a level without its unit."""
     return level if isinstance(level, str) else f"{level:g}"
 
 
-def in_unit(level: float | str, over: str) -> str:
+def level_with_unit(level: float | str, over: str) -> str:
     """Write a level with its unit: "4 requests/s", "1 request in flight"."""
     unit = UNITS[over]
-    return f"{named(level)} {unit.replace('requests', 'request') if level == 1 else unit}"
+    return f"{level_text(level)} {unit.replace('requests', 'request') if level == 1 else unit}"

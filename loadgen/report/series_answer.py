@@ -1,4 +1,4 @@
-"""Answer: what a series of runs shows, in the parts of one line, and remarks on its runs, each once."""
+"""Answer: what a series of runs shows, as the parts of one line, and remarks on its runs."""
 
 import math
 import re
@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from loadgen.config import slo
 from loadgen.report.result.series import Point, Series
-from loadgen.report.series import TOO_FEW, in_unit, is_last, level_of, named, strongest
-from loadgen.report.series_rows import Row, rows, worst_verdict
-from loadgen.report.summary_line import MAX_REASONS, OF_VERDICT, Colour, Part
+from loadgen.report.series import TOO_FEW, is_highest_level, knee_candidate, level_of, level_text, level_with_unit
+from loadgen.report.series_rows import Row, rows
+from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
 from loadgen.util.number_format import first_of, four_digits, plural
 
-OVER = {"rate": "request rate", "concurrency": "concurrency"}
+AXIS_NAMES = {"rate": "request rate", "concurrency": "concurrency"}
 
 
 def title(series: Series) -> str:
     """Name a series in a few words."""
-    return f"{series.kind.capitalize()} over the {OVER[series.over]}"
+    return f"{series.kind.capitalize()} over the {AXIS_NAMES[series.over]}"
 
 
 def answer(series: Series) -> str:
@@ -25,20 +25,20 @@ def answer(series: Series) -> str:
 
 
 def parts(series: Series) -> Iterator[Part]:
-    """List the parts of the line: the answer, what bounds it, and what may be wrong with it."""
+    """List the parts of the line: the answer, the next level, and caveats."""
     if series.found is not None:
-        yield from _of_search(series)
+        yield from _search_parts(series)
     elif series.slo and any(each.met is not None for each in series.points):
-        yield from _of_slo(series)
+        yield from _slo_parts(series)
     else:
-        yield from _of_levels(series)
-    if deciding := _deciding(series):
-        verdict = worst_verdict(deciding)
+        yield from _level_parts(series)
+    if deciding := _deciding_points(series):
+        verdict = worst_verdict(point.verdict for point in deciding)
         checks = list(dict.fromkeys(name for point in deciding for name in _failed_checks(point)))
         why = f": {first_of(checks, MAX_REASONS)}" if checks else ""
-        yield f"measured {verdict}{why}", OF_VERDICT[verdict]
+        yield f"measured {verdict}{why}", VERDICT_COLOURS[verdict]
         if (safe := _highest_valid(series)) is not None:
-            yield f"{named(safe)} is the highest that VALID runs meet", Colour.NONE
+            yield f"{level_text(safe)} is the highest that VALID runs meet", Colour.NONE
     if series.partial:
         yield f"partial: {series.partial}", Colour.YELLOW
     if is_simulated(series):
@@ -47,10 +47,10 @@ def parts(series: Series) -> Iterator[Part]:
 
 def remarks(series: Series) -> Iterator[str]:
     """List what is to be known of the runs, each once with the levels that it is about."""
-    yield from _whys(series)
-    yield from _reasons(series)
+    yield from _run_remarks(series)
+    yield from _check_remarks(series)
     if series.kind == "sweep" and series.slo:
-        yield from filter(None, [", ".join(_knee(series))])
+        yield from filter(None, [", ".join(_knee_parts(series))])
     yield from (f"Note: {note}" for note in series.notes)
 
 
@@ -59,35 +59,35 @@ def is_simulated(series: Series) -> bool:
     return bool(series.points) and series.points[0].result.findings.simulated
 
 
-def spelled(limits: str) -> str:
+def slo_text(limits: str) -> str:
     """Write an SLO with spaces and units: ttft_p99<500,error_rate<1% as "ttft_p99 < 500 ms, error_rate < 1%"."""
-    return ", ".join(map(_spelled, slo.parse(limits)))
+    return ", ".join(map(_limit_text, slo.parse(limits)))
 
 
-def _spelled(limit: slo.Limit) -> str:
+def _limit_text(limit: slo.Limit) -> str:
     number, unit = re.findall(r"<=?\s*([0-9.]+)\s*([a-z%]*)", limit.text)[0]
     unit = unit or ("" if limit.metric == "error" else "ms")
     return f"{limit.name} {'<=' if limit.inclusive else '<'} {number}{unit if unit == '%' else f' {unit}'}".rstrip()
 
 
-def _of_search(series: Series) -> Iterator[Part]:
-    found, over, limits = series.found, series.over, spelled(series.slo or "")
+def _search_parts(series: Series) -> Iterator[Part]:
+    found, over, limits = series.found, series.over, slo_text(series.slo or "")
     assert found is not None
-    meets = f"{in_unit(found.level, over)} {_verb('meet', found.level, over)} {limits}" if found.level else ""
+    meets = f"{level_with_unit(found.level, over)} {_verb('meet', found.level, over)} {limits}" if found.level else ""
     match found.end:
         case "edge":
             yield meets, Colour.GREEN
-            yield _edge(series), Colour.NONE
+            yield _next_level(series), Colour.NONE
         case "floor":
             yield f"At least {meets}", Colour.GREEN
-            yield f"{_edge(series)}, and the search ended there", Colour.NONE
+            yield f"{_next_level(series)}, and the search ended there", Colour.NONE
         case "none":
-            yield f"No {OVER[over]} meets {limits}", Colour.RED
+            yield f"No {AXIS_NAMES[over]} meets {limits}", Colour.RED
             if found.fails:
-                lowest = f"the lowest that was tried, {in_unit(found.fails, over)},"
-                yield f"{lowest} {_fate(series, found.fails)}", Colour.NONE
+                lowest = f"the lowest that was tried, {level_with_unit(found.fails, over)},"
+                yield f"{lowest} {_miss_text(series, found.fails)}", Colour.NONE
         case "client" if found.last is not None:
-            limit = f"at {in_unit(found.last, over)} the client, not the server, was the limit"
+            limit = f"at {level_with_unit(found.last, over)} the client, not the server, was the limit"
             yield (f"At least {meets}", Colour.GREEN) if meets else ("Nothing is known of the server", Colour.YELLOW)
             yield limit, Colour.YELLOW
         case _:
@@ -96,64 +96,64 @@ def _of_search(series: Series) -> Iterator[Part]:
             yield f"{'t' if meets else 'T'}he search ended early", Colour.YELLOW
 
 
-def _edge(series: Series) -> str:
+def _next_level(series: Series) -> str:
     """Say what is known of the levels above the one that was found."""
     found = series.found
     assert found is not None
     if not found.fails:
-        return f"nothing failed up to {named(found.level or 0)}"
-    return f"{named(found.fails)} {_fate(series, found.fails)}"
+        return f"nothing failed up to {level_text(found.level or 0)}"
+    return f"{level_text(found.fails)} {_miss_text(series, found.fails)}"
 
 
-def _fate(series: Series, level: float) -> str:
+def _miss_text(series: Series, level: float) -> str:
     """Say that a level misses the SLO, or that its runs do not show it."""
     if any(row.judged.met is False for row in rows(series) if row.level == level):
         return f"{_verb('miss', level, series.over)} it"
     return "could not be confirmed" if series.kind == "search" else "could not be judged"
 
 
-def _of_slo(series: Series) -> Iterator[Part]:
+def _slo_parts(series: Series) -> Iterator[Part]:
     """Say which levels of a sweep meet its SLO."""
-    over, limits = series.over, spelled(series.slo or "")
+    over, limits = series.over, slo_text(series.slo or "")
     own = rows(series)
     met, missed = (list(_levels(row for row in own if row.judged.met is judged)) for judged in (True, False))
     if not met:
         yield f"No level meets {limits}", Colour.RED
-        yield f"tried: {_listed([row.level for row in own], over)}", Colour.NONE
+        yield f"tried: {_levels_text([row.level for row in own], over)}", Colour.NONE
     elif not missed or met[-1] < missed[0]:
-        yield f"{in_unit(met[-1], over)} {_verb('meet', met[-1], over)} {limits}", Colour.GREEN
+        yield f"{level_with_unit(met[-1], over)} {_verb('meet', met[-1], over)} {limits}", Colour.GREEN
         above = next((row.level for row in own if row.level > met[-1]), None)
-        what = "no higher level was tried" if above is None else f"{named(above)} {_fate(series, above)}"
+        what = "no higher level was tried" if above is None else f"{level_text(above)} {_miss_text(series, above)}"
         yield what, Colour.NONE
     else:
         meet, miss = (
             verb if len(levels) > 1 else _verb(verb, levels[0], over)
             for verb, levels in (("meet", met), ("miss", missed))
         )
-        yield f"{_listed(met, over)} {meet} {limits}", Colour.YELLOW
-        yield f"{_listed(missed, over)} {miss} it", Colour.NONE
+        yield f"{_levels_text(met, over)} {meet} {limits}", Colour.YELLOW
+        yield f"{_levels_text(missed, over)} {miss} it", Colour.NONE
 
 
-def _of_levels(series: Series) -> Iterator[Part]:
+def _level_parts(series: Series) -> Iterator[Part]:
     """Say where the knee of a sweep is or, where that is unknown, what was run."""
     levels = list(_levels(rows(series)))
-    what = f"{plural(len(series.points), 'run')} at {_listed(levels, series.over)}" if levels else "No run ended"
-    for text in _knee(series) or (what,):
+    what = f"{plural(len(series.points), 'run')} at {_levels_text(levels, series.over)}" if levels else "No run ended"
+    for text in _knee_parts(series) or (what,):
         yield text, Colour.NONE
 
 
-def _knee(series: Series) -> tuple[str, ...]:
+def _knee_parts(series: Series) -> tuple[str, ...]:
     """Say where the knee is, and what that means; empty where it is unknown."""
-    best = strongest(series.points)
+    best = knee_candidate(series.points)
     if best is None:
         return ()
-    level, ratio = in_unit(best.level, series.over), "the highest ratio of tokens/s to mean E2EL"
-    if is_last(best, series.points):
+    level, ratio = level_with_unit(best.level, series.over), "the highest ratio of tokens/s to mean E2EL"
+    if is_highest_level(best, series.points):
         return f"No knee up to {level}", f"this level has {ratio}"
     return f"Knee at {level}", ratio
 
 
-def _deciding(series: Series) -> list[Point]:
+def _deciding_points(series: Series) -> list[Point]:
     """List the runs that the answer follows from: of a search those at the edge."""
     found = series.found
     edge = [] if found is None else [each for each in series.points if each.level in (found.level, found.fails)]
@@ -170,7 +170,7 @@ def _highest_valid(series: Series) -> float | None:
     return max(valid, default=None) if found.level not in valid else None
 
 
-def _whys(series: Series) -> Iterator[str]:
+def _run_remarks(series: Series) -> Iterator[str]:
     """Say where a search began, why runs ended early or do not count, and what could not be confirmed."""
     over, is_search = series.over, series.kind == "search"
     points = sorted(series.points, key=level_of)
@@ -182,16 +182,17 @@ def _whys(series: Series) -> Iterator[str]:
         if row.confirms and row.judged.met is None and row.judged.runs:
             count = plural(row.judged.runs, "run")
             has = "has" if row.judged.runs == 1 else "have"
-            yield f"{in_unit(row.level, over)} could not be confirmed: {count} {has} too few requests to show it"
+            level = level_with_unit(row.level, over)
+            yield f"{level} could not be confirmed: {count} {has} too few requests to show it"
     found: dict[str, list[float]] = {}
     for point in points:
         if point.why and not (is_search and (point.why == TOO_FEW or point.level == "inf")):
             found.setdefault(point.why, []).append(level_of(point))
     for why, levels in found.items():
-        yield f"At {_listed(levels, over)}: {why}"
+        yield f"At {_levels_text(levels, over)}: {why}"
 
 
-def _reasons(series: Series) -> Iterator[str]:
+def _check_remarks(series: Series) -> Iterator[str]:
     """Say why runs are not VALID: each check once."""
     for verdict in ("INVALID", "SUSPECT"):
         wrong = [point for point in sorted(series.points, key=level_of) if point.verdict == verdict]
@@ -201,7 +202,7 @@ def _reasons(series: Series) -> Iterator[str]:
                 checks.setdefault(name, []).append(level_of(point))
         by_levels: dict[str, list[str]] = {}
         for check, levels in checks.items():
-            where = "in all runs" if len(levels) == len(series.points) else f"at {_listed(levels, series.over)}"
+            where = "in all runs" if len(levels) == len(series.points) else f"at {_levels_text(levels, series.over)}"
             by_levels.setdefault(where, []).append(check)
         for where, names in by_levels.items():
             yield f"{verdict} {where}: {', '.join(names)}"
@@ -216,10 +217,10 @@ def _levels(found: Iterable[Row]) -> Iterator[float]:
     yield from dict.fromkeys(row.level for row in found)
 
 
-def _listed(levels: Sequence[float], over: str) -> str:
+def _levels_text(levels: Sequence[float], over: str) -> str:
     """List levels with their unit: "1, 2 requests/s", "4 requests/s, all at once"."""
     finite = [level for level in dict.fromkeys(levels) if math.isfinite(level)]
-    texts = [*map(named, finite[:-1]), *(in_unit(level, over) for level in finite[-1:])]
+    texts = [*map(level_text, finite[:-1]), *(level_with_unit(level, over) for level in finite[-1:])]
     return ", ".join(texts if math.inf not in levels else [*texts, "all at once"])
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from loadgen.report.result.series import Series
 from loadgen.report.series_answer import is_simulated, parts, remarks, title
-from loadgen.report.series_rows import MARK, OF_FEW, Column, table
-from loadgen.report.summary_line import joined
+from loadgen.report.series_rows import FEW_VALUES, MARK, Column, table
+from loadgen.report.summary_line import join_parts
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
 TITLE_WIDTH, WIDTH = 50, 80
@@ -20,7 +20,7 @@ def render(series: Series, *, saved: Sequence[str] = (), screen: Screen = PLAIN)
         screen: Where it is shown.
     """
     lines = [*_lines(series), *(f"Saved: {path}" for path in saved)]
-    return "\n".join([*map(printable, lines), joined(parts(series), screen)]) + "\n"
+    return "\n".join([*map(printable, lines), join_parts(parts(series), screen)]) + "\n"
 
 
 def _lines(series: Series) -> Iterator[str]:
@@ -32,7 +32,7 @@ def _lines(series: Series) -> Iterator[str]:
     yield f"latencies in ms from {series.latency_from}"
     columns = table(series)
     yield from _aligned(columns)
-    notes = [OF_FEW] if any(MARK in cell for column in columns for cell in column.cells) else []
+    notes = [FEW_VALUES] if any(MARK in cell for column in columns for cell in column.cells) else []
     for text in (*notes, *remarks(series)):
         yield from wrap(printable(text), WIDTH, "    ")
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from loadgen.config import slo
 from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
 from loadgen.report.series import level_of
+from loadgen.report.summary_line import worst_verdict
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import fixed, percent
 
-SEVERITY = ("VALID", "SUSPECT", "INVALID")
-MET = {True: "met", False: "MISSED", None: "-"}
-SHOWN = {"ttft_p50": "TTFT p50", "ttft_p99": "TTFT p99", "tpot_p50": "TPOT p50", "tpot_p99": "TPOT p99"}  # of a sweep
+SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
+SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
 MARK = "*"  # of a percentile of few values
-OF_FEW = f"{MARK} few values; the result of the run has the confidence interval"
+FEW_VALUES = f"{MARK} few values; the result of the run has the confidence interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class Row:
         """Whether it meets the SLO, in a word or two."""
         if self.judged.met is None and self.confirms:
             return "not confirmed" if self.judged.runs else "inconclusive"
-        return MET[self.judged.met]
+        return SLO_OUTCOMES[self.judged.met]
 
     @property
     def verdict(self) -> str:
         """The worst verdict of its runs."""
-        return worst_verdict(self.runs)
+        return worst_verdict(run.verdict for run in self.runs)
 
     @property
     def completed(self) -> int:
@@ -98,11 +98,6 @@ def rows(series: Series) -> list[Row]:
     ]
 
 
-def worst_verdict(runs: Sequence[Point]) -> str:
-    """Return the worst verdict of some runs."""
-    return max((run.verdict for run in runs), key=SEVERITY.index)
-
-
 def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
     """Make the columns of the table; latencies are in ms.
 
@@ -150,7 +145,7 @@ def _latencies(series: Series, own: Sequence[Row], *, with_bounds: bool) -> list
     """Make the columns of the latencies that the SLO limits and, of a sweep, of the usual ones."""
     columns, limits = list[Column](), slo.required_limits(series.slo) if series.slo else []
     limited = {limit.name.replace("median", "p50"): limit for limit in limits if limit.metric != "error"}
-    shown = SHOWN if series.kind == "sweep" else {}
+    shown = SWEEP_LATENCIES if series.kind == "sweep" else ()
     for name in shown:
         cells = _numbers([row.runs[0].latency_ms.named(name) for row in own], [_few(row, name) for row in own])
         columns.append(Column(heading(name), cells))

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from loadgen.config import slo
 from loadgen.config.slo import Limit
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report.result.limit import judged
+from loadgen.report.result.limit import judge_limits
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
 from loadgen.util.number_format import UNKNOWN, four_digits, ms, percent, percentile, plural
 
 
-def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
-    """A line for each limit that is not met.
+def describe_misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
+    """Describe each limit that is not met, in a line.
 
     Args:
         limits: The SLO.
@@ -21,7 +21,7 @@ def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
     Raises:
         BadInput: A limit is not understood.
     """
-    for limit, row in zip(slo.required_limits(limits), judged(limits, snapshot, clock), strict=True):
+    for limit, row in zip(slo.required_limits(limits), judge_limits(limits, snapshot, clock), strict=True):
         if not row.met:
             value = row.value
             if row.beyond:

@@ -12,10 +12,10 @@ from loadgen.report.result.limit import all_met
 from loadgen.util.number_format import first_of, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
 
-APART, AFTER = " | ", " |"  # between two parts; after the last part of a line
+SEPARATOR, LINE_END = " | ", " |"  # between two parts; after the last part of a line
 MAX_REASONS = 2  # checks that are named
 FIGURES = {"ttft": ("p50", "p99"), "tpot": ("p50",)}  # the latencies of the line, of which the first is the median
-SLO = {True: "SLO met", False: "SLO MISSED", None: "SLO cannot be told"}
+SLO_STATES = {True: "SLO met", False: "SLO MISSED", None: "SLO cannot be told"}
 
 
 class Colour(IntEnum):
@@ -27,28 +27,34 @@ class Colour(IntEnum):
     YELLOW = 33
 
 
-OF_VERDICT = {"VALID": Colour.GREEN, "SUSPECT": Colour.YELLOW, "INVALID": Colour.RED}
-OF_SLO = {True: Colour.GREEN, False: Colour.RED, None: Colour.YELLOW}
+# The least severe verdict first.
+VERDICT_COLOURS = {"VALID": Colour.GREEN, "SUSPECT": Colour.YELLOW, "INVALID": Colour.RED}
+SLO_COLOURS = {True: Colour.GREEN, False: Colour.RED, None: Colour.YELLOW}
 Part = tuple[str, Colour]
+
+
+def worst_verdict(verdicts: Iterable[str]) -> str:
+    """Return the worst of some verdicts, one at least."""
+    return max(verdicts, key=list(VERDICT_COLOURS).index)
 
 
 def summary_line(result: RunResult, screen: Screen = PLAIN) -> str:
     """Write the verdict, the outcomes and the main figures of a run."""
-    return joined(parts(result), screen)
+    return join_parts(parts(result), screen)
 
 
-def joined(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
+def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
     """Join the parts of a line, which ends between parts or words where the screen ends."""
     shown, column = "", 0
     for text, colour in parts:
         lines = [printable(text)]
         if screen.columns is not None:
-            lines = list(wrap(lines[0], max(screen.columns - len(APART), 1)))
+            lines = list(wrap(lines[0], max(screen.columns - len(SEPARATOR), 1)))
         width = display_width(lines[-1])
         if shown:
-            fits = len(lines) == 1 and column + len(APART) + width + len(AFTER) <= (screen.columns or math.inf)
-            shown += APART if fits else f"{AFTER}\n"
-            column = column + len(APART) if fits else 0
+            fits = len(lines) == 1 and column + len(SEPARATOR) + width + len(LINE_END) <= (screen.columns or math.inf)
+            shown += SEPARATOR if fits else f"{LINE_END}\n"
+            column = column + len(SEPARATOR) if fits else 0
         shown += "\n".join(f"\x1b[{colour}m{each}\x1b[0m" if screen.has_colours and colour else each for each in lines)
         column = width if len(lines) > 1 else column + width
     return shown
@@ -56,9 +62,9 @@ def joined(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
 
 def parts(result: RunResult) -> Iterator[Part]:
     """List the parts of the line."""
-    yield from state(result)
+    yield from verdict_and_outcomes(result)
     numbers = result.numbers
-    yield f"{three_digits(numbers.request_throughput)}{_of_asked(result)} req/s", Colour.NONE
+    yield f"{three_digits(numbers.request_throughput)}{_requested_rate(result)} req/s", Colour.NONE
     if numbers.completed:
         for metric, (median, *others) in FIGURES.items():
             found = result.latency(metric)
@@ -68,12 +74,12 @@ def parts(result: RunResult) -> Iterator[Part]:
                 yield f"{metric.upper()} {of_median}{named} ms", Colour.NONE
     if result.slo:
         met = all_met(result.slo)
-        yield SLO[met], OF_SLO[met]
-    yield from doubts(result)
+        yield SLO_STATES[met], SLO_COLOURS[met]
+    yield from caveats(result)
 
 
-def doubts(result: RunResult) -> Iterator[Part]:
-    """List what one is to know beside the figures: overload, an early end, the simulator."""
+def caveats(result: RunResult) -> Iterator[Part]:
+    """List what limits the meaning of the figures: overload, an early end, the simulator."""
     if result.overloaded:
         yield "overloaded", Colour.YELLOW
     if result.partial:
@@ -87,7 +93,7 @@ def doubts(result: RunResult) -> Iterator[Part]:
         yield "simulated engine", Colour.NONE
 
 
-def _of_asked(result: RunResult) -> str:
+def _requested_rate(result: RunResult) -> str:
     """Name the rate that was asked for, where there was one."""
     settings = result.provenance.settings
     asked = settings.request_rate
@@ -109,9 +115,9 @@ def failures_by_outcome(result: RunResult) -> str:
     return ", ".join(f"{_spelled(name)}: {count}" for name, count in ways.items())
 
 
-def state(result: RunResult) -> Iterator[Part]:
-    """Write the verdict, and how the requests ended: first what went wrong."""
-    failures, colour = Failures.among(result.outcomes, result.never_due), OF_VERDICT[result.verdict]
+def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
+    """Write the verdict and the outcomes; first the outcomes if requests failed."""
+    failures, colour = Failures.among(result.outcomes, result.never_due), VERDICT_COLOURS[result.verdict]
     error, verdict = client_error_ms(result), _with_reasons(result)
     if error is not None:
         verdict += f" (client at most {rounded_up(error)} ms)"

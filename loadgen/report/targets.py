@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from loadgen.report.distribution import Distribution
+from loadgen.report.latency_table import few_mark
 from loadgen.report.result import RunResult
-from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import fixed
 
 COLUMNS = (("requests", 9), ("ok", 8), ("failed", 8), ("tok/s", 11), ("peak", 6))
@@ -34,6 +34,5 @@ def table(result: RunResult) -> Iterator[str]:
 
 
 def _percentiles(latency: Distribution) -> str:
-    count = latency.count
     cells = [fixed(latency.p50_ms, 2), fixed(latency.p99_ms, 2)]
-    return f"{' / '.join(cells):>19}{'*' if 0 < count < least_samples(99) else ' '}"
+    return f"{' / '.join(cells):>19}{few_mark('p99', latency.count) or ' '}"

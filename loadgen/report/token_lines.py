@@ -1,4 +1,4 @@
-"""Token lines: what was sent and counted, by what, and at which rates."""
+"""Token lines: token counts, their sources, and rates, as lines of a report."""
 
 from collections.abc import Iterator
 
@@ -7,22 +7,22 @@ from loadgen.report.result.tokens import OVER_SAMPLE, Tokens
 from loadgen.util.number_format import fixed, percent, plural
 
 
-def of_prompts(result: RunResult) -> Iterator[str]:
+def rows_left_out(result: RunResult) -> Iterator[str]:
     """Write what was left out of a trace."""
     if left_out := result.provenance.prompts.rows_left_out:
         yield f"Rows of the trace without input or output tokens, left out: {left_out}"
 
 
-def of_tokens(result: RunResult) -> Iterator[str]:
-    """Write what was counted, by what, and how count and stream differ."""
+def token_counts(result: RunResult) -> Iterator[str]:
+    """Write the output tokens, how they were counted, and how count and stream differ."""
     tokens = result.tokens
     yield f"Output tokens counted by {tokens.output_counted_by}: {tokens.output_tokens}" + (
         f" ({plural(tokens.reasoning_events, 'reasoning event')})" if tokens.reasoning_events else ""
     )
-    yield from of_differences(result)
+    yield from count_differences(result)
 
 
-def of_differences(result: RunResult) -> Iterator[str]:
+def count_differences(result: RunResult) -> Iterator[str]:
     """Write how count and stream differ, and what TPOT is over all tokens."""
     tokens = result.tokens
     if tokens.unseen_tokens or tokens.surplus_events:
@@ -61,7 +61,7 @@ def _hidden(tokens: Tokens) -> Iterator[str]:
         yield f"  TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them; {block}"
 
 
-def of_rates(result: RunResult) -> Iterator[str]:
+def rates(result: RunResult) -> Iterator[str]:
     """Write the rates that vLLM's block does not have."""
     rates = result.rates
     if rates.steady_output_tokens_per_s is not None:

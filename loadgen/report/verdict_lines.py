@@ -1,4 +1,4 @@
-"""Verdict lines: whether the run may be believed and met its limits, and what one is to know before any number."""
+"""Verdict lines: banners, the verdict with its checks, and the limits of the SLO, as lines of a report."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -13,12 +13,12 @@ MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
 def lines(result: RunResult) -> Iterator[str]:
     """Write the banners, the verdict with its reasons, and the limits of the SLO."""
     yield from banners(result)
-    yield from verdict(result)
-    yield from slo(result)
+    yield from verdict_and_checks(result)
+    yield from slo_lines(result)
 
 
 def banners(result: RunResult) -> Iterator[str]:
-    """Write what one is to know before any number."""
+    """Write the banners: facts that change the meaning of all numbers."""
     if result.simulated:
         yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
     if result.insecure:
@@ -38,7 +38,7 @@ def banners(result: RunResult) -> Iterator[str]:
         yield "OVERLOADED: requests came faster than they were answered."
 
 
-def not_ok(result: RunResult) -> str | None:
+def failed_share(result: RunResult) -> str | None:
     """Write the share of the requests that failed; None where none did."""
     failures = Failures.among(result.outcomes, result.never_due)
     if not failures.failed:
@@ -54,9 +54,9 @@ def _partial(result: RunResult) -> str:
     return f"PARTIAL: {result.partial}{'; ' * bool(lost)}{', '.join(lost)}."
 
 
-def verdict(result: RunResult) -> Iterator[str]:
+def verdict_and_checks(result: RunResult) -> Iterator[str]:
     """Write the verdict, the checks that failed, and the notes."""
-    yield f"Verdict: {passed(result)}"
+    yield f"Verdict: {verdict_summary(result)}"
     for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
         for check in checks:
             yield f"  {check.name}: {check.finding}"
@@ -73,7 +73,7 @@ def explanation(result: RunResult) -> str:
     return ", ".join(f"{check.name} {check.value}" for check in result.explanations)
 
 
-def passed(result: RunResult) -> str:
+def verdict_summary(result: RunResult) -> str:
     """Write the verdict, and how many of the checks that apply passed."""
     applied = [check for check in result.checks if check.ok is not None and not check.explains]
     wrong = [check for check in applied if not check.ok]
@@ -84,13 +84,13 @@ def passed(result: RunResult) -> str:
     return f"{result.verdict}{client} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
 
 
-def slo(result: RunResult) -> Iterator[str]:
+def slo_lines(result: RunResult) -> Iterator[str]:
     """Write each limit of the SLO, and whether it was met."""
     for row in result.slo:
         is_rate = "_rate" in row.limit
         bare = "" if is_rate or not row.limit[-1:].isdigit() else "ms"  # what a limit without a unit means
         if row.beyond:
-            value = str(not_ok(result))
+            value = str(failed_share(result))
         elif row.value is None:
             value = UNKNOWN
         else:

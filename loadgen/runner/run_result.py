@@ -40,7 +40,7 @@ class Result(RunResult, frozen=True, kw_only=True):
             BadInput: A limit is not understood.
         """
         __tracebackhide__ = True  # pytest shows the caller
-        missed = list(report.misses(limits, self.snapshot, self.latency_from))
+        missed = list(report.describe_misses(limits, self.snapshot, self.latency_from))
         if missed:
             raise AssertionError("\n".join(missed))
 
@@ -74,7 +74,7 @@ def read(path: str | Path) -> list[dict[str, Any]]:
     """Read the results in a file: a saved one, the several of --append-result, or that of a file of records.
 
     Returns:
-        The JSON as it was saved; `report.typed` types it.
+        The JSON as it was saved; `report.from_dict` converts it to its type.
 
     Raises:
         BadInput: It cannot be read, or holds none.

@@ -6,7 +6,7 @@ import pytest
 
 from loadgen.cli.live.pace import Pace
 from loadgen.cli.live.progress_line import describe
-from loadgen.cli.live.view import Lines
+from loadgen.cli.live.view import LineView
 from loadgen.metrics.progress import DONE, Progress
 from tests.helpers.live_text import SETTINGS, running
 
@@ -57,7 +57,7 @@ def test_a_line_says_what_goes_by_now_and_how_late_first_tokens_come():
 
 def test_there_is_a_line_when_a_phase_begins_and_every_two_seconds(capsys):
     now_s = 0.0
-    lines = Lines(SETTINGS, clock=lambda: now_s)
+    lines = LineView(SETTINGS, clock=lambda: now_s)
     for quarter in range(41):
         now_s = quarter / 4
         lines.show(running(now_s, "running" if quarter < 40 else "draining"))
@@ -66,7 +66,7 @@ def test_there_is_a_line_when_a_phase_begins_and_every_two_seconds(capsys):
 
 
 def test_last_line_is_of_the_whole_run(capsys):
-    lines = Lines(SETTINGS, clock=lambda: 0.0)
+    lines = LineView(SETTINGS, clock=lambda: 0.0)
     lines.show(running(60.5))
     lines.show(running(61.0, DONE))
     last = capsys.readouterr().err.splitlines()[-1]

@@ -6,13 +6,13 @@ from functools import cache
 import numpy as np
 
 from loadgen.analysis.compare.latency_values import LatencyValues
-from loadgen.analysis.compare.request_sample import EndedRequests, RequestSample
+from loadgen.analysis.compare.run_requests import EndedRequests, RunRequests
 from loadgen.core.histogram import Histogram
 from loadgen.util.arrays import Floats
 
 
 @cache
-def queue(load: float, servers: int, count: int, *, arrivals: int, service: int, factor: float = 1.0) -> RequestSample:
+def queue(load: float, servers: int, count: int, *, arrivals: int, service: int, factor: float = 1.0) -> RunRequests:
     """A run of M/M/c: requests at the same times for one seed of the arrivals, served in a mean time of `factor`.
 
     The TTFT is the wait and a tenth of the service, the E2EL all of it, in ms of which the service takes 1,000.
@@ -30,7 +30,7 @@ def queue(load: float, servers: int, count: int, *, arrivals: int, service: int,
     latencies = {"ttft": begins + served / 10 - due, "e2el": closed - due}
     found = {name: values(*(1000 * each)[:, None]) for name, each in latencies.items()}
     in_flight = float((closed - due).sum() / (closed.max() - due[0]))
-    return RequestSample(np.zeros(count), np.ones(count), found, ended, in_flight)
+    return RunRequests(np.zeros(count), np.ones(count), found, ended, in_flight)
 
 
 def values(*each: Sequence[float] | Floats) -> LatencyValues:

@@ -19,7 +19,7 @@ def has(text: str, *results: dict[str, Any]) -> bool:
 
 def blocks(*results: dict[str, Any]) -> list[Block]:
     """Return all blocks of the document of results."""
-    return list(document(results).all)
+    return list(document(results).all_blocks)
 
 
 def charts(result: dict[str, Any]) -> dict[str, Chart]:

@@ -6,8 +6,8 @@ from typing import Any
 from loadgen import report
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report import run_page, series, series_console, typed
-from loadgen.report.files import Saved
+from loadgen.report import from_dict, run_page, series, series_console
+from loadgen.report.files import SavedFiles
 from loadgen.report.html import Chart, Document
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import from_json_values, to_json_values
@@ -22,7 +22,7 @@ def result(data: Mapping[str, Any]) -> RunResult:
 
 def render(data: dict[str, Any]) -> str:
     """The console's view of a run, or of a series."""
-    found = typed(data)
+    found = from_dict(data)
     return series_console.render(found) if isinstance(found, Series) else report.render(found)
 
 
@@ -33,14 +33,14 @@ def with_snapshot(data: Mapping[str, Any], snapshot: Snapshot) -> Result:
 
 
 def document(results: Sequence[dict[str, Any]]) -> Document:
-    return run_page.document([typed(each) for each in results])
+    return run_page.document([from_dict(each) for each in results])
 
 
 def html(results: Sequence[dict[str, Any]]) -> str:
-    return run_page.html([typed(each) for each in results])
+    return run_page.html([from_dict(each) for each in results])
 
 
-def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> Saved:
+def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> SavedFiles:
     return report.save(settings, result(data), snapshot)
 
 
@@ -53,22 +53,22 @@ def begun(kind: str, over: str, limits: str | None, latency_from: str) -> dict[s
 def point(
     level: float, data: dict[str, Any], snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]
 ) -> dict[str, Any]:
-    made: dict[str, Any] = to_json_values(series.point(level, result(data), snapshot, limits=limits, saved=saved))
+    made: dict[str, Any] = to_json_values(series.make_point(level, result(data), snapshot, limits=limits, saved=saved))
     return made
 
 
 def conclude(data: dict[str, Any]) -> None:
     """Add to a series what follows from its points."""
     found = Series.from_dict(data)
-    series.conclude(found)
+    series.add_conclusions(found)
     data.update(found.to_dict())
 
 
 def strongest(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    found = series.strongest([from_json_values(each, Point) for each in points])
+    found = series.knee_candidate([from_json_values(each, Point) for each in points])
     made: dict[str, Any] | None = found and to_json_values(found)
     return made
 
 
 def curve(data: dict[str, Any]) -> Chart | None:
-    return load_curve.curve(Series.from_dict(data))
+    return load_curve.load_chart(Series.from_dict(data))

@@ -52,7 +52,7 @@ def test_an_older_result_has_no_client_errors() -> None:
 
 
 def test_a_series_is_its_page_without_charts() -> None:
-    series = saved_json.typed(sweep((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False)))
+    series = saved_json.from_dict(sweep((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False)))
     text = ci_summary.markdown(series)
     assert "svg" not in text
     assert text.startswith("# 2 requests/s meets ttft_p99")

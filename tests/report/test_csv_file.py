@@ -14,7 +14,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import shard_path
-from loadgen.report import csv_file, request_rows, run_rows, to_json, typed
+from loadgen.report import csv_file, from_dict, request_rows, run_rows, to_json
 from loadgen.runner.run_result import from_records
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
@@ -33,7 +33,7 @@ def read(text: str) -> Rows:
 
 
 def run_table(*results: dict[str, Any]) -> Rows:
-    rows = run_rows.rows("r.json", map(typed, results))
+    rows = run_rows.rows("r.json", map(from_dict, results))
     return read("".join(csv_file.lines(run_rows.columns(rows), rows)))
 
 
@@ -65,7 +65,7 @@ def requests(path: Path) -> Rows:
 def test_a_run_is_a_row_of_what_its_result_says() -> None:
     made = result(RUN, RunSettings(slo="ttft_p99<1s"), prompts={"sha256": "ab"})
     (row,) = run_table(made)
-    for name in run_rows.PLAIN:
+    for name in run_rows.VLLM_COLUMNS:
         assert row[name] == ("" if made[name] is None else str(made[name])), name
     own = made["loadgen"]
     assert float(row["lag_p99_ms"]) == own["latency_ms"]["lag"]["p99"]
@@ -243,5 +243,5 @@ def test_the_documents_name_every_column() -> None:
     runs, _, of_requests = text.partition("### Requests")
     named = set(re.findall(r"`([\w.]+)`", of_requests))
     assert set(request_rows.COLUMNS) <= named
-    own = {*run_rows.OWN} - {*run_rows.LATENCIES}
+    own = {*run_rows.LOADGEN_COLUMNS} - {*run_rows.LATENCY_COLUMNS}
     assert own | {"file", "reasons", "slo_met", "prompts_sha256"} <= set(re.findall(r"`([\w.]+)`", runs))

@@ -11,8 +11,8 @@ from hdrh.histogram import HdrHistogram
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.report import check_writable, ci_summary, load, overwritten, to_json
-from loadgen.report.files import result_path
+from loadgen.report import check_writable, ci_summary, files_to_overwrite, load, to_json
+from loadgen.report.file_names import result_path
 from tests.helpers import saved_json
 from tests.helpers.run_facts import MS, failed, measured, result, steady
 from tests.helpers.saved_json import render, save
@@ -114,7 +114,7 @@ def test_failed_append_leaves_the_file_unchanged(settings, tmp_path):
     with room_for(len(before) + 100):
         saved = save(appending, *a_run(settings, count=2))
     assert saved.paths == []
-    assert saved.lost == [f"--append-result {tmp_path / 'r.json'} could not be saved: File too large"]
+    assert saved.errors == [f"--append-result {tmp_path / 'r.json'} could not be saved: File too large"]
     assert (tmp_path / "r.json").read_bytes() == before
 
 
@@ -122,7 +122,7 @@ def test_a_file_that_has_no_room_is_named_and_the_others_are_saved(settings, tmp
     asked = settings.replace(hlog=str(tmp_path / "none" / "x.hlog"), html=str(tmp_path / "r.html"))
     saved = save(asked, *a_run(asked))
     assert saved.paths == [str(tmp_path / "r.json"), asked.html]
-    assert saved.lost == [f"--hlog {asked.hlog} could not be saved: No such file or directory"]
+    assert saved.errors == [f"--hlog {asked.hlog} could not be saved: No such file or directory"]
 
 
 @pytest.mark.parametrize("name", ["records", "capture"])
@@ -131,7 +131,7 @@ def test_files_incomplete_during_the_run_are_reported_as_lost(tmp_path, name):
     data, snapshot = a_run(asked)
     data["loadgen"]["client"] |= {"records_error": "full", "capture": {"responses": 1, "left_out": 0, "error": "full"}}
     saved = save(asked, data, snapshot)
-    assert (saved.paths, saved.lost) == ([], [f"--{name} {tmp_path / 'x'} is not complete: full"])
+    assert (saved.paths, saved.errors) == ([], [f"--{name} {tmp_path / 'x'} is not complete: full"])
 
 
 def test_the_line_that_is_no_result_is_named(settings, tmp_path):
@@ -298,9 +298,9 @@ def test_files_that_hold_something_are_told_of_before_they_are_overwritten(setti
     for name in ("r.json", "r.jsonl"):
         (tmp_path / name).write_text("of an earlier run")
     (tmp_path / "r.hlog").touch()  # of nothing nothing is lost
-    assert sorted(overwritten(asked)) == [str(tmp_path / "r.json"), str(tmp_path / "r.jsonl")]
-    assert overwritten(asked.replace(append_result=True)) == [str(tmp_path / "r.jsonl")]
-    assert overwritten(settings.replace(save_result=False)) == []
+    assert sorted(files_to_overwrite(asked)) == [str(tmp_path / "r.json"), str(tmp_path / "r.jsonl")]
+    assert files_to_overwrite(asked.replace(append_result=True)) == [str(tmp_path / "r.jsonl")]
+    assert files_to_overwrite(settings.replace(save_result=False)) == []
 
 
 # -- secrets

@@ -51,8 +51,8 @@ def test_demands_say_what_was_found() -> None:
     verdict, failed, ttft, errors = gate.demands(of(SUSPECT, failures=2))
     assert verdict == Demand("verdict not INVALID", True, "SUSPECT; loop stalls: 4.1 ms, limit 0.8 ms")
     assert failed == Demand("failed requests <= 1%", False, "2 of 60 requests failed (503: 2)")
-    assert (ttft.name, ttft.found) == ("ttft_p99<25ms", "MISSED (3.33% of 60 requests failed)")
-    assert (errors.name, errors.found) == ("error_rate<5%", "met (3.333%)")
+    assert (ttft.name, ttft.finding) == ("ttft_p99<25ms", "MISSED (3.33% of 60 requests failed)")
+    assert (errors.name, errors.finding) == ("error_rate<5%", "met (3.333%)")
 
 
 def test_the_allowed_share_of_failures_is_named() -> None:
@@ -62,4 +62,4 @@ def test_the_allowed_share_of_failures_is_named() -> None:
 
 def test_a_server_that_is_gone_is_said() -> None:
     _, failed = gate.demands(of(no_answer_since_s=3.9, settings=RunSettings()))
-    assert failed.found == "0 of 60 requests failed; no answer from 3.9 s on"
+    assert failed.finding == "0 of 60 requests failed; no answer from 3.9 s on"

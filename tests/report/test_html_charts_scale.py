@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.report.html.charts.scale import Linear, Log, Names, Nines, Scale, fitting, short
+from loadgen.report.html.charts.scale import Linear, Log, Names, Nines, Scale, fitting_scale, short
 
 
 def words(scale: Scale) -> list[str]:
@@ -44,7 +44,7 @@ def test_a_logarithmic_axis_goes_from_tick_to_tick_around_all_values(values: lis
     [([20.0, 90.0], Linear), ([20.0, 110.0], Log), ([0.0, 110.0], Linear), ([None, 3.0], Linear), ([], Linear)],
 )
 def test_values_that_differ_much_have_a_logarithmic_axis(values: list[float | None], kind: type) -> None:
-    assert type(fitting("ms", values)) is kind
+    assert type(fitting_scale("ms", values)) is kind
 
 
 def test_percentiles_stand_by_their_nines() -> None:

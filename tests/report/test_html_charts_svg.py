@@ -214,11 +214,11 @@ def test_text_cannot_become_svg_or_end_the_script() -> None:
 
 
 def test_a_chart_is_a_file_of_its_own_too() -> None:
-    text = html.drawn(chart(Curve("", [0, 1], [1, 2])))
+    text = html.chart_svg(chart(Curve("", [0, 1], [1, 2])))
     root = ElementTree.fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "--c1:" in text
-    assert html.drawn(chart()) == html.drawn(chart())
+    assert html.chart_svg(chart()) == html.chart_svg(chart())
 
 
 def test_bars_run_from_low_to_high_with_labels_at_their_ends() -> None:

@@ -137,7 +137,7 @@ def test_a_note_is_an_admonition_with_its_blocks_below_it(folded: bool | None, m
 
 
 def test_columns_of_numbers_stand_at_the_right() -> None:
-    table = Table(("A", "B", "C"), ((cell("x"), cell("1"), cell("2")),), words=1)
+    table = Table(("A", "B", "C"), ((cell("x"), cell("1"), cell("2")),), text_columns=1)
     assert markdown(table).splitlines()[1] == "| --- | ---: | ---: |"
     page = Page(html.html(Document("Title", (table,))))
     assert [tag for tag, name, value in page.attributes if (name, value) == ("class", "number")] == [
@@ -179,7 +179,7 @@ def test_a_link_leads_to_a_file_beside_the_page_and_nowhere_else() -> None:
 def test_a_drawing_is_in_the_page_or_beside_its_markdown() -> None:
     assert markdown(DRAWING) == "![Rates \\[1\\]](charts/rates.svg)\n"
     document = Document("Title", (Note("tip", "In", (DRAWING,)),))
-    files = html.pictures(document)
+    files = html.chart_files(document)
     assert list(files) == ["rates.svg"]
     assert files["rates.svg"].startswith("<svg xmlns=")
     assert ("desc", "Rates [1]") in Page(html.html(document)).texts
@@ -192,7 +192,7 @@ def test_two_drawings_have_ids_of_their_own() -> None:
 
 
 def test_script_is_present_only_if_needed_and_policy_allows_one() -> None:
-    quiet, lively = (html.html(Document("Title", (Code("x", taken=taken),))) for taken in (False, True))
+    quiet, lively = (html.html(Document("Title", (Code("x", copyable=copyable),))) for copyable in (False, True))
     assert "<script" not in quiet
     assert "script-src" not in quiet
     (script,) = re.findall(r"<script>(.*?)</script>", lively, re.DOTALL)

@@ -7,7 +7,7 @@ import pytest
 from loadgen.report import series_console
 from loadgen.report.result.series import Series
 from loadgen.report.series import REPEATED, TOO_FEW
-from loadgen.report.series_answer import spelled
+from loadgen.report.series_answer import slo_text
 from loadgen.report.series_rows import rows, table
 from loadgen.util.terminal_text import Screen
 from tests.helpers import run_facts, saved_json
@@ -179,7 +179,7 @@ def test_last_line_has_colours_on_request_and_nothing_else_that_moves_a_terminal
     ],
 )
 def test_slo_is_spelled_with_its_units(limits: str, said: str) -> None:
-    assert spelled(limits) == said
+    assert slo_text(limits) == said
 
 
 def test_highest_level_of_valid_runs_is_named_where_the_answer_is_of_suspect_ones() -> None:

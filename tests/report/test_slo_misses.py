@@ -6,13 +6,13 @@ import pytest
 
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
-from loadgen.report import misses as slo_misses
+from loadgen.report import describe_misses
 from tests.helpers import saved_json
 from tests.helpers.run_facts import measured, planned, result, steady
 
 
 def said(limits, records):
-    return list(slo_misses(limits, measured(records), "due"))
+    return list(describe_misses(limits, measured(records), "due"))
 
 
 def test_met_limits_have_no_text():
@@ -74,8 +74,8 @@ def test_unmeasured_value_misses_the_limit_as_n_a():
 
 def test_latencies_are_those_of_the_clock_that_was_asked():
     late = [steady(n, due=n, sent=n + 15.0) for n in range(3)]
-    assert len(list(slo_misses("ttft_max<10ms", measured(late), "due"))) == 1
-    assert list(slo_misses("ttft_max<10ms", measured(late), "sent")) == []
+    assert len(list(describe_misses("ttft_max<10ms", measured(late), "due"))) == 1
+    assert list(describe_misses("ttft_max<10ms", measured(late), "sent")) == []
 
 
 def made(records):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.cli import exit_codes, study_runs
-from loadgen.cli.live.study_view import Lines, time_left
+from loadgen.cli.live.study_view import StudyLines, study_time_left
 from loadgen.tuning.execute.trial import Answers, Failure, TrialRequest
 from loadgen.tuning.execute.walk import Walk
 from loadgen.tuning.plan.plan import CONFIRMATION
@@ -95,7 +95,7 @@ def test_lines_name_every_start_what_came_of_it_and_what_is_decided(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = study(QUANTIZED, **TWICE)
-    walk, view = Walk(made, Planner(made)), Lines(plan(made))
+    walk, view = Walk(made, Planner(made)), StudyLines(plan(made))
     while (request := walk.request) is not None:
         view.begin(walk, request, tmp_path)
         over = trial(request, gained(request), walk.planned.workloads)
@@ -113,7 +113,7 @@ def test_lines_name_every_start_what_came_of_it_and_what_is_decided(
 def test_time_left_is_estimated_from_past_starts() -> None:
     made = study(QUANTIZED, **TWICE)
     walk, expected = Walk(made, Planner(made)), plan(made)
-    assert time_left(walk, expected) == "9 starts left"  # no winner is expected: the baseline alone is confirmed
+    assert study_time_left(walk, expected) == "9 starts left"  # no winner is expected: the baseline alone is confirmed
     assert walk.request is not None
     walk.add(trial(walk.request, 1000.0))
-    assert time_left(walk, expected) == "about 8 min left"  # a minute each
+    assert study_time_left(walk, expected) == "about 8 min left"  # a minute each

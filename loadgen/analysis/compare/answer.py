@@ -8,20 +8,19 @@ from loadgen.analysis.compare.confidence_interval import Basis
 from loadgen.analysis.compare.metrics import ERROR_RATE
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
-from loadgen.analysis.compare.texts import AT, SIGNIFICANT, bounds, change
-from loadgen.report.series_rows import SEVERITY
-from loadgen.report.summary_line import MAX_REASONS, OF_VERDICT, Colour, Part
+from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, bounds, change
+from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
 from loadgen.util.number_format import first_of, percent
 
-LATENCIES = ("ttft", "tpot", "e2el")
+ANSWER_LATENCIES = ("ttft", "tpot", "e2el")
 STATISTICS = ("p99", "p90", "p50", "mean")  # the first with an interval represents its latency
 THROUGHPUTS = ("goodput", "output_throughput", "request_throughput")  # the first that there is
-SAME = 0.05  # an interval within this of 0 shows that two values are the same, for most purposes
+SAME_WITHIN = 0.05  # an interval within this of 0 shows that two values are the same, for most purposes
 COLOURS = {Conclusion.BETTER: Colour.GREEN, Conclusion.WORSE: Colour.RED}
 
 
 def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
-    """List the parts of the line: the changes, what they follow from, and what may be wrong with them."""
+    """List the parts of the line: the changes, the basis of their intervals, and caveats."""
     rows = _main_rows(candidate)
     yield f"{candidate.candidate.name}: {', '.join(_changes(rows)) or 'no number in common'}", _colour(rows)
     yield from _certainty(comparison, candidate)
@@ -38,7 +37,7 @@ def _main_rows(candidate: CandidateRows) -> list[Row]:
     """Select one row for the throughput, the errors and each latency; a share that is 0 on both sides is no news."""
     rows = {row.metric.name: row for row in candidate.rows if row.change is not None}
     found = [next((rows[name] for name in THROUGHPUTS if name in rows), None)]
-    for latency in LATENCIES:
+    for latency in ANSWER_LATENCIES:
         own = [rows[name] for each in STATISTICS if (name := f"{latency}_{each}") in rows]
         found.append(next((row for row in own if row.interval is not None), own[0] if own else None))
     errors = rows.get(ERROR_RATE)
@@ -56,19 +55,19 @@ def _changes(rows: Sequence[Row]) -> Iterator[str]:
     if own := [row for row in rows if row.conclusion is Conclusion.UNKNOWN]:
         yield _with_changes(own)
     others = [row for row in rows if row.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE]
-    same = [row for row in others if _reach(row) <= SAME]
+    same = [row for row in others if _reach(row) <= SAME_WITHIN]
     if same:
-        yield f"{_listed(map(_name, same))} the same (within {percent(max(map(_reach, same)), 1)})"
+        yield f"{_enumeration(map(_name, same))} the same (within {percent(max(map(_reach, same)), 1)})"
     if own := [row for row in others if row not in same]:
         widest = max(own, key=_reach)
-        yield f"no clear change of {_listed(map(_name, own))} ({bounds(widest)})"
+        yield f"no clear change of {_enumeration(map(_name, own))} ({bounds(widest)})"
 
 
 def _with_changes(rows: Iterable[Row]) -> str:
-    return _listed(f"{_name(row)} {change(row)}" for row in rows)
+    return _enumeration(f"{_name(row)} {change(row)}" for row in rows)
 
 
-def _listed(texts: Iterable[str]) -> str:
+def _enumeration(texts: Iterable[str]) -> str:
     *others, last = texts
     return f"{', '.join(others)} and {last}" if others else last
 
@@ -91,16 +90,17 @@ def _colour(rows: Sequence[Row]) -> Colour:
 
 
 def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
-    """Say what the intervals follow from, and what they do not contain."""
+    """Say what noise the intervals are computed from, and what they leave out."""
     bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
     counts = sorted({len(side.starts) for side in (comparison.baseline, candidate.candidate)})
     if Basis.STARTS in bases:
         yield (
-            f"{AT} intervals, from {' and '.join(map(str, counts))} starts" + " of each" * (len(counts) == 1),
+            f"{CONFIDENCE_TEXT} intervals, from {' and '.join(map(str, counts))} starts"
+            + " of each" * (len(counts) == 1),
             Colour.NONE,
         )
     elif Basis.NOISE in bases:
-        yield f"{AT} intervals, from the noise of other starts", Colour.NONE
+        yield f"{CONFIDENCE_TEXT} intervals, from the noise of other starts", Colour.NONE
     elif Basis.WITHIN in bases:
         runs = "one run" if counts[0] == 1 else f"{counts[0]} runs"
         yield f"from {runs} of each: a restart may change as much, give {MIN_STARTS} starts", Colour.YELLOW
@@ -111,7 +111,7 @@ def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Par
 def _verdicts(baseline: Side, candidate: Side) -> Part:
     """Write the verdicts of the runs: "all VALID", "base VALID, new SUSPECT (1 of 3 runs)"."""
     sides = (baseline, candidate)
-    worst = max((run.verdict for side in sides for run in side.starts), key=SEVERITY.index)
+    worst = worst_verdict(run.verdict for side in sides for run in side.starts)
     partial = any(run.partial for side in sides for run in side.starts)
     one, other = map(_verdict, sides)
     text = f"{baseline.name} {one}, {candidate.name} {other}"
@@ -119,12 +119,12 @@ def _verdicts(baseline: Side, candidate: Side) -> Part:
         text = f"all {one}" if "(" not in one else f"both sides {one}"
     failed = (check.name for side in sides for run in side.starts for check in run.result.failed_checks)
     reasons = first_of(list(dict.fromkeys(failed)), MAX_REASONS)
-    return f"{text}: {reasons}" if reasons else text, Colour.RED if partial else OF_VERDICT[worst]
+    return f"{text}: {reasons}" if reasons else text, Colour.RED if partial else VERDICT_COLOURS[worst]
 
 
 def _verdict(side: Side) -> str:
     """Write the worst verdict of a side, and of how many of its runs it is if not of all."""
-    worst = max((run.verdict for run in side.starts), key=SEVERITY.index)
+    worst = worst_verdict(run.verdict for run in side.starts)
     count, runs = sum(run.verdict == worst for run in side.starts), len(side.starts)
     share = "" if count == runs else f" ({count} of {runs} runs)"
     return f"{worst}{share}" + (" and partial" if any(run.partial for run in side.starts) else "")

@@ -83,14 +83,14 @@ class Comparison:
 
 
 def compare(
-    sides: Sequence[Side], *, noise: NoiseFile | None = None, more: Iterable[Metric] = (), anyway: bool = False
+    sides: Sequence[Side], *, noise: NoiseFile | None = None, extra_metrics: Iterable[Metric] = (), anyway: bool = False
 ) -> Comparison:
     """Compare sides with the first one.
 
     Args:
         sides: Two or more.
         noise: The variation between starts, from a file.
-        more: Metrics besides DEFAULT_METRICS.
+        extra_metrics: Metrics besides DEFAULT_METRICS.
         anyway: Also compare runs of different workloads.
 
     Raises:
@@ -98,18 +98,22 @@ def compare(
     """
     baseline, *others = sides
     check_distinct(sides)
-    clashes = [f"{runs} have different workloads: {listed(each)}" for runs, each in _clashes(sides, noise) if each]
+    clashes = [
+        f"{runs} have different workloads: {differences_text(each)}" for runs, each in _clashes(sides, noise) if each
+    ]
     if clashes and not anyway:
         raise BadInput("FILE", clashes[0], "name runs of one workload, or add --anyway")
-    requested = tuple(more)
+    requested = tuple(extra_metrics)
     metrics = tuple(dict.fromkeys((*DEFAULT_METRICS, *requested)))
-    samples = cache(lambda side: side.samples(metrics))
-    candidates = tuple(_compare_pair(Pair(baseline, other, noise, samples), baseline, other, metrics, requested)
-                       for other in others)  # fmt: skip
+    read_requests = cache(lambda side: side.read_requests(metrics))
+    candidates = tuple(
+        _compare_pair(Pair(baseline, other, noise, read_requests), baseline, other, metrics, requested)
+        for other in others
+    )
     return _with_conclusions(Comparison(baseline, candidates, tuple(_notes(sides)), tuple(clashes)))
 
 
-def listed(differences: Iterable[Difference]) -> str:
+def differences_text(differences: Iterable[Difference]) -> str:
     """Format differences in one line."""
     return ", ".join(map(str, differences))
 
@@ -137,7 +141,8 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
                 share = percent(run.cached_share, 1)
                 yield f"{run.where}: the server had {share} of the input cached before the run; {prefix_cache.ADVICE}"
         if side.environment_differences:
-            yield f"the starts of {side.name} are not of one configuration: {listed(side.environment_differences)}"
+            differences = differences_text(side.environment_differences)
+            yield f"the starts of {side.name} are not of one configuration: {differences}"
 
 
 def _compare_pair(

@@ -10,7 +10,7 @@ from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.confidence_interval import Basis
 from loadgen.analysis.compare.metrics import ERROR_RATE, Metric, metric_by_name, similar_metric
 from loadgen.analysis.compare.row import Row
-from loadgen.analysis.compare.texts import AT, bounds, change
+from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, bounds, change
 from loadgen.errors import BadInput
 from loadgen.report.gate import Demand
 
@@ -143,7 +143,7 @@ def _test(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
         return condition.is_beyond(value), point
     near = row.bounds[0] if condition.above else row.bounds[1]
     failed = condition.is_beyond(near) and math.isfinite(near)
-    interval = f"{AT} interval {bounds(row)}"
+    interval = f"{CONFIDENCE_TEXT} interval {bounds(row)}"
     if not condition.is_beyond(value):
         return False, f"{point}, {interval}"
     noise = "the noise" if row.interval and row.interval.basis is not Basis.WITHIN else "the noise within the run"

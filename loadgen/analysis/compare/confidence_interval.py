@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from loadgen.analysis.compare.metrics import Metric
-from loadgen.analysis.compare.request_sample import RequestSample
+from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.stats import block_bootstrap, student_t
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
@@ -78,8 +78,8 @@ def interval_by_starts(
 
 
 def interval_within_run(
-    baseline: Sequence[RequestSample],
-    candidate: Sequence[RequestSample],
+    baseline: Sequence[RunRequests],
+    candidate: Sequence[RunRequests],
     metric: Metric,
     difference: float,
     length: int,
@@ -95,19 +95,19 @@ def interval_within_run(
         length: The length of a block, in requests.
         rounding: Rounding error of the difference.
     """
-    replicates = [_resample_side(samples, metric, length) for samples in (baseline, candidate)]
+    replicates = [_resample_side(runs, metric, length) for runs in (baseline, candidate)]
     if replicates[0] is None or replicates[1] is None:
         return None
-    count = min(sample.count for sample in (*baseline, *candidate))
+    count = min(run.count for run in (*baseline, *candidate))
     error, df = block_bootstrap.standard_error(replicates[1] - replicates[0], count, length)
     if not math.isfinite(error):
         return None
     return ConfidenceInterval.of(difference, math.hypot(error, rounding), df, Basis.WITHIN)
 
 
-def _resample_side(samples: Sequence[RequestSample], metric: Metric, length: int) -> Floats | None:
+def _resample_side(runs: Sequence[RunRequests], metric: Metric, length: int) -> Floats | None:
     """Return replicates of a side's scaled value, the mean over its runs; shape (block_bootstrap.RESAMPLES,)."""
-    replicates = [sample.resample(metric, length, seed) for seed, sample in enumerate(samples)]
+    replicates = [run.resample(metric, length, seed) for seed, run in enumerate(runs)]
     known = [each for each in replicates if each is not None]
     if len(known) < len(replicates):
         return None

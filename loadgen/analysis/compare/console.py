@@ -6,19 +6,19 @@ from loadgen.analysis.compare import answer
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.texts import (
-    AT,
+    CONFIDENCE_TEXT,
     SIGNIFICANT,
     bounds,
     change,
     explanations,
     legend,
     load,
+    notable_rows,
     notes,
     runs,
-    telling_rows,
     values,
 )
-from loadgen.report.summary_line import joined
+from loadgen.report.summary_line import join_parts
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
 WIDTH = 80
@@ -32,7 +32,7 @@ def render(comparison: Comparison, screen: Screen = PLAIN) -> str:
         comparison: What was compared.
         screen: Where it is shown.
     """
-    answers = [joined(answer.parts(comparison, candidate), screen) for candidate in comparison.candidates]
+    answers = [join_parts(answer.parts(comparison, candidate), screen) for candidate in comparison.candidates]
     return "\n".join([*map(printable, _lines(comparison)), *answers]) + "\n"
 
 
@@ -54,10 +54,10 @@ def _lines(comparison: Comparison) -> Iterator[str]:
 
 def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterator[str]:
     clock = comparison.baseline.starts[0].result.latency_from
-    telling = telling_rows(candidate)
+    notable = notable_rows(candidate)
     names = (comparison.baseline.name, candidate.candidate.name)
-    head = (f"latencies, ms from {clock}", *names, "change", f"{AT} interval", "")
-    rows = [(head, False), *((_cells(row), row.metric.from_server) for row in telling)]
+    head = (f"latencies, ms from {clock}", *names, "change", f"{CONFIDENCE_TEXT} interval", "")
+    rows = [(head, False), *((_cells(row), row.metric.from_server) for row in notable)]
     widths = [max(len(cells[column]) for cells, _ in rows) for column in range(len(head))]
     in_server_part = False
     for cells, from_server in rows:
@@ -65,14 +65,14 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
             yield "Server metrics:"
         in_server_part = from_server
         yield _aligned(cells, widths)
-    if rest := len(candidate.rows) - len(telling):
+    if rest := len(candidate.rows) - len(notable):
         has = "row has" if rest == 1 else "rows have"
         why = "no significant difference, or no interval"
         yield from _wrapped(f"{rest} further {has} {why}: see --html or --json.", "  ")
-    for word, meaning in legend(comparison, telling):
+    for word, meaning in legend(comparison, notable):
         if word in SIGNIFICANT:
             yield from _wrapped(f"{word}: {meaning}.", "  ")
-    for line in explanations(comparison, candidate, telling):
+    for line in explanations(comparison, candidate, notable):
         yield from _wrapped(line, "  ")
     if candidate.differences:
         yield ""

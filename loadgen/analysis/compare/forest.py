@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from loadgen.analysis.compare.row import Conclusion, Row
-from loadgen.analysis.compare.texts import AT, SIGNIFICANT, change
+from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, change
 from loadgen.report.html import Chart, Curve, Dots, Linear, Mark, Names, Panel, Whiskers
 from loadgen.report.html.charts.whiskers import WhiskerLook
 from loadgen.util.number_format import plural
@@ -41,7 +41,7 @@ def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:
     scale = Names(tuple(row.metric.title for row in shown))
     panel = Panel("", scale, tuple(marks), height=ROW * len(shown) + EDGE)
     base, candidate = names
-    about = f"Changes of {plural(len(shown), 'metric')} from {base} to {candidate}, with {AT} intervals"
+    about = f"Changes of {plural(len(shown), 'metric')} from {base} to {candidate}, with {CONFIDENCE_TEXT} intervals"
     return Chart("What changed", about, f"change from {base} to {candidate}, %", _scale(shown), (panel,))
 
 

@@ -8,14 +8,14 @@ from loadgen.analysis.compare.forest import forest
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import Side
 from loadgen.analysis.compare.texts import (
-    AT,
+    CONFIDENCE_TEXT,
     bounds,
     change,
     explanations,
     legend,
     load,
+    notable_rows,
     runs,
-    telling_rows,
     values,
 )
 from loadgen.report.answer_badge import answer_badge
@@ -43,7 +43,7 @@ TONES = {
     Conclusion.NO_SIGNIFICANT_DIFFERENCE: Tone.QUIET,
     Conclusion.UNKNOWN: Tone.QUIET,
 }
-MAX_IN_LINE = 2  # differences of the environment that are told in the first line
+MAX_IN_LINE = 2  # differences of the environment that are shown in the first line
 
 
 def page(comparison: Comparison) -> Document:
@@ -80,9 +80,9 @@ def _about(comparison: Comparison, candidate: CandidateRows) -> str:
     """Say what is compared, and in what the sides differ if that is little."""
     base, other = comparison.baseline, candidate.candidate
     found = candidate.differences
-    told = [f"{each.name} {each.other} instead of {each.one}" for each in found[:MAX_IN_LINE]]
+    shown = [f"{each.name} {each.other} instead of {each.one}" for each in found[:MAX_IN_LINE]]
     more = [f"{len(found) - MAX_IN_LINE} more below"] if len(found) > MAX_IN_LINE else []
-    differs = f". What differs: {'; '.join((*told, *more))}" if told else ""
+    differs = f". What differs: {'; '.join((*shown, *more))}" if shown else ""
     return f"{_named(other)} compared with {_named(base)}{differs}"
 
 
@@ -97,12 +97,12 @@ def _warnings(comparison: Comparison) -> Iterator[Block]:
 
 def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[Block]:
     names = (comparison.baseline.name, candidate.candidate.name)
-    telling = telling_rows(candidate)
-    others = [row for row in candidate.rows if row not in telling]
-    if (chart := forest(telling, names)) is not None:
+    notable = notable_rows(candidate)
+    others = [row for row in candidate.rows if row not in notable]
+    if (chart := forest(notable, names)) is not None:
         yield Drawing(f"forest-{comparison.candidates.index(candidate) + 1}", chart)
-    yield _table(names, telling)
-    for word, meaning in legend(comparison, telling):
+    yield _table(names, notable)
+    for word, meaning in legend(comparison, notable):
         yield Paragraph(line(Span(word, TONES[word]), f": {meaning}"))
     if others:
         title = f"{plural(len(others), 'further row')} without a significant difference or an interval"
@@ -116,7 +116,7 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
 
 
 def _table(names: tuple[str, str], rows: Sequence[Row]) -> Table:
-    return Table(("", "Change", "", *names, f"{AT} interval"), tuple(map(_cells, rows)), words=3)
+    return Table(("", "Change", "", *names, f"{CONFIDENCE_TEXT} interval"), tuple(map(_cells, rows)), text_columns=3)
 
 
 def _cells(row: Row) -> tuple[Cell, ...]:

@@ -13,8 +13,8 @@ from loadgen.analysis.compare.confidence_interval import (
 )
 from loadgen.analysis.compare.metrics import STATISTICS, Metric, metric_by_name
 from loadgen.analysis.compare.noise_file import NoiseFile
-from loadgen.analysis.compare.request_sample import RequestSample
 from loadgen.analysis.compare.row import Row, as_change
+from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.stats.block_bootstrap import ROUNDING
 from loadgen.util.arrays import Floats
@@ -30,7 +30,7 @@ class Pair:
         baseline: The side that the candidate is compared with.
         candidate: The side that is compared.
         noise: A noise file, if given.
-        samples: Reads the records of a side's runs; called only if an interval needs them.
+        read_requests: Reads the records of a side's runs; called only if an interval needs them.
     """
 
     def __init__(
@@ -38,9 +38,10 @@ class Pair:
         baseline: Side,
         candidate: Side,
         noise: NoiseFile | None,
-        samples: Callable[[Side], Sequence[RequestSample]],
+        read_requests: Callable[[Side], Sequence[RunRequests]],
     ) -> None:
-        self._baseline, self._candidate, self._noise, self._samples = baseline, candidate, noise, samples
+        self._baseline, self._candidate = baseline, candidate
+        self._noise, self._read_requests = noise, read_requests
 
     @property
     def error_rates_differ(self) -> str:
@@ -54,10 +55,10 @@ class Pair:
     @cached_property
     def block_length(self) -> int | None:
         """Block length for every run of both sides, in requests; None if some run has no records."""
-        samples = [*self._samples(self._baseline), *self._samples(self._candidate)]
-        if len(samples) < len(self._baseline.starts) + len(self._candidate.starts):
+        runs = [*self._read_requests(self._baseline), *self._read_requests(self._candidate)]
+        if len(runs) < len(self._baseline.starts) + len(self._candidate.starts):
             return None
-        return max(sample.block_length for sample in samples)
+        return max(run.block_length for run in runs)
 
     def row(self, metric: Metric) -> Row | None:
         """Compare a metric; return None if a run does not have it."""
@@ -113,12 +114,12 @@ class Pair:
             return f"server metrics need {MIN_STARTS} starts of each side"
         if self.block_length is None:
             return self._missing_records()
-        samples = self._samples(self._baseline), self._samples(self._candidate)
-        why = next((why for side in samples for each in side if (why := each.too_short_for(self.block_length))), None)
+        sides = self._read_requests(self._baseline), self._read_requests(self._candidate)
+        why = next((why for side in sides for run in side if (why := run.too_short_for(self.block_length))), None)
         if why is not None:
             return why
         difference = float(other.mean() - one.mean())
-        found = interval_within_run(*samples, metric, difference, self.block_length, rounding)
+        found = interval_within_run(*sides, metric, difference, self.block_length, rounding)
         return "too few values" if found is None else found
 
     def _missing_records(self) -> str:

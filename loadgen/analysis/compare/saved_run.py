@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from loadgen.analysis.compare.metrics import Metric
-from loadgen.analysis.compare.request_sample import RequestSample
+from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.workload import environment, workload
 from loadgen.checks import prefix_cache
 from loadgen.core.histogram import Histogram
@@ -54,13 +54,13 @@ class SavedRun:
             return 0.0
         return prefix_cache.unexplained(to_json_values(own.tokens), prompts)
 
-    def sample(self, metrics: Iterable[Metric]) -> RequestSample | None:
+    def read_requests(self, metrics: Iterable[Metric]) -> RunRequests | None:
         """Read the requests for resampling these metrics; return None without records.
 
         Raises:
             BadInput: A line of the records is malformed.
         """
-        return None if self.records is None else RequestSample.read(self.records, self._histograms, metrics)
+        return None if self.records is None else RunRequests.read(self.records, self._histograms, metrics)
 
     def value(self, metric: Metric) -> float | None:
         """Return the value of a metric; None if the run does not have it."""

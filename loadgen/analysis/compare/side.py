@@ -9,7 +9,7 @@ import numpy as np
 
 from loadgen.analysis.compare import workload
 from loadgen.analysis.compare.metrics import Metric
-from loadgen.analysis.compare.request_sample import RequestSample
+from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.saved_run import SavedRun
 from loadgen.analysis.compare.workload import Difference
 from loadgen.errors import BadInput
@@ -62,10 +62,10 @@ class Side:
         rates = [run.error_rate for run in self.starts if run.error_rate is not None]
         return sum(rates) / len(rates) if len(rates) == len(self.starts) else None
 
-    def samples(self, metrics: Iterable[Metric]) -> list[RequestSample]:
+    def read_requests(self, metrics: Iterable[Metric]) -> list[RunRequests]:
         """Read the requests of the runs that have records, for resampling these metrics."""
-        found = [run.sample(metrics) for run in self.starts]
-        return [sample for sample in found if sample is not None]
+        found = [run.read_requests(metrics) for run in self.starts]
+        return [requests for requests in found if requests is not None]
 
     @property
     def workload_differences(self) -> list[Difference]:

@@ -13,13 +13,13 @@ from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.report import load_line
 from loadgen.util.number_format import percent, signed
 
-AT = f"{100 * CONFIDENCE:g} %"
+CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g} %"
 SIGNIFICANT = (Conclusion.BETTER, Conclusion.WORSE, Conclusion.DIFFERS)
-MAIN = (
+MAIN_METRICS = (
     *("goodput", "request_throughput", "output_throughput", "error_rate"),
     *("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2el_p50", "e2el_p99"),
 )
-NARROW = 4  # rounding steps: rounding matters to intervals that are narrower
+NARROW_STEPS = 4  # rounding steps: rounding matters to intervals that are narrower
 
 
 def values(row: Row) -> tuple[str, str]:
@@ -67,7 +67,7 @@ def runs(side: Side) -> str:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """List what is to be read before any number."""
+    """List the warnings that precede all numbers."""
     simulated = comparison.simulated_sides
     said = f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, not a real server"
     return [*comparison.clashes, *([said] if simulated else []), *comparison.notes]
@@ -76,15 +76,15 @@ def notes(comparison: Comparison) -> list[str]:
 def load(comparison: Comparison) -> str:
     """Describe the load of the first run, and whether it is that of all."""
     first = comparison.baseline.starts[0].result
-    return f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: {load_line.in_a_line(first)}"
+    return f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: {load_line.full_text(first)}"
 
 
-def telling_rows(candidate: CandidateRows) -> list[Row]:
+def notable_rows(candidate: CandidateRows) -> list[Row]:
     """Select the rows that are significant, and the main ones in any case; not those that are 0 on both sides."""
     return [
         row
         for row in candidate.rows
-        if row.conclusion in SIGNIFICANT or (row.metric.name in MAIN and (row.baseline or row.candidate))
+        if row.conclusion in SIGNIFICANT or (row.metric.name in MAIN_METRICS and (row.baseline or row.candidate))
     ]
 
 
@@ -93,7 +93,10 @@ def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclu
     words = {row.conclusion for row in rows}
     for word in (Conclusion.BETTER, Conclusion.WORSE):
         if word in words:
-            yield word, f"at {AT}, corrected for all {len(comparison.tested_rows)} rows that were tested (Holm)"
+            yield (
+                word,
+                f"at {CONFIDENCE_TEXT}, corrected for all {len(comparison.tested_rows)} rows that were tested (Holm)",
+            )
     if Conclusion.DIFFERS in words:
         yield Conclusion.DIFFERS, f"by its own interval only, as 1 of {round(1 / (1 - CONFIDENCE))} rows does by chance"
     if Conclusion.NO_SIGNIFICANT_DIFFERENCE in words:
@@ -105,13 +108,20 @@ def explanations(comparison: Comparison, candidate: CandidateRows, rows: Sequenc
     bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
     if Basis.WITHIN in bases:
         yield (
-            f"Intervals are at {AT}, from the variation within the run (blocks of {candidate.block_length} requests). "
+            f"Intervals are at {CONFIDENCE_TEXT}, from the variation within the run "
+            f"(blocks of {candidate.block_length} requests). "
             f"The variation between starts is unknown: give {MIN_STARTS} starts of each side, or --noise."
         )
     if Basis.STARTS in bases:
-        yield f"Intervals are at {AT}, from the variation between the starts of each side, each for its own row only."
+        yield (
+            f"Intervals are at {CONFIDENCE_TEXT}, from the variation between the starts of each side, "
+            "each for its own row only."
+        )
     if Basis.NOISE in bases:
-        yield f"Intervals are at {AT}, from the noise of --noise and of the starts, each for its own row only."
+        yield (
+            f"Intervals are at {CONFIDENCE_TEXT}, from the noise of --noise and of the starts, "
+            "each for its own row only."
+        )
     if rounded := _rounding(candidate):
         yield f"Intervals include how exact the values are: {rounded}."
     if comparison.has_unusable_runs and bases - {Basis.WITHIN}:
@@ -132,7 +142,7 @@ def _rounding(candidate: CandidateRows) -> str:
     """List rounding steps that matter to an interval: of throughputs a request, of latencies the client error."""
     found: dict[str, float] = {}
     for row in candidate.rows:
-        if row.interval is not None and row.interval.high - row.interval.low < NARROW * row.resolution:
+        if row.interval is not None and row.interval.high - row.interval.low < NARROW_STEPS * row.resolution:
             what = (
                 "latencies to at most {} (the client error)"
                 if row.metric.latency

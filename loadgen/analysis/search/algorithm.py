@@ -104,7 +104,7 @@ async def find_highest_level(measure: Measure, start: float, span: SearchRange) 
     tried: list[tuple[float, bool | None]] = []
     end = None
     while span.min_level <= level <= span.max_level:
-        verdict, used = await _judge_level(measure, level)
+        verdict, used = await _test_level(measure, level)
         if used:
             tried.append((level, verdict))
         if verdict is None:
@@ -123,7 +123,7 @@ async def find_highest_level(measure: Measure, start: float, span: SearchRange) 
     return SearchResult(meets, fails, end or (End.FLOOR if meets else End.NONE), tuple(tried))
 
 
-async def _judge_level(measure: Measure, level: float) -> tuple[bool | None, int]:
+async def _test_level(measure: Measure, level: float) -> tuple[bool | None, int]:
     """Run a level up to LOOKS times and judge all its runs together.
 
     Returns:

@@ -174,7 +174,7 @@ def separate_criteria(text: str) -> tuple[Criterion, ...]:
     """
     limits = slo.required_limits(text)
     for limit in limits:
-        if why := _undecidable(limit):
+        if why := _why_undecidable(limit):
             raise BadInput("--slo", f"{limit.text!r}: {why[0]}", why[1])
     return tuple(map(_criterion, limits))
 
@@ -193,7 +193,7 @@ def joint_criterion(text: str) -> RequestShare:
     """
     limits = slo.parse(text)
     for limit in limits:
-        if why := _not_of_requests(limit):
+        if why := _why_not_per_request(limit):
             raise BadInput("slo", f"{limit.text!r} cannot be a limit of goodput: {why[0]}", why[1])
     latencies = tuple(limit for limit in limits if limit.percentile is not None)
     percentiles = sorted({limit.percentile for limit in latencies if limit.percentile is not None})
@@ -209,7 +209,7 @@ def joint_criterion(text: str) -> RequestShare:
     return RequestShare(text, latencies, attainment)
 
 
-def _undecidable(limit: slo.Limit) -> tuple[str, str] | None:
+def _why_undecidable(limit: slo.Limit) -> tuple[str, str] | None:
     """Return why a limit cannot be shown to be met, and what to write instead; None if it can."""
     if limit.metric == "error":
         return None if 0 < limit.threshold < 1 else ("no number of requests can show this", "write error_rate<1%")
@@ -218,13 +218,13 @@ def _undecidable(limit: slo.Limit) -> tuple[str, str] | None:
     return ("every request meets it", f"write {limit.metric}_p99") if limit.percentile == 0 else None
 
 
-def _not_of_requests(limit: slo.Limit) -> tuple[str, str] | None:
+def _why_not_per_request(limit: slo.Limit) -> tuple[str, str] | None:
     """Return why a limit is not one on single requests, and what to write instead; None if it is."""
     if limit.metric in slo.GAPS:
         return "a request has many gaps", "limit its tpot or its e2el"
     if limit.statistic == "mean":
         return "a mean is not a share of requests", f"write {limit.metric}_p99"
-    return _undecidable(limit)
+    return _why_undecidable(limit)
 
 
 def _min_requests(attainment: float) -> int:

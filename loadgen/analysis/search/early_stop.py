@@ -51,10 +51,10 @@ class EarlyStop:
         """Read the records written since the last call and return `reason`."""
         readable = progress.phase in ON_THE_CLOCK and not self._settings.ray
         if self.reason is None and readable and self._read():
-            self.reason = next(filter(None, map(self._missed, self._bad)), None)
+            self.reason = next(filter(None, map(self._why_missed, self._bad)), None)
         return self.reason
 
-    def _missed(self, share: RequestShare) -> str | None:
+    def _why_missed(self, share: RequestShare) -> str | None:
         """Return that a share cannot be met any more; None if it can."""
         bad = self._bad[share]
         if len(bad) <= (1 - share.attainment) * self._count:
@@ -72,10 +72,10 @@ class EarlyStop:
         """Read complete lines; tell whether there were bad requests among them."""
         before = sum(map(len, self._bad.values()))
         for row in (orjson.loads(line) for tail in self._tails for line in tail.lines()):
-            self._take(row)
+            self._read_row(row)
         return sum(map(len, self._bad.values())) > before
 
-    def _take(self, row: dict[str, Any]) -> None:
+    def _read_row(self, row: dict[str, Any]) -> None:
         if "loadgen_records" in row:
             self._start_ns = row["start_ns"]
             more = range(len(self._tails), row["stripe"][1])

@@ -99,7 +99,7 @@ class InconclusiveRun(LoadgenError):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class LevelRun:
     """One run at one level.
 
     Attributes:
@@ -132,7 +132,7 @@ class Levels:
         max_runs: Maximum number of runs.
 
     Attributes:
-        points: The runs that have ended, in order.
+        runs: The runs that have ended, in order.
         min_requests: Minimum requests of a run.
         sojourns: Minimum duration of a run, in mean times of a request.
     """
@@ -158,7 +158,7 @@ class Levels:
         # size of b blocks is b * b / MIN_BLOCKS at most (`share_bounds`): two runs of this length show
         # as much as `needed` independent requests.
         self.sojourns = max(MIN_SOJOURNS, math.ceil(math.sqrt(block_bootstrap.MIN_BLOCKS * needed)))
-        self.points: list[Point] = []
+        self.runs: list[LevelRun] = []
         self._too_short: dict[str, list[float]] = {}
         self._disturbed: dict[str, list[float]] = {}
 
@@ -170,7 +170,7 @@ class Levels:
     @property
     def runs_left(self) -> int:
         """How many more runs are allowed."""
-        return self._max_runs - len(self.points)
+        return self._max_runs - len(self.runs)
 
     @property
     def notes(self) -> list[str]:
@@ -203,7 +203,7 @@ class Levels:
             if length_s < self._length_s or not self.runs_left:
                 self._too_short.setdefault(f"a run is {short}", []).append(level)
                 return run
-            self.points[-1] = replace(self.points[-1], run=replace(run, inconclusive=short), why=short)
+            self.runs[-1] = replace(self.runs[-1], run=replace(run, inconclusive=short), why=short)
             self._length_s = min(1.5 * wanted_s, MAX_RUN_S)
         return None
 
@@ -213,10 +213,10 @@ class Levels:
         Raises:
             InconclusiveRun: It ended early, is INVALID, or no request succeeded.
         """
-        name = f"{self._name}-{len(self.points) + 1:02}"
+        name = f"{self._name}-{len(self.runs) + 1:02}"
         with self._records(name) as records:
             result = await self._measure(self._settings_at(math.inf, records), name, lambda progress: None)
-            self._require_conclusive(math.inf, result, _inconclusive(result, stopped=False))
+            self._require_conclusive(math.inf, result, _why_inconclusive(result, stopped=False))
         self._add_inconclusive(math.inf, result, "all at once, to see where to begin")
         return float(result.numbers.request_throughput or 0.0)
 
@@ -227,20 +227,20 @@ class Levels:
             raise InconclusiveRun(f"the run at {format_level(level)} {self._axis.unit} is inconclusive: {why}")
 
     def _add_inconclusive(self, level: float, result: Result, why: str) -> None:
-        self.points.append(Point(level, result, Run((), 0.0, inconclusive=why), why))
+        self.runs.append(LevelRun(level, result, Run((), 0.0, inconclusive=why), why))
 
     async def _run_once(self, level: float) -> tuple[Run, float, float]:
         """Run a level; return the run, its duration by the axis, and the mean time of its requests, both in s."""
-        name = f"{self._name}-{len(self.points) + 1:02}"
+        name = f"{self._name}-{len(self.runs) + 1:02}"
         with self._records(name) as records:
             settings = self._settings_at(level, records)
             assert settings.num_prompts is not None
             stop = EarlyStop(records, self._criteria, settings)
             result = await self._measure(settings, name, stop)
-            self._require_conclusive(level, result, _inconclusive(result, stopped=stop.reason is not None))
+            self._require_conclusive(level, result, _why_inconclusive(result, stopped=stop.reason is not None))
             run, sojourn_s = self._judge(result, settings, level, stop.reason)
         why = run.inconclusive or stop.reason or ("requests piled up" if run.failed else None)
-        self.points.append(Point(level, result, run, why))
+        self.runs.append(LevelRun(level, result, run, why))
         return run, self._axis.length_s(level, settings.num_prompts), sojourn_s
 
     def _judge(self, result: Result, settings: RunSettings, level: float, stopped: str | None) -> tuple[Run, float]:
@@ -271,7 +271,7 @@ class Levels:
         return max(self.min_requests, math.ceil(self._axis.requests(level, self._length_s, self.sojourns)))
 
     def _settings_at(self, level: float, records: Path) -> RunSettings:
-        number = len(self.points) + 1
+        number = len(self.runs) + 1
         return self._settings.replace(
             **{"request_rate": math.inf, self._axis.setting: level},
             num_prompts=self.requests_at(level),
@@ -302,7 +302,7 @@ def _share_of_rate(sent: Sequence[Record]) -> float:
     return due_ns / (due_ns + later_ns) if due_ns else 1.0
 
 
-def _inconclusive(result: Result, *, stopped: bool) -> str | None:
+def _why_inconclusive(result: Result, *, stopped: bool) -> str | None:
     """Return why a run shows nothing about the server; None if it does.
 
     Args:

@@ -70,33 +70,35 @@ class RatioSample:
     def bounds(self, in_flight: float) -> tuple[float, float] | None:
         """Return the bounds of the share or the mean that `met` judges by; None if no request counts."""
         compute = mean_bounds if self.is_mean else share_bounds
-        return self._of_ends(
+        pairs = self._both_ends(
             lambda values, length: compute(values, self.denominator, length, LOOK_CONFIDENCE), in_flight
         )
+        return pairs and (pairs[0][0], pairs[1][1])
 
     def deciding_shares(self, in_flight: float) -> tuple[float, float] | None:
-        """Return the shares between which `met` would be None; None if no request counts. It is a share."""
+        """Return the shares between which `met` would be None; None if no request counts. Not for a mean."""
+        pairs = self._both_ends(
+            lambda values, length: deciding_shares(values, self.denominator, length, LOOK_CONFIDENCE, self.threshold),
+            in_flight,
+        )
+        return pairs and (pairs[1][0], pairs[0][1])
 
-        def of(values: Floats, length: int) -> tuple[float, float]:
-            least, most = deciding_shares(values, self.denominator, length, LOOK_CONFIDENCE, self.threshold)
-            return most, least
-
-        found = self._of_ends(of, in_flight)
-        return None if found is None else (found[1], found[0])
-
-    def _of_ends(
+    def _both_ends(
         self, compute: Callable[[Floats, int], tuple[float, float]], in_flight: float
-    ) -> tuple[float, float] | None:
-        """Compute two numbers by the length of a block: the first of the least numerators, the second of the most."""
+    ) -> tuple[tuple[float, float], tuple[float, float]] | None:
+        """Compute bounds from the least numerators and from the greatest; None if no request counts.
+
+        Args:
+            compute: Computes bounds from numerators and the length of a block, in requests.
+            in_flight: Requests in flight, on average.
+        """
         if not self.denominator.any():
             return None
         residuals = self.numerator - self.numerator.sum() / self.denominator.sum() * self.denominator
         length = block_bootstrap.block_length(len(residuals), in_flight, residuals)
         least, greatest = self._ends
-        first, second = compute(least, length)
-        if not np.array_equal(greatest, least):
-            _, second = compute(greatest, length)
-        return first, second
+        of_least = compute(least, length)
+        return of_least, of_least if np.array_equal(greatest, least) else compute(greatest, length)
 
     @property
     def _ends(self) -> tuple[Floats, Floats]:

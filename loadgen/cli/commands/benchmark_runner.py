@@ -73,10 +73,10 @@ async def _steps(job: "Job", reporter: "Reporter | None") -> int:
             if progress.phase == "running" and (why := too_many(job, progress)):
                 participant.stop(why)
 
-        def also(result: "Result", step: "Step" = step) -> list[str]:
+        def save_more(result: "Result", step: "Step" = step) -> list[str]:
             return [_save(step, result)]
 
-        code = await run.run(step.settings, watch=watch, also=also)
+        code = await run.run(step.settings, watch=watch, save_more=save_more)
         if code != exit_codes.DONE:
             return code
     return exit_codes.DONE

@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
         return _save_noise(arguments, sides[0])
     noise = None if arguments.noise is None else compare.NoiseFile.read(arguments.noise)
     metrics = [each.metric for each in conditions]
-    found = compare.compare(sides, noise=noise, more=metrics, anyway=arguments.anyway)
+    found = compare.compare(sides, noise=noise, extra_metrics=metrics, anyway=arguments.anyway)
     judged = condition.judge(found, conditions)
     _write(arguments, found, judged)
     if arguments.json:

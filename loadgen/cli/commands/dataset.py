@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen.cli import exit_codes, flags, run_settings
-from loadgen.cli.live.progress_line import ProgressLine, preparing
+from loadgen.cli.live.progress_line import ProgressLine, preparing_text
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import DataSettings
 from loadgen.config.option import flag
@@ -134,7 +134,7 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
     target = Target.from_settings(settings, settings.model or "")
 
     def text(done: int, elapsed_s: float) -> str:
-        return preparing(done, count, elapsed_s)
+        return preparing_text(done, count, elapsed_s)
 
     with ProgressLine(text, quiet=settings.quiet) as progress:
         source = PromptSource.named(settings, target, settings.num_prompts or DEFAULT_COUNT, asks=False)

@@ -125,7 +125,7 @@ def _dashboard() -> str:
 
 
 def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
-    from loadgen.report import RunResult, render, series_console, to_json, typed
+    from loadgen.report import RunResult, from_dict, render, series_console, to_json
     from loadgen.runner import run_result
 
     for saved in found:
@@ -133,25 +133,25 @@ def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
             if as_json:
                 text = to_json(saved) + "\n"
             else:
-                result = typed(saved)
+                result = from_dict(saved)
                 text = render(result) if isinstance(result, RunResult) else series_console.render(result)
         sys.stdout.write(text)
 
 
 def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
-    from loadgen.report import save_page, typed
+    from loadgen.report import from_dict, save_page
     from loadgen.report.run_page import html
     from loadgen.runner import run_result
 
     try:
         with run_result.whole(", ".join(found)):
-            save_page(page, [typed(result) for of_file in found.values() for result in of_file])
+            save_page(page, [from_dict(result) for of_file in found.values() for result in of_file])
     except OSError as error:
         raise BadInput("--html", f"{page} cannot be written ({error.strerror})", "choose another path") from error
     except BadInput:
         for path, of_file in found.items():  # find the file at fault
             with run_result.whole(path):
-                html([typed(result) for result in of_file])
+                html([from_dict(result) for result in of_file])
         raise
 
 
@@ -173,13 +173,13 @@ def _write_text(name: str, to: str, text: str) -> None:
 
 
 def _markdown(found: dict[str, list[dict[str, Any]]]) -> str:
-    from loadgen.report import ci_summary, typed
+    from loadgen.report import ci_summary, from_dict
     from loadgen.runner import run_result
 
     texts = []
     for path, of_file in found.items():
         with run_result.whole(path):
-            texts += [ci_summary.markdown(typed(result)) for result in of_file]
+            texts += [ci_summary.markdown(from_dict(result)) for result in of_file]
     return "\n".join(texts)
 
 
@@ -189,13 +189,13 @@ def _junit(found: dict[str, list[dict[str, Any]]]) -> str:
     Raises:
         BadInput: A file holds a series, whose runs have results of their own.
     """
-    from loadgen.report import RunResult, ci_summary, junit, typed
+    from loadgen.report import RunResult, ci_summary, from_dict, junit
     from loadgen.runner import run_result
 
     suites = []
     for path, of_file in found.items():
         with run_result.whole(path):
-            results = [typed(result) for result in of_file]
+            results = [from_dict(result) for result in of_file]
             runs = [result for result in results if isinstance(result, RunResult)]
             suites += [ci_summary.suite(run) for run in runs]
         if len(runs) < len(results):
@@ -228,7 +228,7 @@ def _write_csv(paths: Sequence[str], to: str) -> None:
 
 def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
     from loadgen.metrics.records.file import RecordFile
-    from loadgen.report import csv_file, request_rows, run_rows, typed
+    from loadgen.report import csv_file, from_dict, request_rows, run_rows
     from loadgen.runner import run_result
 
     records = [path for path in paths if RecordFile.is_one(path)]
@@ -237,7 +237,7 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
         for path in paths:
             found = run_result.read(path)
             with run_result.whole(path):
-                runs += run_rows.rows(path, map(typed, found))
+                runs += run_rows.rows(path, map(from_dict, found))
         return csv_file.lines(run_rows.columns(runs), runs)
     if results := [path for path in paths if path not in records]:
         problem = f"{records[0]} has a row for each request, {results[0]} one for each run"

@@ -13,13 +13,13 @@ from loadgen.util import log_setup
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.report.result.series import Axis
+    from loadgen.report.result.series import AxisName
     from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
 MAX_QUIET_BURST = 100  # requests; the user is warned of a larger burst
-OVER: "dict[str, Axis]" = {"request_rate": "rate", "max_concurrency": "concurrency"}
+OVER: "dict[str, AxisName]" = {"request_rate": "rate", "max_concurrency": "concurrency"}
 UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 
 
@@ -79,7 +79,7 @@ async def run(
     *,
     watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
     on_server: "Callable[[Server], None]" = lambda server: None,
-    also: "Callable[[Result], list[str]]" = lambda result: [],
+    save_more: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
     """Execute one run; returns the exit code.
 
@@ -87,17 +87,17 @@ async def run(
         settings: The checked settings of the run.
         watch: Is called with each progress update, and may stop the run.
         on_server: Is called with the server once it is known.
-        also: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
     """
     from loadgen.cli.runs.interrupts import Interrupts
     from loadgen.cli.runs.single_run import execute, print_report
 
-    def summarized(result: "Result") -> list[str]:
+    def save_all(result: "Result") -> list[str]:
         step_summary.append_result(result)
-        return also(result)
+        return save_more(result)
 
     interrupts = Interrupts()
-    work = execute(settings, interrupts, watch=watch, on_server=on_server, also=summarized, show=print_report)
+    work = execute(settings, interrupts, watch=watch, on_server=on_server, save_more=save_all, show=print_report)
     finished = await interrupts.run_interruptible(work)
     if settings.json:
         from loadgen import report  # not before: it is slow to import, and processes must be started first
@@ -114,9 +114,9 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
         name: The setting that differs.
         plot: The path of the chart, or None.
     """
-    from loadgen.cli.runs.run_series import Series, differences, with_numbered_files
+    from loadgen.cli.runs.run_series import SeriesRunner, differences, with_numbered_files
 
-    series = Series("sweep", OVER[name], runs[0], runs[0].slo, plot)
+    series = SeriesRunner("sweep", OVER[name], runs[0], runs[0].slo, plot)
 
     async def measure(server: "Server") -> None:
         for number, requested in enumerate(runs, 1):

@@ -65,14 +65,14 @@ def frame(
     if not progress.begun:
         return [_text(line, width) for line in _before_clock(progress, width, ascii_only)[:height]]
     rows = [
-        Row(0, _head(progress, width, ascii_only)),
+        Row(0, _progress_bar(progress, width, ascii_only)),
         Row(BLANK, []),
         *_rates(settings, progress, history, width),
         *_requests(progress, history, width),
         Row(BLANK, []),
         *_latencies(settings, progress, width),
         *_slo(settings, progress, width),
-        *_sides(progress, width),
+        *_client_and_server(progress, width),
     ]
     if width >= WIDE:
         rows += _charts(history, height - len(rows), ascii_only)
@@ -90,25 +90,25 @@ def _before_clock(progress: Progress, width: int, ascii_only: bool) -> list[Line
     return [[*_bar(share, MIN_BAR, ascii_only), (f"{share:>5.0%}  {text}", PLAIN)]]
 
 
-def _head(progress: Progress, width: int, ascii_only: bool) -> Line:
-    if total := _total(progress):
+def _progress_bar(progress: Progress, width: int, ascii_only: bool) -> Line:
+    if total := _request_total(progress):
         share = progress.ended / total
     else:
         share = progress.elapsed_s / (progress.sending_s or math.inf)
     phase, times = f"{progress.phase:<10}", f"{min(share, 1.0):>5.0%}{clock_time(progress.elapsed_s):>9}"
-    left = f"   {_left(progress):<16}"
+    left = f"   {_time_left(progress):<16}"
     bar = width - len(phase) - len(times) - len(left)
     if bar < MIN_BAR:
         bar, left = bar + len(left), ""
     return [(phase, STRONG), *_bar(share, min(bar, MAX_BAR), ascii_only), (times, PLAIN), (left, PLAIN)]
 
 
-def _total(progress: Progress) -> int:
+def _request_total(progress: Progress) -> int:
     """Return the number of requests of the run: scheduled or, while draining, sent; 0 if it is not known."""
     return progress.scheduled if progress.phase == "running" else progress.ended + progress.in_flight
 
 
-def _left(progress: Progress) -> str:
+def _time_left(progress: Progress) -> str:
     """Describe the time left: by the schedule if requests are sent on time, else by the pace so far."""
     if progress.phase == DONE:
         return ""
@@ -131,7 +131,7 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
     if not progress.closed_loop:  # there a request is due when it can be sent
         yield Row(10, row("requests due", "due", progress.due, _requested_rate(settings)))
     yield Row(3, row("requests sent", "sent", progress.sent))
-    of_all = f"of {total}" if (total := _total(progress)) else ""
+    of_all = f"of {total}" if (total := _request_total(progress)) else ""
     yield Row(7, row("requests ended", "ended", progress.ended, of_all))
     tokens = round(progress.streamed_tokens * progress.tokens_per_counted)
     yield Row(4, row("output tokens", "tokens", tokens))
@@ -211,7 +211,7 @@ def _charts(history: History, room: int, ascii_only: bool) -> Iterator[Row]:
             yield Row(10, [(f"{'' if number else label:<{LABEL}}", FAINT), (line, FULL), (peak, FAINT)])
 
 
-def _sides(progress: Progress, width: int) -> Iterator[Row]:
+def _client_and_server(progress: Progress, width: int) -> Iterator[Row]:
     """Lay out the state of the client, and the metrics of the server."""
     problems = list(_client_problems(progress))
     note = f"SUSPECT: {', '.join(problems)}" if problems else "keeps up" if progress.lag.counts else ""

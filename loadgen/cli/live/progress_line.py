@@ -98,7 +98,7 @@ def describe(progress: Progress, pace: Pace | None = None) -> str:
         pace: The current rates, which are added if given.
     """
     if progress.phase == "preparing":
-        return preparing(progress.ended, progress.scheduled, progress.elapsed_s)
+        return preparing_text(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.phase == "starting":
         usual = "" if progress.usual_s is None else f" (usually {progress.usual_s:.0f} s)"
         return f"starting the engine {progress.elapsed_s:.0f} s{usual}: {progress.note or 'no output yet'}"
@@ -127,7 +127,7 @@ def longest_silence(progress: Progress) -> str:
     return f"request {index}, last token at {last_s:.0f} s"
 
 
-def preparing(done: int, total: int, elapsed_s: float) -> str:
+def preparing_text(done: int, total: int, elapsed_s: float) -> str:
     """Describe how many prompts are prepared.
 
     Args:

@@ -23,7 +23,7 @@ TAIL_LINES = 4
 TAIL_BYTES = 4096
 
 
-class Lines:
+class StudyLines:
     """Prints a line for each start and each decision.
 
     Args:
@@ -45,7 +45,7 @@ class Lines:
             for line in findings_text.noise_lines(findings.steps[-1]):
                 self.say(f"  {line}")
         again = " again" if request.attempt else ""
-        self.say(f"  block {request.block + 1}: {request.arm} is started{again}, {time_left(walk, self.plan)}")
+        self.say(f"  block {request.block + 1}: {request.arm} is started{again}, {study_time_left(walk, self.plan)}")
 
     def progress(self, workload: str, progress: "Progress") -> None:
         """Print a line when a workload begins, and every LINE_EVERY_S."""
@@ -58,7 +58,7 @@ class Lines:
         if trial.failure is not None:
             self.say(f"    {trial.request.arm} failed, {trial.failure}")
         for workload, ran in trial.runs.items():
-            self.say(f"    {workload}: {achieved(ran.summary)} ({ran.summary['loadgen']['verdict']})")
+            self.say(f"    {workload}: {run_text(ran.summary)} ({ran.summary['loadgen']['verdict']})")
         findings = walk.found()
         going = walk.request is not None and walk.request.step == trial.request.step
         if not going:
@@ -71,7 +71,7 @@ class Lines:
         print(f"loadgen: {printable(text)}", file=sys.stderr, flush=True)
 
 
-class Screen:
+class StudyScreen:
     """Draws a table of the stages, the current start, and the end of its log.
 
     Args:
@@ -121,13 +121,13 @@ class Screen:
                 starts_text = value_range(*step.starts)
                 table.add_row(printable(step.name), str(len(step.arms)), starts_text, "", style="dim")
         tail = [Text(f"  {line}", style="dim") for line in log_tail(self._folder)]
-        below = Text(f"{findings_text.time_spent(findings)}, {time_left(self._walk, self.plan)}; Ctrl-C stops")
+        below = Text(f"{findings_text.time_spent(findings)}, {study_time_left(self._walk, self.plan)}; Ctrl-C stops")
         now = Text(printable(f"{self._now}: {doing}" if doing else self._now), style="bold")
         self._live.update(Group(table, now, *tail, below))
 
 
 @contextlib.contextmanager
-def study_view(plan: "Plan", *, lines: bool) -> Iterator[Lines | Screen]:
+def study_view(plan: "Plan", *, lines: bool) -> Iterator[StudyLines | StudyScreen]:
     """Return the display for stderr.
 
     Args:
@@ -135,20 +135,20 @@ def study_view(plan: "Plan", *, lines: bool) -> Iterator[Lines | Screen]:
         lines: Whether to print lines on a terminal too.
     """
     if lines or not sys.stderr.isatty():
-        yield Lines(plan)
+        yield StudyLines(plan)
         return
     from rich.console import Console
     from rich.live import Live
 
     console = Console(stderr=True)
     if console.is_dumb_terminal:
-        yield Lines(plan)
+        yield StudyLines(plan)
         return
     with Live(console=console, refresh_per_second=REDRAWS_PER_S) as live:
-        yield Screen(live, plan)
+        yield StudyScreen(live, plan)
 
 
-def time_left(walk: "Walk", plan: "Plan") -> str:
+def study_time_left(walk: "Walk", plan: "Plan") -> str:
     """Estimate the time that is left from the number of starts that are left and the mean time of those so far."""
     findings = walk.found()
     trials = findings.trials
@@ -167,7 +167,7 @@ def time_left(walk: "Walk", plan: "Plan") -> str:
     return f"about {duration_range(low * each_s, high * each_s)} left"
 
 
-def achieved(summary: Any) -> str:
+def run_text(summary: Any) -> str:
     """Return the main numbers of a run in one line."""
     total, ttft, tpot = (summary.get(key) for key in ("total_token_throughput", "median_ttft_ms", "median_tpot_ms"))
     parts = [f"{summary['completed']} of {summary['num_prompts']} requests"]

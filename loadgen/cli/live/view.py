@@ -34,7 +34,7 @@ class View(Protocol):
         """Print a line that stays."""
 
 
-class Silent:
+class SilentView:
     """Shows no progress; prints notes."""
 
     measuring = False
@@ -48,7 +48,7 @@ class Silent:
         print(f"loadgen: {printable(text)}", file=sys.stderr, flush=True)
 
 
-class Lines(Silent):
+class LineView(SilentView):
     """Prints a line when a phase begins, and every two seconds.
 
     Args:
@@ -72,7 +72,7 @@ class Lines(Silent):
             self.note(f"{line}; {OVERLOADED}" if self._history.backlog.overloaded else line)
 
 
-class Screen(Silent):
+class ScreenView(SilentView):
     """A rich renderable that shows the latest progress.
 
     Args:
@@ -108,18 +108,18 @@ class Screen(Silent):
 def progress_view(settings: RunSettings) -> Iterator[View]:
     """Yield the view that suits the settings and the terminal; a screen is erased on leaving."""
     if settings.quiet:
-        yield Silent()
+        yield SilentView()
         return
     if settings.disable_tqdm or not sys.stderr.isatty():
-        yield Lines(settings)
+        yield LineView(settings)
         return
     from rich.console import Console
     from rich.live import Live
 
     console = Console(stderr=True)
     if console.is_dumb_terminal:
-        yield Lines(settings)
+        yield LineView(settings)
         return
-    screen = Screen(settings, console)
+    screen = ScreenView(settings, console)
     with Live(screen, console=console, refresh_per_second=REDRAWS_PER_S, transient=True, redirect_stdout=False):
         yield screen

@@ -38,7 +38,7 @@ def journal(wanted: bool) -> Iterator[Journal]:
     Args:
         wanted: False for a run that writes its records to a file of the user's anyway.
     """
-    opened = Journal(_new() if wanted else None)
+    opened = Journal(_create() if wanted else None)
     try:
         yield opened
     finally:
@@ -56,10 +56,10 @@ def journal(wanted: bool) -> Iterator[Journal]:
 
 def journals() -> list[Path]:
     """List the journals with records that ended runs have left, the latest last."""
-    return [path for path in _left() if _holds_records(path)]
+    return [path for path in _leftover_paths() if _holds_records(path)]
 
 
-def _left() -> list[Path]:
+def _leftover_paths() -> list[Path]:
     left = [path for path in private_files.state_folder().glob(PATTERN) if not _still_runs(path)]
     return sorted(left, key=lambda path: path.stat().st_mtime)
 
@@ -78,13 +78,13 @@ def _still_runs(path: Path) -> bool:
     return process.isdecimal() and int(process) != os.getpid() and machine.is_running(int(process))
 
 
-def _new() -> Path | None:
+def _create() -> Path | None:
     import time
 
     path = private_files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for old in _left()[: 1 - MAX_KEPT]:
+        for old in _leftover_paths()[: 1 - MAX_KEPT]:
             _remove(old)
         with open(path, "xb", opener=private_files.opener):
             pass

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from loadgen.analysis.search.algorithm import End, Run, SearchRange, SearchResult, find_highest_level
 from loadgen.analysis.search.criteria import separate_criteria
 from loadgen.analysis.search.early_stop import StopRule
-from loadgen.analysis.search.judged_level import judged_level
-from loadgen.analysis.search.levels import AXES, RUN_S, Levels, Point
+from loadgen.analysis.search.level_verdict import judge_level
+from loadgen.analysis.search.levels import AXES, RUN_S, LevelRun, Levels
 from loadgen.analysis.search.ratio_sample import LOOKS
 from loadgen.cli import exit_codes
 from loadgen.cli.runs.journal import journal
-from loadgen.cli.runs.run_series import Series, differences, with_numbered_files
+from loadgen.cli.runs.run_series import SeriesRunner, differences, with_numbered_files
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -26,7 +26,7 @@ from loadgen.util import scratch_dir
 from loadgen.util.number_format import duration
 
 if TYPE_CHECKING:
-    from loadgen.report.result.series import Axis
+    from loadgen.report.result.series import AxisName
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
@@ -45,15 +45,14 @@ class LoadSearch:
         plot: The path of the chart, or None.
     """
 
-    def __init__(self, requested: RunSettings, over: "Axis", chosen: dict[str, Any], plot: str | None) -> None:
+    def __init__(self, requested: RunSettings, over: "AxisName", chosen: dict[str, Any], plot: str | None) -> None:
         assert requested.slo is not None
         self._criteria = separate_criteria(requested.slo)
         self._limits = slo.required_limits(requested.slo)
         self._levels: dict[float, LoadLevel] = {}
         self._min_requests = max(criterion.min_requests for criterion in self._criteria)
-        least = math.ceil(
-            self._min_requests / 2 / LOOKS
-        )  # if all requests meet a limit, half of `min_requests` show it
+        # If all requests meet a limit, half of `min_requests` show it.
+        least = math.ceil(self._min_requests / 2 / LOOKS)
         if (count := chosen.get("num_prompts")) is not None and count < least:
             problem = f"{LOOKS} runs of {count} requests are too few to decide {requested.slo}"
             raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
@@ -62,7 +61,9 @@ class LoadSearch:
                 "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"
             )
         self._requested, self._axis, self._chosen = requested.replace(slo=None, duration=None), AXES[over], chosen
-        self._series = Series("search", over, requested, ",".join(criterion.text for criterion in self._criteria), plot)
+        self._series = SeriesRunner(
+            "search", over, requested, ",".join(criterion.text for criterion in self._criteria), plot
+        )
         self._reported = 0
 
     def execute(self) -> int:
@@ -71,12 +72,14 @@ class LoadSearch:
 
     async def _measure(self, server: "Server") -> None:
         async def measure(settings: RunSettings, name: str, stop: StopRule) -> "Result":
-            own = settings.replace(**differences(self._requested, self._numbered()) | {"records": settings.records})
+            own = settings.replace(
+                **differences(self._requested, self._with_next_files()) | {"records": settings.records}
+            )
             requested = self._requested.replace(**differences(server.settings, own))
             level = getattr(own, self._axis.setting)
-            title = f"run {len(self._series.points) + 1}, {self._named(level)}"
-            of_run = dataclasses.replace(server, settings=own)
-            return await self._series.run(of_run, requested, level, title=title, stop=stop, show=_nothing)
+            title = f"run {len(self._series.points) + 1}, {self._level_text(level)}"
+            run_server = dataclasses.replace(server, settings=own)
+            return await self._series.run(run_server, requested, level, title=title, stop=stop, show=_print_no_report)
 
         requests = self._chosen.get("num_prompts")
         levels = Levels(
@@ -94,7 +97,7 @@ class LoadSearch:
             try:
                 return await levels.run_level(level)
             finally:
-                self._report(levels.points)
+                self._report(levels.runs)
 
         found = None
         try:
@@ -119,7 +122,7 @@ class LoadSearch:
         try:
             return await levels.run_burst()
         finally:
-            self._report(levels.points)
+            self._report(levels.runs)
 
     def _plan(self, levels: Levels, level: float) -> str:
         """Describe the number and the length of the runs, and why they are longer than --duration if they are."""
@@ -129,14 +132,14 @@ class LoadSearch:
         if math.isinf(length_s):
             return f"up to {levels.runs_left} runs of at least {count} requests each"
         whole = duration(levels.runs_left * length_s)
-        each = f"up to {levels.runs_left} runs of {duration(length_s)} each at {self._named(level)}"
+        each = f"up to {levels.runs_left} runs of {duration(length_s)} each at {self._level_text(level)}"
         plan = f"{each}, {whole} in total; runs at lower levels are longer"
         if duration_s is None or length_s < duration_s + 1:
             return plan
         needs = max(self._criteria, key=lambda criterion: criterion.min_requests).text
         return f"--duration {duration_s:g} is too short: {needs} needs {count} requests; {plan}"
 
-    def _numbered(self) -> RunSettings:
+    def _with_next_files(self) -> RunSettings:
         """Return the settings with the file names of the next run."""
         return with_numbered_files(self._requested, len(self._series.points) + 1)
 
@@ -144,25 +147,25 @@ class LoadSearch:
     def _records(self, name: str) -> Iterator[Path]:
         """Yield the path of the next run's records: the user's file, or one that is removed once they are judged."""
         if self._requested.records:
-            yield Path(str(self._numbered().records))
+            yield Path(str(self._with_next_files().records))
             return
         with journal(wanted=True) as crash_journal, scratch_dir.scratch_folder() as folder:
             yield crash_journal.path or folder / name
             crash_journal.needed = False
 
-    def _report(self, points: list[Point]) -> None:
+    def _report(self, level_runs: list[LevelRun]) -> None:
         """Print the outcome of the runs that have ended since the last call, and keep it in the series."""
-        for row, point in list(zip(self._series.points, points, strict=False))[self._reported :]:
-            run = point.run
+        for number in range(self._reported, len(level_runs)):
+            run, level, why = level_runs[number].run, level_runs[number].level, level_runs[number].why
             met = run.met()
-            why = point.why or (TOO_FEW if met is None else None)
-            each = [one.met(run.in_flight) for one in run.samples]
-            self._series.points[self._reported] = row.with_demands(met, why, each)
-            self._reported += 1
-            if math.isfinite(point.level):
-                together = [each for each in points if each.level == point.level]
-                self._levels[point.level] = judged_level(together, self._limits, self._series.data.latency_from)
-            self._say(f"{self._named(point.level)}: {_outcome(met, why, self._levels.get(point.level))}")
+            why = why or (TOO_FEW if met is None else None)
+            limits_met = [sample.met(run.in_flight) for sample in run.samples]
+            self._series.points[number] = self._series.points[number].with_verdict(met, why, limits_met)
+            if math.isfinite(level):
+                at_level = [each for each in level_runs if each.level == level]
+                self._levels[level] = judge_level(at_level, self._limits, self._series.data.latency_from)
+            self._say(f"{self._level_text(level)}: {_outcome(met, why, self._levels.get(level))}")
+        self._reported = len(level_runs)
         self._series.data.levels = [self._levels[level] for level in sorted(self._levels)]
         self._series.save_so_far()
 
@@ -182,6 +185,10 @@ class LoadSearch:
             last=found.tried[-1][0] if found else None,
         )
         self._series.data.notes += levels.notes
+        self._set_exit_codes(found, level)
+
+    def _set_exit_codes(self, found: SearchResult | None, level: float) -> None:
+        """Set the exit codes by the outcome of the search and by the runs at the level that it found."""
         own = [exit_codes.SLO_MISSED] if found and found.end is End.NONE else []
         if found is None or found.end is End.CLIENT:
             own.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
@@ -196,7 +203,7 @@ class LoadSearch:
         if not self._requested.quiet:
             print(f"loadgen: {text}", file=sys.stderr, flush=True)
 
-    def _named(self, level: float) -> str:
+    def _level_text(self, level: float) -> str:
         return f"{level:g} {self._axis.unit}" if math.isfinite(level) else "all requests at once"
 
 
@@ -207,5 +214,5 @@ def _outcome(met: bool | None, why: str | None, level: LoadLevel | None) -> str:
     return OUTCOME[met] + (f" ({why})" if why else "")
 
 
-def _nothing(settings: RunSettings, result: "Result", saved: list[str]) -> None:
-    """Print no report: a run of a search is a line of the table."""
+def _print_no_report(settings: RunSettings, result: "Result", saved: list[str]) -> None:
+    """Print nothing: a run of a search is a line of the table."""

@@ -29,7 +29,7 @@ DASHBOARD = Path(__file__).with_name("grafana_dashboard.json")  # draws these me
 # Four per doubling, from 4 us to 64 min. Buckets of a sketch end at the same bounds, so that counts are exact.
 BOUNDS_NS = tuple((4 + quarter) << (doubling - 2) for doubling in range(12, 42) for quarter in range(4))
 # A last scrape is waited for as long as 1.5 intervals of the scraper, but at most this long.
-INTERVALS, MAX_WAIT_S = 1.5, 60.0
+MAX_WAIT_INTERVALS, MAX_WAIT_S = 1.5, 60.0
 HELP = {
     "ttft": "Time to first token of successful requests, from due (from sent with --latency-from sent).",
     "ttfo": "Time to first output after any reasoning, of successful requests, from due or sent as TTFT.",
@@ -75,7 +75,7 @@ class Metrics:
         if not self.final or self._final_scraped.is_set() or len(self._scrapes_s) < 2:
             return 0.0
         before_s, last_s = self._scrapes_s
-        return max(0.0, min(last_s + INTERVALS * (last_s - before_s) - self._clock(), MAX_WAIT_S))
+        return max(0.0, min(last_s + MAX_WAIT_INTERVALS * (last_s - before_s) - self._clock(), MAX_WAIT_S))
 
     def wait(self) -> None:
         """Wait up to `wait_s` for a scrape of the final values."""

@@ -23,7 +23,7 @@ from loadgen.util.terminal_text import Screen
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
     from loadgen.report.result.latencies import Clock
-    from loadgen.report.result.series import Axis, Kind, Point
+    from loadgen.report.result.series import AxisName, Point, SeriesKind
     from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
@@ -32,7 +32,7 @@ Stop = Callable[["Progress"], str | None]
 Show = Callable[[RunSettings, "Result", list[str]], None]
 
 
-class Series:
+class SeriesRunner:
     """Executes runs at one server, and keeps a point of the series for each.
 
     Args:
@@ -48,7 +48,9 @@ class Series:
         interrupts: Receives the signals.
     """
 
-    def __init__(self, kind: "Kind", over: "Axis", requested: RunSettings, slo: str | None, plot: str | None) -> None:
+    def __init__(
+        self, kind: "SeriesKind", over: "AxisName", requested: RunSettings, slo: str | None, plot: str | None
+    ) -> None:
         with single_threaded():
             from loadgen import report
             from loadgen.report.result import series
@@ -58,7 +60,7 @@ class Series:
         report.check_writable(requested)
         together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
         plotted = [plot] if plot is not None and Path(plot).is_file() else []
-        say_overwriting([*report.overwritten(together), *plotted])
+        say_overwriting([*report.files_to_overwrite(together), *plotted])
         self._requested, self._plot = requested, plot
         self.codes: list[int] = []
         self.interrupts = Interrupts()
@@ -149,7 +151,7 @@ class Series:
         )
         saved = [path for path in ended.saved if path != requested.records or self._requested.records]
         result = ended.result
-        self.points.append(report.series.point(level, result, result.snapshot, limits=self.data.slo, saved=saved))
+        self.points.append(report.series.make_point(level, result, result.snapshot, limits=self.data.slo, saved=saved))
         self.codes.append(ended.code)
         self.save_so_far()
         return result
@@ -175,19 +177,17 @@ class Series:
         path = report.series_path(self._requested, self.data)
         if path is None:
             return []
-        write_atomic(path, report.to_json(self.data.to_dict()) + "\n", report.opener_of(self._requested))
+        write_atomic(path, report.to_json(self.data.to_dict()) + "\n", report.opener_for(self._requested))
         return [str(path)]
 
     def _end(self) -> int:
         from loadgen import report
         from loadgen.report import series_console
 
-        report.series.conclude(self.data)
+        report.series.add_conclusions(self.data)
         saved, trouble = [], None
         try:
-            saved = (
-                self._save() + self._save_plot() + self._save_markdown() + self._save_page()
-            )  # before printing: the reader of a pipe may be gone
+            saved = self._save() + self._save_renderings()  # before printing: the reader of a pipe may be gone
         except OSError as error:
             trouble = error
         step_summary.append_result(self.data)
@@ -202,35 +202,32 @@ class Series:
             self.codes.append(exit_codes.INTERNAL)
         return exit_codes.most_severe(self.codes)
 
+    def _save_renderings(self) -> list[str]:
+        """Write the chart, the summary and the page, as far as the settings ask for them; returns the paths."""
+        from loadgen import report
+
+        saved = self._save_plot()
+        if self._requested.markdown is not None:
+            report.save_markdown(self._requested.markdown, self.data)
+            saved.append(self._requested.markdown)
+        if self._requested.html is not None:
+            report.save_page(self._requested.html, [self.data])
+            saved.append(self._requested.html)
+        return saved
+
     def _save_plot(self) -> list[str]:
         if self._plot is None:
             return []
         from loadgen.report import html
-        from loadgen.report.run_page.load_curve import curve
+        from loadgen.report.run_page.load_curve import load_chart
         from loadgen.util.atomic_file import write_atomic
 
-        chart = curve(self.data)
+        chart = load_chart(self.data)
         if chart is None:
             print("loadgen: --plot: nothing to draw: no run had a successful request", file=sys.stderr)
             return []
-        write_atomic(Path(self._plot), html.drawn(chart))
+        write_atomic(Path(self._plot), html.chart_svg(chart))
         return [self._plot]
-
-    def _save_markdown(self) -> list[str]:
-        if self._requested.markdown is None:
-            return []
-        from loadgen import report
-
-        report.save_markdown(self._requested.markdown, self.data)
-        return [self._requested.markdown]
-
-    def _save_page(self) -> list[str]:
-        if self._requested.html is None:
-            return []
-        from loadgen import report
-
-        report.save_page(self._requested.html, [self.data])
-        return [self._requested.html]
 
 
 def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:

@@ -43,7 +43,7 @@ async def execute(
     server: "Server | None" = None,
     watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
     on_server: "Callable[[Server], None]" = lambda server: None,
-    also: "Callable[[Result], list[str]]" = lambda result: [],
+    save_more: "Callable[[Result], list[str]]" = lambda result: [],
     show: "Callable[[RunSettings, Result, list[str]], None]",
 ) -> FinishedRun:
     """Execute one run, print its report and save the files that the settings ask for.
@@ -54,7 +54,7 @@ async def execute(
         server: A server that answers already, with the settings of this run; None: start or probe it.
         watch: Is called with each progress update, and may stop the run.
         on_server: Is called with the server once it is known, with the settings of this run as they are for it.
-        also: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
         show: Prints the report, given the settings, the result and the saved paths.
     """
     from loadgen.runner.coordinator import open_participant
@@ -68,7 +68,7 @@ async def execute(
                 from loadgen.runner import run
 
             report.check_writable(settings)
-            say_overwriting(report.overwritten(settings))
+            say_overwriting(report.files_to_overwrite(settings))
             with progress_view(settings) as view:
                 interrupts.attach(participant, view)
 
@@ -90,15 +90,15 @@ async def execute(
             # Before printing, since the reader of a pipe may be gone.
             saved = report.save(settings, result, result.snapshot)
             try:
-                saved.paths.extend(also(result))
+                saved.paths.extend(save_more(result))
             except OSError as error:
-                saved.lost.append(f"the result could not be saved: {error}")
+                saved.errors.append(f"the result could not be saved: {error}")
             show(settings, result, saved.paths)
             crash_journal.error = result.client.records_error
-            for line in saved.lost:
+            for line in saved.errors:
                 print(f"loadgen: {line}", file=sys.stderr)
-            crash_journal.needed = result.snapshot.partial is not None or bool(saved.lost)
-    if saved.lost:
+            crash_journal.needed = result.snapshot.partial is not None or bool(saved.errors)
+    if saved.errors:
         return FinishedRun(result, saved.paths, exit_codes.INTERNAL)
     code = exit_codes.code(
         result,

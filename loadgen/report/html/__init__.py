@@ -1,7 +1,7 @@
 """Pages: documents written as Markdown for MkDocs or GitHub, and as HTML that needs no other file; their charts."""
 
 from loadgen.report.html.charts.chart import Band, Bars, Chart, Curve, Dots, Heat, Limit, Mark, Panel, Scatter
-from loadgen.report.html.charts.scale import Linear, Log, Names, Nines, fitting
+from loadgen.report.html.charts.scale import Linear, Log, Names, Nines, fitting_scale
 from loadgen.report.html.charts.whiskers import Whiskers
 from loadgen.report.html.document import (
     Badge,
@@ -14,9 +14,9 @@ from loadgen.report.html.document import (
     Facts,
     Heading,
     Items,
-    Kind,
     Line,
     Note,
+    NoteKind,
     Paragraph,
     Span,
     Table,
@@ -25,7 +25,7 @@ from loadgen.report.html.document import (
     line,
     prose,
 )
-from loadgen.report.html.writer import drawn, github, html, markdown, pictures
+from loadgen.report.html.writer import chart_files, chart_svg, github, html, markdown
 
 __all__ = [
     "Badge",
@@ -44,7 +44,6 @@ __all__ = [
     "Heading",
     "Heat",
     "Items",
-    "Kind",
     "Limit",
     "Line",
     "Linear",
@@ -53,6 +52,7 @@ __all__ = [
     "Names",
     "Nines",
     "Note",
+    "NoteKind",
     "Panel",
     "Paragraph",
     "Scatter",
@@ -61,12 +61,12 @@ __all__ = [
     "Tone",
     "Whiskers",
     "cell",
-    "drawn",
-    "fitting",
+    "chart_files",
+    "chart_svg",
+    "fitting_scale",
     "github",
     "html",
     "line",
     "markdown",
-    "pictures",
     "prose",
 ]

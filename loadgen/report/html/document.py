@@ -1,4 +1,4 @@
-"""Document: what a page says, block by block, in whatever language it will be written."""
+"""Document: the blocks of a page, which are written as Markdown or HTML."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,13 +22,13 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a line: its text as it is to be read, with nothing escaped.
+    """A piece of a line, with nothing escaped.
 
     Attributes:
-        text: What is read.
+        text: The text.
         tone: How it is meant.
-        about: What it means, for who wants to know.
-        link: Where it leads: the path of a file, relative to the page.
+        about: An explanation, shown on demand.
+        link: The path of a file that it links to, relative to the page.
     """
 
     text: str
@@ -37,24 +37,24 @@ class Span:
     link: str = ""
 
 
-Kind = Literal["note", "tip", "info", "warning", "danger"]  # of a note, as MkDocs names them
+NoteKind = Literal["note", "tip", "info", "warning", "danger"]  # of a note, as MkDocs names them
 Line = tuple[Span, ...]
 Cell = tuple[Line, ...]  # of a table: lines below each other
 
 
 def line(*parts: str | Span) -> Line:
-    """A line of these pieces."""
+    """Make a line of pieces."""
     return tuple(Span(part) if isinstance(part, str) else part for part in parts)
 
 
 def prose(text: str) -> Line:
-    """A line of a text of ours, in which `backticks` stand around what is to be typed."""
+    """Make a line of a text in which `backticks` mark code."""
     parts = enumerate(re.split("`([^`]+)`", text))
     return tuple(Span(part, Tone.CODE if number % 2 else Tone.PLAIN) for number, part in parts if part)
 
 
 def cell(*lines: Line | Span | str) -> Cell:
-    """A cell of these lines."""
+    """Make a cell of lines."""
     return tuple(each if isinstance(each, tuple) else line(each) for each in lines)
 
 
@@ -91,13 +91,13 @@ class Code:
     Attributes:
         text: The lines.
         language: As Markdown's fences name it.
-        taken: Whether they are there to be taken elsewhere.
+        copyable: Whether the page offers to copy them.
     """
 
     shape: ClassVar = "code"
     text: str
     language: str = ""
-    taken: bool = False
+    copyable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,28 +107,28 @@ class Table:
     Attributes:
         head: The headings.
         rows: Each as long as that.
-        words: How many columns have words in them; those after them have numbers. None: all have words.
+        text_columns: How many columns have text; those after them have numbers. None: all have text.
     """
 
     shape: ClassVar = "table"
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    words: int | None = None
+    text_columns: int | None = None
 
     @property
     def numbers(self) -> tuple[bool, ...]:
-        """Of each column, whether it has numbers, which stand below each other at its right."""
-        return tuple(self.words is not None and place >= self.words for place in range(len(self.head)))
+        """Whether each column has numbers, which are aligned on the right."""
+        return tuple(self.text_columns is not None and place >= self.text_columns for place in range(len(self.head)))
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A number that stands for much.
+    """One of the main numbers of a page.
 
     Attributes:
-        name: What it is of.
-        value: It, with its unit.
-        beside: What else is to be known of it, in a few words.
+        name: Its name.
+        value: The number with its unit.
+        beside: A remark of a few words.
     """
 
     name: Span
@@ -138,7 +138,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Numbers that one is to see at once."""
+    """The main numbers of a page, side by side at its top."""
 
     shape: ClassVar = "facts"
     facts: tuple[Fact, ...]
@@ -160,7 +160,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """The answer of a page in one line, on a ground of its colour.
+    """The answer of a page in one line, on a coloured background.
 
     Attributes:
         kind: The colour: tip green, info blue, warning amber, danger red.
@@ -168,7 +168,7 @@ class Badge:
     """
 
     shape: ClassVar = "badge"
-    kind: Kind
+    kind: NoteKind
     text: Line
 
 
@@ -184,7 +184,7 @@ class Note:
     """
 
     shape: ClassVar = "note"
-    kind: Kind
+    kind: NoteKind
     title: str
     blocks: "tuple[Block, ...]"
     folded: bool | None = None
@@ -201,13 +201,13 @@ class Document:
     blocks: tuple[Block, ...]
 
     @property
-    def all(self) -> Iterator[Block]:
+    def all_blocks(self) -> Iterator[Block]:
         """All blocks in order, those inside of notes too."""
-        return _all(self.blocks)
+        return _flattened(self.blocks)
 
 
 def without_drawings(document: Document) -> Document:
-    """Return the document for where no picture can be shown."""
+    """Return the document without its charts, and without headings that have nothing else below them."""
     return replace(document, blocks=_without_drawings(document.blocks))
 
 
@@ -225,8 +225,8 @@ def _is_empty(heading: Heading, after: Sequence[Block]) -> bool:
     return not after or (isinstance(after[-1], Heading) and after[-1].level <= heading.level)
 
 
-def _all(blocks: tuple[Block, ...]) -> Iterator[Block]:
+def _flattened(blocks: tuple[Block, ...]) -> Iterator[Block]:
     for block in blocks:
         yield block
         if isinstance(block, Note):
-            yield from _all(block.blocks)
+            yield from _flattened(block.blocks)

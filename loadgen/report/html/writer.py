@@ -1,4 +1,4 @@
-"""Writing: a document as Markdown and as HTML; nothing in its texts is taken for either language."""
+"""Writer of documents as Markdown and as HTML; all texts are escaped."""
 
 import base64
 import hashlib
@@ -21,9 +21,9 @@ from loadgen.report.html.document import Cell, Code, Document, Drawing, Heading,
 from loadgen.util.terminal_text import printable, printable_lines
 
 TEMPLATES = Path(__file__).with_name("templates")
-# What Markdown would read as its own, anywhere and at the beginning of a line; not an underscore inside a word.
-OWN = re.compile(r"([\\`*\[\]<#|~]|(?<![^\W_])_|_(?![^\W_]))")
-LEAD = re.compile(r"^(\d*)(>|[-+.)](?= |$))")
+# Syntax of Markdown anywhere, without an underscore inside a word, and at the beginning of a line.
+MARKDOWN_SYNTAX = re.compile(r"([\\`*\[\]<#|~]|(?<![^\W_])_|_(?![^\W_]))")
+LINE_START_SYNTAX = re.compile(r"^(\d*)(>|[-+.)](?= |$))")
 ENTITY = re.compile(r"&(?=#?\w+;)")
 ALERTS = {"note": "NOTE", "tip": "TIP", "info": "NOTE", "warning": "WARNING", "danger": "CAUTION"}  # as GitHub has them
 COLOURS = {Tone.GOOD: "lightgreen", Tone.BAD: "lightcoral"}  # as MkDocs' pages show gains and losses
@@ -31,10 +31,10 @@ FENCE = re.compile("^ *(`{3,})", re.MULTILINE)
 
 
 def markdown(document: Document, figures: str) -> str:
-    """The document for MkDocs with its admonitions, collapsible blocks and tables.
+    """Write the document for MkDocs with its admonitions, collapsible blocks and tables.
 
     Args:
-        document: Which.
+        document: The document.
         figures: Folder of the pictures, relative to the page.
     """
     template = _environment(escape=False).get_template("document.md.j2")
@@ -42,30 +42,30 @@ def markdown(document: Document, figures: str) -> str:
 
 
 def github(document: Document) -> str:
-    """The document as GitHub renders Markdown: notes are its alerts, or folds; charts are left out."""
+    """Write the document as Markdown for GitHub: notes are its alerts, or folds; charts are left out."""
     template = _environment(escape=False, github=True).get_template("document.md.j2")
     return template.render(document=without_drawings(document), figures="").strip() + "\n"
 
 
-def pictures(document: Document) -> dict[str, str]:
+def chart_files(document: Document) -> dict[str, str]:
     """Return the SVG of the charts that its Markdown shows, by the names of their files."""
-    return {f"{block.name}.svg": drawn(block.chart) for block in document.all if isinstance(block, Drawing)}
+    return {f"{block.name}.svg": chart_svg(block.chart) for block in document.all_blocks if isinstance(block, Drawing)}
 
 
-def drawn(chart: Chart) -> str:
-    """The chart as a file of SVG, in colours for paper."""
+def chart_svg(chart: Chart) -> str:
+    """Write the chart as an SVG file, in colours for paper."""
     return svg.svg_file(chart, _template("colours.css") + _template("charts.css"))
 
 
 def html(document: Document) -> str:
-    """The document as one page that loads nothing: style and pictures are in it.
+    """Write the document as one HTML page that loads nothing: style and charts are in it.
 
-    A script is in it where it does something for a chart, or for lines that one may take; without it the page is whole.
+    It has a script only for charts and copyable lines. All content is visible without the script.
     """
     template = _environment(escape=True).get_template("document.html.j2")
-    blocks = list(document.all)
+    blocks = list(document.all_blocks)
     charts = any(isinstance(block, Drawing) for block in blocks)
-    script = charts or any(isinstance(block, Code) and block.taken for block in blocks)
+    script = charts or any(isinstance(block, Code) and block.copyable for block in blocks)
     return (
         template.render(
             document=document,
@@ -112,22 +112,22 @@ def _environment(*, escape: bool, github: bool = False) -> Environment:
 
 
 def _plain(text: str) -> str:
-    """On one line, without anything that is no character."""
+    """Put a text on one line, without control characters."""
     return printable(" ".join(text.split()) if "\n" in text else text)
 
 
 def _escaped(text: str) -> str:
-    return ENTITY.sub("&amp;", OWN.sub(r"\\\1", text))
+    return ENTITY.sub("&amp;", MARKDOWN_SYNTAX.sub(r"\\\1", text))
 
 
 def _fence(text: str) -> str:
-    """A fence that nothing in the text ends."""
+    """Make a fence that is longer than any in the text."""
     return "`" * max([3, *(len(found) + 1 for found in FENCE.findall(text))])
 
 
 def _markdown_line(parts: Line, *, cell: bool = False, github: bool = False) -> str:
     text = "".join(_markdown_span(part, cell=cell, github=github) for part in parts)
-    return text if cell else LEAD.sub(r"\1\\\2", text)
+    return text if cell else LINE_START_SYNTAX.sub(r"\1\\\2", text)
 
 
 def _markdown_span(span: Span, *, cell: bool, github: bool) -> str:

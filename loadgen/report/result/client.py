@@ -1,4 +1,4 @@
-"""Client: what measuring took of the processes that measured, and what they met."""
+"""Client: resource use of the measuring processes, and their disturbances."""
 
 from typing import Annotated, Any, Self
 

@@ -38,7 +38,7 @@ def all_met(results: Sequence[LimitResult]) -> bool | None:
     return False if False in met else None if None in met else True
 
 
-def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResult]:
+def judge_limits(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResult]:
     """Judge a run by each limit of an SLO.
 
     Args:
@@ -48,24 +48,13 @@ def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResu
     """
 
     def lookup(metric: str, name: str) -> tuple[float | None, float | None]:
-        value = statistic(snapshot, metric, name, clock)
+        """Return the value, infinite if it falls on failed requests, and its client error."""
         if metric == "error":
-            return value, None
-        failed = 0 if metric in slo.GAPS else snapshot.failures.failed
-        return value, client_error_ms(snapshot, slo.distribution(metric, clock), name, failed)
+            return snapshot.failures.server_rate, None
+        distribution = slo.distribution(metric, clock)
+        failed = 0 if metric in slo.GAPS else snapshot.failures.failed  # gaps are those of ok requests
+        value = statistic_ms(snapshot.histograms[distribution], name, failed)
+        return value, client_error_ms(snapshot, distribution, name, failed)
 
     rows = slo.judge(slo.required_limits(limits) if limits else [], lookup)
     return from_json_values(rows, list[LimitResult])
-
-
-def statistic(snapshot: Snapshot, metric: str, name: str, clock: str) -> float | None:
-    """Compute a number as an SLO names it (ttft, p99; error, rate).
-
-    Returns:
-        It in ms or as a share; None where it was not measured; inf where it lies among requests that failed. Gaps are
-        of ok requests alone.
-    """
-    if metric == "error":
-        return snapshot.failures.server_rate
-    failed = 0 if metric in slo.GAPS else snapshot.failures.failed
-    return statistic_ms(snapshot.histograms[slo.distribution(metric, clock)], name, failed)

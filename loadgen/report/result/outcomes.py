@@ -76,6 +76,6 @@ class Unfinished(Struct, frozen=True, kw_only=True):
         return cls(count=count, p99_e2el_due_at_least_ms=to_ms(unfinished_p99_ns(run)))
 
 
-def examples(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[Example]]:
+def typed_examples(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[Example]]:
     """Type the examples of a snapshot, by outcome."""
     return {outcome: [Example(**one) for one in each] for outcome, each in found.items()}

@@ -1,4 +1,4 @@
-"""Provenance: what one needs to know to make the same run again."""
+"""Provenance: what is needed to repeat the run."""
 
 import dataclasses
 from functools import cached_property

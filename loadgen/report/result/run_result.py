@@ -14,9 +14,9 @@ from loadgen.report.distribution import Distribution
 from loadgen.report.result.client import ClientTotals, Worker
 from loadgen.report.result.fields import about, from_json_values, to_json_values
 from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
-from loadgen.report.result.limit import LimitResult, judged
+from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.numbers import RunNumbers
-from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentStreams, Unfinished, examples
+from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentStreams, Unfinished, typed_examples
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.result.rates import Rates
 from loadgen.report.result.request_columns import RequestColumns
@@ -226,7 +226,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             scheduled=snapshot.scheduled,
             repeated_prompts=repeated_prompts(run),
             outcomes=snapshot.outcomes,
-            examples=examples(snapshot.examples),
+            examples=typed_examples(snapshot.examples),
             finish_reasons=snapshot.finishes,
             early_stops=snapshot.early_stops,
             error_rate=failures.server_rate,
@@ -247,7 +247,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             rates=Rates.of(run),
             timeline=Timeline.of(snapshot),
             request_sample=RequestSample.of(snapshot),
-            slo=judged(settings.slo, snapshot, settings.latency_from),
+            slo=judge_limits(settings.slo, snapshot, settings.latency_from),
             client=ClientTotals.of(run),
             workers=[Worker.of(worker) for worker in run.workers],
             server=ServerMetrics.of(run),

@@ -14,9 +14,9 @@ from loadgen.report.result.limit import LimitResult
 from loadgen.report.result.numbers import Rate
 
 SERIES_SCHEMA: Literal[1] = 1
-Kind = Literal["search", "sweep"]
-Axis = Literal["rate", "concurrency"]
-End = Literal["edge", "floor", "none", "client", "early"]
+SeriesKind = Literal["search", "sweep"]
+AxisName = Literal["rate", "concurrency"]
+SearchEnd = Literal["edge", "floor", "none", "client", "early"]
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
     level: Annotated[float | None, about("Highest level that meets the SLO; null: none does.")]
     fails: Annotated[float | None, about("Lowest higher level that does not meet the SLO; null: no level failed.")]
-    end: Annotated[End, about("How the search ended.")]
+    end: Annotated[SearchEnd, about("How the search ended.")]
     last: Annotated[Rate | None, about("The level that was tried last; null: the search ended early.")]
 
 
@@ -64,11 +64,11 @@ class Point(Struct, frozen=True, kw_only=True):
     saved: Annotated[list[str], about("Files of the run.")]
     result: RunBrief
 
-    def with_demands(self, met: bool | None, why: str | None, limits_met: Sequence[bool | None]) -> "Point":
+    def with_verdict(self, met: bool | None, why: str | None, limits_met: Sequence[bool | None]) -> "Point":
         """Replace what the run itself shows of the SLO by the verdict of a search.
 
         Args:
-            met: Whether the run meets the demands; None: too few requests to tell.
+            met: Whether the run meets the SLO; None: too few requests to tell.
             why: Why it ended early, or does not tell.
             limits_met: Whether it meets each limit, in their order; empty: unknown.
         """
@@ -112,8 +112,8 @@ class Series(Struct, kw_only=True):
     """Several runs against one server, as saved by `loadgen search`, or by `loadgen run` with several levels."""
 
     loadgen_series: Annotated[Literal[1], about("The version of this schema.")] = SERIES_SCHEMA
-    kind: Annotated[Kind, about("Kind of series.")]
-    over: Annotated[Axis, about("What the levels are: requests per second, or requests in flight.")]
+    kind: Annotated[SeriesKind, about("Kind of series.")]
+    over: Annotated[AxisName, about("What the levels are: requests per second, or requests in flight.")]
     slo: Annotated[str | None, about("The limits that runs must meet; null: none.")]
     latency_from: Annotated[Clock, about("The clock on which SLOs are judged.")]
     partial: Annotated[str | None, about("Why the series ended early; null: it is complete.")] = None

@@ -1,4 +1,4 @@
-"""Tokens: what was counted, and by what."""
+"""Tokens: token counts of a run, and how they were counted."""
 
 from typing import Annotated, Any, Literal, Self
 

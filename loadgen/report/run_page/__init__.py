@@ -53,4 +53,4 @@ def _table(results: Sequence[Saved]) -> Table:
             means = (numbers.mean_ttft_ms, numbers.mean_tpot_ms)
             cells = [run.date(each.numbers), each.verdict, *map(four_digits, (*rates, *means))]
         rows.append(tuple(map(cell, (str(number), _title(each), *cells))))
-    return Table(head, tuple(rows), words=4)
+    return Table(head, tuple(rows), text_columns=4)

@@ -6,12 +6,12 @@ from loadgen.report.answer_badge import answer_badge
 from loadgen.report.html import Badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
-from loadgen.report.summary_line import OF_SLO, SLO, Colour, Part, doubts, has_failed, state
+from loadgen.report.summary_line import SLO_COLOURS, SLO_STATES, Colour, Part, caveats, has_failed, verdict_and_outcomes
 
 
 def badge(result: RunResult) -> Badge:
-    """Write verdict, outcomes, SLO and doubts. Red: failures, a missed SLO; amber: doubts; blue: the simulator."""
-    parts = [*state(result), *_slo(result), *doubts(result)]
+    """Write verdict, outcomes, SLO and caveats. Red: failures, a missed SLO; amber: caveats; blue: the simulator."""
+    parts = [*verdict_and_outcomes(result), *_slo(result), *caveats(result)]
     failed = Colour.RED if has_failed(result) else Colour.NONE
     return answer_badge(parts, simulated=result.simulated, answer=failed)
 
@@ -20,4 +20,4 @@ def _slo(result: RunResult) -> Iterator[Part]:
     if result.slo:
         met = all_met(result.slo)
         named = "" if met else ": " + ", ".join(row.limit for row in result.slo if row.met is met)
-        yield f"{SLO[met]}{named}", OF_SLO[met]
+        yield f"{SLO_STATES[met]}{named}", SLO_COLOURS[met]

@@ -1,8 +1,8 @@
-"""Client: what measuring took, and what the measuring processes met."""
+"""Client: resource use of the measuring processes, and their disturbances."""
 
 from collections.abc import Iterator
 
-from loadgen.report.client_lines import of_client
+from loadgen.report import client_lines
 from loadgen.report.html import Block, Items, Paragraph, Span, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import ProcessUsage, Worker
@@ -11,8 +11,8 @@ from loadgen.util.number_format import UNKNOWN, fixed, percent
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write what measuring took and met, as far as it is known, then each worker where there were several."""
-    yield Items(tuple(line(text.strip()) for text in of_client(result)))
+    """Write the resource use and the disturbances that are known, then each worker if there were several."""
+    yield Items(tuple(line(text.strip()) for text in client_lines.lines(result)))
     client = result.client
     facts: list[tuple[Span | str, str]] = [
         ("CPU time", fixed(client.cpu_s, 1, "s")),
@@ -26,7 +26,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
             p99, highest = fixed(found.p99_ms, unit="ms"), fixed(found.max_ms, unit="ms")
             facts.append((term(name, title), f"p99 {p99}, at most {highest}"))
     if known := [(cell(what), cell(value)) for what, value in facts if value != UNKNOWN]:
-        yield Table(("", ""), tuple(known), words=1)
+        yield Table(("", ""), tuple(known), text_columns=1)
     if client.disturbance:
         yield Paragraph(line(f"Meanwhile {client.disturbance}."))
     if len(result.workers) > 1:
@@ -42,7 +42,7 @@ def _workers(workers: list[Worker]) -> Table:
         words = (str(one.number), one.host or "this one", end)
         numbers = (percent(client.busy_share), fixed(client.cpu_s, 1, "s"), _megabytes(client))
         rows.append(tuple(map(cell, (*words, *numbers))))
-    return Table(head, tuple(rows), words=3)
+    return Table(head, tuple(rows), text_columns=3)
 
 
 def _megabytes(client: ProcessUsage) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from loadgen.core.histogram import Histogram
 from loadgen.report.distribution import percentiles_by_nines
 from loadgen.report.html import Band, Chart, Curve, Drawing, Linear, Nines, Panel
-from loadgen.report.latency_table import TABLE, distributions
+from loadgen.report.latency_table import TITLES, distributions
 from loadgen.report.result import RunResult
 from loadgen.report.run_page import slo_limits
 from loadgen.util.number_format import four_digits
@@ -31,7 +31,7 @@ def _measured(result: RunResult) -> Iterator[tuple[str, Histogram]]:
     """Select the latencies of the table that begin on one clock, with their histograms."""
     other = "_sent" if result.latency_from == "due" else "_due"
     for name, _ in distributions(result):
-        if name.partition("_")[0] in TABLE and not name.endswith(other):
+        if name.partition("_")[0] in TITLES and not name.endswith(other):
             histogram = result.histograms.named(name)
             if histogram.count:
                 yield name, histogram
@@ -39,7 +39,7 @@ def _measured(result: RunResult) -> Iterator[tuple[str, Histogram]]:
 
 def _panel(name: str, histogram: Histogram, places: Sequence[float], result: RunResult) -> Panel:
     metric = name.partition("_")[0]
-    curve = Curve(TABLE[metric], places, percentiles_by_nines(histogram, places))
+    curve = Curve(TITLES[metric], places, percentiles_by_nines(histogram, places))
     errors = {} if result.client_error_ms is None else result.client_error_ms.named(name)
     limits, far = slo_limits.in_panel(metric, result, curve.ys)
     scale = Linear.over("ms", [*curve.ys, *(limit.y for limit in limits)])

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from loadgen.config import slo
-from loadgen.report.html import Chart, Curve, Dots, Limit, Linear, Log, Mark, Panel, Whiskers, fitting
+from loadgen.report.html import Chart, Curve, Dots, Limit, Linear, Log, Mark, Panel, Whiskers, fitting_scale
 from loadgen.report.html.charts.chart import Look
 from loadgen.report.html.charts.scale import Scale
 from loadgen.report.result.series import Series
-from loadgen.report.series import UNITS, named
-from loadgen.report.series_rows import SHOWN, Row, heading, rows
+from loadgen.report.series import UNITS, level_text
+from loadgen.report.series_rows import SWEEP_LATENCIES, Row, heading, rows
 from loadgen.util.number_format import plural
 
 LOOKS: dict[bool | None, tuple[Look, str]] = {
@@ -19,14 +19,14 @@ LOOKS: dict[bool | None, tuple[Look, str]] = {
     False: ("missed", "missed"),
     None: ("open", "not judged"),
 }
-USUAL = ("ttft_p99", "tpot_p99")  # of a sweep without an SLO
+DEFAULT_LATENCIES = ("ttft_p99", "tpot_p99")  # of a sweep without an SLO
 HIGH, MIDDLE, LOW = 190, 150, 80  # of the first panel, alone or beside one; of it beside more; of the others
-APART = 20  # times: levels beyond that stand on a logarithmic axis
+LOG_AXIS_RATIO = 20  # times: levels beyond that stand on a logarithmic axis
 PERCENT = 100.0
 
 
-def curve(series: Series) -> Chart | None:
-    """Draw a panel for each value that the SLO limits: first the one by which the level above the answer fails.
+def load_chart(series: Series) -> Chart | None:
+    """Draw a panel for each value that the SLO limits, first those that the level above the answer misses.
 
     A sweep has a panel of its throughput, too. The level that was found, or the knee, has a ring and its name; a search
     has the bounds of all values. None where no run has such a value.
@@ -49,7 +49,7 @@ def curve(series: Series) -> Chart | None:
 
 def _axis(unit: str, levels: Sequence[float]) -> Scale:
     """Choose an axis of the levels, with room at both ends."""
-    if levels[-1] > APART * levels[0]:
+    if levels[-1] > LOG_AXIS_RATIO * levels[0]:
         return Log.over(unit, levels)
     around = Linear.around(unit, levels)
     return replace(around, low=max(0.0, around.low))
@@ -58,7 +58,7 @@ def _axis(unit: str, levels: Sequence[float]) -> Scale:
 def _names(series: Series, shown: Sequence[Row]) -> list[tuple[str, slo.Limit | None]]:
     """List what has a panel: the limits of the SLO, those first that the level above the answer does not meet."""
     if not series.slo:
-        return [(name, None) for name in USUAL]
+        return [(name, None) for name in DEFAULT_LATENCIES]
     limits = slo.required_limits(series.slo)
     failing = series.found.fails if series.found is not None else None
     edge = {each.limit: each.met for row in shown if row.level == failing for each in row.judged.slo}
@@ -95,7 +95,7 @@ def _panel(
         threshold = limit.threshold * (PERCENT if is_rate else 1.0)
         known.append(threshold)
         marks.append(Limit(f"limit: {limit.text}", threshold))
-    scale = fitting("%" if is_rate else "ms", known)
+    scale = fitting_scale("%" if is_rate else "ms", known)
     ys = [None if each.value is None or math.isinf(each.value) else each.value for each in values]
     marks += [Curve("", [each.row.level for each in values], ys), *_whiskers(values), *_ring(values, series)]
     marks += [*_dots(values, scale), *(_level_names(values, series) if names_levels else ())]
@@ -107,7 +107,9 @@ def _value(row: Row, name: str, limit: slo.Limit | None, factor: float) -> _Valu
     found = next((each for each in row.judged.slo if limit is not None and each.limit == limit.text), None)
     if found is None or limit is None:
         usual = name.replace("median", "p50")
-        return _Value(row, row.runs[0].latency_ms.named(usual) if usual in SHOWN else None, None, row.judged.met)
+        return _Value(
+            row, row.runs[0].latency_ms.named(usual) if usual in SWEEP_LATENCIES else None, None, row.judged.met
+        )
     ends = tuple(math.inf if end is None else factor * end for end in (found.low, found.high))
     value = factor * found.value if found.value is not None else math.inf if row.failed else None
     is_beyond = value is None or value > factor * limit.threshold
@@ -147,7 +149,7 @@ def _label(value: _Value, *, below: bool) -> Whiskers:
     """Name a level at an end of its whisker."""
     low, high = value.bounds or (value.value or 0.0,) * 2
     level = value.row.level
-    return Whiskers("", [level], [low], [high], labels=[named(level)], below=below)
+    return Whiskers("", [level], [low], [high], labels=[level_text(level)], below=below)
 
 
 def _dots(values: Sequence[_Value], scale: Scale) -> Iterator[Dots]:

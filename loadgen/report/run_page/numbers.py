@@ -1,4 +1,4 @@
-"""Numbers: those that stand for the run, those that were demanded of it, and every latency in a table."""
+"""Numbers: the headline figures, further rates with the limits of the SLO, and a table of all latencies."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
 from loadgen.util.number_format import four_digits, three_digits
 
-LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "e2el": "E2EL"}
-FIRST = ("p50", "p99")  # columns that are seen where there is no room for all
+HEADLINE_LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "e2el": "E2EL"}
+HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
 
 
 def headline(result: RunResult) -> Facts:
-    """Select the six numbers that one is to see at once."""
+    """Select the six main numbers of the run."""
     numbers = result.numbers
     asked, peak = numbers.request_rate, numbers.max_output_tokens_per_s
     unsent = result.cancelled.never_sent
@@ -32,18 +32,18 @@ def headline(result: RunResult) -> Facts:
             f"{three_digits(peak, 'tok/s')} in the best second",
         ),
     ]
-    for metric, title in LATENCIES.items():
+    for metric, title in HEADLINE_LATENCIES.items():
         name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
-        star = latency_table.mark("p99", latency_table.of_requests(name, result))
+        star = latency_table.few_mark("p99", latency_table.request_count(name, result))
         p99 = f"p99 {three_digits(found.p99_ms, 'ms')}{star}" if found.count else ""
-        beside = filter(None, (p99, latency_table.client_error(name, result, FIRST)))
+        beside = filter(None, (p99, latency_table.large_client_errors(name, result, HEADLINE_COLUMNS)))
         facts.append(Fact(term(name, f"{title} p50"), three_digits(found.p50_ms, "ms"), "; ".join(beside)))
     return Facts(tuple(facts))
 
 
 def rates_and_limits(result: RunResult) -> Iterator[Block]:
     """Write the rates beyond the headline, and each limit of the SLO; nothing where there is neither."""
-    lines = [*token_lines.of_rates(result), *verdict_lines.slo(result)]
+    lines = [*token_lines.rates(result), *verdict_lines.slo_lines(result)]
     if lines:
         yield Items(tuple(map(line, lines)))
 
@@ -51,16 +51,17 @@ def rates_and_limits(result: RunResult) -> Iterator[Block]:
 def latencies(result: RunResult) -> Iterator[Block]:
     """Write every latency: percentiles, mean and maximum, and the intervals of those that are of few values."""
     statistics = latency_table.statistics(result)
-    columns = [*FIRST, *(each for each in statistics if each not in FIRST)]
+    columns = [*HEADLINE_COLUMNS, *(each for each in statistics if each not in HEADLINE_COLUMNS)]
     rows, intervals, errors = [], list[str](), list[str]()
     for name, title in latency_table.distributions(result):
-        found, requests = result.latency_ms.named(name), latency_table.of_requests(name, result)
-        cells = [f"{four_digits(found.statistic_ms(each))}{latency_table.mark(each, requests)}" for each in columns]
+        found, requests = result.latency_ms.named(name), latency_table.request_count(name, result)
+        cells = [f"{four_digits(found.statistic_ms(each))}{latency_table.few_mark(each, requests)}" for each in columns]
         rows.append((cell(term(name, title)), *map(cell, cells), cell(str(found.count))))
-        intervals += latency_table.interval(name, title, result)
-        errors += [f"{title}: {error}" for error in [latency_table.client_error(name, result, statistics)] if error]
-    yield Table(("Latency (ms)", *columns, "count"), tuple(rows), words=1)
+        intervals += latency_table.interval_text(name, title, result)
+        if error := latency_table.large_client_errors(name, result, statistics):
+            errors.append(f"{title}: {error}")
+    yield Table(("Latency (ms)", *columns, "count"), tuple(rows), text_columns=1)
     if intervals:
-        yield Paragraph(line(f"{latency_table.OF_FEW}: {', '.join(intervals)}."))
+        yield Paragraph(line(f"{latency_table.FEW_REQUESTS}: {', '.join(intervals)}."))
     if errors:
         yield Items(tuple(map(line, errors)))

@@ -1,4 +1,4 @@
-"""Outcomes: how the requests ended, with examples of those that failed, and what became of every token."""
+"""Outcomes: how the requests ended, with examples of those that failed, and the token counts."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def requests(result: RunResult) -> Iterator[Block]:
             outcome = Span(name, about=Outcome(name.partition("(")[0]).about)
             share = percent(count / result.scheduled if result.scheduled else None, 2)
             rows.append((cell(outcome), cell(str(count)), cell(share)))
-        yield Table(("outcome", "requests", "share"), tuple(rows), words=1)
+        yield Table(("outcome", "requests", "share"), tuple(rows), text_columns=1)
         examples = [_example(name, one, result) for name, found in result.examples.items() for one in found]
         if examples:
             yield Items(tuple(examples))
@@ -53,13 +53,13 @@ def tokens(result: RunResult) -> Iterator[Block]:
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
     yield Table(
-        ("of requests that are ok", "tokens"), tuple((cell(what), cell(count)) for what, count in shown), words=1
+        ("of requests that are ok", "tokens"), tuple((cell(what), cell(count)) for what, count in shown), text_columns=1
     )
-    if differences := tuple(line(text.strip()) for text in token_lines.of_differences(result)):
+    if differences := tuple(line(text.strip()) for text in token_lines.count_differences(result)):
         yield Items(differences)
 
 
-def printed(result: RunResult) -> Note:
+def console_report(result: RunResult) -> Note:
     """Quote the report as the console has it."""
     text = "\n".join(row.rstrip() for row in console.render(result).splitlines())
     return Note("note", "The report as it was printed on the console", (Code(text),), folded=True)

@@ -1,4 +1,4 @@
-"""Provenance: what was asked, on what, and the command that asks the same again."""
+"""Reproduce: the command that repeats the run, and tables of its provenance."""
 
 import dataclasses
 import json
@@ -15,7 +15,7 @@ from loadgen.report.result.provenance import Provenance
 from loadgen.util.redaction import KEY_VARIABLE, MARK
 
 # Of the settings that say what is reported and kept, those that change what a report says; the others name files.
-REPORTED = ("percentile_metrics", "metric_percentiles", "label", "metadata")
+KEPT_OUTPUT_SETTINGS = ("percentile_metrics", "metric_percentiles", "label", "metadata")
 PARTS = {
     "asked": "Settings that were given",
     "settings": "All settings",
@@ -28,24 +28,24 @@ PARTS = {
 }
 
 
-def again(provenance: Provenance) -> Iterator[Block]:
-    """Write the command that makes the run again, as far as it may be written down.
+def command_block(provenance: Provenance) -> Iterator[Block]:
+    """Write the command that repeats the run, without secrets.
 
     Args:
         provenance: The provenance of the result.
     """
-    yield Code("\n".join([*_comments(provenance.asked), command(provenance.asked)]), "bash", taken=True)
+    yield Code("\n".join([*_comments(provenance.asked), command(provenance.asked)]), "bash", copyable=True)
 
 
 def command(asked: Mapping[str, Any]) -> str:
-    """`loadgen run` with what was asked; credentials are not in it, nor the files that the run wrote.
+    """Make the `loadgen run` command of the given settings, without credentials and output files.
 
     Args:
         asked: The settings that differ from the defaults, as provenance has them.
     """
     settings = restored(asked)
     fields = (field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT)
-    unnamed = {field.name: field.default for field in fields if field.name not in REPORTED}
+    unnamed = {field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS}
     headers = tuple(header.replace(MARK, "@FILE") for header in settings.header)
     return shlex.join(["loadgen", "run", *flags(settings.replace(**unnamed, api_key=None, header=headers))])
 
@@ -59,8 +59,8 @@ def _comments(asked: Mapping[str, Any]) -> Iterator[str]:
         yield f"# Put what was left out in place of {MARK}."
 
 
-def settings(provenance: Provenance) -> Iterator[Block]:
-    """Write everything that is known of where the numbers come from, folded.
+def provenance_tables(provenance: Provenance) -> Iterator[Block]:
+    """Write each part of the provenance as a folded table.
 
     Args:
         provenance: The provenance of the result.

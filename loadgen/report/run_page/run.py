@@ -22,7 +22,7 @@ from loadgen.report.run_page import (
 
 def title(result: RunResult) -> str:
     """Name the model and the load."""
-    return f"{result.numbers.model_id}: {load_line.in_words(result)}"
+    return f"{result.numbers.model_id}: {load_line.short_text(result)}"
 
 
 def date(numbers: RunNumbers) -> str:
@@ -31,10 +31,21 @@ def date(numbers: RunNumbers) -> str:
     return f"{day[:4]}-{day[4:6]}-{day[6:]} {time[:2]}:{time[2:4]}:{time[4:]}"
 
 
+def target_urls(result: RunResult) -> str:
+    """Name the servers by their URLs; empty if none is known."""
+    urls = result.provenance.settings.base_url or ""
+    return " and ".join(urls) if isinstance(urls, tuple) else urls
+
+
+def loadgen_version(result: RunResult) -> str:
+    """Name the version of loadgen that measured."""
+    return f"loadgen {result.provenance.versions.loadgen or 'of an unknown version'}"
+
+
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the answer first, then its reasons, the details, and where the numbers come from."""
     shown = badge.badge(result)
-    yield Paragraph(line(load_line.in_a_line(result)))
+    yield Paragraph(line(load_line.full_text(result)))
     yield Paragraph(line(Span(_heading(result), Tone.QUIET)))
     yield shown
     yield numbers.headline(result)
@@ -57,17 +68,15 @@ def blocks(result: RunResult) -> Iterator[Block]:
     yield Heading(2, "The client")
     yield from client.blocks(result)
     yield Heading(2, "Run it again")
-    yield from reproduce.again(result.provenance)
+    yield from reproduce.command_block(result.provenance)
     yield Heading(2, "Where it comes from")
-    yield from reproduce.settings(result.provenance)
-    yield outcomes.printed(result)
+    yield from reproduce.provenance_tables(result.provenance)
+    yield outcomes.console_report(result)
 
 
 def _heading(result: RunResult) -> str:
-    numbers, provenance = result.numbers, result.provenance
-    urls = provenance.settings.base_url
-    where = " and ".join(urls) if isinstance(urls, tuple) else urls
-    parts = [date(numbers), f"loadgen {provenance.versions.loadgen or 'of an unknown version'}"]
-    parts += [f"labelled {numbers.label}"] if numbers.label else []
-    parts += [f"at {where}"] if where else []
+    label, urls = result.numbers.label, target_urls(result)
+    parts = [date(result.numbers), loadgen_version(result)]
+    parts += [f"labelled {label}"] if label else []
+    parts += [f"at {urls}"] if urls else []
     return ", ".join(parts) + "."

@@ -21,11 +21,11 @@ from loadgen.report.html import (
 )
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
-from loadgen.report.run_page.load_curve import curve
-from loadgen.report.series import level_of, named
+from loadgen.report.run_page.load_curve import load_chart
+from loadgen.report.series import level_of, level_text
 from loadgen.report.series_answer import answer, is_simulated, parts, remarks
 from loadgen.report.series_answer import title as kind_of
-from loadgen.report.series_rows import MARK, OF_FEW, SHOWN, Column, heading, table
+from loadgen.report.series_rows import FEW_VALUES, MARK, SWEEP_LATENCIES, Column, heading, table
 from loadgen.util.number_format import fixed, plural
 
 TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": Tone.BAD}
@@ -48,7 +48,7 @@ def blocks(runs: Series) -> Iterator[Block]:
     (_, colour), *others = parts(runs)
     if others:
         yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
-    if (chart := curve(runs)) is not None:
+    if (chart := load_chart(runs)) is not None:
         yield Drawing("curve", chart)
     columns = table(runs, with_bounds=True)
     yield _table(columns)
@@ -67,7 +67,7 @@ def _about(runs: Series) -> str:
 def _table(columns: Sequence[Column]) -> Table:
     words = sum(not column.has_numbers for column in columns)
     cells = zip(*([_word(text.strip()) for text in column.cells] for column in columns), strict=True)
-    return Table(tuple(column.head for column in columns), tuple(cells), words=words)
+    return Table(tuple(column.head for column in columns), tuple(cells), text_columns=words)
 
 
 def _word(text: str) -> Cell:
@@ -80,24 +80,24 @@ def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
     if any(column.head == "bounds" for column in columns):
         yield BOUNDS
     if any(MARK in text for column in columns for text in column.cells):
-        yield OF_FEW
+        yield FEW_VALUES
 
 
 def _runs(runs: Series) -> Table:
     """List the runs in the order in which they ended, with the usual latencies, the reasons, and their files."""
-    latencies = tuple(map(heading, SHOWN))
+    latencies = tuple(map(heading, SWEEP_LATENCIES))
     head = ("run", runs.over, "verdict", "why", "kept in", "req/s", "tok/s", "peak", *latencies)
-    return Table(head, tuple(_run(number, point) for number, point in enumerate(runs.points, 1)), words=5)
+    return Table(head, tuple(_run(number, point) for number, point in enumerate(runs.points, 1)), text_columns=5)
 
 
 def _run(number: int, point: Point) -> tuple[Cell, ...]:
     numbers = point.result.numbers
     why = [*([point.why] if point.why else []), *point.result.findings.reasons]
     rates = (fixed(numbers.request_throughput, 2), fixed(numbers.output_throughput, 1))
-    values = (fixed(point.latency_ms.named(name), 2) for name in SHOWN)
+    values = (fixed(point.latency_ms.named(name), 2) for name in SWEEP_LATENCIES)
     return (
         cell(str(number)),
-        cell(named(level_of(point))),
+        cell(level_text(level_of(point))),
         _word(point.verdict),
         cell(*why),
         cell(*map(_file, point.saved)),

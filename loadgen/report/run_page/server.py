@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from loadgen.report import server
+from loadgen.report import server_lines
 from loadgen.report.html import Block, Paragraph, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import ServerMetrics
@@ -22,23 +22,23 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph(line(NO_METRICS if result.client.wall_s is not None else UNKNOWN_METRICS))
         return
     if metrics.missing:
-        yield Paragraph(line(server.of_missing(metrics.missing)))
+        yield Paragraph(line(server_lines.missing_servers(metrics.missing)))
     if metrics.sources:
-        yield Paragraph(line(server.heading(metrics.sources)))
-        yield Table(("", "the server", "ours"), tuple(_rows(result, metrics)), words=1)
+        yield Paragraph(line(server_lines.heading(metrics.sources)))
+        yield Table(("", "the server", "ours"), tuple(_rows(result, metrics)), text_columns=1)
     if metrics.gpus:
-        yield Paragraph(line(f"{server.of_gpus(metrics.gpu_levels)}."))
+        yield Paragraph(line(f"{server_lines.gpu_summary(metrics.gpu_levels)}."))
 
 
 def _rows(result: RunResult, metrics: ServerMetrics) -> Iterator[tuple[Any, ...]]:
-    """Write what both know, then what the server alone knows; nothing that it did not tell."""
+    """Write the numbers that both have, then those of the server alone; without those that it did not report."""
     ttft, counts, levels, tokens = metrics.ttft_ms, metrics.counts, metrics.levels, result.tokens
     rows: dict[str, tuple[str, str]] = {}
     if ttft is not None:
         theirs, ours = ttft.server, ttft.ours
         rows["mean TTFT, ms; loadgen from sent"] = (fixed(theirs.mean), fixed(ours.mean))
-        rows["p50 TTFT, ms; loadgen from sent"] = (server.between(theirs.p50), fixed(ours.p50))
-        rows["p99 TTFT, ms; loadgen from sent"] = (server.between(theirs.p99), fixed(ours.p99))
+        rows["p50 TTFT, ms; loadgen from sent"] = (server_lines.bucket(theirs.p50), fixed(ours.p50))
+        rows["p99 TTFT, ms; loadgen from sent"] = (server_lines.bucket(theirs.p99), fixed(ours.p99))
     for what, count, measured in (
         ("requests that have ended", counts.requests, sum(result.outcomes.values())),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
@@ -53,7 +53,7 @@ def _rows(result: RunResult, metrics: ServerMetrics) -> Iterator[tuple[Any, ...]
         ("KV cache in use, mean", levels.kv_usage, "{:.1%}"),
     ):
         if level.mean is not None:
-            rows[what] = (server.spread(level, form), "")
+            rows[what] = (server_lines.mean_and_max(level, form), "")
     for what, share in (
         ("prompt tokens from the prefix cache", metrics.prefix_hit_rate),
         ("drafted tokens accepted", metrics.spec_acceptance),
@@ -75,4 +75,4 @@ def _targets(result: RunResult) -> Iterator[Block]:
         ttft, e2el = one.latency_ms.latency("ttft", clock), one.latency_ms.latency("e2el", clock)
         latencies = map(fixed, (ttft.p50_ms, ttft.p99_ms, e2el.p50_ms, e2el.p99_ms))
         rows.append(tuple(map(cell, (one.base_url, *numbers, *latencies))))
-    yield Table(head, tuple(rows), words=1)
+    yield Table(head, tuple(rows), text_columns=1)

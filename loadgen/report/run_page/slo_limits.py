@@ -25,6 +25,5 @@ def in_panel(metric: str, result: RunResult, values: Iterable[float | None]) -> 
     most = max((value for value in values if value is not None), default=0.0)
     near = [limit for limit in own if limit.threshold <= FAR * most]
     far = ", ".join(limit.text for limit in own if limit not in near)
-    return [
-        Limit(f"SLO: {limit.text}", limit.threshold) for limit in near
-    ], f" (limit off the scale: {far})" if far else ""
+    lines = [Limit(f"SLO: {limit.text}", limit.threshold) for limit in near]
+    return lines, f" (limit off the scale: {far})" if far else ""

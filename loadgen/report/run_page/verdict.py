@@ -3,19 +3,19 @@
 from collections.abc import Iterator
 
 from loadgen.checks import GROUPS, Check
-from loadgen.report.html import Block, Items, Kind, Line, Note, Paragraph, Span, Table, Tone, cell, line, prose
+from loadgen.report.html import Block, Items, Line, Note, NoteKind, Paragraph, Span, Table, Tone, cell, line, prose
 from loadgen.report.result import RunResult
-from loadgen.report.verdict_lines import banners, explanation, passed
+from loadgen.report.verdict_lines import banners, explanation, verdict_summary
 
 
-def blocks(result: RunResult, kind: Kind) -> Iterator[Block]:
+def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
     """Write what happened and why the run is not VALID, the notes, and every check.
 
     Args:
         result: The result.
         kind: The colour of the badge.
     """
-    reasons = [*map(line, banners(result)), *map(_reason, result.failed_checks)]
+    reasons = [*map(line, banners(result)), *map(reason, result.failed_checks)]
     if reasons:
         because = explanation(result)
         explained = (Paragraph(line(f"Explained by: {because}.")),) if because else ()
@@ -25,14 +25,15 @@ def blocks(result: RunResult, kind: Kind) -> Iterator[Block]:
         yield Note("note", f"Bear in mind ({len(notes)})", (Items(tuple(map(_note, notes))),), folded=True)
     rows = tuple(tuple(map(cell, _row(check))) for check in result.checks)
     table = Table(("group", "check", "", "value", "limit"), rows)
-    yield Note("note", f"All checks: {passed(result)}", (table,), folded=True)
+    yield Note("note", f"All checks: {verdict_summary(result)}", (table,), folded=True)
 
 
 def _row(check: Check) -> tuple[str | Span, ...]:
     return f"{check.group} {GROUPS[check.group].about}", check.name, _state(check), check.value, check.limit
 
 
-def _reason(check: Check) -> Line:
+def reason(check: Check) -> Line:
+    """Write why a check failed, and what to do."""
     return _with_advice(check, check.finding)
 
 

@@ -40,7 +40,7 @@ async def search_goodput(
     found = await find_highest_level(levels.run_level, start, span)
     notes = levels.notes + levels.disturbances
     if found.end is End.CLIENT:
-        why = f"at {format_level(found.tried[-1][0])} requests/s {levels.points[-1].why}"
+        why = f"at {format_level(found.tried[-1][0])} requests/s {levels.runs[-1].why}"
         if not found.level:
             raise LoadgenError(why)
         notes.append(f"{why}, so that the search ended")
@@ -52,6 +52,6 @@ async def search_goodput(
         attainment=limits.attainment,
         limits=limits.text,
         resolution=effort.resolution,
-        runs=len(levels.points),
+        runs=len(levels.runs),
         notes=notes,
     )

@@ -42,7 +42,7 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
     texts: dict[Path, str] = {}
     if "markdown" in formats:
         texts[into / f"{name}.md"] = html.markdown(page, CHARTS)
-        texts |= {into / CHARTS / file: svg for file, svg in html.pictures(page).items()}
+        texts |= {into / CHARTS / file: svg for file, svg in html.chart_files(page).items()}
     if "html" in formats:
         texts[into / f"{name}.html"] = html.html(page)
     arms = {"baseline": model.baseline, "winner": model.winner}

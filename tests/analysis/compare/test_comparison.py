@@ -318,7 +318,7 @@ class TestWorkloadsAndRows:
         assert not {"ttfo_p50", "itl_p50"} & names
         wanted = metric_by_name("itl_p50")
         assert wanted is not None
-        assert "itl_p50" in {each.metric.name for each in rows(compared(*paths, more=[wanted]))}
+        assert "itl_p50" in {each.metric.name for each in rows(compared(*paths, extra_metrics=[wanted]))}
 
     def test_latency_is_left_out_as_a_whole(self, tmp_path: Path) -> None:
         for name in ("a", "b"):
@@ -350,7 +350,7 @@ class TestWorkloadsAndRows:
         assert {repeated["output_throughput"], repeated["total_throughput"]} == {"request_throughput"}
         wanted = metric_by_name("output_throughput")
         assert wanted is not None
-        asked = row(compared(*paths, more=[wanted]), "output_throughput")
+        asked = row(compared(*paths, extra_metrics=[wanted]), "output_throughput")
         assert asked.change == pytest.approx(row(found, "request_throughput").change)
 
     def test_throughputs_of_unequal_requests_have_rows(self, tmp_path: Path) -> None:

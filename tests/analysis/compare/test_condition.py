@@ -14,7 +14,7 @@ from tests.helpers.compared_runs import recorded, saved, starts
 def judged(condition: str, *paths: str) -> Judgement:
     conditions = parse([condition])
     sides = [Side.read(name, path) for name, path in zip("AB", paths, strict=True)]
-    (found,) = judge(compare(sides, more=[each.metric for each in conditions]), conditions)
+    (found,) = judge(compare(sides, extra_metrics=[each.metric for each in conditions]), conditions)
     return found
 
 

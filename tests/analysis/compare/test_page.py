@@ -76,7 +76,7 @@ def test_legend_of_the_words_stands_at_the_table() -> None:
 
 
 def test_forest_plot_has_a_whisker_for_each_row_with_an_interval() -> None:
-    chart = chart_of(page(of_starts()).all)
+    chart = chart_of(page(of_starts()).all_blocks)
     (panel,) = chart.panels
     assert isinstance(panel.scale, Names)
     assert panel.scale.names[:2] == ("Requests/s", "TTFT mean")
@@ -89,14 +89,14 @@ def test_forest_plot_has_a_whisker_for_each_row_with_an_interval() -> None:
 
 
 def test_change_without_an_interval_is_an_open_dot() -> None:
-    chart = chart_of(page(compared(saved(Path("a")), saved(Path("b"), ttft=25.0))).all)
+    chart = chart_of(page(compared(saved(Path("a")), saved(Path("b"), ttft=25.0))).all_blocks)
     (dots,) = (mark for mark in chart.panels[0].marks if isinstance(mark, Dots))
     assert (dots.name, dots.look) == ("no interval", "open")
     assert dots.labels[1] == "+25.0%"
 
 
 def test_wide_interval_does_not_squash_the_changes() -> None:
-    chart = chart_of(page(compared(recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1))).all)
+    chart = chart_of(page(compared(recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1))).all_blocks)
     assert chart.scale.share(0.0) < 0.35
     assert 0.3 < chart.scale.share(90.0) < 0.7
 
@@ -108,7 +108,7 @@ def test_each_of_several_candidates_has_its_answer_and_chart() -> None:
     assert headings[0].startswith("new: TTFT p99 -50.1%")
     assert headings[1].startswith("near: no clear change of")
     assert headings[2] == "What was compared"
-    assert [block.name for block in document.all if isinstance(block, Drawing)] == ["forest-1", "forest-2"]
+    assert [block.name for block in document.all_blocks if isinstance(block, Drawing)] == ["forest-1", "forest-2"]
 
 
 def test_page_for_github_has_no_chart() -> None:

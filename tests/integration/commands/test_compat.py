@@ -14,7 +14,7 @@ from loadgen.cli.flags import run_parser, run_settings
 from loadgen.config import presets
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.report.files import result_path
+from loadgen.report.file_names import result_path
 from loadgen.report.result import RunResult
 from loadgen.runner.start_engine import wants_engine
 from loadgen.workload.target import Target, base_url

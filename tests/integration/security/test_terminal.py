@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.live import Live
 
 from loadgen.checks import Check
-from loadgen.cli.live.view import Screen
+from loadgen.cli.live.view import ScreenView
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
 from loadgen.metrics.progress import Progress
 from loadgen.report import to_json
-from loadgen.report.files import result_path
+from loadgen.report.file_names import result_path
 from loadgen.report.result import RunResult
 from loadgen.util.terminal_text import printable, printable_lines
 from tests.helpers.hostile_server import ESCAPES, UNSAFE
@@ -138,7 +138,7 @@ def test_an_error_is_shown_without_obeying_it(
 def test_the_live_view_neither_obeys_nor_formats_what_others_say() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=200)
-    with Live(screen := Screen(RunSettings(), console), console=console, auto_refresh=False) as live:
+    with Live(screen := ScreenView(RunSettings(), console), console=console, auto_refresh=False) as live:
         screen.note(ESCAPES)
         screen.show(Progress("starting", 2.0, note=ESCAPES))
         live.refresh()

@@ -284,7 +284,7 @@ def test_page_is_whole_without_scripts(browser: Browser, page: Page, files: dict
 
 
 def test_injected_script_does_not_run(page: Page, tmp_path: Path) -> None:
-    text = pages.html(Document("Title", (Code("x", taken=True),)))
+    text = pages.html(Document("Title", (Code("x", copyable=True),)))
     (tmp_path / "p.html").write_text(text.replace("<main>", "<main><script>window.theirs = 1</script>"))
     open_file(page, tmp_path / "p.html")
     assert page.evaluate("window.theirs") is None

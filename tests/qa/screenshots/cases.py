@@ -11,7 +11,7 @@ import msgspec
 
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import Progress
-from loadgen.report.files import load, typed
+from loadgen.report import from_dict, load
 from loadgen.report.result import RunResult
 from tests.helpers.command_line import loadgen
 from tests.helpers.source import ROOT
@@ -71,7 +71,7 @@ def progress_of(name: str) -> list[Progress]:
 
 def settings_of(name: str) -> RunSettings:
     """Read the settings of the run of a case."""
-    result = typed(load(str(RESULTS / f"{name}.json"))[0])
+    result = from_dict(load(str(RESULTS / f"{name}.json"))[0])
     assert isinstance(result, RunResult)
     return result.provenance.settings
 

@@ -5,7 +5,7 @@ import time
 
 from rich.console import Console
 
-from loadgen.cli.live.view import Screen
+from loadgen.cli.live.view import ScreenView
 from tests.qa.screenshots.cases import progress_of, settings_of
 
 SHOWN = 0.7  # of the time on the clock
@@ -14,7 +14,7 @@ SHOWN = 0.7  # of the time on the clock
 def main(name: str) -> None:
     """Draw the frame at a share of the run."""
     console = Console()
-    screen = Screen(settings_of(name), console)
+    screen = ScreenView(settings_of(name), console)
     recorded = [progress for progress in progress_of(name) if progress.begun]
     for progress in recorded[: round(SHOWN * len(recorded))]:
         screen.show(progress)

@@ -12,7 +12,7 @@ def test_the_definitions_are_those_of_the_page_of_a_run() -> None:
 
 
 def test_every_row_of_the_report_is_defined_under_its_name() -> None:
-    for metric, title in (latency_table.TABLE | latency_table.WAITS).items():
+    for metric, title in (latency_table.TITLES | latency_table.WAITS).items():
         assert TERMS[metric].name == title
 
 

@@ -16,7 +16,7 @@ from loadgen.analysis.compare.confidence_interval import (
     rounding_error,
 )
 from loadgen.analysis.compare.metrics import BUCKET, metric_by_name
-from loadgen.analysis.compare.request_sample import EndedRequests, RequestSample
+from loadgen.analysis.compare.run_requests import EndedRequests, RunRequests
 from loadgen.stats.variance import Noise
 from tests.helpers.queue_runs import queue
 
@@ -68,7 +68,7 @@ class TestIntervalByStarts:
         assert found.high - found.low == pytest.approx(2 * half)
 
 
-def of_two(one: RequestSample, other: RequestSample, name: str) -> ConfidenceInterval | None:
+def of_two(one: RunRequests, other: RunRequests, name: str) -> ConfidenceInterval | None:
     """The interval of a difference between two runs; None where they do not tell it."""
     metric = metric_by_name(name)
     assert metric is not None
@@ -79,7 +79,7 @@ def of_two(one: RequestSample, other: RequestSample, name: str) -> ConfidenceInt
     return interval_within_run([one], [other], metric, math.log(values[1][0] / values[0][0]), length)
 
 
-def pairs(load: float, *, arrivals: int = 0, factor: float = 1.0) -> Iterator[tuple[RequestSample, RequestSample]]:
+def pairs(load: float, *, arrivals: int = 0, factor: float = 1.0) -> Iterator[tuple[RunRequests, RunRequests]]:
     """Runs of 1,000 requests at two queues of four servers.
 
     Args:

@@ -77,7 +77,7 @@ async def test_where_to_begin_shows_itself(tmp_path: Path) -> None:
     at = levels(bench, tmp_path, "ttft_p90<500ms")
     assert await at.run_burst() == pytest.approx(10.0, rel=0.02)
     assert bench.asked[0].request_rate == math.inf
-    assert [point.run.met() for point in at.points] == [None]
+    assert [point.run.met() for point in at.runs] == [None]
 
 
 async def test_the_highest_concurrency_is_the_one_after_which_requests_wait(tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ async def test_a_client_that_cannot_keep_up_is_no_limit_of_the_server(tmp_path: 
     at = levels(bench, tmp_path, "ttft_p90<500ms")
     found = await searched(at, 10.0)
     assert (found.level, found.fails, found.end) == (20.0, math.inf, End.CLIENT)
-    assert str(at.points[-1].why).startswith("the client could not keep up: it sent at ")
-    assert at.points[-1].run.met() is None
+    assert str(at.runs[-1].why).startswith("the client could not keep up: it sent at ")
+    assert at.runs[-1].run.met() is None
 
 
 async def test_a_client_that_sends_at_another_rate_measures_another_level(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ async def test_inconclusive_run_ends_the_search_and_is_kept(tmp_path: Path, chan
     at = levels(Bench(lambda: planned(lambda index: [20 * MS]), distort=distort), tmp_path, "ttft_p90<500ms")
     with pytest.raises(InconclusiveRun, match=f"the run at 20 requests/s is inconclusive: {why}"):
         await searched(at, 10.0)
-    assert [(point.level, point.run.met(), point.why) for point in at.points] == [
+    assert [(point.level, point.run.met(), point.why) for point in at.runs] == [
         (10.0, True, None),
         (20.0, None, why),
     ]
@@ -163,7 +163,7 @@ async def test_runs_of_fewer_requests_are_made_as_long_as_their_requests_need(tm
     bench = Bench(lambda: planned(lambda index: [100 * MS, 10 * S]))
     at = levels(bench, tmp_path, "ttft_p90<500ms", min_requests=100, length_s=0)
     await at.run_level(50.0)
-    assert [(point.run.met(), point.why) for point in at.points] == [
+    assert [(point.run.met(), point.why) for point in at.runs] == [
         (None, "too short for requests of 10 s"),
         (True, None),
     ]
@@ -206,4 +206,4 @@ async def test_run_with_missing_records_is_inconclusive_and_kept(tmp_path: Path)
     at = levels(bench, tmp_path, "ttft_p90<500ms")
     with pytest.raises(InconclusiveRun, match="only 600 of 601 requests have a record"):
         await at.run_level(10.0)
-    assert [point.why for point in at.points] == ["only 600 of 601 requests have a record"]
+    assert [point.why for point in at.runs] == ["only 600 of 601 requests have a record"]

@@ -145,7 +145,7 @@ class Names:
         return self.names[round(value)]
 
 
-def fitting(unit: str, values: Iterable[float | None]) -> Scale:
+def fitting_scale(unit: str, values: Iterable[float | None]) -> Scale:
     """An even axis from 0, or a logarithmic one where the values differ so much that the small ones would be lost."""
     found = [value for value in values if value is not None]
     apart = min(found, default=0.0) > 0 and max(found) > APART * min(found)

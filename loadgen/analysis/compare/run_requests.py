@@ -1,4 +1,4 @@
-"""RequestSample: the requests of one run, from which the metrics of the run are resampled."""
+"""RunRequests: the requests of one run, from which the metrics of the run are resampled."""
 
 import math
 from array import array
@@ -36,7 +36,7 @@ class EndedRequests:
 
 
 @dataclass(frozen=True)
-class RequestSample:
+class RunRequests:
     """The requests of a run, in the order of its schedule.
 
     Attributes:
@@ -54,7 +54,7 @@ class RequestSample:
     in_flight: float
 
     @classmethod
-    def read(cls, path: str, histograms: Mapping[str, Histogram], metrics: Iterable[Metric]) -> "RequestSample":
+    def read(cls, path: str, histograms: Mapping[str, Histogram], metrics: Iterable[Metric]) -> "RunRequests":
         """Read a file of --records in one pass; a row of numbers is kept for each request.
 
         Args:

@@ -8,8 +8,8 @@ import pytest
 
 from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import separate_criteria
-from loadgen.analysis.search.judged_level import judged_level
-from loadgen.analysis.search.levels import Point
+from loadgen.analysis.search.level_verdict import judge_level
+from loadgen.analysis.search.levels import LevelRun
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
@@ -28,16 +28,16 @@ def records(seed: int, scale: float, failed: int = 0) -> list[Record]:
     ]
 
 
-def point(limits: str, requests: Sequence[Record], **changes: Any) -> Point:
+def point(limits: str, requests: Sequence[Record], **changes: Any) -> LevelRun:
     snapshot = run_facts.measured(requests)
     result = saved_json.with_snapshot(run_facts.result(snapshot), snapshot)
     why = changes.pop("why", None)
     samples = [criterion.sample(requests, SETTINGS) for criterion in separate_criteria(limits)]
-    return Point(4.0, result, Run(samples, 1.0, **changes), why)
+    return LevelRun(4.0, result, Run(samples, 1.0, **changes), why)
 
 
-def judged(limits: str, *points: Point) -> Any:
-    return judged_level(points, slo.required_limits(limits), "due")
+def judged(limits: str, *points: LevelRun) -> Any:
+    return judge_level(points, slo.required_limits(limits), "due")
 
 
 @pytest.mark.parametrize("statistic", ["p50", "p90", "mean"])

@@ -18,16 +18,16 @@ def lines(metrics: ServerMetrics | None) -> Iterator[str]:
     if metrics is None:
         return
     if metrics.missing:
-        yield of_missing(metrics.missing)
+        yield missing_servers(metrics.missing)
     if metrics.sources:
         yield heading(metrics.sources)
         found = (_load(metrics), _caches(metrics), *_times(metrics.ttft_ms), _tokens(metrics.output_tokens))
         yield from (f"  {line}" for line in found if line)
     if metrics.gpus:
-        yield of_gpus(metrics.gpu_levels)
+        yield gpu_summary(metrics.gpu_levels)
 
 
-def of_missing(missing: list[str]) -> str:
+def missing_servers(missing: list[str]) -> str:
     """Name the servers without metrics, where others have some."""
     return f"No server metrics from {', '.join(missing)}: the metrics of the other servers do not cover the whole run."
 
@@ -42,14 +42,14 @@ def heading(sources: list[MetricsSource]) -> str:
 
 def _load(metrics: ServerMetrics) -> str:
     levels, preemptions = metrics.levels, metrics.counts.preemptions
-    parts = [f"running {spread(levels.running, '{:.1f}')}", f"waiting {spread(levels.waiting, '{:.1f}')}"]
-    parts.append(f"KV cache {spread(levels.kv_usage, '{:.1%}')}")
+    parts = [f"running {mean_and_max(levels.running, '{:.1f}')}", f"waiting {mean_and_max(levels.waiting, '{:.1f}')}"]
+    parts.append(f"KV cache {mean_and_max(levels.kv_usage, '{:.1%}')}")
     if preemptions is not None:
         parts.append(plural(round(preemptions), "preemption"))
     return ", ".join(part for part in parts if part.split()[-1] != UNKNOWN)
 
 
-def spread(level: Level, form: str) -> str:
+def mean_and_max(level: Level, form: str) -> str:
     """Write the mean and the maximum of a level."""
     return UNKNOWN if level.mean is None else f"{form.format(level.mean)} (max {form.format(level.max)})"
 
@@ -64,11 +64,11 @@ def _times(ttft: TtftComparison | None) -> Iterator[str]:
     if ttft is None:
         return
     server, ours = ttft.server, ttft.ours
-    theirs = f"mean {fixed(server.mean)}, p50 {between(server.p50)}, p99 {between(server.p99)}"
+    theirs = f"mean {fixed(server.mean)}, p50 {bucket(server.p50)}, p99 {bucket(server.p99)}"
     yield f"TTFT (ms) {theirs}; loadgen from sent {fixed(ours.mean)}, {fixed(ours.p50)}, {fixed(ours.p99)}"
 
 
-def between(ends: list[float | None] | None) -> str:
+def bucket(ends: list[float | None] | None) -> str:
     """Write a percentile of which only the bucket is known."""
     match ends:
         case [low, None]:
@@ -82,7 +82,7 @@ def _tokens(tokens: OutputTokens) -> str:
     return "" if tokens.server is None else f"output tokens {tokens.server:.0f}; loadgen {tokens.ours}"
 
 
-def of_gpus(levels: list[GpuLevels]) -> str:
+def gpu_summary(levels: list[GpuLevels]) -> str:
     """Sum up the GPUs in a line."""
     parts = []
     if power := _known(gpu.power_w.mean for gpu in levels):

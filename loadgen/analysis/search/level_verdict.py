@@ -1,4 +1,4 @@
-"""Judge the runs at a level together, and bound the values that the SLO limits, as a search decides by them."""
+"""Level verdict: whether all runs at a level together meet the SLO, with bounds of the limited values."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from functools import reduce
 from operator import add
 
 from loadgen.analysis.search.algorithm import Run
-from loadgen.analysis.search.levels import Point
+from loadgen.analysis.search.levels import LevelRun
 from loadgen.analysis.search.ratio_sample import RatioSample
 from loadgen.config import slo
 from loadgen.core.histogram import Histogram
@@ -15,22 +15,22 @@ from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result.series import BoundedLimit, LoadLevel
 
 
-def judged_level(points: Sequence[Point], limits: Sequence[slo.Limit], clock: str) -> LoadLevel:
+def judge_level(level_runs: Sequence[LevelRun], limits: Sequence[slo.Limit], clock: str) -> LoadLevel:
     """Judge the runs at a level together.
 
     Args:
-        points: The runs, one at least, all at one level.
+        level_runs: The runs, one at least, all at one level.
         limits: Of the SLO, one for each criterion of the runs.
         clock: "due" or "sent", from which latencies are counted.
     """
-    counted = [point for point in points if point.run.inconclusive is None]
-    runs = [point.run for point in counted if point.run.samples]
+    counted = [each for each in level_runs if each.run.inconclusive is None]
+    runs = [each.run for each in counted if each.run.samples]
     pooled: Run | None = reduce(add, runs) if runs else None
-    failed = next((point for point in counted if point.run.failed), None)
-    why = failed.why if failed else None if counted else points[-1].why
-    snapshots = [point.result.snapshot for point in counted or points[-1:]]
+    failed = next((each for each in counted if each.run.failed), None)
+    why = failed.why if failed else None if counted else level_runs[-1].why
+    snapshots = [each.result.snapshot for each in counted or level_runs[-1:]]
     return LoadLevel(
-        level=points[0].level,
+        level=level_runs[0].level,
         met=False if failed else pooled.met() if pooled else None,
         runs=len(counted),
         why=why,

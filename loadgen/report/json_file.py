@@ -1,0 +1,80 @@
+"""JSON files of results and series: one object, or one in each line; what a terminal might obey is escaped."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from loadgen.errors import BadInput
+from loadgen.report.result import SCHEMA, RunResult
+from loadgen.report.result.series import Series
+from loadgen.report.series import is_series
+
+NOT_ASCII = re.compile("[^ -~]")
+
+
+def load(path: str) -> list[dict[str, Any]]:
+    """Read a saved result, or the several that --append-result has put into one file.
+
+    Raises:
+        BadInput: It cannot be read, or is no result of loadgen.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise BadInput(
+            "FILE", f"{path}: {error.strerror}", "name a result that `loadgen run --save-result` wrote"
+        ) from error
+    results = _objects(path, text)
+    for where, result in results:
+        try:
+            known = is_series(result) or result["loadgen"]["schema"] == SCHEMA
+        except (KeyError, TypeError):
+            known = False
+        if not known:
+            raise BadInput(
+                "FILE",
+                f"{where} is not a loadgen result, or not a whole one",
+                "name a result that `loadgen run --save-result` wrote, or a file of records",
+            )
+    return [result for _, result in results]
+
+
+def from_dict(data: dict[str, Any]) -> RunResult | Series:
+    """Convert what `load` returns to its type.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is not whole.
+    """
+    return Series.from_dict(data) if is_series(data) else RunResult.from_dict(data)
+
+
+def _objects(path: str, text: bytes) -> list[tuple[str, Any]]:
+    """Parse one JSON object, however it is laid out, or one in each line.
+
+    Returns:
+        Each object with its place, for messages; None in place of what is no JSON.
+    """
+    whole = _json(text)
+    if whole is not None:
+        return [(path, whole)]
+    lines = [(f"{path}: line {number}", _json(line)) for number, line in enumerate(text.splitlines(), 1) if line]
+    return lines if len(lines) > 1 else [(path, None)]
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def to_json(data: dict[str, Any]) -> str:
+    """Write a result as one line of JSON, with escapes for what a terminal might obey."""
+    return NOT_ASCII.sub(_escaped, orjson.dumps(data).decode())
+
+
+def _escaped(match: re.Match[str]) -> str:
+    c = match.group()
+    return c if c.isprintable() else "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16-le")).cast("H"))
