@@ -1,6 +1,7 @@
 """The page of a comparison: the answer, the forest plot, the rows that tell something, and the others folded."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from loadgen.analysis.compare import answer
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
@@ -61,9 +62,8 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
         (title, colour), *others = answer.parts(comparison, candidate)
         if not is_alone:
             yield Heading(2, title)
-        yield Paragraph(line(_about(comparison, candidate)))
-        if is_alone:
-            yield Paragraph(line(load(comparison)))
+        about = [_about(comparison, candidate), *([load(comparison)] if is_alone else [])]
+        yield Paragraph(line(". ".join(about)))
         yield answer_badge(others, simulated=bool(comparison.simulated_sides), answer=colour)
         if is_alone:
             yield from _warnings(comparison)
@@ -87,7 +87,9 @@ def _about(comparison: Comparison, candidate: CandidateRows) -> str:
 
 
 def _named(side: Side) -> str:
-    return side.name if side.name == side.path else f"{side.name} ({side.path})"
+    """Name a side, and its file if that has another name; the table below has the whole path."""
+    file = Path(side.path).name
+    return side.name if side.name in (side.path, file) else f"{side.name} ({file})"
 
 
 def _warnings(comparison: Comparison) -> Iterator[Block]:
