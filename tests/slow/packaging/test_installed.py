@@ -1,5 +1,6 @@
-"""The package as users install it: source distribution, wheel and editable install."""
+"""The package as users install it: source distribution, wheel, editable install, and by tools without an install."""
 
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
 from tests.slow.packaging import building, wheels
+
+BIN = Path(sys.executable).parent
 
 IMPORT_ALL = """
 import importlib, pkgutil, loadgen
@@ -124,3 +127,41 @@ def test_wheels_are_made_for_the_versions_that_the_package_says_it_runs_on() -> 
 )
 def test_build_warnings_are_detected(line: str, is_one: bool) -> None:
     assert wheels.warnings(line) == ([line.strip()] if is_one else [])
+
+
+def output(*command: str, **variables: str) -> str:
+    """What a command of this environment prints; the test fails if the command does."""
+    name, *arguments = command
+    done = subprocess.run(
+        [str(BIN / name), *arguments],
+        cwd=ROOT,
+        env=environment() | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"} | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.timeout(400)
+def test_package_index_would_take_source_and_wheel(source: Path, wheel: Path) -> None:
+    assert output("twine", "check", "--strict", str(source), str(wheel)).count("PASSED") == 2
+
+
+@pytest.mark.timeout(400)
+def test_pipx_runs_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    printed = output("pipx", "run", "--spec", str(wheel), "loadgen", "version", PIPX_HOME=str(tmp_path))
+    assert printed.splitlines()[-1].startswith("loadgen ")
+
+
+@pytest.mark.timeout(400)
+def test_uvx_runs_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    printed = output("uvx", "--from", str(wheel), "loadgen", "version", UV_CACHE_DIR=str(tmp_path))
+    assert printed.splitlines()[-1].startswith("loadgen ")
+
+
+def test_containerfile_has_no_findings() -> None:
+    assert output("hadolint", str(ROOT / "Containerfile")) == ""
