@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, Unreachable
 from loadgen.metrics.server.parser import is_json, is_text
+from loadgen.metrics.server.scrape_order import ScrapeOrder
 from loadgen.metrics.server.series import Source
-from loadgen.runner.metrics_scraper_main import MAX_LAST_SCRAPES, PATIENCE_S, SETTLE_S, ScrapeOrder, get
+from loadgen.runner.metrics_scraper_main import MAX_LAST_SCRAPES, PATIENCE_S, SETTLE_S, get
 from loadgen.util import gpus
 from loadgen.util.child_process import ChildProcess
 from loadgen.util.redaction import redact_user

@@ -10,14 +10,13 @@ import contextlib
 import os
 import sys
 import time
-from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 import orjson
 
 from loadgen.errors import Unreachable
 from loadgen.metrics.server.parser import Unreadable, read
+from loadgen.metrics.server.scrape_order import ScrapeOrder
 from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
 from loadgen.util import child_process, http_client
@@ -30,23 +29,6 @@ PATIENCE_S = 2.0  # for one answer
 SETTLE_S = 0.1
 MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
 NICENESS = 10  # the measuring processes, and the server, go first
-
-
-@dataclass(frozen=True)
-class ScrapeOrder:
-    """What to scrape during a run.
-
-    Attributes:
-        sources: Where the servers' metrics are.
-        folder: Where to write them.
-        gpus: Whether to read this machine's GPUs.
-        missing: Base URLs of targets without metrics, while others have some.
-    """
-
-    sources: tuple[Source, ...]
-    folder: Path
-    gpus: bool = False
-    missing: tuple[str, ...] = ()
 
 
 class Scraper:

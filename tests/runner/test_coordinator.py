@@ -16,6 +16,7 @@ from loadgen.metrics.progress import DONE, Progress
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.server.scrape_order import ScrapeOrder
 from loadgen.metrics.server.series import Source
 from loadgen.metrics.server.telemetry import FILE_NAME
 from loadgen.metrics.worker_report import WorkerReport
@@ -23,7 +24,6 @@ from loadgen.runner import crash_recovery, metrics_scraper
 from loadgen.runner.coordinator import coordinate
 from loadgen.runner.group import Group
 from loadgen.runner.job import Job
-from loadgen.runner.metrics_scraper_main import ScrapeOrder
 from loadgen.runner.participant import Proxy
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store

@@ -1,0 +1,23 @@
+"""ScrapeOrder: what the metrics scraper of a run has to scrape."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadgen.metrics.server.series import Source
+
+
+@dataclass(frozen=True)
+class ScrapeOrder:
+    """What to scrape during a run.
+
+    Attributes:
+        sources: Where the servers' metrics are.
+        folder: Where to write them.
+        gpus: Whether to read this machine's GPUs.
+        missing: Base URLs of targets without metrics, while others have some.
+    """
+
+    sources: tuple[Source, ...]
+    folder: Path
+    gpus: bool = False
+    missing: tuple[str, ...] = ()
