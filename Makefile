@@ -17,7 +17,7 @@ SANITIZED := tests/core tests/integration/faults tests/metrics tests/workload/te
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
-	$(BIN)/loadgen run --rate 1000
+	$(BIN)/loadgen demo
 
 # Where Python is told to keep no bytecode, each process that tests start would compile the whole package.
 unit test test-all qa: export PYTHONDONTWRITEBYTECODE :=

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 Command = Callable[[list[str]], int]
 OWN = {
     "run": ("measure a server, or the built-in simulator", "loadgen.cli.commands.run"),
+    "demo": ("try loadgen without a server, at 1,000 requests/s", "loadgen.cli.commands.demo"),
     "search": ("find the highest rate or concurrency that meets an SLO", "loadgen.cli.commands.search"),
     "dataset": ("show the prompts of a run, or download a published data set", "loadgen.cli.commands.dataset"),
     "doctor": ("show this machine's limits, and how much load it can make", "loadgen.cli.commands.doctor"),
@@ -31,7 +32,6 @@ usage: loadgen COMMAND [FLAGS]
 """
 HINTS = """\
 To measure a server:       loadgen run --base-url http://host:8000 --rate 10
-To try it without one:     loadgen run --rate 1000
 Help: loadgen COMMAND --help, loadgen help COMMAND, loadgen help exit-codes"""
 
 

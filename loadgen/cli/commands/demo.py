@@ -1,0 +1,60 @@
+"""`loadgen demo`: measure the built-in simulator at 1,000 requests/s, with answers that this machine can carry."""
+
+import sys
+
+from loadgen.util.argument_parser import OneLineParser
+
+RATE, SECONDS = 1000, 5
+PAGE = "loadgen-demo.html"
+PROMPT_TOKENS = 128
+MIN_TOKENS, MAX_TOKENS = 16, 128  # of an answer
+# Of the event loop's time, and of all cores' time, that the run may take: what else runs needs the rest.
+MAX_BUSY = 0.5
+NEXT = f"""
+Next:
+  open {PAGE} in a browser
+  loadgen run --base-url http://HOST:PORT --rate 10 --num-prompts 200     measure your own server
+  loadgen search --base-url http://HOST:PORT --slo "ttft_p90<500ms"       find the rate that it sustains
+  loadgen doctor                                                          see how much load this machine can make"""
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns its exit code."""
+    description = f"Measure the built-in simulator at {RATE:,} requests/s, and write {PAGE}."
+    OneLineParser("loadgen demo", description=description).parse_args(argv)
+    from loadgen.cli.commands import run
+
+    print("loadgen: measuring for 1 s what this machine can carry", file=sys.stderr, flush=True)
+    lengths = f"--random-input-len {PROMPT_TOKENS} --random-output-len {_tokens()}"
+    load = f"--engine sim --rate {RATE} --num-prompts {RATE * SECONDS} {lengths}"
+    print(f"$ loadgen run {load} --html {PAGE}", flush=True)
+    code = run.main([*load.split(), "--html", PAGE])
+    print(NEXT)
+    return code
+
+
+def _tokens() -> int:
+    """Return how many tokens an answer may have, from a run of a second with the shortest answers."""
+    from loadgen.config.settings import RunSettings
+    from loadgen.runner.run import run_sync
+
+    settings = RunSettings(
+        engine="sim",
+        request_rate=RATE,
+        num_prompts=RATE,
+        random_input_len=PROMPT_TOKENS,
+        random_output_len=MIN_TOKENS,
+    )
+    client = run_sync(settings).client
+    return tokens_for(client.busy_share or 0.0, 1 - (client.idle_share or 0.0))
+
+
+def tokens_for(loop_busy: float, cores_busy: float) -> int:
+    """Return how many tokens an answer may have.
+
+    Args:
+        loop_busy: The busy share of the event loop with answers of MIN_TOKENS, 0 to 1.
+        cores_busy: The busy share of all cores in the same run, 0 to 1.
+    """
+    growth = MAX_BUSY / max(loop_busy, cores_busy, 0.01)  # a request costs as much whatever its length: a lower bound
+    return max(MIN_TOKENS, min(MAX_TOKENS, round(MIN_TOKENS * growth)))
