@@ -8,6 +8,7 @@ from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.series import Series
 
 NOT_IN_NAMES = re.compile(r"[^\w.+=@-]")
+MAX_BYTES = 80  # of the label and of the model: most file systems allow 255 in all
 
 
 def result_path(settings: RunSettings, numbers: RunNumbers) -> Path:
@@ -18,8 +19,8 @@ def result_path(settings: RunSettings, numbers: RunNumbers) -> Path:
         start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps
         rate = f"ramp-up-{settings.ramp_up_strategy}-{start}qps-{end}qps"
     cap = f"-concurrency{settings.max_concurrency}" if settings.max_concurrency is not None else ""
-    model = NOT_IN_NAMES.sub("_", numbers.model_id.split("/")[-1])  # the server may have named it
-    label = NOT_IN_NAMES.sub("_", settings.label or numbers.backend)
+    model = _in_name(numbers.model_id.split("/")[-1])  # the server may have named it
+    label = _in_name(settings.label or numbers.backend)
     name = settings.result_filename or f"{label}-{rate}{cap}-{model}-{numbers.date}.json"
     return Path(settings.result_dir or ".") / name
 
@@ -35,6 +36,11 @@ def series_path(settings: RunSettings, series: Series) -> Path | None:
     if settings.result_filename and not settings.append_result:
         return folder / settings.result_filename
     first = series.points[0].result.numbers
-    model = NOT_IN_NAMES.sub("_", first.model_id.split("/")[-1])
-    label = NOT_IN_NAMES.sub("_", settings.label or first.backend)
+    model = _in_name(first.model_id.split("/")[-1])
+    label = _in_name(settings.label or first.backend)
     return folder / f"{label}-{series.kind}-{series.over}-{model}-{first.date}.json"
+
+
+def _in_name(text: str) -> str:
+    """Return a text as it can stand in the name of a file."""
+    return NOT_IN_NAMES.sub("_", text).encode()[:MAX_BYTES].decode(errors="ignore")

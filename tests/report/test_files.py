@@ -184,6 +184,13 @@ def test_a_result_is_named_as_vllm_names_it_unless_a_name_is_given(tmp_path, opt
     assert result_path(asked, saved_json.result(result([steady()], asked)).numbers) == tmp_path / name
 
 
+def test_long_label_is_cut_in_the_name_of_the_file(tmp_path: Path) -> None:
+    asked = RunSettings(request_rate=2.0, result_dir=str(tmp_path), label="\N{GREEK SMALL LETTER PI}" * 200)
+    path = result_path(asked, saved_json.result(result([steady()], asked)).numbers)
+    assert path.name.startswith("\N{GREEK SMALL LETTER PI}" * 40 + "-2.0qps-")
+    path.touch()
+
+
 @pytest.mark.parametrize(
     "content",
     [
