@@ -1,5 +1,7 @@
 """The exceptions of loadgen. Each message names the problem, the value, and the remedy."""
 
+INTERRUPTED = "interrupted"  # why a run that its user has stopped ended early
+
 
 class LoadgenError(Exception):
     """Base class of all errors that loadgen raises."""

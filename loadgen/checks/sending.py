@@ -7,6 +7,7 @@ import numpy as np
 
 from loadgen.checks.check import Check, explanation, inapplicable
 from loadgen.core.outcome import Outcome
+from loadgen.errors import INTERRUPTED
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
@@ -172,5 +173,6 @@ def _cut_short(snapshot: Snapshot) -> Check:
     value = f"{plural(cancelled, 'request')} cancelled{why}"
     advice = "let the run end by itself"
     if why:
-        advice = "the numbers describe only the time before; if the server is gone, read its log and measure again"
+        advice = "the numbers describe only the time before"
+        advice += "" if snapshot.partial == INTERRUPTED else "; if the server is gone, read its log and measure again"
     return Check("run cut short", cancelled == 0, value, "0", advice)

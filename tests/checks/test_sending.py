@@ -166,7 +166,12 @@ def test_cancelled_requests_only_fail_the_check_on_early_end():
     checks = of(snapshot, due_at(0, 0))
     assert failed_checks(checks) == ["run cut short"]
     assert checks["run cut short"].value == "1 request cancelled as the run was ended early: interrupted"
-    assert "let the run end" not in checks["run cut short"].advice
+    assert checks["run cut short"].advice == "the numbers describe only the time before"
+
+
+def test_run_that_ended_as_the_server_did_advises_to_read_its_log():
+    snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="no answer from 2.3 s on")
+    assert "read its log" in of(snapshot, due_at(0, 0))["run cut short"].advice
 
 
 def test_a_turn_after_one_that_failed_was_not_cut_short():

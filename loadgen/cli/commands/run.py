@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.cli import credentials, flags, run_settings, step_summary
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import INTERRUPTED, BadInput
 from loadgen.util import log_setup
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
             own = dataclasses.replace(server, settings=resolved)
             await series.run(own, with_numbered_files(requested, number), level, title=title)
             if series.interrupts.count:
-                series.data.partial = "interrupted"
+                series.data.partial = INTERRUPTED
                 break
 
     return series.execute(measure, with_numbered_files(runs[0], 1))

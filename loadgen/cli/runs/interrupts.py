@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loadgen.cli.live.view import SilentView, View
-from loadgen.errors import GivenUp
+from loadgen.errors import INTERRUPTED, GivenUp
 
 if TYPE_CHECKING:
     from loadgen.runner.participant import Participant
@@ -55,9 +55,9 @@ class Interrupts:
                 task.cancel()
             elif patient and self.count == 1:
                 self._view.note("interrupted: waiting for requests in flight; Ctrl-C again ends them")
-                self._participant.stop("interrupted")
+                self._participant.stop(INTERRUPTED)
             else:
-                self._participant.abort("interrupted")
+                self._participant.abort(INTERRUPTED)
 
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, interrupt, True)

@@ -17,7 +17,7 @@ from loadgen.cli.runs.metrics_endpoint import serve_metrics
 from loadgen.cli.runs.single_run import execute, human, print_report, say_overwriting
 from loadgen.config.output import FILES
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput, EngineError, LoadgenError
+from loadgen.errors import INTERRUPTED, BadInput, EngineError, LoadgenError
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class SeriesRunner:
         except (asyncio.CancelledError, LoadgenError) as error:
             if not self.points:
                 raise
-            self.data.partial = "interrupted" if self.interrupts.count else str(error)
+            self.data.partial = INTERRUPTED if self.interrupts.count else str(error)
             if isinstance(error, EngineError):
                 self.codes.append(exit_codes.INTERNAL)
         if self.interrupts.count:
