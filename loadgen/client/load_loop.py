@@ -78,7 +78,7 @@ class Load:
         self._index = index = stripe.numbers
         transport.on_end = self._ended
         # A trace has due times, whatever the rate.
-        self.closed_loop = closed_loop = is_closed_loop(settings) and not any(due > 0 for due in stripe.due)
+        self.closed_loop = closed_loop = is_closed_loop(settings) and stripe.all_at_once
         beginnings = stripe.beginnings()
         following = len(index) - len(beginnings.numbers)
         self.ends_by_time = closed_loop and settings.duration is not None

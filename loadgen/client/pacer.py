@@ -43,7 +43,7 @@ class Pacer:
         until_ns: int | None = None,
         clock: Clock = KERNEL,
     ) -> None:
-        self._start_ns, (self._index, self._due) = start_ns, requests
+        self._start_ns, self._index, self._due = start_ns, requests.numbers, requests.due
         self._hook, self._clock, self._now_ns = hook, clock, clock.now_ns
         self._send, self._closed_loop, self._until = send, closed_loop, until_ns
         self._slots = len(self._due) + following if cap is None else cap

@@ -25,17 +25,19 @@ class Stripe(NamedTuple):
     Attributes:
         numbers: Their numbers in the run, ascending.
         due: Their due times, ns from the start, or FOLLOWS.
+        all_at_once: Whether all requests of the run, not of this loop alone, are due at the start.
     """
 
     numbers: Sequence[int]
     due: Sequence[int]
+    all_at_once: bool = False
 
     def beginnings(self) -> "Stripe":
         """Return the requests that have a due time of their own: no further turns of sessions."""
         if FOLLOWS not in self.due:
             return self
-        pairs = [(number, due) for number, due in zip(*self, strict=True) if due != FOLLOWS]
-        return Stripe([number for number, _ in pairs], [due for _, due in pairs])
+        pairs = [(number, due) for number, due in zip(self.numbers, self.due, strict=True) if due != FOLLOWS]
+        return Stripe([number for number, _ in pairs], [due for _, due in pairs], self.all_at_once)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,8 @@ class DueTimes:
         """
         if not 0 <= i < n:
             raise ValueError(f"invalid stripe {i} of {n}")
+        all_at_once = self.duration_ns == 0
         if not self.has_sessions:
-            return Stripe(range(i, self.count, n), self.due[i::n])
+            return Stripe(range(i, self.count, n), self.due[i::n], all_at_once)
         numbers = array("q", (number for number, session in enumerate(self.session_numbers) if session % n == i))
-        return Stripe(numbers, array("q", (self.due[number] for number in numbers)))
+        return Stripe(numbers, array("q", (self.due[number] for number in numbers)), all_at_once)
