@@ -104,7 +104,8 @@ async def test_more_connections_than_one_address_has_ports_come_from_several(
     monkeypatch.setattr(SourceAddresses, "socket", watched)
     measured = await run(job(faulty.url, tmp_path, 500, warm_connections="500", **settings))
     assert measured.snapshot.outcomes == {"ok": 500}
-    assert measured.snapshot.counters["warm_connections"] == len(seen) == 500
+    assert measured.snapshot.counters["warm_connections"] == 500
+    assert len(seen) >= 500  # a slow machine replaces connections that have grown too old
     assert set(seen) == sources
 
 

@@ -129,13 +129,17 @@ def test_build_warnings_are_detected(line: str, is_one: bool) -> None:
     assert wheels.warnings(line) == ([line.strip()] if is_one else [])
 
 
+# uv has its own certificates; a package index inside a company is often signed by one that only the system knows.
+SYSTEM_CERTIFICATES = {"UV_SYSTEM_CERTS": "1"}
+
+
 def output(*command: str, **variables: str) -> str:
     """What a command of this environment prints; the test fails if the command does."""
     name, *arguments = command
     done = subprocess.run(
         [str(BIN / name), *arguments],
         cwd=ROOT,
-        env=environment() | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"} | variables,
+        env=environment() | SYSTEM_CERTIFICATES | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"} | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
