@@ -129,17 +129,15 @@ def test_build_warnings_are_detected(line: str, is_one: bool) -> None:
     assert wheels.warnings(line) == ([line.strip()] if is_one else [])
 
 
-# uv has its own certificates; a package index inside a company is often signed by one that only the system knows.
-SYSTEM_CERTIFICATES = {"UV_SYSTEM_CERTS": "1"}
-
-
 def output(*command: str, **variables: str) -> str:
     """What a command of this environment prints; the test fails if the command does."""
     name, *arguments = command
+    # uv does not use the system's list of trusted certificates unless told, and a private package index may need it.
+    added = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "UV_SYSTEM_CERTS": "1"}
     done = subprocess.run(
         [str(BIN / name), *arguments],
         cwd=ROOT,
-        env=environment() | SYSTEM_CERTIFICATES | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"} | variables,
+        env=environment() | added | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
