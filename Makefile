@@ -86,14 +86,12 @@ llamacpp-study: $(VENV)/.all  ## a study of llama.cpp with a small model, half a
 fuzz: $(VENV)/.all  ## random responses, read by the wire and by its reference, for longer than the tests do
 	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/core/test_wire_fuzz.py -k test_fuzz
 
-# Both build in a copy of the sources and test what was installed from there, so that nothing of it stays in the tree;
-# $(1) says how, and to no other command: what they need first is built as usual.
+# Both build and test a copy of the tree, so that nothing of it stays in the tree; $(1) says how to build.
 define built_apart
-rm -rf $(VENV)/$@ && mkdir -p $(VENV)/$@/source
-cp -Pr setup.py pyproject.toml README.md loadgen engines bench $(VENV)/$@/source/
-find $(VENV)/$@/source/loadgen $(VENV)/$@/source/engines -name '*.so' -o -name '*.c' | xargs rm -f
-$(1) $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/$@ $(VENV)/$@/source
-cp -r pyproject.toml tests engines docs $(VENV)/$@/
+rm -rf $(VENV)/$@ && mkdir -p $(VENV)/$@
+cp -Pr setup.py pyproject.toml README.md bench docs engines examples loadgen tests $(VENV)/$@/
+find $(VENV)/$@ -name '*.so' -o -name '*.c' | xargs rm -f
+cd $(VENV)/$@ && $(1) $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 endef
 
 debug: $(VENV)/.all  ## assertions, checked indices, and no handle left behind by any test
