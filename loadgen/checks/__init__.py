@@ -12,13 +12,13 @@ from loadgen.checks.distortion import distortion
 from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import LATE_SENDS, OFF_SCHEDULE, sending
-from loadgen.checks.sufficiency import IN_FLIGHT_GROWS, sufficiency, unfinished_p99_ns
+from loadgen.checks.sufficiency import PILE_UP, sufficiency, unfinished_p99_ns
 from loadgen.checks.workload import repeated_prompts, workload
 from loadgen.metrics.run_data import RunData
 
 __all__ = [
     "EXPLAINED",
-    "IN_FLIGHT_GROWS",
+    "PILE_UP",
     "Check",
     "Verdict",
     "accounting",

@@ -11,7 +11,7 @@ from loadgen.metrics.run_data import RunData
 from loadgen.metrics.statistic import client_error_ms, statistic_ms
 from loadgen.util.number_format import four_digits, percent, percentile
 
-NAME = "client error"
+NAME = "client error too large"
 MAX_SHARE, MAX_MS = 0.01, 0.1  # of a figure; the greater of the two is allowed
 NAMED = 3  # figures that are named
 

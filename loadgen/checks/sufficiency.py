@@ -13,7 +13,7 @@ from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import ms, percentile, plural, three_digits
 
-IN_FLIGHT_GROWS = "in flight grows"
+PILE_UP = "requests pile up"
 _PER_REQUEST = ("ttft_due", "tpot", "e2el_due")
 
 
@@ -69,10 +69,10 @@ def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:
 
 def _steady(run: RunData) -> Check:
     if why := why_unknown(run):
-        return inapplicable(IN_FLIGHT_GROWS, why)
+        return inapplicable(PILE_UP, why)
     seen = backlog(run)
     if seen is None:
-        return inapplicable(IN_FLIGHT_GROWS, "the run is too short for its latencies")
+        return inapplicable(PILE_UP, "the run is too short for its latencies")
     what = "sessions" if run.schedule.has_sessions else "requests"
     change = f"from {max(seen.start, 0):.0f} to {max(seen.end, 0):.0f}"
     value = f"{what} due and not ended: {change} in {seen.window_s:.0f} s"
@@ -80,7 +80,7 @@ def _steady(run: RunData) -> Check:
     answered = run.snapshot.ok / (throughput.wall_ns(run.snapshot) / NS_PER_S)
     less = f"lower the rate below {three_digits(answered)} requests/s, which were answered"
     advice = f"{less}: latencies under overload grow with the length of the run"
-    return Check(IN_FLIGHT_GROWS, not seen.rising, value, limit, advice, run.relied_on)
+    return Check(PILE_UP, not seen.rising, value, limit, advice, run.relied_on)
 
 
 def _given_up(run: RunData) -> Check:

@@ -73,9 +73,15 @@ def parts(result: RunResult) -> Iterator[Part]:
                 of_median = f"{median if others else ''} {three_digits(found.statistic_ms(median))}".strip()
                 yield f"{metric.upper()} {of_median}{named} ms", Colour.NONE
     if result.slo:
-        met = all_met(result.slo)
-        yield SLO_STATES[met], SLO_COLOURS[met]
+        yield slo_state(result), SLO_COLOURS[all_met(result.slo)]
     yield from caveats(result)
+
+
+def slo_state(result: RunResult) -> str:
+    """Say whether the limits of the SLO are met; a latency limit may be missed because requests failed."""
+    met = all_met(result.slo)
+    missed = [row.beyond for row in result.slo if row.met is False]
+    return SLO_STATES[met] + (" because requests failed" if missed and all(missed) else "")
 
 
 def caveats(result: RunResult) -> Iterator[Part]:

@@ -26,7 +26,7 @@ def banners(result: RunResult) -> Iterator[str]:
     if result.partial:
         yield _partial(result)
     elif result.no_answer_since_s is not None:
-        yield f"NO ANSWER since {result.no_answer_since_s:.1f} s: every connection was refused from then on."
+        yield f"NO ANSWER from {result.no_answer_since_s:.1f} s on: every connection was refused."
     if result.outcomes and not result.outcomes.get("ok"):
         yield "NO REQUEST SUCCEEDED: there are no latencies."
     if (silent := result.silent_streams).count:
@@ -79,9 +79,11 @@ def verdict_summary(result: RunResult) -> str:
     wrong = [check for check in applied if not check.ok]
     notes = len(result.notes)
     noted = f", {notes} {'note' if notes == 1 else 'notes'}" if notes else ""
-    error = result.max_client_error_ms
-    client = f", client at most {rounded_up(error)} ms in any latency" if error is not None else ""
-    return f"{result.verdict}{client} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
+    client = ""
+    if worst := result.max_client_error:
+        figure, error_ms = worst
+        client = f", client at most {rounded_up(error_ms)} ms in any latency ({figure})"
+    return f"{result.verdict}{client}, {len(applied) - len(wrong)} of {len(applied)} checks passed{noted}"
 
 
 def slo_lines(result: RunResult) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.checks import IN_FLIGHT_GROWS, sufficiency, verdict
+from loadgen.checks import PILE_UP, sufficiency, verdict
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.workload.arrivals import Schedule
@@ -87,7 +87,7 @@ def piling_up(count=600):
 
 def test_requests_that_pile_up_are_red_and_called_overload():
     schedule = Schedule.constant(20, 600)
-    check = of(piling_up(), OPEN, schedule)[IN_FLIGHT_GROWS]
+    check = of(piling_up(), OPEN, schedule)[PILE_UP]
     assert check.ok is False
     assert "requests due and not ended:" in check.value
     own = result(piling_up(), OPEN, schedule=schedule, checks=[check])["loadgen"]
@@ -96,14 +96,14 @@ def test_requests_that_pile_up_are_red_and_called_overload():
 
 def test_a_steady_load_is_green_and_no_overload():
     schedule = Schedule.constant(20, 600)
-    check = of(run(600), OPEN, schedule)[IN_FLIGHT_GROWS]
+    check = of(run(600), OPEN, schedule)[PILE_UP]
     assert check.ok is True
     assert result(run(600), OPEN, schedule=schedule, checks=[check])["loadgen"]["overloaded"] is False
 
 
 @pytest.mark.parametrize("settings", [RunSettings(), RunSettings(max_concurrency=4)])
 def test_a_burst_and_a_closed_loop_are_no_overload(settings):
-    check = of(piling_up(), settings, Schedule.burst(600))[IN_FLIGHT_GROWS]
+    check = of(piling_up(), settings, Schedule.burst(600))[PILE_UP]
     assert check.ok is None
     assert result(piling_up(), settings, checks=[check])["loadgen"]["overloaded"] is None
 
@@ -111,7 +111,7 @@ def test_a_burst_and_a_closed_loop_are_no_overload(settings):
 def test_a_run_too_short_for_its_latencies_is_not_judged():
     schedule = Schedule.constant(20, 600)
     slow = measured(steady(i, due=i * 50, ttft=10_000, n=1) for i in range(600))
-    check = of(slow, OPEN, schedule)[IN_FLIGHT_GROWS]
+    check = of(slow, OPEN, schedule)[PILE_UP]
     assert (check.ok, check.limit) == (None, "the run is too short for its latencies")
 
 
@@ -168,7 +168,7 @@ def red(settings, *, counts):
     return {check.name for check in poor(settings) if check.ok is False and check.counts is counts}
 
 
-ALL = {"too few for percentiles", IN_FLIGHT_GROWS, "requests given up"}
+ALL = {"too few for percentiles", PILE_UP, "requests given up"}
 
 
 def test_by_themselves_they_are_notes_and_leave_the_run_valid():
@@ -184,13 +184,13 @@ def test_strict_makes_them_count():
 
 def test_an_slo_makes_them_count_but_for_percentiles_it_does_not_limit():
     settings = OPEN.replace(slo="ttft_mean<1s")
-    assert red(settings, counts=True) == {IN_FLIGHT_GROWS, "requests given up"}
+    assert red(settings, counts=True) == {PILE_UP, "requests given up"}
     assert red(settings, counts=False) == {"too few for percentiles"}
 
 
 def test_a_percentile_that_an_slo_limits_is_judged_once():
     settings = OPEN.replace(slo="ttft_p99<1s")
-    assert red(settings, counts=True) == {IN_FLIGHT_GROWS, "requests given up", "too few for the SLO"}
+    assert red(settings, counts=True) == {PILE_UP, "requests given up", "too few for the SLO"}
     assert red(settings, counts=False) == set()
 
 

@@ -1,6 +1,6 @@
 """Banners: what must be known of a run before its verdict and numbers."""
 
-from loadgen.checks import IN_FLIGHT_GROWS, Check
+from loadgen.checks import PILE_UP, Check
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.recorder import Recorder
 from tests.helpers.run_facts import START, failed, measured, result, steady
@@ -10,7 +10,7 @@ from tests.report.test_console import below, split, value
 
 def test_overload_is_named_before_the_verdict():
     for ok, expected in ((False, True), (True, False), (None, False)):
-        checks = [Check(IN_FLIGHT_GROWS, ok, "1 to 90 in flight", "no rise", "lower the rate", counts=False, group="D")]
+        checks = [Check(PILE_UP, ok, "1 to 90 in flight", "no rise", "lower the rate", counts=False, group="D")]
         lines = below(checks=checks)
         assert any(line.startswith("OVERLOADED: ") for line in lines) is expected
 

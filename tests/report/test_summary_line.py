@@ -36,10 +36,11 @@ def test_the_client_error_is_that_of_its_figures_and_never_rounded_down():
 
 def test_checks_that_failed_are_named():
     checks = [
-        Check(name, False, "1", "0", "wait", group="B") for name in ("late sends", "client error", "run cut short")
+        Check(name, False, "1", "0", "wait", group="B")
+        for name in ("late sends", "client error too large", "run cut short")
     ]
     assert said(checks=checks[:1]).startswith("SUSPECT: late sends (client at most ")
-    assert said(checks=checks).startswith("SUSPECT: late sends, client error and 1 more (client at most ")
+    assert said(checks=checks).startswith("SUSPECT: late sends, client error too large and 1 more (client at most ")
 
 
 def test_failures_come_first_with_their_ways():

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from loadgen.checks import EXPLAINED, IN_FLIGHT_GROWS, Check, Verdict, reasons, repeated_prompts, verdict
+from loadgen.checks import EXPLAINED, PILE_UP, Check, Verdict, reasons, repeated_prompts, verdict
 from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
 from loadgen.report.distribution import Distribution
@@ -184,11 +184,20 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
     @property
     def max_client_error_ms(self) -> float | None:
         """The largest error that the client may have added to a latency on the clock of `latency_from`, ms."""
+        return self.max_client_error[1] if self.max_client_error else None
+
+    @property
+    def max_client_error(self) -> tuple[str, float] | None:
+        """The figure that the client may have moved the most, such as "p99 E2EL", and by how much, ms."""
         if self.client_error_ms is None:
             return None
-        named = (slo.distribution(metric, self.latency_from) for metric in slo.LATENCY_METRICS)
-        errors = [error for name in named for error in self.client_error_ms.named(name).values() if error is not None]
-        return max(errors, default=None)
+        errors = [
+            (f"{statistic} {metric.upper()}", error)
+            for metric in slo.LATENCY_METRICS
+            for statistic, error in self.client_error_ms.named(slo.distribution(metric, self.latency_from)).items()
+            if error is not None
+        ]
+        return max(errors, key=lambda each: each[1], default=None)
 
     def reasons(self, group: str = "") -> list[str]:
         """Say why the result is not VALID, a line for each check.
@@ -210,7 +219,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
         counters, failures = snapshot.counters, snapshot.failures
         latencies = Distributions.of(snapshot, percentiles)
-        is_steady = next((check.ok for check in checks if check.name == IN_FLIGHT_GROWS), None)
+        is_steady = next((check.ok for check in checks if check.name == PILE_UP), None)
         return cls(
             numbers=RunNumbers.of(run, latencies),
             columns=RequestColumns.of(snapshot),

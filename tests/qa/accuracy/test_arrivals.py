@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from loadgen.core.outcome import Outcome
 from loadgen.testing.process import Process
 from tests.qa.accuracy.measuring import Finding, Watch, best_of, compared, ms
 
@@ -44,7 +45,10 @@ async def test_requests_arrive_as_scheduled(
             metronome, tokens=1, plan=plan, processor=watch.quietest, request_rate=rate, num_prompts=requests
         )
         disturbance = watch.end()
-        assert len(run.records) == requests
+        outcomes = run.result.data["loadgen"]["outcomes"]
+        assert set(outcomes) <= {Outcome.OK.value, Outcome.CLIENT_ERROR.value}
+        if len(run.records) < requests:  # so far behind that no file is left for another connection
+            return Finding(f"{len(run.records):,} of {requests:,} requests sent", False, disturbance)
         assert np.all(run.arrival_ns > run.due_ns), "a request came before it was due"
         # Others hardly disturb each moment: what is not sound by its best samples has no excuse.
         best, lag = np.percentile(run.sent_ns - run.due_ns, (1, 99))

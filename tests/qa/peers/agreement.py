@@ -155,12 +155,18 @@ def rows(wanted: Sequence[Metric], theirs: Sequence[Kept], ours: Sequence[Kept])
     return [Row.of(metric, theirs, ours) for metric in wanted]
 
 
+def verdict_text(own: Mapping[str, Any]) -> str:
+    """The verdict of a result of loadgen, and of each check that decided it what was measured."""
+    failed = [f"{each['name']}: {each['value']}" for each in own["checks"] if each["ok"] is False and each["counts"]]
+    return own["verdict"] + (f" ({'; '.join(failed)})" if failed else "")
+
+
 def kept(result: Mapping[str, Any], others_s: float) -> Kept:
     """The numbers of a result, with the mean TTFT from when each request was due."""
     numbers = {key: float(value) for key, value in result.items() if isinstance(value, int | float)}
     if "loadgen" in result:
         numbers[FROM_DUE] = result["loadgen"]["latency_ms"]["ttft_due"]["mean"]
-        return Kept(numbers, others_s, result["loadgen"]["verdict"])
+        return Kept(numbers, others_s, verdict_text(result["loadgen"]))
     waits_s = [wait_s + ttft_s for wait_s, ttft_s in zip(result["queue_times"], result["ttfts"], strict=True)]
     numbers[FROM_DUE] = 1e3 * statistics.fmean(waits_s)
     return Kept(numbers, others_s)

@@ -198,7 +198,7 @@ def section(scenario: Scenario, compared: Sequence[Row], theirs: Sequence[Kept],
     for name, runs in (("vllm bench serve", theirs), ("loadgen", ours)):
         others = ", ".join(figure(run.others_s) for run in runs)
         which = "none quiet, so of all" if all_disturbed(runs) else f"medians of {len(quiet(runs))}"
-        says = f"; says {', '.join(run.says for run in runs)}" if name == "loadgen" else ""
+        says = f"; says {'; '.join(run.says for run in runs)}" if name == "loadgen" else ""
         yield f"{name}: {len(runs)} runs, {which}; CPU s of others: {others}{says}."
 
 
