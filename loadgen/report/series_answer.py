@@ -38,7 +38,7 @@ def parts(series: Series) -> Iterator[Part]:
         why = f": {first_of(checks, MAX_REASONS)}" if checks else ""
         yield f"measured {verdict}{why}", VERDICT_COLOURS[verdict]
         if (safe := _highest_valid(series)) is not None:
-            yield f"{level_text(safe)} is the highest that VALID runs meet", Colour.NONE
+            yield f"{level_text(safe)} if only VALID runs count", Colour.NONE
     if series.partial:
         yield f"partial: {series.partial}", Colour.YELLOW
     if is_simulated(series):
