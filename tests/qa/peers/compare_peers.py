@@ -35,6 +35,7 @@ from tests.qa.peers.quiet import DISTURBED_S, MARK
 from tests.qa.peers.tables import aims_table, costs_table, load_table, runs_table
 from tests.qa.peers.trial import Failed, Trial, programs, tried
 from tests.qa.peers.vllm_bench import VllmBench
+from tests.qa.peers.vllm_rs import VllmRs
 from tests.qa.performance.load import Load
 
 DOCUMENT = ROOT / "docs/peers.md"
@@ -52,12 +53,12 @@ QUICK = (
     Load("W2", rate=100, count=100, tokens=2),
     Load("W3", rate=200, count=200, tokens=20),
 )
-TOOLS: tuple[Peer, ...] = (VllmBench(), GuideLLM(), AIPerf(), InferencePerf(), EvalScope())
+TOOLS: tuple[Peer, ...] = (VllmRs(), VllmBench(), GuideLLM(), AIPerf(), InferencePerf(), EvalScope())
 PEERS: dict[str, Peer] = {  # by what --only calls them
     "loadgen": OURS[0],
     "loadgen-records": OURS[1],
     "loadgen-one-core": OURS[2],
-    **dict(zip(("vllm", "guidellm", "aiperf", "inference-perf", "evalscope"), TOOLS, strict=True)),
+    **dict(zip(("vllm-rs", "vllm", "guidellm", "aiperf", "inference-perf", "evalscope"), TOOLS, strict=True)),
     "plain": PlainClient(),
     "limit": CLimit(),
 }

@@ -9,6 +9,7 @@ from tests.qa.peers import recipes
 from tests.qa.peers.peer import METRICS, MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task, words
 
 RESULT = "vllm.json"
+SETTINGS = "`--backend openai-chat --dataset-name random --burstiness inf --ignore-eos`"
 
 
 class VllmBench:
@@ -18,35 +19,39 @@ class VllmBench:
     recipe = recipes.vllm
     env: Mapping[str, str] = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
     poisson = False
-    settings = "`--backend openai-chat --dataset-name random --burstiness inf --ignore-eos`"
+    settings = SETTINGS
 
     def command(self, task: Task) -> list[str]:
         """See `Peer`."""
-        load = task.load
-        flags = {
-            "--backend": "openai-chat",
-            "--base-url": task.url,
-            "--endpoint": "/v1/chat/completions",
-            "--model": MODEL,
-            "--tokenizer": task.tokenizer,
-            "--dataset-name": "random",
-            "--random-input-len": PROMPT_TOKENS,
-            "--random-output-len": load.tokens,
-            "--num-prompts": load.count,
-            "--request-rate": load.rate,
-            "--burstiness": "inf",
-            "--seed": SEED,
-            "--percentile-metrics": ",".join(METRICS),
-            "--metric-percentiles": ",".join(map(str, PERCENTILES)),
-            "--result-dir": task.folder,
-            "--result-filename": RESULT,
-        }
-        switches = ["--ignore-eos", "--disable-tqdm", "--save-result"]
-        return [str(task.programs / "vllm"), "bench", "serve", *words(flags), *switches]
+        return [str(task.programs / "vllm"), "bench", "serve", *flags(task)]
 
     def report(self, folder: Path, said: str) -> Reported:
         """See `Peer`."""
         return read(json.loads((folder / RESULT).read_text()))
+
+
+def flags(task: Task) -> list[str]:
+    """The flags of vLLM's clients, in Python and in Rust, that carry a task out."""
+    load = task.load
+    named = {
+        "--backend": "openai-chat",
+        "--base-url": task.url,
+        "--endpoint": "/v1/chat/completions",
+        "--model": MODEL,
+        "--tokenizer": task.tokenizer,
+        "--dataset-name": "random",
+        "--random-input-len": PROMPT_TOKENS,
+        "--random-output-len": load.tokens,
+        "--num-prompts": load.count,
+        "--request-rate": load.rate,
+        "--burstiness": "inf",
+        "--seed": SEED,
+        "--percentile-metrics": ",".join(METRICS),
+        "--metric-percentiles": ",".join(map(str, PERCENTILES)),
+        "--result-dir": task.folder,
+        "--result-filename": RESULT,
+    }
+    return [*words(named), "--ignore-eos", "--disable-tqdm", "--save-result"]
 
 
 def read(result: Mapping[str, Any]) -> Reported:
