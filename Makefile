@@ -19,8 +19,8 @@ SANITIZED := tests/core tests/integration/faults tests/metrics tests/workload/te
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
 	$(BIN)/loadgen demo
 
-# Where Python is told to keep no bytecode, each process that tests start would compile the whole package.
-unit test test-all qa: export PYTHONDONTWRITEBYTECODE :=
+# Where Python is told to keep no bytecode, each process would compile the whole package.
+unexport PYTHONDONTWRITEBYTECODE
 unit: $(VENV)/.test  ## the inner loop: every room's unit tests, without a process or a socket
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q --hypothesis-profile unit \
 		-m 'not slow and not integration and not real_data' $(ROOMS)

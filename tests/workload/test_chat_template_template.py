@@ -168,7 +168,7 @@ class TestFinding:
 class TestBadInput:
     def test_invalid_template_is_refused(self, template):
         with pytest.raises(BadInput, match=r"--tokenizer: .*jinja is not a chat template \(.*\); give the folder"):
-            template("{% for %}")
+            template("{% for %}").render([])
 
     def test_refusal_of_a_template_is_quoted(self, template):
         with pytest.raises(BadInput, match=r"cannot be rendered \(roles must alternate\)"):

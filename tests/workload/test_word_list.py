@@ -59,7 +59,7 @@ def test_tokenizers_have_words_of_their_own(unigram, superwords):
 )
 def test_a_file_that_is_not_as_it_was_written_is_made_again(unigram, searches, damage):
     found = word_list.words_of(unigram)
-    (place,) = cache.folder().glob(f"*{word_list.SUFFIX}")
+    (place,) = cache.folder().glob("*.words")
     place.write_bytes(damage(place.read_bytes()))
     assert same(word_list.words_of(unigram), found)
     assert len(searches) == 2
@@ -69,7 +69,7 @@ def test_a_file_that_is_not_as_it_was_written_is_made_again(unigram, searches, d
 
 def test_word_cache_is_private_to_its_owner(unigram):
     word_list.words_of(unigram)
-    (place,) = cache.folder().iterdir()
+    (place,) = cache.folder().glob("*.words")
     assert place.stat().st_mode & 0o777 == 0o600
 
 

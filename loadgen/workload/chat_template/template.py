@@ -4,16 +4,21 @@ import datetime
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loadgen.errors import BadInput
+from loadgen.workload.files import cache
 from loadgen.workload.tokenizer.tokenizer import FIELD, TEMPLATES, Tokenizer
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 FILE, CONFIG = TEMPLATES
+VERSION = 1  # of the cached counts
+CLOCK = "strftime_now"  # the function by which a template asks for the date
 REMEDY = "give the folder of the served model's tokenizer, with its chat template"
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 Message = dict[str, Any]
@@ -31,20 +36,20 @@ class ChatTemplate:
     Attributes:
         name: As given.
         sha256: Hash of its text, in hex.
-
-    Raises:
-        BadInput: The text is not a template.
     """
 
     def __init__(self, text: str, tokenizer: Tokenizer, name: str, special: dict[str, str] | None = None) -> None:
+        self.name, self.sha256 = name, hashlib.sha256(text.encode()).hexdigest()
+        self._text, self._tokenizer, self._special = text, tokenizer, special or {}
+
+    @cached_property
+    def _template(self) -> "Template":
         from jinja2 import TemplateError
 
-        self.name, self.sha256 = name, hashlib.sha256(text.encode()).hexdigest()
-        self._tokenizer, self._special = tokenizer, special or {}
         try:
-            self._template = _environment().from_string(text)
+            return _environment().from_string(self._text)
         except TemplateError as error:
-            raise BadInput(FIELD, f"{name} is not a chat template ({_one_line(error)})", REMEDY) from error
+            raise BadInput(FIELD, f"{self.name} is not a chat template ({_one_line(error)})", REMEDY) from error
 
     def __repr__(self) -> str:
         return f"<Template {self.name}>"
@@ -83,13 +88,14 @@ class ChatTemplate:
             options: Further variables of the template: `tools`, and the `chat_template_kwargs` of the request.
 
         Raises:
-            BadInput: The template refuses them.
+            BadInput: The text is not a template, or it refuses them.
         """
         from jinja2 import TemplateError
 
+        template = self._template
         variables = {"tools": None, "documents": None, "add_generation_prompt": True} | self._special | options
         try:
-            return self._template.render(messages=messages, **variables)
+            return template.render(messages=messages, **variables)
         except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             problem = f"the chat template {self.name} cannot be rendered ({_one_line(error)})"
             raise BadInput(FIELD, problem, REMEDY) from error
@@ -116,9 +122,16 @@ class ChatTemplate:
         Raises:
             BadInput: The template refuses a text.
         """
-        templated = self.count(([user_message(text)] for text in probes), **options)
-        raw = self._tokenizer.count(probes, special=True)
-        return tuple(sorted({chat - alone for chat, alone in zip(templated, raw, strict=True)}))
+
+        def count() -> list[int]:
+            templated = self.count(([user_message(text)] for text in probes), **options)
+            raw = self._tokenizer.count(probes, special=True)
+            return sorted({chat - alone for chat, alone in zip(templated, raw, strict=True)})
+
+        if CLOCK in self._text:  # the count may be another one tomorrow
+            return tuple(count())
+        key = [VERSION, self._tokenizer.sha256, self.sha256, self._special, options, list(probes)]
+        return tuple(cache.of_tokenizer("template", key, count))
 
 
 def user_message(text: str) -> Message:
@@ -155,7 +168,7 @@ def _environment() -> "ImmutableSandboxedEnvironment":
     )
     environment.filters["tojson"] = to_json
     environment.globals["raise_exception"] = refuse
-    environment.globals["strftime_now"] = lambda form: datetime.datetime.now().strftime(form)  # noqa: DTZ005 - as served
+    environment.globals[CLOCK] = lambda form: datetime.datetime.now().strftime(form)  # noqa: DTZ005 - as served
     return environment
 
 

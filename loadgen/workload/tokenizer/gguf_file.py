@@ -13,7 +13,6 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 from loadgen.errors import BadInput
 from loadgen.util.packages import require
 
-SUFFIX = ".gguf"
 CONTROL, USER_DEFINED = 3, 4  # token types
 QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"

@@ -4,30 +4,42 @@ import contextlib
 import hashlib
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from tokenizers import Tokenizer as Core
-
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.errors import BadInput
-from loadgen.workload.tokenizer import gguf_file
+from loadgen.workload.files import cache
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer as Core
+
     from loadgen.config.settings import RunSettings
+    from loadgen.workload.tokenizer.gguf_file import GgufTokenizer
 
 FIELD = "--tokenizer"
 FILE = "tokenizer.json"
+VERSION = 1  # of the cached sizes
+GGUF = ".gguf"
 TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")  # files that may contain the chat template
 
 
 class Tokenizer:
     """Counts, encodes and decodes text as a server with the same tokenizer.json does.
 
-    Batches are encoded on all cores, or on one where the environment says TOKENIZERS_PARALLELISM=false.
+    Batches are encoded on all cores, or on one where the environment says TOKENIZERS_PARALLELISM=false. A file is
+    parsed when a text is first counted: it takes half a second, and a run of random words needs none.
+
+    Args:
+        parse: Makes the tokenizer of `tokenizers`.
+        name: As the attribute.
+        sha256: As the attribute.
+        folder: As the attribute.
+        gguf: As the attribute.
 
     Attributes:
         name: The path or hub name that the user gave.
@@ -41,17 +53,30 @@ class Tokenizer:
 
     def __init__(
         self,
-        core: Core,
+        parse: "Callable[[], Core]",
         name: str,
         sha256: str,
         folder: Path | None = None,
-        gguf: gguf_file.GgufTokenizer | None = None,
+        gguf: "GgufTokenizer | None" = None,
     ) -> None:
+        self._parse, self.name, self.sha256, self.folder, self.gguf = parse, name, sha256, folder, gguf
+        sizes = cache.of_tokenizer("sizes", [VERSION, sha256], self._sizes)
+        self.special_tokens, self.size, self.own_size = sizes
+
+    def _sizes(self) -> list[int]:
+        core = self._core
+        return [
+            core.num_special_tokens_to_add(False),
+            core.get_vocab_size(),
+            core.get_vocab_size(with_added_tokens=False),
+        ]
+
+    @cached_property
+    def _core(self) -> "Core":
+        core = self._parse()
         core.no_truncation()  # some files truncate at 512 tokens, so that every long text would count 512
         core.no_padding()
-        self._core, self.name, self.sha256, self.folder, self.gguf = core, name, sha256, folder, gguf
-        self.special_tokens = core.num_special_tokens_to_add(False)
-        self.size, self.own_size = core.get_vocab_size(), core.get_vocab_size(with_added_tokens=False)
+        return core
 
     def __repr__(self) -> str:
         return f"<Tokenizer {self.name} {self.size} tokens>"
@@ -184,10 +209,10 @@ def load(name: str) -> Tokenizer:
     """
     path = Path(os.path.expanduser(name))
     if path.is_file():
-        return _from_gguf(path, name) if path.suffix == gguf_file.SUFFIX else _from_file(path, name)
+        return _from_gguf(path, name) if path.suffix == GGUF else _from_file(path, name)
     if path.is_dir():
         return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
-    if name.startswith(("/", ".", "~")) or name.endswith((".json", gguf_file.SUFFIX)) or name.count("/") > 1:
+    if name.startswith(("/", ".", "~")) or name.endswith((".json", GGUF)) or name.count("/") > 1:
         raise BadInput(FIELD, f"file or folder {name} does not exist", f"give a {FILE}, its folder or a hub name")
     return _from_hub(name)
 
@@ -197,28 +222,35 @@ def _from_file(path: Path, name: str) -> Tokenizer:
         content = path.read_bytes()
     except OSError as error:
         raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", "make it readable") from error
-    try:
-        core = Core.from_buffer(content)
-    except Exception as error:  # tokenizers raises the bare class
-        problem = f"{path} is not a {FILE} ({first_line(error)})"
-        raise BadInput(FIELD, problem, "give that of the served model") from error
-    return Tokenizer(core, name, hashlib.sha256(content).hexdigest(), path.parent)
+
+    def parse() -> "Core":
+        from tokenizers import Tokenizer as Core
+
+        try:
+            return Core.from_buffer(content)
+        except Exception as error:  # tokenizers raises the bare class
+            problem = f"{path} is not a {FILE} ({first_line(error)})"
+            raise BadInput(FIELD, problem, "give that of the served model") from error
+
+    return Tokenizer(parse, name, hashlib.sha256(content).hexdigest(), path.parent)
 
 
 def _from_gguf(path: Path, name: str) -> Tokenizer:
+    from loadgen.workload.tokenizer import gguf_file
+
     gguf = gguf_file.read(path, FIELD)
-    return Tokenizer(gguf.core, name, hashlib.sha256(gguf.core.to_str().encode()).hexdigest(), gguf=gguf)
+    return Tokenizer(lambda: gguf.core, name, hashlib.sha256(gguf.core.to_str().encode()).hexdigest(), gguf=gguf)
 
 
 def _from_transformers(folder: Path, name: str) -> Tokenizer:
     from transformers import AutoTokenizer
 
     try:
-        core: Core = AutoTokenizer.from_pretrained(str(folder), local_files_only=True).backend_tokenizer
+        core = AutoTokenizer.from_pretrained(str(folder), local_files_only=True).backend_tokenizer
     except Exception as error:  # its errors have no common class
         problem = f"{name} has no {FILE}, and transformers cannot load it ({first_line(error)})"
         raise BadInput(FIELD, problem, f"give a {FILE} of the served model") from error
-    return Tokenizer(core, name, hashlib.sha256(core.to_str().encode()).hexdigest(), folder)
+    return Tokenizer(lambda: core, name, hashlib.sha256(core.to_str().encode()).hexdigest(), folder)
 
 
 def _from_hub(name: str) -> Tokenizer:
