@@ -52,7 +52,7 @@ class Runs:
         Raises:
             BadInput: A field that there is not; no server is named; or a file cannot be written.
         """
-        from loadgen import BadInput, RunSettings, report
+        from loadgen import BadInput, RunSettings
         from loadgen.config.option import flag
 
         known = [field.name for field in dataclasses.fields(RunSettings)]
@@ -75,7 +75,7 @@ class Runs:
                 result_filename=f"{file_name(self._test.nodeid)}{again}.json",
             )
         try:
-            report.check_writable(asked)
+            output_check.check_writable(asked)
         except BadInput as error:
             field = SAVE if self._folder is not None and error.field == flag("result_dir") else error.field
             raise BadInput(field, error.problem, error.remedy) from error

@@ -1,5 +1,6 @@
 """The entry point of `loadgen`: dispatches to a command, and turns errors into one line and an exit code."""
 
+import gc
 import io
 import os
 import sys
@@ -10,11 +11,13 @@ from loadgen.cli import command_list, exit_codes
 from loadgen.errors import BadInput, GivenUp, LoadgenError, Unreachable
 from loadgen.util.terminal_text import printable, printable_lines
 
+GC_THRESHOLD = 50_000  # objects; the default has modules collected time and again while they are imported
 VERSION = ("-V", "--version")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
+    gc.set_threshold(GC_THRESHOLD)
     if "_ARGCOMPLETE" in os.environ:  # a shell asks how the command line goes on
         from loadgen.cli import completion
 

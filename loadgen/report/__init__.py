@@ -5,16 +5,13 @@ from loadgen.report.console import render
 from loadgen.report.file_names import series_path
 from loadgen.report.files import opener_for, save, save_junit, save_markdown, save_page
 from loadgen.report.json_file import from_dict, load, to_json
-from loadgen.report.output_check import check_writable, files_to_overwrite
 from loadgen.report.result import RunResult
 from loadgen.report.series import is_series
 from loadgen.report.slo_misses import describe_misses
 
 __all__ = [
     "RunResult",
-    "check_writable",
     "describe_misses",
-    "files_to_overwrite",
     "from_dict",
     "is_series",
     "load",

@@ -148,5 +148,11 @@ def answer() -> None:
     sys.stdout.buffer.flush()
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Run the process."""
+    child_process.name_process("scraper")
     asyncio.run(main())
+
+
+if __name__ == "__main__":
+    run()

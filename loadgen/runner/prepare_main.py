@@ -285,10 +285,11 @@ def _length(order: PrepareOrder, written: request_store.Requests, row: int) -> t
     return tokens, wanted
 
 
-def main() -> None:
+def run() -> None:
     """Carry out the order on standard input."""
     from loadgen.workload.datasets import prompt_cache  # noqa: F401 - now: the order comes once the server has answered
 
+    child_process.name_process("prepare")
     line = sys.stdin.buffer.readline()
     if not line:
         return
@@ -320,4 +321,4 @@ def _keep_ahead(further: FurtherPrompts) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run()

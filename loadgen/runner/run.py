@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.errors import BadInput
@@ -19,7 +19,6 @@ from loadgen.runner.metrics_scraper import scrape_order
 from loadgen.runner.participant import Participant
 from loadgen.runner.prepare import Preparer
 from loadgen.runner.prepare_main import PrepareOrder, check, prepare
-from loadgen.runner.run_result import Result, conclude
 from loadgen.runner.server import Server, probe, request_targets
 from loadgen.runner.start_engine import start_engine_server, wants_engine
 from loadgen.util import scratch_dir
@@ -28,6 +27,9 @@ from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
 from loadgen.workload.due_times import DueTimes
 from loadgen.workload.prompt import Dataset
 from loadgen.workload.target import Target
+
+if TYPE_CHECKING:
+    from loadgen.runner.run_result import Result
 
 OnProgress = Callable[[Progress], None]
 
@@ -41,7 +43,7 @@ async def run(
     participant: Participant | None = None,
     preparer: Preparer | None = None,
     journal: Path | None = None,
-) -> Result:
+) -> "Result":
     """Carry out one run in the running event loop.
 
     Cancelling it ends every request and leaves no result; what had ended by then is kept only where `settings.records`
@@ -109,6 +111,8 @@ async def run(
             on_progress(progress)
 
         measurement = await coordinate(participant, job, preparing, report)
+        from loadgen.runner.run_result import conclude  # not before, so that the run begins sooner
+
         if server.processes:
             header = header.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = request_store.schedule(folder)
@@ -147,7 +151,7 @@ def _trouble(processes: Sequence[Any]) -> str | None:
     return "; ".join(lines) or None
 
 
-def run_sync(settings: RunSettings | None = None, **options: Any) -> Result:
+def run_sync(settings: RunSettings | None = None, **options: Any) -> "Result":
     """Call `run` where no event loop runs; it makes one, on uvloop.
 
     Raises:

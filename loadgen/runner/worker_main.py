@@ -7,6 +7,7 @@ second, as long as the other side reads it.
 """
 
 import asyncio
+import gc
 import sys
 from typing import Any
 
@@ -21,6 +22,7 @@ from loadgen.util import child_process, log_setup, machine
 from loadgen.util.child_process import PipeWriter
 from loadgen.util.tasks import background_tasks
 
+GC_THRESHOLD = 50_000  # objects
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
 GONE = "the process that started the run has ended"
 
@@ -88,7 +90,15 @@ async def main() -> None:
             writer.send(error)
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Run the process."""
     import uvloop
 
+    child_process.name_process("worker")
+    # Few objects of a run are part of a cycle, and a full collection would keep every stream waiting.
+    gc.set_threshold(GC_THRESHOLD)
     uvloop.run(main())
+
+
+if __name__ == "__main__":
+    run()

@@ -11,18 +11,27 @@ import contextlib
 import os
 import pickle
 import signal
+import subprocess
 import sys
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
+from functools import partial
+from subprocess import PIPE
 from typing import Any, Self
 
 from loadgen.errors import LoadgenError
+from loadgen.util import forked_child
 from loadgen.util.machine import BLAS_THREADS
 from loadgen.util.redaction import KEY_VARIABLE
 
 MAX_MESSAGE_BYTES = 1 << 32  # a snapshot has some 40 bytes for each request
-EXIT_POLL_S = 0.1  # used while a process that the child has started keeps its pipes open
+MIN_POLL_S, MAX_POLL_S = 0.001, 0.1  # between two looks whether a child has ended
 STDERR_TIMEOUT_S = 1.0  # wait for the end of stderr, which a process that the child has started may keep open
+
+
+def name_process(role: str) -> None:
+    """Name this process in `ps -e` and `top`, where a forked child would have the name of the command."""
+    with contextlib.suppress(OSError), open("/proc/self/comm", "w") as file:
+        file.write(f"loadgen-{role}")
 
 
 def encode(message: Any) -> bytes:
@@ -36,30 +45,32 @@ def decode(line: bytes) -> Any:
 
 
 class ChildProcess:
-    """Runs `python -P -m MODULE` while the context lasts.
+    """Runs `run()` of a module in a process of its own while the context lasts.
 
-    The child leads a session of its own: Ctrl-C reaches only the parent, which decides what its children do. -P keeps
-    Python from importing modules of the current folder. Credentials reach the child in a message, never by its command
-    line or environment. The child's stderr is copied to stderr of this process.
+    The process was forked by `forked_child.fork_ahead`, or is a new interpreter: `python -P -m MODULE`, where -P keeps
+    Python from importing modules of the current folder. It leads a session of its own: Ctrl-C reaches only the parent,
+    which decides what its children do. Credentials reach the child in a message, never by its command line or
+    environment. The child's stderr is copied to stderr of this process.
     """
 
     def __init__(self, module: str) -> None:
         self._module = module
 
     async def __aenter__(self) -> Self:
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-m",
-            self._module,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            limit=MAX_MESSAGE_BYTES,
-            start_new_session=True,
-            env={BLAS_THREADS: "1"} | {name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
-        )
-        self._stderr_copy = asyncio.ensure_future(_copy_to_stderr(self._process.stderr))
+        self._process = process = forked_child.take(self._module) or _new_interpreter(self._module)
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        loop = asyncio.get_running_loop()
+        self._stdout = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
+        stderr = asyncio.StreamReader()
+        self._pipes: list[asyncio.BaseTransport] = []
+        for reader, pipe in ((self._stdout, process.stdout), (stderr, process.stderr)):
+            read, _ = await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), pipe)
+            self._pipes.append(read)
+        self._stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, process.stdin)
+        self._pipes.append(self._stdin)
+        self._stderr_copy = asyncio.ensure_future(_copy_to_stderr(stderr))
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -67,16 +78,13 @@ class ChildProcess:
         await asyncio.wait([self._stderr_copy], timeout=STDERR_TIMEOUT_S)
         self._stderr_copy.cancel()
         await asyncio.gather(self._stderr_copy, return_exceptions=True)
-        transport = self._process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
-        transport.close()
+        for pipe in self._pipes:
+            pipe.close()
 
     def kill(self) -> None:
         """Kill the process with SIGKILL, unless it has ended."""
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                # Not the process's own kill(), which would first look whether it has ended, and take the exit code
-                # away from the loop that waits for it.
-                os.kill(self._process.pid, signal.SIGKILL)
+        if self._process.poll() is None:
+            os.kill(self._process.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
         """Kill the process with SIGKILL, and wait until it has ended."""
@@ -90,9 +98,8 @@ class ChildProcess:
 
     def send(self, message: Any) -> None:
         """Send a message to the child's stdin. Does nothing if the child has ended."""
-        stdin = self._process.stdin
-        if self._process.returncode is None and stdin is not None and not stdin.is_closing():
-            stdin.write(encode(message))
+        if not self._stdin.is_closing():
+            self._stdin.write(encode(message))
 
     async def wait_ended(self) -> str:
         """Wait for the end of the process; returns how it ended, such as "was killed by signal 9"."""
@@ -100,14 +107,11 @@ class ChildProcess:
         return f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
 
     async def _exit_code(self) -> int:
-        """Wait until the process has ended. asyncio's own wait also waits until its pipes are closed everywhere."""
-        waiting = asyncio.ensure_future(self._process.wait())
-        try:
-            while (code := self._process.returncode) is None:
-                await asyncio.wait({waiting}, timeout=EXIT_POLL_S)
-        finally:
-            waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)
+        """Wait until the process has ended; a process that it has started may keep its pipes open."""
+        pause_s = MIN_POLL_S
+        while (code := self._process.poll()) is None:
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, MAX_POLL_S)
         return code
 
     async def messages(self) -> AsyncIterator[Any]:
@@ -116,8 +120,7 @@ class ChildProcess:
         Raises:
             LoadgenError: An error that the child has sent as a message.
         """
-        assert self._process.stdout is not None
-        while (line := await self._process.stdout.readline()).endswith(b"\n"):  # else killed in the middle of one
+        while (line := await self._stdout.readline()).endswith(b"\n"):  # else killed in the middle of one
             message = decode(line)
             if isinstance(message, LoadgenError):
                 raise message
@@ -161,8 +164,19 @@ class PipeWriter:
             self._unsent = b""
 
 
-async def _copy_to_stderr(stream: asyncio.StreamReader | None) -> None:
+def _new_interpreter(module: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module],
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        bufsize=0,
+        start_new_session=True,
+        env={BLAS_THREADS: "1"} | {name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
+    )
+
+
+async def _copy_to_stderr(stream: asyncio.StreamReader) -> None:
     """Copy a child's stderr line by line: while a live view is drawn on stderr, lines go above it."""
-    assert stream is not None
     async for line in stream:
         print(line.decode(errors="backslashreplace"), end="", file=sys.stderr, flush=True)

@@ -11,7 +11,8 @@ from hdrh.histogram import HdrHistogram
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.report import check_writable, ci_summary, files_to_overwrite, load, to_json
+from loadgen.config.output_check import check_writable, files_to_overwrite
+from loadgen.report import ci_summary, load, to_json
 from loadgen.report.file_names import result_path
 from tests.helpers import saved_json
 from tests.helpers.run_facts import MS, failed, measured, result, steady

@@ -38,6 +38,9 @@ def main(argv: list[str]) -> int:
         raise BadInput("--plot", "needs several runs", "give several rates, for example --request-rate 1,2,4,8")
     import asyncio
 
+    from loadgen.cli.runs.children import fork_children
+
+    fork_children(runs[0])
     from loadgen.cli.runs.metrics_endpoint import serve_metrics
     from loadgen.metrics.progress import PHASES
 

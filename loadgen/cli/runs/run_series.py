@@ -15,6 +15,7 @@ from loadgen.cli.live.view import progress_view
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.metrics_endpoint import serve_metrics
 from loadgen.cli.runs.single_run import execute, human, print_report, say_overwriting
+from loadgen.config import output_check
 from loadgen.config.output import FILES
 from loadgen.config.settings import RunSettings
 from loadgen.errors import INTERRUPTED, BadInput, EngineError, LoadgenError
@@ -52,15 +53,14 @@ class SeriesRunner:
         self, kind: "SeriesKind", over: "AxisName", requested: RunSettings, slo: str | None, plot: str | None
     ) -> None:
         with single_threaded():
-            from loadgen import report
             from loadgen.report.result import series
             from loadgen.runner import run as runner  # noqa: F401 - imported here, without BLAS threads
 
         check_plot(plot)
-        report.check_writable(requested)
+        output_check.check_writable(requested)
         together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
         plotted = [plot] if plot is not None and Path(plot).is_file() else []
-        say_overwriting([*report.files_to_overwrite(together), *plotted])
+        say_overwriting([*output_check.files_to_overwrite(together), *plotted])
         self._requested, self._plot = requested, plot
         self.codes: list[int] = []
         self.interrupts = Interrupts()

@@ -11,6 +11,7 @@ from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.live.view import progress_view
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.journal import journal
+from loadgen.config import output_check
 from loadgen.config.settings import RunSettings
 from loadgen.util.terminal_text import Screen
 
@@ -61,18 +62,21 @@ async def execute(
     from loadgen.runner.prepare import Preparer
 
     with journal(wanted=not settings.records) as crash_journal:  # closed when nothing writes to it any more
-        # The processes import their modules while this one imports its own.
+        # New processes import their modules while this one imports its own.
         async with open_participant(settings) as participant, Preparer() as preparer:
             with single_threaded():
-                from loadgen import report
                 from loadgen.runner import run
 
-            report.check_writable(settings)
-            say_overwriting(report.files_to_overwrite(settings))
+            output_check.check_writable(settings)
+            say_overwriting(output_check.files_to_overwrite(settings))
             with progress_view(settings) as view:
                 interrupts.attach(participant, view)
 
                 def on_progress(progress: "Progress") -> None:
+                    if progress.phase == "running":
+                        import loadgen.report
+                        import loadgen.runner.run_result  # noqa: F401 - not before, so that the run begins sooner
+
                     watch(progress, participant)
                     view.show(progress)  # last, so that the exported metrics are never older than what is shown
 
@@ -87,6 +91,8 @@ async def execute(
                         on_progress=on_progress,
                         journal=crash_journal.path,
                     )
+            from loadgen import report
+
             # Before printing, since the reader of a pipe may be gone.
             saved = report.save(settings, result, result.snapshot)
             try:
