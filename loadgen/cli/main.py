@@ -37,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(f"loadgen: standard output cannot be written: {error.strerror}", file=sys.stderr)
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = exit_codes.INTERNAL
+    gc.freeze()  # or the interpreter would look at each object before it ends
     sys.exit(code)
 
 

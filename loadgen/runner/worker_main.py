@@ -8,6 +8,7 @@ second, as long as the other side reads it.
 
 import asyncio
 import gc
+import os
 import sys
 from typing import Any
 
@@ -73,9 +74,6 @@ async def _send_progress(runner: LoopRunner, writer: PipeWriter) -> None:
 
 async def main() -> None:
     """Carry out the job on standard input."""
-    # Imported while others still get ready: aiohttp takes a third of a second.
-    import aiohttp  # noqa: F401
-
     machine.raise_open_files_limit()
     commands, writer = asyncio.StreamReader(limit=1 << 24), PipeWriter(sys.stdout.fileno())
     loop = asyncio.get_running_loop()
@@ -97,7 +95,23 @@ def run() -> None:
     child_process.name_process("worker")
     # Few objects of a run are part of a cycle, and a full collection would keep every stream waiting.
     gc.set_threshold(GC_THRESHOLD)
+    _import_aiohttp()  # while others still get ready
     uvloop.run(main())
+
+
+def _import_aiohttp() -> None:
+    """Import aiohttp, whose TLS contexts find no certificates: to read them takes as long as all else of the import.
+
+    They are not used here, since `TlsStream` has contexts of its own.
+    """
+    places = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # where OpenSSL looks
+    given = {name: os.environ[name] for name in places if name in os.environ}
+    os.environ.update(dict.fromkeys(places, os.devnull))
+    import aiohttp  # noqa: F401
+
+    for name in places:
+        del os.environ[name]
+    os.environ.update(given)
 
 
 if __name__ == "__main__":

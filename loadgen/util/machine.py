@@ -146,7 +146,7 @@ def describe() -> dict[str, Any]:
     """Return facts and limits of the machine, as JSON."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
-        "system": platform.platform(),
+        "system": _system(),
         "python": platform.python_version(),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -193,6 +193,15 @@ def local_ports(root: Path = Path("/")) -> tuple[int, int] | None:
     """Return the first and the last local port of connections; None where the system does not show them."""
     ports = read_system_file(root / "proc/sys/net/ipv4/ip_local_port_range").split()
     return (int(ports[0]), int(ports[1])) if len(ports) == 2 else None
+
+
+def _system() -> str:
+    """Return what `platform.platform` does; on Linux without the process that it starts."""
+    if sys.platform != "linux":
+        return platform.platform()
+    libc = (os.confstr("CS_GNU_LIBC_VERSION") or "libc").replace(" ", "")
+    system = os.uname()
+    return f"{system.sysname}-{system.release}-{system.machine}-with-{libc}"
 
 
 def _cpu_model() -> str | None:
