@@ -5,6 +5,7 @@ import pytest
 from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
+from tests.helpers import trained_tokenizers as trained
 
 pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
@@ -15,9 +16,9 @@ def _own_folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def folder(tokenizer_json, tmp_path):
+def folder(tmp_path):
     """A tokenizer with a chat template."""
-    (tmp_path / "tokenizer.json").write_bytes(tokenizer_json.read_bytes())
+    (tmp_path / "tokenizer.json").write_bytes(trained.unigram(tmp_path).read_bytes())
     (tmp_path / "chat_template.jinja").write_text("<|user|>{{ messages[0].content }}<|end|>")
     return tmp_path
 

@@ -5,6 +5,7 @@ time; `make_room` removes the entries that were unused for the longest time.
 """
 
 import contextlib
+import functools
 import hashlib
 import importlib.metadata
 import os
@@ -71,13 +72,18 @@ def of_tokenizer(kind: str, key: Sequence[Any], make: Callable[[], Any]) -> Any:
             The version of the package `tokenizers` is added.
         make: Makes the value.
     """
-    parts = [importlib.metadata.version("tokenizers"), *key]
+    parts = [_tokenizers_version(), *key]
     name = f"{hashlib.sha256(orjson.dumps(parts)).hexdigest()}.{kind}"
     with contextlib.suppress(ValueError):
         return orjson.loads(read(name) or b"")
     value = make()
     write(name, orjson.dumps(value))
     return value
+
+
+@functools.cache
+def _tokenizers_version() -> str:
+    return importlib.metadata.version("tokenizers")
 
 
 def mark_used(path: Path) -> None:

@@ -34,15 +34,14 @@ class RandomText:
     seed: int
 
     @cached_property
-    def phrases(self) -> NDArray[np.object_]:
+    def phrases(self) -> "Phrases":
         """2**16 phrases of PHRASE words, chosen by 16 bits each: several times faster than single words.
 
-        Drawing them takes 0.15 s, so they are drawn for the first text: most data sets are created again once the
-        server is known, before they make any.
+        They are drawn for the first text: most data sets are created again once the server is known, before they make
+        any.
         """
         drawn = generator(self.seed, PHRASES).integers(0, len(self.words.items), (1 << 16, PHRASE))
-        joined = [" ".join(phrase) for phrase in self.words.items.take(drawn).tolist()]
-        return np.array(joined, dtype=object)
+        return Phrases(self.words, drawn)
 
     def prefixes(self, tokens: int, numbers: Sequence[int] = (0,)) -> list[str]:
         """Make the prefixes of these numbers, each of `tokens` tokens; "" for 0 tokens."""
@@ -120,6 +119,30 @@ class RandomText:
             if rest:
                 own += flat[start + 4 + whole].split(" ")[:rest]
             yield " ".join(own)
+
+
+class Phrases:
+    """Phrases of words, each joined when it is first used: all of them take 0.1 s, and a short run needs few.
+
+    Args:
+        words: The words.
+        drawn: The numbers of the words of each phrase, shape (phrases, words).
+    """
+
+    def __init__(self, words: Words, drawn: NDArray[np.int64]) -> None:
+        self._words, self._drawn = words, drawn
+        self._joined, self._is_joined = np.full(len(drawn), None, dtype=object), np.zeros(len(drawn), dtype=np.bool_)
+
+    def take(self, numbers: NDArray[np.uint16]) -> NDArray[np.object_]:
+        """Return the phrases of these numbers, in the same shape."""
+        is_wanted = np.zeros_like(self._is_joined)
+        is_wanted[numbers.ravel()] = True
+        fresh = np.flatnonzero(is_wanted & ~self._is_joined)
+        if len(fresh):
+            own = self._words.items.take(self._drawn[fresh]).tolist()
+            self._joined[fresh] = [" ".join(phrase) for phrase in own]
+            self._is_joined[fresh] = True
+        return self._joined.take(numbers)
 
 
 def prefix_rows(numbers: Sequence[int]) -> NDArray[np.uint64]:
