@@ -53,6 +53,7 @@ class Runs:
             BadInput: A field that there is not; no server is named; or a file cannot be written.
         """
         from loadgen import BadInput, RunSettings
+        from loadgen.config import output_check
         from loadgen.config.option import flag
 
         known = [field.name for field in dataclasses.fields(RunSettings)]

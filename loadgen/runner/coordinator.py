@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from loadgen.metrics.reachability import Reachability
     from loadgen.runner.job import Job
 
-LEAD_NS = 50_000_000  # between the time at which all are ready and the start of the clock: each must hear of it before
+# Between the time at which all are ready and the start of the clock: each must hear of it before.
+LEAD_NS, LEAD_OF_ONE_NS = 50_000_000, 20_000_000
 
 
 def open_participant(settings: RunSettings, *, own_loop: bool = False) -> AbstractAsyncContextManager[Participant]:
@@ -94,7 +95,8 @@ async def coordinate(
             await participant.warm_up()
             await scraper.scrape_first()
             await participant.connect()
-            start_ns = now_ns() + LEAD_NS
+            is_alone = participant.workers == 1 and job.settings.ray is None
+            start_ns = now_ns() + (LEAD_OF_ONE_NS if is_alone else LEAD_NS)
             measurement = await participant.carry_out(start_ns)
             await scraper.scrape_last()
         progress = progress_now()

@@ -9,9 +9,9 @@ import orjson
 import pytest
 from hdrh.histogram import HdrHistogram
 
+from loadgen.config.output_check import check_writable, files_to_overwrite
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.config.output_check import check_writable, files_to_overwrite
 from loadgen.report import ci_summary, load, to_json
 from loadgen.report.file_names import result_path
 from tests.helpers import saved_json

@@ -6,12 +6,20 @@ from pathlib import Path
 
 from tests.helpers.command_line import LOADGEN, environment
 
-# Read by each Python process at its start: a process that measures cannot import what is named here.
+# Read by the command at its start: a process that measures, which is forked from it, can neither have nor import these.
 BLOCKED = """
 import sys
-if "loadgen.runner.worker_main" in sys.orig_argv:
-    for name in ("numpy", "rich", "jinja2", "prometheus_client", "tokenizers", "transformers"):
-        sys.modules[name] = None
+
+NAMES = {"numpy", "rich", "jinja2", "prometheus_client", "tokenizers", "transformers"}
+
+class Guard:
+    def find_spec(self, name, path=None, target=None):
+        with open("/proc/self/comm") as file:
+            measures = file.read() == "loadgen-worker\\n"
+        if measures and (found := NAMES & {name, *sys.modules}):
+            raise ImportError(f"a process that measures has {found}")
+
+sys.meta_path.insert(0, Guard())
 """
 
 

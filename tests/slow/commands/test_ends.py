@@ -136,9 +136,7 @@ def test_a_run_under_nohup_outlives_its_terminal() -> None:
 
 
 def measuring_process(run: "subprocess.Popen[str]") -> psutil.Process:
-    return next(
-        child for child in psutil.Process(run.pid).children() if "loadgen.runner.worker_main" in child.cmdline()
-    )
+    return next(child for child in psutil.Process(run.pid).children() if child.name() == "loadgen-worker")
 
 
 def test_a_killed_measuring_process_leaves_a_partial_report_that_is_invalid(tmp_path: Path, state: Path) -> None:

@@ -26,7 +26,7 @@ def flags(url: str, *more: str) -> list[str]:
 def workers(pid: int) -> list[psutil.Process]:
     """Of a command, in the order in which it has started them."""
     children = psutil.Process(pid).children()
-    return sorted((one for one in children if "loadgen.runner.worker_main" in one.cmdline()), key=lambda one: one.pid)
+    return sorted((one for one in children if one.name() == "loadgen-worker"), key=lambda one: one.pid)
 
 
 def test_a_run_leaves_one_file_of_records_that_makes_its_report(tmp_path: Path) -> None:
