@@ -186,6 +186,7 @@ async def _preparing(
         work = asyncio.to_thread(prepare, order, source)
     task = asyncio.ensure_future(work)
     try:
+        await asyncio.sleep(0)  # so that the order is sent before the caller does anything else
         yield task
     finally:
         task.cancel()
