@@ -129,6 +129,14 @@ def test_wait_for_a_connection_is_a_late_send_and_names_the_flag():
     assert check.advice.endswith("--warm-connections 24")  # the most in flight at once
 
 
+@pytest.mark.parametrize(("opened", "advised"), [(0, 24), (23, 24), (24, 48), (47, 48), (48, 96), (96, 192)])
+def test_more_connections_are_advised_than_were_opened(opened, advised):
+    snapshot = measured(steady(i, due=i * 10, connect=6 if i < 3 else 0, ttft=45, n=20) for i in range(200))
+    snapshot.counters["warm_connections"] = opened
+    check = of(snapshot, Schedule.constant(100, 200))["late sends"]
+    assert check.advice.endswith(f"--warm-connections {advised}")
+
+
 def test_connection_per_request_is_no_late_send():
     records = [steady(i, due=i * 10, connect=6, ttft=45, n=2) for i in range(200)]
     run = run_data(measured(records), OPEN, Schedule.constant(100, 200), client={"connections_reused": False})
