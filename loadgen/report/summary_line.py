@@ -64,7 +64,8 @@ def parts(result: RunResult) -> Iterator[Part]:
     """List the parts of the line."""
     yield from verdict_and_outcomes(result)
     numbers = result.numbers
-    yield f"{three_digits(numbers.request_throughput)}{_requested_rate(result)} req/s", Colour.NONE
+    if rate := _rate(result):
+        yield rate, Colour.NONE
     if numbers.completed:
         for metric, (median, *others) in FIGURES.items():
             found = result.latency(metric)
@@ -99,12 +100,16 @@ def caveats(result: RunResult) -> Iterator[Part]:
         yield "simulated engine", Colour.NONE
 
 
-def _requested_rate(result: RunResult) -> str:
-    """Name the rate that was asked for, where there was one."""
-    settings = result.provenance.settings
+def _rate(result: RunResult) -> str:
+    """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput."""
+    settings, answered = result.provenance.settings, result.rates.answers_per_s
     asked = settings.request_rate
-    has_one = math.isfinite(asked) and settings.ramp_up_strategy is None
-    return f" of {three_digits(asked)}" if has_one else ""
+    if math.isfinite(asked) and settings.ramp_up_strategy is None:
+        wanted = three_digits(asked)
+        return f"asked {wanted} req/s" if answered is None else f"{three_digits(answered)} of {wanted} req/s"
+    if result.provenance.schedule.duration_s:
+        return "" if answered is None else f"{three_digits(answered)} req/s"
+    return f"{three_digits(result.numbers.request_throughput)} req/s"
 
 
 def has_failed(result: RunResult) -> bool:

@@ -8,20 +8,20 @@ from loadgen.core.outcome import Outcome
 from loadgen.report.summary_line import summary_line
 from loadgen.util.terminal_text import PLAIN, Screen
 from tests.helpers import saved_json
-from tests.helpers.run_facts import failed, measured, result, steady
+from tests.helpers.run_facts import due_at, failed, measured, result, steady
 
 RATE = RunSettings(request_rate=10.0)
 TEN = [steady(i, due=i * 100) for i in range(10)]
+EVERY_100_MS = due_at(*range(0, 1000, 100))
 
 
-def said(settings=RATE, records=TEN, screen=PLAIN, **options):
+def said(settings=RATE, records=TEN, screen=PLAIN, schedule=EVERY_100_MS, **options):
+    options["schedule"] = schedule
     return summary_line(saved_json.result(result(records, settings, **options)), screen)
 
 
 def test_it_has_verdict_outcomes_rate_and_latencies():
-    assert (
-        said() == "VALID (client at most 0.062 ms) | 10/10 ok | 10.6 of 10 req/s | TTFT p50 20 p99 20 ms | TPOT 10 ms"
-    )
+    assert said() == "VALID (client at most 0.062 ms) | 10/10 ok | 10 of 10 req/s | TTFT p50 20 p99 20 ms | TPOT 10 ms"
 
 
 def test_the_client_error_is_that_of_its_figures_and_never_rounded_down():
@@ -70,19 +70,29 @@ def test_doubts_and_the_simulator_come_last():
     "settings",
     [
         RunSettings(),
-        RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0),
         RunSettings(max_concurrency=4),
     ],
 )
-def test_a_rate_is_compared_only_with_one_that_was_asked(settings):
-    assert " | 10.6 req/s | " in said(settings)
+def test_bursts_and_closed_loops_show_their_throughput(settings):
+    """The rate of answers that end in waves would be too high: here, a wave of four in 0.1 s."""
+    waves = [steady(i, due=i // 4 * 100) for i in range(12)]
+    assert " | 50 req/s | " in said(settings, waves, schedule=due_at(*[0] * 12))
+
+
+def test_a_ramp_shows_its_rate_of_answers_alone():
+    assert " | 10 req/s | " in said(RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0))
+
+
+def test_few_answers_show_only_the_asked_rate():
+    assert " | asked 10 req/s | " in said(records=TEN[:9])
+    assert " | asked 10 req/s" in said(records=[failed(0, Outcome.REFUSED)])
 
 
 def test_on_a_screen_it_ends_between_parts_and_the_parts_are_the_same():
     lines = said(screen=Screen(columns=60)).splitlines()
     assert lines == [
         "VALID (client at most 0.062 ms) | 10/10 ok |",
-        "10.6 of 10 req/s | TTFT p50 20 p99 20 ms | TPOT 10 ms",
+        "10 of 10 req/s | TTFT p50 20 p99 20 ms | TPOT 10 ms",
     ]
     assert " ".join(lines) == said()
 
