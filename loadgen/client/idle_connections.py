@@ -32,6 +32,7 @@ FIRST_LIMIT_NS = 1_000_000_000
 # A request must reach the server before its limit has passed: half a round trip after the response left, and another
 # half after the send. The rest allows for timers.
 MARGIN_NS, MARGIN_ROUND_TRIPS = 50_000_000, 2
+UNKNOWN_ROUND_TRIP_NS = 600_000_000  # by satellite; assumed until a response has begun
 REPLACE_AHEAD_NS = 200_000_000  # so long before it is too old a connection is replaced
 
 
@@ -242,7 +243,8 @@ class IdleConnections:
     def _outlived(self, connection: "Connection") -> bool:
         """Return whether the oldest unused connection is older than this unused one by the margin."""
         opened_ns = self._unused.get(connection, self._oldest_since_ns)
-        return opened_ns - self._oldest_since_ns > self._margin_ns
+        margin_ns = self._margin_ns if self.round_trip_ns else MARGIN_NS + UNKNOWN_ROUND_TRIP_NS
+        return opened_ns - self._oldest_since_ns > margin_ns
 
     @property
     def _proven_ns(self) -> int:

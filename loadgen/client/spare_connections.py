@@ -25,6 +25,7 @@ class SpareConnections:
         idle: Where they are put, and what is retired.
         connect: Opens one and puts it there.
         in_use: How many connections requests use or open themselves.
+        learn: Called before each round: has `idle` learn from responses that have not ended.
         read_loop: The read loop of the transport; it leaves the event loop its turns while a connection is opened.
         max_connections: How many this process may have to the target in all.
 
@@ -37,10 +38,12 @@ class SpareConnections:
         idle: IdleConnections,
         connect: Callable[[], Coroutine[Any, Any, None]],
         in_use: Callable[[], int],
+        learn: Callable[[], None],
         read_loop: ReadLoop,
         max_connections: int,
     ) -> None:
         self._idle, self._connect, self._in_use, self._read_loop = idle, connect, in_use, read_loop
+        self._learn = learn
         self.opened = 0
         self._count = 0
         self._most = max_connections * 9 // 10  # the rest is for requests that find none
@@ -80,6 +83,7 @@ class SpareConnections:
 
     def _maintain(self) -> None:
         """Retire connections that are too old before the next round, and open others in their place."""
+        self._learn()
         self._idle.retire(now_ns() + MAINTAIN_NS)
         if self._sends > SENDS_UNTIL_KNOWN * self._count:
             self._most_sends = max(self._most_sends, self._sends - self._sends_before)

@@ -7,6 +7,7 @@ from loadgen.util.arrays import Int64s
 
 SECOND = 1_000_000_000 // BIN_NS  # bins in a second
 MIN_STEADY_NS = 1_000_000_000
+MIN_ANSWERS = 10  # of fewer, the times of the first and the last decide the rate
 
 
 def wall_ns(snapshot: Snapshot) -> int:
@@ -15,6 +16,17 @@ def wall_ns(snapshot: Snapshot) -> int:
     if not was_sent.any():
         return 0
     return int(snapshot.closed.max() - snapshot.sent[was_sent].min())
+
+
+def answer_rate(snapshot: Snapshot) -> float | None:
+    """Return the ok answers per second from the end of the first to the end of the last, without ramp and tail.
+
+    None with fewer than MIN_ANSWERS of them. It is no throughput where requests are sent in waves, as in a closed loop.
+    """
+    ends = snapshot.closed[snapshot.ttft >= 0]
+    if len(ends) < MIN_ANSWERS or ends.max() == ends.min():
+        return None
+    return float((len(ends) - 1) * 1e9 / (ends.max() - ends.min()))
 
 
 def peak_output_tokens(snapshot: Snapshot) -> int:

@@ -17,7 +17,7 @@ def short_text(result: RunResult) -> str:
 
 
 def full_text(result: RunResult) -> str:
-    """Describe requests, prompts, data set, arrivals, and how long the run took."""
+    """Describe requests, prompts, data set, arrivals, how long the run took, and the label."""
     settings = result.provenance.settings
     parts = [
         _requests(result),
@@ -26,6 +26,7 @@ def full_text(result: RunResult) -> str:
         _arrivals(result),
         _cap(result),
         _times(result),
+        f"label {settings.label}" if settings.label else "",
     ]
     return f"{', '.join(filter(None, parts))}."
 
@@ -38,8 +39,16 @@ def _times(result: RunResult) -> str:
 
 
 def _requests(result: RunResult) -> str:
-    sessions, requests = result.provenance.schedule.sessions, plural(result.scheduled, "request")
-    return requests if sessions in (0, result.scheduled) else f"{requests} in {plural(sessions, 'session')}"
+    """Write how many requests there were; of a run that was cut short, how many of them were sent.
+
+    Where time alone ends a closed loop, more sessions are prepared than begin.
+    """
+    scheduled, unsent, schedule = result.scheduled, result.cancelled.never_sent, result.provenance.schedule
+    if unsent:
+        return f"{scheduled - unsent} of {plural(scheduled, 'request')} sent"
+    is_open_ended = result.closed_loop and result.provenance.settings.duration is not None
+    has_sessions = schedule.sessions not in (0, schedule.requests) and not is_open_ended
+    return plural(scheduled, "request") + (f" in {plural(schedule.sessions, 'session')}" if has_sessions else "")
 
 
 def _tokens(result: RunResult) -> Iterator[str]:

@@ -59,6 +59,17 @@ class Row:
         failed = sum(run.result.numbers.failed for run in self.runs)
         return failed / (self.completed + failed) if self.completed + failed else None
 
+    @property
+    def answers_per_s(self) -> float | None:
+        """Ok answers per second from the first to the last, of all runs together; None if one of them has no rate."""
+        gaps, seconds = 0, 0.0
+        for run in self.runs:
+            rate, answers = run.result.findings.answers_per_s, run.result.numbers.completed
+            if not rate:
+                return None
+            gaps, seconds = gaps + answers - 1, seconds + (answers - 1) / rate
+        return gaps / seconds
+
     def throughput(self, name: str) -> float | None:
         """Return a throughput of `RunNumbers`, of all runs together; None if one of them sent nothing."""
         numbers = [run.result.numbers for run in self.runs]
@@ -112,7 +123,11 @@ def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
     if len({row.verdict for row in own}) > 1:
         columns.append(Column("verdict", [row.verdict for row in own], has_numbers=False))
     columns += _latencies(series, own, with_bounds=with_bounds)
-    columns.append(Column("req/s", _numbers([row.throughput("request_throughput") for row in own])))
+    answers = [row.answers_per_s for row in own]
+    if any(rate is not None for rate in answers):
+        columns.append(Column("answers/s", _numbers(answers)))
+    if None in answers:  # a closed loop, a burst, few answers, or a series of an earlier version
+        columns.append(Column("req/s", _numbers([row.throughput("request_throughput") for row in own])))
     columns.append(Column("tok/s", _numbers([row.throughput("output_throughput") for row in own])))
     if any(row.failed for row in own):
         columns.append(Column("failed", [percent(row.failed, 1) for row in own]))

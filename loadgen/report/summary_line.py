@@ -62,9 +62,16 @@ def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
 
 def parts(result: RunResult) -> Iterator[Part]:
     """List the parts of the line."""
+    met = all_met(result.slo)
+    of_slo: Part = (slo_state(result), SLO_COLOURS[met])
+    # A missed SLO decides the exit code, unless requests failed or were lost by the client, which is worse.
+    slo_decides = met is False and result.verdict != "INVALID" and not has_failed(result)
+    if slo_decides:
+        yield of_slo
     yield from verdict_and_outcomes(result)
     numbers = result.numbers
-    yield f"{three_digits(numbers.request_throughput)}{_requested_rate(result)} req/s", Colour.NONE
+    if rate := _rate(result):
+        yield rate, Colour.NONE
     if numbers.completed:
         for metric, (median, *others) in FIGURES.items():
             found = result.latency(metric)
@@ -72,8 +79,8 @@ def parts(result: RunResult) -> Iterator[Part]:
                 named = "".join(f" {each} {three_digits(found.statistic_ms(each))}" for each in others)
                 of_median = f"{median if others else ''} {three_digits(found.statistic_ms(median))}".strip()
                 yield f"{metric.upper()} {of_median}{named} ms", Colour.NONE
-    if result.slo:
-        yield slo_state(result), SLO_COLOURS[all_met(result.slo)]
+    if result.slo and not slo_decides:
+        yield of_slo
     yield from caveats(result)
 
 
@@ -99,12 +106,16 @@ def caveats(result: RunResult) -> Iterator[Part]:
         yield "simulated engine", Colour.NONE
 
 
-def _requested_rate(result: RunResult) -> str:
-    """Name the rate that was asked for, where there was one."""
-    settings = result.provenance.settings
+def _rate(result: RunResult) -> str:
+    """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput."""
+    settings, answered = result.provenance.settings, result.rates.answers_per_s
     asked = settings.request_rate
-    has_one = math.isfinite(asked) and settings.ramp_up_strategy is None
-    return f" of {three_digits(asked)}" if has_one else ""
+    if math.isfinite(asked) and settings.ramp_up_strategy is None:
+        wanted = three_digits(asked)
+        return f"asked {wanted} req/s" if answered is None else f"{three_digits(answered)} of {wanted} req/s"
+    if result.provenance.schedule.duration_s:
+        return "" if answered is None else f"{three_digits(answered)} req/s"
+    return f"{three_digits(result.numbers.request_throughput)} req/s"
 
 
 def has_failed(result: RunResult) -> bool:

@@ -125,8 +125,24 @@ def test_wait_for_a_connection_is_a_late_send_and_names_the_flag():
     records = [steady(i, due=i * 10, connect=6 if i < 3 else 0, ttft=45, n=20) for i in range(200)]
     check = of(measured(records), Schedule.constant(100, 200))["late sends"]
     assert check.ok is False
-    assert check.value == "1.5% of the requests late: 3 requests waited for a connection"
+    assert check.value == "1.5% of the requests late: 3 waited for a connection"
     assert check.advice.endswith("--warm-connections 24")  # the most in flight at once
+
+
+def test_the_counts_of_late_sends_add_up_to_their_share():
+    for_connection = [steady(i, due=i * 10, connect=6, ttft=45, n=20) for i in range(3)]
+    for_client = [steady(i, due=i * 10, sent=i * 10 + 6, ttft=45, n=20) for i in range(3, 5)]
+    others = [steady(i, due=i * 10, ttft=45, n=20) for i in range(5, 200)]
+    check = of(measured([*for_connection, *for_client, *others]), Schedule.constant(100, 200))["late sends"]
+    assert check.value == "2.5% of the requests late: 3 waited for a connection, 2 for the client"
+
+
+@pytest.mark.parametrize(("opened", "advised"), [(0, 24), (23, 24), (24, 48), (47, 48), (48, 96), (96, 192)])
+def test_more_connections_are_advised_than_were_opened(opened, advised):
+    snapshot = measured(steady(i, due=i * 10, connect=6 if i < 3 else 0, ttft=45, n=20) for i in range(200))
+    snapshot.counters["warm_connections"] = opened
+    check = of(snapshot, Schedule.constant(100, 200))["late sends"]
+    assert check.advice.endswith(f"--warm-connections {advised}")
 
 
 def test_connection_per_request_is_no_late_send():
@@ -165,13 +181,24 @@ def test_cancelled_requests_only_fail_the_check_on_early_end():
     snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="interrupted")
     checks = of(snapshot, due_at(0, 0))
     assert failed_checks(checks) == ["run cut short"]
-    assert checks["run cut short"].value == "1 request cancelled as the run was ended early: interrupted"
+    assert checks["run cut short"].value == "requests: 1 cut off, as the run was ended early: interrupted"
     assert checks["run cut short"].advice == "the numbers describe only the time before"
 
 
 def test_run_that_ended_as_the_server_did_advises_to_read_its_log():
     snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="no answer from 2.3 s on")
     assert "read its log" in of(snapshot, due_at(0, 0))["run cut short"].advice
+
+
+@pytest.mark.parametrize(("ended_ms", "partial", "ok"), [(900, True, False), (1100, True, True), (900, False, True)])
+def test_closed_loop_that_ends_before_its_duration_is_cut_short(ended_ms, partial, ok):
+    """As where the server was killed: what was in flight has failed, and nothing more was due."""
+    settings = RunSettings(max_concurrency=1, duration=1.0)
+    why = "no answer from 0.4 s on" if partial else None
+    snapshot = measured([steady(0), steady(1, due=ended_ms - 20, ttft=20, n=1)], partial=why)
+    check = of(snapshot, Schedule.burst(1000), settings)["run cut short"]
+    assert check.ok is ok
+    assert check.value == ("requests: 0 cut off" if ok else f"the run was ended early: {why}")
 
 
 def test_a_turn_after_one_that_failed_was_not_cut_short():

@@ -113,11 +113,12 @@ def test_unused_ones_are_too_old_after_a_second(server):
 
 
 def test_unused_ones_are_used_for_as_long_as_one_that_was_opened_before_them_lasts(server):
-    """One is safe if it was opened more than the margin, 50 ms, after the oldest that is still open."""
+    """One is safe if it was opened more than the margin, 60 ms, after the oldest that is still open."""
+    server.answered(0, 5 * MS)
     first = server.opened("first", 0)
-    server.opened("soon after", 50 * MS)
-    server.opened("later", 51 * MS)
-    server.opened("last", 102 * MS)
+    server.opened("soon after", 60 * MS)
+    server.opened("later", 61 * MS)
+    server.opened("last", 122 * MS)
     server.idle.begin(S)
     assert server.take(9 * S) == "later"
     assert [each.name for each in server.idle.old] == ["soon after"]
@@ -125,7 +126,18 @@ def test_unused_ones_are_used_for_as_long_as_one_that_was_opened_before_them_las
     assert server.take(9 * S) is None  # nothing shows that the server keeps them any longer
 
 
+def test_unused_ones_age_as_by_satellite_until_a_response_has_begun(server):
+    """Before, 0 ms was assumed, and at the first response all spare connections could be too old at once."""
+    for name, opened_ns in (("first", 0), ("soon after", 650 * MS), ("later", 651 * MS)):
+        server.opened(name, opened_ns)
+    server.idle.begin(S)
+    assert server.idle.ready_for_longer(9 * S) == 1
+    server.answered(9 * S, 9_005 * MS)
+    assert server.idle.ready_for_longer(9_005 * MS) == 2
+
+
 def test_those_that_are_left_show_how_long_unused_ones_last_where_the_first_was_closed(server):
+    server.answered(0, 5 * MS)
     server.opened("first", 0).closed_by_peer = True
     server.opened("second", 100 * MS)
     server.opened("third", 200 * MS)

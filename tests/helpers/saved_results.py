@@ -62,7 +62,9 @@ def ran(
         run_facts.failed(60 - failures + n, Outcome.STATUS, due=6000, detail="<b>busy</b> & \x1b[31mred")
         for n in range(failures)
     ]
-    options: dict[str, Any] = {"telemetry": SAID} if said else {}
+    options: dict[str, Any] = {"schedule": run_facts.due_at(*range(0, 6000, 100))}
+    if said:
+        options["telemetry"] = SAID
     data = run_facts.result(records, settings or RunSettings(request_rate=10.0), checks=(*checks, *CHECKS), **options)
     data["loadgen"] |= {"timeline": timeline(failed=(5, 17) if failures else ())} | changes
     return saved(data)

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.core.outcome import Outcome
-from loadgen.metrics.throughput import most_in_each, peak_concurrency, peak_output_tokens, steady_output_rate, wall_ns
+from loadgen.metrics.throughput import (
+    answer_rate,
+    most_in_each,
+    peak_concurrency,
+    peak_output_tokens,
+    steady_output_rate,
+    wall_ns,
+)
 from tests.helpers.run_facts import MS, S, answered, failed, measured, planned, steady, unsent
 
 
@@ -41,6 +48,33 @@ def test_so_does_one_that_found_no_server():
 
 def test_wall_time_is_zero_without_a_sent_request():
     assert wall_ns(measured([unsent(0), unsent(1)])) == 0
+
+
+# -- the rate of answers
+
+
+@pytest.mark.parametrize(
+    ("answers", "rate"),
+    [(9, None), (10, 20.0), (100, 20.0)],
+)
+def test_answers_at_an_even_pace_have_that_rate_however_long_each_takes(answers, rate):
+    sent = [steady(i, due=50 * i, ttft=3000, n=1) for i in range(answers)]
+    assert answer_rate(measured(sent)) == rate
+
+
+def test_only_ok_answers_have_a_rate_of_answers():
+    ok = [steady(i, due=50 * i, ttft=20, n=1) for i in range(10)]
+    others = [failed(10, Outcome.TRUNCATED, due=9000), unsent(11, due=9000), failed(12, Outcome.CANCELLED, due=9000)]
+    assert answer_rate(measured([*ok, *others])) == 20.0
+
+
+def test_rate_of_answers_is_the_same_for_one_worker_and_for_several():
+    parts = [measured([steady(i, due=50 * i, ttft=20, n=1) for i in range(n, 20, 2)]) for n in range(2)]
+    assert answer_rate(parts[0].merge(parts[1])) == 20.0
+
+
+def test_answers_that_end_together_have_no_rate():
+    assert answer_rate(measured([steady(i, ttft=20, n=1) for i in range(20)])) is None
 
 
 # -- the peak second

@@ -17,7 +17,8 @@ from tests.helpers.saved_results import search
 def result(rate: float, *ttft_ms: float, **changes: Any) -> dict[str, Any]:
     """A point of a run at a rate, whose requests had these TTFTs."""
     ran = run_facts.measured([run_facts.steady(index, due=10 * index, ttft=each) for index, each in enumerate(ttft_ms)])
-    data = run_facts.result(ran)
+    schedule = run_facts.due_at(*[10 * index for index in range(len(ttft_ms))])
+    data = run_facts.result(ran, schedule=schedule)
     data["loadgen"]["provenance"]["prompts"] = {"sha256": str(rate)}
     return saved_json.point(rate, data, ran, limits="ttft_p99<100ms,e2el_p95<1s", saved=[]) | changes
 
@@ -72,6 +73,22 @@ def test_sweep_has_a_row_for_each_run_in_the_order_of_the_levels() -> None:
     assert "At 4 requests/s: interrupted" in lines
     assert rows[0][2:4] == ["20.0*", "20.0*"]  # one value is few for any percentile
     assert "* few values; the result of the run has the confidence interval" in lines
+
+
+def test_rates_of_answers_are_shown_where_every_run_has_one() -> None:
+    def heads(*points: dict[str, Any]) -> list[str]:
+        data = together(*points, kind="sweep")
+        return [column.head for column in table(Series.from_dict(data)) if column.head.endswith("/s")]
+
+    many, burst = result(100.0, *[20] * 10), result(float("inf"), 2000)
+    assert heads(many) == ["answers/s", "tok/s"]
+    assert heads(many, burst) == ["answers/s", "req/s", "tok/s"]
+    assert heads(burst) == ["req/s", "tok/s"]
+
+
+def test_rate_of_answers_of_a_level_is_that_of_all_its_runs() -> None:
+    (row,) = rows(Series.from_dict(together(result(4.0, *[20] * 11), result(4.0, *[20] * 20, 120))))
+    assert row.answers_per_s == pytest.approx((10 + 20) / (0.1 + 0.3))
 
 
 def test_search_has_a_row_for_each_level_with_its_runs() -> None:

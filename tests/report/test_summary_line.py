@@ -8,20 +8,20 @@ from loadgen.core.outcome import Outcome
 from loadgen.report.summary_line import summary_line
 from loadgen.util.terminal_text import PLAIN, Screen
 from tests.helpers import saved_json
-from tests.helpers.run_facts import failed, measured, result, steady
+from tests.helpers.run_facts import due_at, failed, measured, result, steady
 
 RATE = RunSettings(request_rate=10.0)
 TEN = [steady(i, due=i * 100) for i in range(10)]
+EVERY_100_MS = due_at(*range(0, 1000, 100))
 
 
-def said(settings=RATE, records=TEN, screen=PLAIN, **options):
+def said(settings=RATE, records=TEN, screen=PLAIN, schedule=EVERY_100_MS, **options):
+    options["schedule"] = schedule
     return summary_line(saved_json.result(result(records, settings, **options)), screen)
 
 
 def test_it_has_verdict_outcomes_rate_and_latencies():
-    assert (
-        said() == "VALID (client at most 0.062 ms) | 10/10 ok | 10.6 of 10 req/s | TTFT p50 20 p99 20 ms | TPOT 10 ms"
-    )
+    assert said() == "VALID (client at most 0.062 ms) | 10/10 ok | 10 of 10 req/s | TTFT p50 20 p99 20 ms | TPOT 10 ms"
 
 
 def test_the_client_error_is_that_of_its_figures_and_never_rounded_down():
@@ -50,12 +50,23 @@ def test_failures_come_first_with_their_ways():
     assert said(allowed, [*TEN, one]).startswith("OK 10 of 11 (503: 1) | measured VALID (client at most ")
 
 
-@pytest.mark.parametrize(
-    ("limits", "last"),
-    [("ttft_p50<1s,error_rate<1%", "SLO met"), ("tpot_mean<1ms", "SLO MISSED")],
-)
-def test_the_slo_follows_the_latencies(limits, last):
-    assert said(RATE.replace(slo=limits)).split(" | ")[-1] == last
+def test_a_met_slo_follows_the_latencies():
+    assert said(RATE.replace(slo="ttft_p50<1s,error_rate<1%")).split(" | ")[-1] == "SLO met"
+
+
+@pytest.mark.parametrize("records", [TEN, [*TEN, failed(10, Outcome.STATUS)]])
+def test_a_missed_slo_that_decides_the_exit_code_comes_first(records):
+    settings = RATE.replace(slo="tpot_mean<1ms", max_error_rate=0.2)
+    first, second, *others = said(settings, records).split(" | ")
+    assert first.startswith("SLO MISSED")
+    assert second.startswith(("VALID", "OK 10 of 11"))
+    assert not any("SLO" in each for each in others)
+
+
+def test_failed_requests_come_before_a_missed_slo():
+    parts = said(RATE.replace(slo="tpot_mean<1ms"), [*TEN, failed(10, Outcome.STATUS)]).split(" | ")
+    assert parts[0].startswith("NOT OK 1 of 11 failed")
+    assert parts[-1].startswith("SLO MISSED")
 
 
 def test_doubts_and_the_simulator_come_last():
@@ -70,19 +81,29 @@ def test_doubts_and_the_simulator_come_last():
     "settings",
     [
         RunSettings(),
-        RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0),
         RunSettings(max_concurrency=4),
     ],
 )
-def test_a_rate_is_compared_only_with_one_that_was_asked(settings):
-    assert " | 10.6 req/s | " in said(settings)
+def test_bursts_and_closed_loops_show_their_throughput(settings):
+    """The rate of answers that end in waves would be too high: here, a wave of four in 0.1 s."""
+    waves = [steady(i, due=i // 4 * 100) for i in range(12)]
+    assert " | 50 req/s | " in said(settings, waves, schedule=due_at(*[0] * 12))
+
+
+def test_a_ramp_shows_its_rate_of_answers_alone():
+    assert " | 10 req/s | " in said(RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0))
+
+
+def test_few_answers_show_only_the_asked_rate():
+    assert " | asked 10 req/s | " in said(records=TEN[:9])
+    assert " | asked 10 req/s" in said(records=[failed(0, Outcome.REFUSED)])
 
 
 def test_on_a_screen_it_ends_between_parts_and_the_parts_are_the_same():
     lines = said(screen=Screen(columns=60)).splitlines()
     assert lines == [
         "VALID (client at most 0.062 ms) | 10/10 ok |",
-        "10.6 of 10 req/s | TTFT p50 20 p99 20 ms | TPOT 10 ms",
+        "10 of 10 req/s | TTFT p50 20 p99 20 ms | TPOT 10 ms",
     ]
     assert " ".join(lines) == said()
 

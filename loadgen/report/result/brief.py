@@ -28,6 +28,7 @@ class BriefFindings(Struct, frozen=True, kw_only=True):
     ] = None
     slo: Annotated[list[LimitResult], about("Each limit of --slo.")]
     closed_loop: Annotated[bool | None, about("Whether each request was due when a slot was free for it.")] = None
+    answers_per_s: Annotated[float | None, about("Ok answers per second, as in `rates`.")] = None
     finish_reasons: Annotated[Counts, about("Ok requests by the finish reason that the server gave.")] = msgspec.field(
         default_factory=dict
     )
@@ -65,6 +66,7 @@ class RunBrief:
                 client_error_rate=result.client_error_rate,
                 slo=result.slo,
                 closed_loop=result.closed_loop,
+                answers_per_s=result.rates.answers_per_s,
                 finish_reasons=result.finish_reasons,
                 outcomes=result.outcomes,
                 reasons=result.reasons(),

@@ -34,6 +34,13 @@ class PerSecond(NamedTuple):
 class Rates(Struct, frozen=True, kw_only=True):
     """Rates beyond vLLM's."""
 
+    answers_per_s: Annotated[
+        float | None,
+        about(
+            "Ok answers per second from the end of the first to the end of the last; null with fewer than 10 of them, "
+            "and where all requests were due at once or in a closed loop."
+        ),
+    ] = None
     steady_output_tokens_per_s: Annotated[
         float | None, about("Output tokens per second between ramp and tail; null if less than a second is left.")
     ]
@@ -59,6 +66,7 @@ class Rates(Struct, frozen=True, kw_only=True):
         is_judged = bool(limits) and not ("tpot" in limits and sample is not None and sample.hides)
         uncached = counters["input_tokens"] - counters["cached_tokens"]
         return cls(
+            answers_per_s=throughput.answer_rate(snapshot) if run.schedule.duration_ns else None,
             steady_output_tokens_per_s=throughput.steady_output_rate(snapshot),
             uncached_input_tokens_per_s=per_second.rate(uncached) if counters["cached_counted"] else None,
             goodput_requests_per_s=per_second.rate(counters["good"]) if is_judged else None,

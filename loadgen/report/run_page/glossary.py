@@ -97,6 +97,14 @@ RATES = {
         "uncached input throughput",
         "Input tokens that the server did not have in its prefix cache, per second of the duration.",
     ),
+    "answer_rate": Term(
+        "rate of answers",
+        "Ok answers per second from the end of the first to the end of the last: (n - 1) / the time between them. "
+        "It is near the asked rate if the server keeps up, and the server's capacity if it does not, since the time "
+        "in which the last answers are awaited does not lower it. The last line of a run, and the table of a sweep or "
+        "search over rates, show it. Below 10 ok answers there is none. In closed loops and bursts it would be wrong, "
+        "since answers end in waves; there the request throughput is shown.",
+    ),
     "steady_throughput": Term(
         "steady output throughput",
         "Output tokens per second without ramp and tail: tokens that arrive between (first send + p99 of E2EL) and "

@@ -1,10 +1,12 @@
 """Spare connections: opened in the background at a pace, replacing old ones, within a limit."""
 
+import asyncio
 import socket
 
 import pytest
 
 from loadgen.client.spare_connections import AT_ONCE, MAINTAIN_NS
+from loadgen.core.outcome import Outcome
 from loadgen.testing.faulty import Faulty
 from loadgen.util.clock import now_ns
 from tests.helpers.fault_requests import S, Sender, until
@@ -27,6 +29,16 @@ async def test_old_ones_are_replaced(faulty: Faulty, monkeypatch: pytest.MonkeyP
         sender.transport.keep_spare(2)
         await until(lambda: sender.transport.opened >= 6)
         await until(lambda: faulty.open <= 2)
+
+
+async def test_round_trip_is_known_before_a_response_has_ended(faulty: Faulty) -> None:
+    async with Sender(faulty.url) as sender:
+        waiting = sender.start(1, "stall")
+        sender.transport.keep_spare(1)
+        await until(lambda: sender.transport._idle.round_trip_ns > 0)
+        assert not sender.records
+        sender.transport.abandon(Outcome.CANCELLED, "the test has seen enough")
+        await asyncio.gather(*waiting)
 
 
 async def test_spare_connections_leave_room_for_requests(faulty: Faulty) -> None:
