@@ -11,6 +11,7 @@ from tests.qa.peers.trial import Trial
 
 MAX_US_PER_TOKEN, MIN_RATIO = 6.0, 7.0
 MAX_FIRST_REQUEST_S, MAX_MEASURING_MB, MAX_INSTALLED_MB = 1.0, 100.0, 350.0
+MAX_FIRST_RUN = 1.2  # of the Rust client's time to its first request
 BOUND_MS, BOUND_SHARE = 0.5, 0.01  # of a percentile's distance from the truth, whichever is more
 
 
@@ -81,6 +82,28 @@ def aims(ours: Costs, one_core: Costs, tools: Mapping[str, Costs], installed_mb:
         _most("MB of the measuring process, in any run", max(memory, default=None), MAX_MEASURING_MB),
         _most("MB of a default install", installed_mb, MAX_INSTALLED_MB),
     ]
+
+
+def start_aims(ours: Costs, first: Costs, rival: Costs) -> list[Aim]:
+    """Those of the start, beside a rival in the same run.
+
+    Args:
+        ours: As it comes, with what earlier runs have cached.
+        first: With empty caches.
+        rival: The other tool.
+    """
+    rivals_s, rivals_cpu_s = rival.first_request_s, rival.startup_s
+    return [
+        _beside("s from the command to the first request, S", ours.first_request_s, rivals_s, 1.0),
+        _beside("the same, first run on a machine", first.first_request_s, rivals_s, MAX_FIRST_RUN),
+        _beside("CPU s of a run of 20 requests, S", ours.startup_s, rivals_cpu_s, 1.0),
+    ]
+
+
+def _beside(what: str, found: float | None, others: float | None, most: float) -> Aim:
+    ratio = found / others if found and others else None
+    told = f"{figure(found)}, {figure(ratio)} of {figure(others)}"
+    return Aim(f"{what}: at most {most:g} of the Rust client's", told, None if ratio is None else ratio <= most)
 
 
 def _most(what: str, found: float | None, bound: float) -> Aim:

@@ -21,7 +21,7 @@ from tests.helpers.source import ROOT
 from tests.qa.engines.environments import CACHE, CannotBeMade, Recipe, made
 from tests.qa.engines.tiny_qwen3 import tiny_qwen3
 from tests.qa.peers import recipes
-from tests.qa.peers.aims import Aim, aims
+from tests.qa.peers.aims import Aim, aims, start_aims
 from tests.qa.peers.aiperf import AIPerf
 from tests.qa.peers.costs import Costs
 from tests.qa.peers.evalscope import EvalScope
@@ -58,6 +58,7 @@ PEERS: dict[str, Peer] = {  # by what --only calls them
     "loadgen": OURS[0],
     "loadgen-records": OURS[1],
     "loadgen-one-core": OURS[2],
+    "loadgen-first-run": OURS[3],
     **dict(zip(("vllm-rs", "vllm", "guidellm", "aiperf", "inference-perf", "evalscope"), TOOLS, strict=True)),
     "plain": PlainClient(),
     "limit": CLimit(),
@@ -123,15 +124,16 @@ def _size_mb(folder: Path) -> float:
 
 def what_we_have_to_be(found: dict[str, Costs], sizes: dict[str, float]) -> list[Aim]:
     """The aims, of what was measured."""
-    _, recording, one_core = (found.get(peer.name, Costs({})) for peer in OURS)
+    plain, recording, one_core, first = (found.get(peer.name, Costs({})) for peer in OURS)
     tools = {peer.name: found[peer.name] for peer in TOOLS if peer.name in found}
-    return aims(recording, one_core, tools, sizes.get(OURS[0].name))
+    of_start = start_aims(plain, first, tools.get(VllmRs.name, Costs({})))
+    return [*of_start, *aims(recording, one_core, tools, sizes.get(OURS[0].name))]
 
 
 def settings_table(peers: Sequence[Peer]) -> str:
     """Version and settings of each."""
     versions = {peer.name: recipes.version(peer.recipe) if peer.recipe else "this one" for peer in peers}
-    return table(["client", "version", "told"], ([peer.name, versions[peer.name], peer.settings] for peer in peers))
+    return table(["client", "version", "settings"], ([peer.name, versions[peer.name], peer.settings] for peer in peers))
 
 
 def report(peers: Sequence[Peer], found: dict[str, Costs], sizes: dict[str, float], loads: Sequence[Load]) -> str:

@@ -24,6 +24,11 @@ class Costs:
         """Processor time of a run of a few requests, which is what a run costs before it measures anything."""
         return self.cpu_s("S")
 
+    @property
+    def first_request_s(self) -> float | None:
+        """From the command to the first request of such a run."""
+        return median(self.trials.get("S", ()), lambda trial: trial.first_request_s)
+
     def cpu_s(self, load: str) -> float | None:
         """Processor time of a run, all its processes."""
         return median(self.trials.get(load, ()), lambda trial: trial.cost.cpu_s)

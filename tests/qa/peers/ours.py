@@ -26,12 +26,14 @@ class Loadgen:
         records: Whether it writes a line for each request, with the times of all its tokens.
         one_core: Whether all of it runs on one core. A connection for every request is opened before the clock starts:
             later that would take the core from the tokens.
+        first_run: Whether nothing is cached of earlier runs.
     """
 
     name: str
     settings: str
     records: bool = False
     one_core: bool = False
+    first_run: bool = False
     recipe: Recipe | None = None
     # An empty value takes a variable away. Installed packages come with their bytecode, as the peers' do.
     env: Mapping[str, str] = field(default_factory=lambda: {"PYTHONDONTWRITEBYTECODE": ""})
@@ -60,6 +62,7 @@ class Loadgen:
         if self.one_core:
             flags["--warm-connections"] = load.count
         pinned = ["taskset", "--cpu-list", "0"] if self.one_core else []
+        pinned += ["env", f"XDG_CACHE_HOME={task.folder / 'cache'}"] if self.first_run else []
         return [*pinned, *LOADGEN, "run", *words(flags), "--ignore-eos", "--save-result", "--quiet"]
 
     def report(self, folder: Path, said: str) -> Reported:
@@ -85,4 +88,5 @@ OURS = (
         records=True,
         one_core=True,
     ),
+    Loadgen("loadgen, first run", "as it comes, with empty caches", first_run=True),
 )

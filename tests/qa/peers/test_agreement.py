@@ -2,7 +2,19 @@
 
 import pytest
 
-from tests.qa.peers.agreement import AGREE, DISAGREE, FROM_DUE, NOT_TOLD, Kept, Metric, Row, kept, metrics, rows
+from tests.qa.peers.agreement import (
+    AGREE,
+    DISAGREE,
+    FROM_DUE,
+    NOT_TOLD,
+    Kept,
+    Metric,
+    Row,
+    kept,
+    metrics,
+    rows,
+    verdict_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +92,14 @@ def test_single_round_shows_no_difference() -> None:
 def test_times_from_due_are_made_of_what_each_tells() -> None:
     theirs = kept({"ttfts": [0.02, 0.04], "queue_times": [0.0, 0.1], "completed": 2, "label": None}, 1.0)
     assert theirs.data == {"completed": 2.0, FROM_DUE: pytest.approx(80.0)}
-    ours = kept({"loadgen": {"verdict": "VALID", "latency_ms": {"ttft_due": {"mean": 80.5}}}}, 1.0)
+    own = {"verdict": "VALID", "checks": [], "latency_ms": {"ttft_due": {"mean": 80.5}}}
+    ours = kept({"loadgen": own}, 1.0)
     assert ours.data == {FROM_DUE: 80.5}
     assert ours.says == "VALID"
+
+
+def test_verdict_has_what_was_measured_of_each_check_that_decided_it() -> None:
+    failed = {"name": "late sends", "ok": False, "counts": True, "value": "2.5% late"}
+    note = failed | {"name": "too few for percentiles", "counts": False}
+    own = {"verdict": "SUSPECT", "checks": [failed, note, failed | {"ok": True}]}
+    assert verdict_text(own) == "SUSPECT (late sends: 2.5% late)"

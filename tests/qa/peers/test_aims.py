@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.qa.peers.aims import Aim, aims, excess
+from tests.qa.peers.aims import Aim, aims, excess, start_aims
 from tests.qa.peers.costs import Costs
 from tests.qa.peers.made_up import TRUE, trial
 
@@ -37,6 +37,14 @@ def test_unmeasured_aims_are_neither_met_nor_missed() -> None:
     found = aims(Costs({}), Costs({}), {}, None)
     assert judged(found) == [None] * 7
     assert {aim.cells[-1] for aim in found} == {"n/a"}
+
+
+def test_start_is_held_against_the_rival() -> None:
+    ours, rival = Costs({"S": [trial("S", cpu_s=1.2)]}), Costs({"S": [trial("S", cpu_s=1.0)]})
+    found = start_aims(ours, Costs({}), rival)
+    assert judged(found) == [True, None, False]
+    assert found[-1].found == "1.20, 1.20 of 1.00"
+    assert judged(start_aims(Costs({}), Costs({}), Costs({}))) == [None] * 3
 
 
 def test_an_error_is_a_share_of_half_a_millisecond_or_of_a_hundredth() -> None:
