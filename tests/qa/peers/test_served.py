@@ -17,7 +17,7 @@ def truth(arrivals_ms: list[float], first_ms: float = 20.0, gap_ms: float = 5.0,
     offsets = np.array([int((first_ms + gap_ms * number) * MS) for number in range(counts)])
     write = (arrival[:, None] + offsets).ravel()
     starts = np.arange(len(arrivals_ms) + 1) * counts
-    return Truth(np.array([b""] * len(arrivals_ms)), arrival, starts, write, write.copy(), 0, 0.1)
+    return Truth(np.array([b""] * len(arrivals_ms)), arrival, starts, write, write.copy(), write.copy(), 0, 0.1)
 
 
 def test_the_latest_arrival_is_measured_from_constant_gaps() -> None:
