@@ -40,6 +40,7 @@ from tests.qa.performance.load import Load
 
 DOCUMENT = ROOT / "docs/peers.md"
 BEGIN, END = "<!-- peers: written by make compare-peers FLAGS=--write -->", "<!-- end of peers -->"
+BEGIN_RUST, END_RUST = "<!-- rust: written by make compare-peers FLAGS='--rust --write' -->", "<!-- end of rust -->"
 START = Load("S", rate=20, count=20, tokens=2)
 LOADS = (
     START,
@@ -63,6 +64,7 @@ PEERS: dict[str, Peer] = {  # by what --only calls them
     "plain": PlainClient(),
     "limit": CLimit(),
 }
+RUST = ("vllm-rs", "loadgen", "loadgen-first-run", "limit")  # the closest peer, ours, and what is possible
 TRUTH = ("--first-ms", "20", "--gap-ms", "20")
 
 
@@ -127,6 +129,8 @@ def what_we_have_to_be(found: dict[str, Costs], sizes: dict[str, float]) -> list
     plain, recording, one_core, first = (found.get(peer.name, Costs({})) for peer in OURS)
     tools = {peer.name: found[peer.name] for peer in TOOLS if peer.name in found}
     of_start = start_aims(plain, first, tools.get(VllmRs.name, Costs({})))
+    if not recording.trials:
+        return of_start
     return [*of_start, *aims(recording, one_core, tools, sizes.get(OURS[0].name))]
 
 
@@ -154,6 +158,7 @@ def main() -> int:
     """Compare; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.qa.peers.compare_peers", description=__doc__)
     parser.add_argument("--only", choices=list(PEERS), action="append", help="a peer, instead of all")
+    parser.add_argument("--rust", action="store_true", help="vLLM's Rust client, loadgen, and a loop in C")
     parser.add_argument("--rounds", type=int, default=3, help="how often the peers take turns (3)")
     parser.add_argument("--quick", action="store_true", help="one round of a few requests: shows that it works")
     parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")
@@ -162,14 +167,15 @@ def main() -> int:
     if options.write and (options.only or options.quick):
         parser.error("--write: the page is of all peers and whole loads; leave out --only and --quick")
     failures: list[str] = []
-    peers = available([PEERS[name] for name in options.only or PEERS], failures)
+    names = options.only or (RUST if options.rust else PEERS)
+    peers = available([PEERS[name] for name in names], failures)
     loads, rounds = (QUICK, 1) if options.quick else (LOADS, options.rounds)
     found = measure(peers, loads, rounds, failures)
     sizes = {} if options.quick else installed_mb(peers)
     text = report(peers, found, sizes, loads)
     print("\n\n".join([text, *failures]))
     if options.write:
-        between(DOCUMENT, BEGIN, text, END)
+        between(DOCUMENT, *((BEGIN_RUST, text, END_RUST) if options.rust else (BEGIN, text, END)))
     missed = any(aim.met is False for aim in what_we_have_to_be(found, sizes))
     return int(bool(failures) or missed)
 
