@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from loadgen.checks.check import Check, explanation, inapplicable
-from loadgen.core.outcome import Outcome
 from loadgen.errors import INTERRUPTED
 from loadgen.metrics import throughput
+from loadgen.metrics.failures import lost_text
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.arrays import Int64s
@@ -168,12 +168,12 @@ def _unsent(snapshot: Snapshot) -> Check:
 
 
 def _cut_short(snapshot: Snapshot) -> Check:
-    """Requests that the end of the run cancelled; a turn after one that failed is not due at all."""
-    cancelled = snapshot.outcomes.get(Outcome.CANCELLED, 0) - snapshot.counters["never_due"]
-    why = f" as the run was ended early: {snapshot.partial}" if cancelled and snapshot.partial else ""
-    value = f"{plural(cancelled, 'request')} cancelled{why}"
+    """Requests that the end of the run cut off in flight, or kept from being sent."""
+    lost = lost_text(snapshot.cut_off, snapshot.never_sent)
+    why = f", as the run was ended early: {snapshot.partial}" if lost and snapshot.partial else ""
+    value = f"requests: {lost or '0 cut off'}{why}"
     advice = "let the run end by itself"
     if why:
         advice = "the numbers describe only the time before"
         advice += "" if snapshot.partial == INTERRUPTED else "; if the server is gone, read its log and measure again"
-    return Check("run cut short", cancelled == 0, value, "0", advice)
+    return Check("run cut short", not lost, value, "0", advice)

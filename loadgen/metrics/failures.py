@@ -7,6 +7,12 @@ from typing import Self
 from loadgen.core.outcome import OUR_FAULTS, Outcome
 
 
+def lost_text(cut_off: int, never_sent: int) -> str:
+    """Describe the requests that the early end of a run cost, those cut off in flight and those never sent."""
+    named = ((cut_off, "cut off"), (never_sent, "never sent"))
+    return ", ".join(f"{count} {what}" for count, what in named if count)
+
+
 @dataclass(frozen=True, slots=True)
 class Failures:
     """Failed requests, and those among which they count.

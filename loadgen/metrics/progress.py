@@ -15,7 +15,7 @@ BEFORE, ON_THE_CLOCK, DONE = ("connecting", "warming up", "ready"), ("running", 
 PHASES = (*BEFORE, *ON_THE_CLOCK, DONE)  # of a run that is carried out, in their order; no worker is ever done
 LATENCIES = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el", "lag", "loop_stall")
 COUNTS = (
-    *("scheduled", "in_flight", "sent", "ended", "never_due", "ok", "waiting"),
+    *("scheduled", "in_flight", "sent", "ended", "never_due", "never_sent", "ok", "waiting"),
     *("output_tokens", "counted_tokens", "streamed_tokens", "imputed_gaps"),
 )
 
@@ -33,6 +33,7 @@ class Progress:
         ok: Those that ended well.
         sent: Requests that were handed to a connection; one that was refused was not.
         never_due: Those that were never sent, since a turn before them had failed.
+        never_sent: Those that the end of the run kept from being sent.
         output_tokens: Of those that ended well, as the result counts them.
         note: The engine's last line, or why the server is waited for.
         usual_s: That this engine takes to start.
@@ -71,6 +72,7 @@ class Progress:
     _: KW_ONLY
     sent: int = 0
     never_due: int = 0
+    never_sent: int = 0
     waiting: int = 0
     cap: int | None = None
     closed_loop: bool = False
@@ -118,8 +120,18 @@ class Progress:
 
     @property
     def not_ok(self) -> int:
-        """Requests that failed."""
+        """Requests that failed, without turns that were never due."""
         return sum(self.failures.values()) - self.cancelled
+
+    @property
+    def failed(self) -> int:
+        """Requests that failed, with the turns after them that were never due."""
+        return self.not_ok + self.never_due
+
+    @property
+    def cut_off(self) -> int:
+        """Requests that the end of the run cancelled in flight. What has ended is ok, failed or cut off."""
+        return self.cancelled - self.never_due - self.never_sent
 
     @property
     def due(self) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
+from loadgen.core.outcome import Outcome
 from loadgen.core.timeline import Timeline
 from loadgen.metrics.failures import Failures
 
@@ -227,6 +228,16 @@ class Snapshot:
     def ok(self) -> int:
         """Requests that ended well."""
         return self.outcomes.get("ok", 0)
+
+    @property
+    def never_sent(self) -> int:
+        """Requests that the end of the run kept from being sent."""
+        return self.ended - len(self.rows) // ROW.size
+
+    @property
+    def cut_off(self) -> int:
+        """Requests that the end of the run cancelled in flight; a turn after one that failed was not due at all."""
+        return self.outcomes.get(Outcome.CANCELLED, 0) - self.counters["never_due"] - self.never_sent
 
     @cached_property
     def index(self) -> "Int64s":

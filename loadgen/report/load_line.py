@@ -38,8 +38,16 @@ def _times(result: RunResult) -> str:
 
 
 def _requests(result: RunResult) -> str:
-    sessions, requests = result.provenance.schedule.sessions, plural(result.scheduled, "request")
-    return requests if sessions in (0, result.scheduled) else f"{requests} in {plural(sessions, 'session')}"
+    """Write how many requests there were; of a run that was cut short, how many of them were sent.
+
+    Where time alone ends a closed loop, more sessions are prepared than begin.
+    """
+    scheduled, unsent, schedule = result.scheduled, result.cancelled.never_sent, result.provenance.schedule
+    if unsent:
+        return f"{scheduled - unsent} of {plural(scheduled, 'request')} sent"
+    is_open_ended = result.closed_loop and result.provenance.settings.duration is not None
+    has_sessions = schedule.sessions not in (0, schedule.requests) and not is_open_ended
+    return plural(scheduled, "request") + (f" in {plural(schedule.sessions, 'session')}" if has_sessions else "")
 
 
 def _tokens(result: RunResult) -> Iterator[str]:

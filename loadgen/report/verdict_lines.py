@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from loadgen.metrics.failures import Failures
+from loadgen.metrics.failures import Failures, lost_text
 from loadgen.report.result import RunResult
 from loadgen.util.number_format import UNKNOWN, four_digits, percent, plural, rounded_up
 
@@ -47,11 +47,9 @@ def failed_share(result: RunResult) -> str | None:
 
 
 def _partial(result: RunResult) -> str:
-    """Say why the run ended early, and which requests that cost: those never sent, and those in flight."""
-    unsent, in_flight = result.cancelled.never_sent, result.cancelled.in_flight
-    lost = [f"{plural(unsent, 'request')} never sent"] if unsent else []
-    lost += [f"{in_flight} cancelled in flight"] if in_flight else []
-    return f"PARTIAL: {result.partial}{'; ' * bool(lost)}{', '.join(lost)}."
+    """Say why the run ended early, and which requests that cost: those cut off in flight, and those never sent."""
+    lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
+    return f"PARTIAL: {result.partial}{f'; requests: {lost}' if lost else ''}."
 
 
 def verdict_and_checks(result: RunResult) -> Iterator[str]:

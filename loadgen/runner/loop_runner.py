@@ -211,6 +211,7 @@ class LoopRunner:
             tokens,
             sent=load.sent,
             never_due=recorder.count("never_due"),
+            never_sent=sum(count for _, count in recorder.never_sent),
             waiting=load.waiting,
             cap=self._job.max_concurrency,
             closed_loop=load.closed_loop,

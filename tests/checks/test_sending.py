@@ -173,7 +173,7 @@ def test_cancelled_requests_only_fail_the_check_on_early_end():
     snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="interrupted")
     checks = of(snapshot, due_at(0, 0))
     assert failed_checks(checks) == ["run cut short"]
-    assert checks["run cut short"].value == "1 request cancelled as the run was ended early: interrupted"
+    assert checks["run cut short"].value == "requests: 1 cut off, as the run was ended early: interrupted"
     assert checks["run cut short"].advice == "the numbers describe only the time before"
 
 

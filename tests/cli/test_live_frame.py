@@ -28,7 +28,7 @@ def test_a_whole_frame() -> None:
         "requests ended      100.0/s      97.3/s        3625   of 6000",
         "output tokens        1000/s     986.6/s       36750",
         "in flight               100   oldest 1.0 s",
-        "not ok                    3   refused 2, status(503) 1",
+        "failed                    3   refused 2, status(503) 1",
         "",
         "latency (ms)            p50         p90         p99      values",
         "TTFT from due          40.9        40.9        41.7         100",
@@ -92,7 +92,7 @@ def test_while_answers_are_waited_for_the_rate_of_sending_stays_what_it_was() ->
 
 
 def test_once_a_run_was_interrupted_only_what_was_sent_is_to_come() -> None:
-    lines = seen(running(10.0, "draining", failures={"cancelled": 5000}))
+    lines = seen(running(10.0, "draining", failures={"cancelled": 5000}, never_sent=5000))
     assert row(lines, "draining").endswith("90% 0:10 100 answers open")
     assert row(lines, "requests ended").endswith("of 1000")
 
@@ -263,7 +263,7 @@ def test_the_lower_it_is_the_more_is_left_out_of_what_matters_less() -> None:
         "requests ended",
         "output tokens",
         "in flight",
-        "not ok",
+        "failed",
         "latency (ms)",
         "TTFT from due",
         "ICL",
@@ -271,7 +271,7 @@ def test_the_lower_it_is_the_more_is_left_out_of_what_matters_less() -> None:
         "client",
         "server",
     ]
-    assert labels(6) == ["running   ━━━━━", "", "requests sent", "output tokens", "not ok", "client"]
+    assert labels(6) == ["running   ━━━━━", "", "requests sent", "output tokens", "failed", "client"]
     assert labels(1) == ["running   ━━━━━"]
 
 

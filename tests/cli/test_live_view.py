@@ -32,9 +32,9 @@ def test_a_run_is_described_by_its_requests():
     running = Progress(
         "running", 5.0, scheduled=10, in_flight=3, ended=4, ok=3, output_tokens=70, failures={"refused": 1}
     )
-    assert describe(running) == "running 5 s: 4 of 10 ended, 3 in flight, 1 not ok, 70 tokens"
-    cut_short = replace(running, failures={"refused": 1, "cancelled": 2})
-    assert describe(cut_short).endswith("1 not ok, 70 tokens, 2 cancelled")
+    assert describe(running) == "running 5 s: 3 of 10 answered, 3 in flight, 1 failed, 70 tokens"
+    cut_short = replace(running, in_flight=0, ended=7, never_sent=2, failures={"refused": 1, "cancelled": 5})
+    assert describe(cut_short).endswith("3 of 10 answered, 0 in flight, 1 failed, 70 tokens, 3 cut off, 2 never sent")
     assert describe(Progress("connecting")) == "connecting"
 
 
@@ -50,7 +50,7 @@ def test_who_is_waited_for_is_said_with_the_reason():
 
 def test_a_line_says_what_goes_by_now_and_how_late_first_tokens_come():
     assert describe(running(10.0), Pace(100.2, 100.2, 98.0, 1260.4)) == (
-        "running 10 s: 900 of 6000 ended, 100 in flight, 0 not ok, 9000 tokens; "
+        "running 10 s: 900 of 6000 answered, 100 in flight, 0 failed, 9000 tokens; "
         "now 100.2 requests/s, 1260 tokens/s, TTFT p99 so far 41.7 ms"
     )
 
@@ -70,4 +70,4 @@ def test_last_line_is_of_the_whole_run(capsys):
     lines.show(running(60.5))
     lines.show(running(61.0, DONE))
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "loadgen: done 61 s: 6000 of 6000 ended, 0 in flight, 0 not ok, 60000 tokens"
+    assert last == "loadgen: done 61 s: 6000 of 6000 answered, 0 in flight, 0 failed, 60000 tokens"

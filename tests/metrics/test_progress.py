@@ -24,6 +24,7 @@ A = Progress(
     3,
     100,
     sent=6,
+    never_sent=1,
     waiting=2,
     cap=4,
     sending_s=9.0,
@@ -43,6 +44,7 @@ B = Progress(
     8,
     200,
     sent=10,
+    never_sent=2,
     cap=3,
     sending_s=8.0,
     counted_tokens=100,
@@ -51,6 +53,13 @@ B = Progress(
     busy_share=0.4,
     ttft=latencies(400),
 )
+
+
+def test_what_has_ended_is_ok_failed_or_cut_off():
+    outcomes = {"refused": 2, "cancelled": 9}  # of which 4 were never sent, and 3 never due
+    progress = Progress("draining", ended=12, ok=5, never_due=3, never_sent=4, failures=outcomes)
+    assert (progress.ok, progress.failed, progress.cut_off) == (5, 5, 2)
+    assert progress.ok + progress.failed + progress.cut_off == progress.ended
 
 
 def test_progress_sums_counts_and_takes_the_extremes():
@@ -63,6 +72,7 @@ def test_progress_sums_counts_and_takes_the_extremes():
         11,
         300,
         sent=16,
+        never_sent=3,
         waiting=2,
         cap=7,
         sending_s=9.0,

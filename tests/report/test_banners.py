@@ -39,7 +39,7 @@ def test_an_interrupted_run_tells_what_was_never_sent_from_what_was_in_flight():
     assert own["cancelled"] == {"never_sent": 3, "in_flight": 1}
     assert own["error_rate"] == 0
     _, lines = split(render(result(made.snapshot("interrupted"))))
-    assert "PARTIAL: interrupted; 3 requests never sent, 1 cancelled in flight." in lines
+    assert "PARTIAL: interrupted; requests: 1 cut off, 3 never sent." in lines
 
 
 def test_success_of_all_requests_is_not_printed():

@@ -153,11 +153,14 @@ def _requests(progress: Progress, history: History, width: int) -> Iterator[Row]
     yield Row(5, _row("in flight", [_count(progress.in_flight)], width, ", ".join(notes)))
     if history.backlog.overloaded:
         yield Row(1, [(OVERLOADED, BAD)])
-    if progress.not_ok:
+    if progress.failed:
         each = ", ".join(f"{name} {n}" for name, n in progress.failures.items() if name != Outcome.CANCELLED)
-        yield Row(1, _row("not ok", [_count(progress.not_ok)], width, each, style=BAD))
-    if progress.cancelled:
-        yield Row(1, _row("cancelled", [_count(progress.cancelled)], width))
+        if progress.never_due:
+            each = f"{each}, never due {progress.never_due}".removeprefix(", ")
+        yield Row(1, _row("failed", [_count(progress.failed)], width, each, style=BAD))
+    for label, count in (("cut off", progress.cut_off), ("never sent", progress.never_sent)):
+        if count:
+            yield Row(1, _row(label, [_count(count)], width))
     if progress.silent:
         yield Row(
             1, _row("silent streams", [_count(len(progress.silent))], width, longest_silence(progress), style=BAD)

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from loadgen.cli.live.pace import Pace
+from loadgen.metrics.failures import lost_text
 from loadgen.metrics.progress import Progress
 from loadgen.util.number_format import clock_time
 from loadgen.util.terminal_text import printable
@@ -108,11 +109,11 @@ def describe(progress: Progress, pace: Pace | None = None) -> str:
         return progress.phase
     of_all = f" of {progress.scheduled}" if progress.scheduled else ""
     line = (
-        f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ended}{of_all} ended, "
-        f"{progress.in_flight} in flight, {progress.not_ok} not ok, {progress.output_tokens} tokens"
+        f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ok}{of_all} answered, "
+        f"{progress.in_flight} in flight, {progress.failed} failed, {progress.output_tokens} tokens"
     )
-    if progress.cancelled:
-        line += f", {progress.cancelled} cancelled"
+    if lost := lost_text(progress.cut_off, progress.never_sent):
+        line += f", {lost}"
     if progress.silent:
         line += f", {len(progress.silent)} silent: {longest_silence(progress)}"
     if pace is not None:

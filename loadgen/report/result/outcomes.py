@@ -33,9 +33,7 @@ class Cancelled(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self:
         """Count them."""
-        never_sent = snapshot.ended - len(snapshot.index)
-        cancelled = snapshot.outcomes.get("cancelled", 0) - snapshot.counters["never_due"]
-        return cls(never_sent=never_sent, in_flight=cancelled - never_sent)
+        return cls(never_sent=snapshot.never_sent, in_flight=snapshot.cut_off)
 
 
 class Silence(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.config import slo
+from loadgen.metrics.failures import lost_text
 from loadgen.report import latency_table, token_lines, verdict_lines
 from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Table, cell, line
 from loadgen.report.result import RunResult
@@ -17,8 +18,8 @@ def headline(result: RunResult) -> Facts:
     """Select the six main numbers of the run."""
     numbers = result.numbers
     asked, peak = numbers.request_rate, numbers.max_output_tokens_per_s
-    unsent = result.cancelled.never_sent
-    ends = f"of {result.scheduled}; {numbers.failed} failed{f', {unsent} never sent' if unsent else ''}"
+    lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
+    ends = f"of {result.scheduled}; {numbers.failed} failed{f', {lost}' if lost else ''}"
     facts = [
         Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends),
         Fact(

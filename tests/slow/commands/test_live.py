@@ -96,7 +96,7 @@ def test_lines_are_on_a_terminal_too_where_that_is_better(run: list[str], how: d
 
 def test_the_last_line_is_of_the_whole_run(run: list[str]) -> None:
     last = loadgen(*run).stderr.splitlines()[-1]
-    assert re.match(r"loadgen: done \d+ s: 150 of 150 ended, 0 in flight, 0 not ok, \d+ tokens$", last)
+    assert re.match(r"loadgen: done \d+ s: 150 of 150 answered, 0 in flight, 0 failed, \d+ tokens$", last)
 
 
 def test_quiet_hides_the_live_view(run: list[str]) -> None:

@@ -1,0 +1,30 @@
+"""The load of a run in one line."""
+
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.recorder import Recorder
+from loadgen.report.load_line import full_text
+from loadgen.workload.arrivals import Schedule
+from tests.helpers import saved_json
+from tests.helpers.run_facts import measured, result, steady
+
+
+def load(records, settings=None, schedule=None):
+    return full_text(saved_json.result(result(records, settings, schedule=schedule))).partition(",")[0]
+
+
+def test_it_names_the_requests():
+    assert load([steady(i) for i in range(3)]) == "3 requests"
+
+
+def test_run_that_was_cut_short_says_how_many_were_sent():
+    recorder = Recorder(0, 5)
+    for index in range(3):
+        recorder.add(steady(index))
+    recorder.add_never_sent(3, 2, Outcome.CANCELLED, "interrupted")
+    assert load(recorder.snapshot("interrupted"), schedule=Schedule.burst(5)) == "3 of 5 requests sent"
+
+
+def test_prepared_requests_of_a_closed_loop_are_no_sessions():
+    settings = RunSettings(max_concurrency=2, duration=10.0)
+    assert load(measured([steady(0), steady(1)]), settings, Schedule.burst(1000)) == "2 requests"
