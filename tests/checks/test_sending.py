@@ -182,6 +182,17 @@ def test_run_that_ended_as_the_server_did_advises_to_read_its_log():
     assert "read its log" in of(snapshot, due_at(0, 0))["run cut short"].advice
 
 
+@pytest.mark.parametrize(("ended_ms", "partial", "ok"), [(900, True, False), (1100, True, True), (900, False, True)])
+def test_closed_loop_that_ends_before_its_duration_is_cut_short(ended_ms, partial, ok):
+    """As where the server was killed: what was in flight has failed, and nothing more was due."""
+    settings = RunSettings(max_concurrency=1, duration=1.0)
+    why = "no answer from 0.4 s on" if partial else None
+    snapshot = measured([steady(0), steady(1, due=ended_ms - 20, ttft=20, n=1)], partial=why)
+    check = of(snapshot, Schedule.burst(1000), settings)["run cut short"]
+    assert check.ok is ok
+    assert check.value == ("requests: 0 cut off" if ok else f"the run was ended early: {why}")
+
+
 def test_a_turn_after_one_that_failed_was_not_cut_short():
     never_due = unsent(1, Outcome.CANCELLED)
     never_due.ready = 0
