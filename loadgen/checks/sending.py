@@ -84,7 +84,8 @@ def _on_time(run: RunData, advice: str) -> Check:
     value = f"{percent(share, 1)} of the requests late (lag p99 {ms(lag.percentile(99))}, max {ms(lag.max)})"
     if unconnected > late:
         peak, warm = throughput.peak_concurrency(run.snapshot), run.snapshot.counters["warm_connections"]
-        value = f"{percent(share, 1)} of the requests late: {plural(unconnected, 'request')} waited for a connection"
+        value = f"{percent(share, 1)} of the requests late: {unconnected} waited for a connection"
+        value += f", {late} for the client" if late else ""
         wanted = peak if warm < peak else 2 * peak if warm < 2 * peak else 2 * warm
         advice = f"open connections before the clock starts: --warm-connections {wanted}"
     return Check(LATE_SENDS, share <= MAX_LATE, value, f"{percent(MAX_LATE)} later than {ms(limit)}", advice)

@@ -125,8 +125,16 @@ def test_wait_for_a_connection_is_a_late_send_and_names_the_flag():
     records = [steady(i, due=i * 10, connect=6 if i < 3 else 0, ttft=45, n=20) for i in range(200)]
     check = of(measured(records), Schedule.constant(100, 200))["late sends"]
     assert check.ok is False
-    assert check.value == "1.5% of the requests late: 3 requests waited for a connection"
+    assert check.value == "1.5% of the requests late: 3 waited for a connection"
     assert check.advice.endswith("--warm-connections 24")  # the most in flight at once
+
+
+def test_the_counts_of_late_sends_add_up_to_their_share():
+    for_connection = [steady(i, due=i * 10, connect=6, ttft=45, n=20) for i in range(3)]
+    for_client = [steady(i, due=i * 10, sent=i * 10 + 6, ttft=45, n=20) for i in range(3, 5)]
+    others = [steady(i, due=i * 10, ttft=45, n=20) for i in range(5, 200)]
+    check = of(measured([*for_connection, *for_client, *others]), Schedule.constant(100, 200))["late sends"]
+    assert check.value == "2.5% of the requests late: 3 waited for a connection, 2 for the client"
 
 
 @pytest.mark.parametrize(("opened", "advised"), [(0, 24), (23, 24), (24, 48), (47, 48), (48, 96), (96, 192)])
