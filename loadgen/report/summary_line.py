@@ -62,6 +62,12 @@ def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
 
 def parts(result: RunResult) -> Iterator[Part]:
     """List the parts of the line."""
+    met = all_met(result.slo)
+    of_slo: Part = (slo_state(result), SLO_COLOURS[met])
+    # A missed SLO decides the exit code, unless requests failed or were lost by the client, which is worse.
+    slo_decides = met is False and result.verdict != "INVALID" and not has_failed(result)
+    if slo_decides:
+        yield of_slo
     yield from verdict_and_outcomes(result)
     numbers = result.numbers
     if rate := _rate(result):
@@ -73,8 +79,8 @@ def parts(result: RunResult) -> Iterator[Part]:
                 named = "".join(f" {each} {three_digits(found.statistic_ms(each))}" for each in others)
                 of_median = f"{median if others else ''} {three_digits(found.statistic_ms(median))}".strip()
                 yield f"{metric.upper()} {of_median}{named} ms", Colour.NONE
-    if result.slo:
-        yield slo_state(result), SLO_COLOURS[all_met(result.slo)]
+    if result.slo and not slo_decides:
+        yield of_slo
     yield from caveats(result)
 
 

@@ -50,12 +50,23 @@ def test_failures_come_first_with_their_ways():
     assert said(allowed, [*TEN, one]).startswith("OK 10 of 11 (503: 1) | measured VALID (client at most ")
 
 
-@pytest.mark.parametrize(
-    ("limits", "last"),
-    [("ttft_p50<1s,error_rate<1%", "SLO met"), ("tpot_mean<1ms", "SLO MISSED")],
-)
-def test_the_slo_follows_the_latencies(limits, last):
-    assert said(RATE.replace(slo=limits)).split(" | ")[-1] == last
+def test_a_met_slo_follows_the_latencies():
+    assert said(RATE.replace(slo="ttft_p50<1s,error_rate<1%")).split(" | ")[-1] == "SLO met"
+
+
+@pytest.mark.parametrize("records", [TEN, [*TEN, failed(10, Outcome.STATUS)]])
+def test_a_missed_slo_that_decides_the_exit_code_comes_first(records):
+    settings = RATE.replace(slo="tpot_mean<1ms", max_error_rate=0.2)
+    first, second, *others = said(settings, records).split(" | ")
+    assert first.startswith("SLO MISSED")
+    assert second.startswith(("VALID", "OK 10 of 11"))
+    assert not any("SLO" in each for each in others)
+
+
+def test_failed_requests_come_before_a_missed_slo():
+    parts = said(RATE.replace(slo="tpot_mean<1ms"), [*TEN, failed(10, Outcome.STATUS)]).split(" | ")
+    assert parts[0].startswith("NOT OK 1 of 11 failed")
+    assert parts[-1].startswith("SLO MISSED")
 
 
 def test_doubts_and_the_simulator_come_last():
