@@ -17,7 +17,9 @@ def markdown(result: RunResult | Series) -> str:
     """Write the summary of a run, or the page of a series without its charts, as Markdown for GitHub."""
     if isinstance(result, Series):
         return html.github(run_page.document([result]))
-    return html.github(Document(run.title(result), tuple(_blocks(result))))
+    label = result.provenance.settings.label
+    title = f"{label}: {run.title(result)}" if label else run.title(result)
+    return html.github(Document(title, tuple(_blocks(result))))
 
 
 def suite(result: RunResult) -> junit.Suite:

@@ -17,7 +17,7 @@ def short_text(result: RunResult) -> str:
 
 
 def full_text(result: RunResult) -> str:
-    """Describe requests, prompts, data set, arrivals, and how long the run took."""
+    """Describe requests, prompts, data set, arrivals, how long the run took, and the label."""
     settings = result.provenance.settings
     parts = [
         _requests(result),
@@ -26,6 +26,7 @@ def full_text(result: RunResult) -> str:
         _arrivals(result),
         _cap(result),
         _times(result),
+        f"label {settings.label}" if settings.label else "",
     ]
     return f"{', '.join(filter(None, parts))}."
 

@@ -28,3 +28,8 @@ def test_run_that_was_cut_short_says_how_many_were_sent():
 def test_prepared_requests_of_a_closed_loop_are_no_sessions():
     settings = RunSettings(max_concurrency=2, duration=10.0)
     assert load(measured([steady(0), steady(1)]), settings, Schedule.burst(1000)) == "2 requests"
+
+
+def test_it_ends_with_the_label():
+    shown = full_text(saved_json.result(result([steady(0)], RunSettings(label="nightly"))))
+    assert shown.endswith(", label nightly.")
