@@ -10,6 +10,9 @@ Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
 BALANCE: Balance = "round-robin"  # the default
 
+SIMULATOR = "sim"
+_SERVER_SETTINGS = ("base_url", "host", "port", "model", "backend", "endpoint")
+
 
 @dataclass(frozen=True, kw_only=True)
 class TargetSettings:
@@ -97,3 +100,13 @@ class TargetSettings:
         if self.base_url is None:
             return ()
         return (self.base_url,) if isinstance(self.base_url, str) else self.base_url
+
+
+def wants_engine(settings: TargetSettings) -> bool:
+    """Return whether a run starts an engine: the settings name one, or no server at all."""
+    return settings.engine is not None or all(getattr(settings, name) is None for name in _SERVER_SETTINGS)
+
+
+def wants_simulator(settings: TargetSettings) -> bool:
+    """Return whether a run starts the simulator: the settings name it, or neither an engine nor a server."""
+    return wants_engine(settings) and settings.engine in (None, SIMULATOR)

@@ -12,7 +12,7 @@ from loadgen.config.load import SEED_FIELDS, LoadSettings
 from loadgen.config.option import flag
 from loadgen.config.output import METRICS, NAMING, OutputSettings, parse_listen
 from loadgen.config.scale import ScaleSettings
-from loadgen.config.target import TargetSettings
+from loadgen.config.target import TargetSettings, wants_simulator
 from loadgen.errors import BadInput
 from loadgen.util import source_address
 from loadgen.util.redaction import HEADER_NAME
@@ -234,7 +234,9 @@ def _check_duration(settings: RunFields) -> None:
     if settings.duration is None or settings.dataset_name == TRACE:
         return
     if math.isinf(settings.request_rate) and settings.ramp_up_strategy is None:
-        if settings.max_concurrency is None:
+        has_cap = settings.max_concurrency is not None
+        # The simulator's runs get a cap where no number of requests limits them.
+        if not has_cap and (settings.num_prompts is not None or not wants_simulator(settings)):
             problem = "a duration does not limit requests that are all sent at once"
             remedy = "add --request-rate or --max-concurrency, or give --num-prompts instead"
             raise BadInput("--duration", problem, remedy)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
+from loadgen.config.target import wants_engine
 from loadgen.errors import BadInput
 from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
@@ -21,7 +22,7 @@ from loadgen.runner.prepare import Preparer
 from loadgen.runner.prepare_main import PrepareOrder, check, prepare
 from loadgen.runner.run_result import Result, conclude
 from loadgen.runner.server import Server, probe, request_targets
-from loadgen.runner.start_engine import start_engine_server, wants_engine
+from loadgen.runner.start_engine import start_engine_server
 from loadgen.util import scratch_dir
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule

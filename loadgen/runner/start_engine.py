@@ -12,6 +12,7 @@ from typing import Any
 
 from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
 from loadgen.runner.server import Server, probe
@@ -20,20 +21,13 @@ from loadgen.util.plugins import find
 from loadgen.util.redaction import redact_command
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
 
-SIMULATOR = "sim"
 SIMULATED_DURATION_S = 10.0
 SIMULATED_CONCURRENCY = 256
 QUIET_S = 1.0  # an engine that starts sooner reports no progress
 # Settings of engines that have their own flag of `loadgen run`.
 _FLAGS = {"model": "--model", "served_name": "--served-model-name", "host": "--host", "devices": "--devices"}
-_SERVER_SETTINGS = ("base_url", "host", "port", "model", "backend", "endpoint")
 
 logger = logging.getLogger("loadgen")
-
-
-def wants_engine(settings: RunSettings) -> bool:
-    """Return whether a run starts an engine: the settings name one, or no server at all."""
-    return settings.engine is not None or all(getattr(settings, name) is None for name in _SERVER_SETTINGS)
 
 
 @contextlib.asynccontextmanager
@@ -221,10 +215,10 @@ def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simu
 
 def _with_limits(settings: RunSettings) -> RunSettings:
     """Return settings with a duration and a concurrency limit, if nothing else limits the run."""
-    bounded = settings.num_prompts is not None or settings.duration is not None or settings.dataset_name == TRACE
-    endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not bounded
+    counted = settings.num_prompts is not None or settings.dataset_name == TRACE
+    endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not counted
     return settings.replace(
-        duration=settings.duration if bounded else SIMULATED_DURATION_S,
+        duration=settings.duration if counted else settings.duration or SIMULATED_DURATION_S,
         max_concurrency=settings.max_concurrency or (SIMULATED_CONCURRENCY if endless else None),
     )
 

@@ -62,7 +62,7 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
         given: What the flags give, by the names of settings; a config file counts as intended.
         settings: The settings of the run.
     """
-    from loadgen.runner.start_engine import wants_engine
+    from loadgen.config.target import wants_engine
     from loadgen.workload.arrivals import DEFAULT_COUNT
 
     count = settings.num_prompts or DEFAULT_COUNT

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings
-from loadgen.runner.start_engine import SIMULATOR, settings_for_engine
+from loadgen.config.target import SIMULATOR
+from loadgen.runner.start_engine import settings_for_engine
 from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.spec.study import Study
 from loadgen.util.redaction import SECRET_NAME, redact_command

@@ -13,10 +13,10 @@ from loadgen.cli import run_settings as config
 from loadgen.cli.flags import run_parser, run_settings
 from loadgen.config import presets
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import wants_engine
 from loadgen.errors import BadInput
 from loadgen.report.file_names import result_path
 from loadgen.report.result import RunResult
-from loadgen.runner.start_engine import wants_engine
 from loadgen.workload.target import Target, base_url
 from tests.helpers.documents import found_between
 from tests.helpers.run_facts import measured, result, steady
