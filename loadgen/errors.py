@@ -1,6 +1,7 @@
 """The exceptions of loadgen. Each message names the problem, the value, and the remedy."""
 
-INTERRUPTED = "interrupted"  # why a run that its user has stopped ended early
+# Why a run ended early: its user has stopped it; a search has, and says why.
+INTERRUPTED, ENDED_BY_SEARCH = "interrupted", "ended by the search"
 
 
 class LoadgenError(Exception):

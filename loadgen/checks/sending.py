@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from loadgen.checks.check import Check, explanation, inapplicable
-from loadgen.errors import INTERRUPTED
+from loadgen.errors import ENDED_BY_SEARCH, INTERRUPTED
 from loadgen.metrics import throughput
 from loadgen.metrics.failures import lost_text
 from loadgen.metrics.run_data import RunData
@@ -16,7 +16,7 @@ from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import ms, percent, plural
 from loadgen.workload.due_times import DueTimes
 
-LATE_SENDS, OFF_SCHEDULE = "late sends", "rate off schedule"
+LATE_SENDS, OFF_SCHEDULE, CUT_SHORT = "late sends", "rate off schedule", "run cut short"
 LATE_FLOOR_NS, LATE_SHARE_OF_TTFT, MAX_LATE = 5e6, 0.1, 0.01
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
@@ -174,6 +174,8 @@ def _cut_short(run: RunData) -> Check:
 
     In a closed loop that its duration ends, it is not known how many would have been sent.
     """
+    if (run.snapshot.partial or "").startswith(ENDED_BY_SEARCH):
+        return inapplicable(CUT_SHORT, ENDED_BY_SEARCH)
     snapshot, lost = run.snapshot, lost_text(run.snapshot.cut_off, run.snapshot.never_sent)
     is_short = bool(lost) or _ended_before_its_time(run)
     why = f"the run was ended early: {snapshot.partial}" if is_short and snapshot.partial else ""
@@ -182,7 +184,7 @@ def _cut_short(run: RunData) -> Check:
     if why:
         advice = "the numbers describe only the time before"
         advice += "" if snapshot.partial == INTERRUPTED else "; if the server is gone, read its log and measure again"
-    return Check("run cut short", not is_short, value, "0", advice)
+    return Check(CUT_SHORT, not is_short, value, "0", advice)
 
 
 def _ended_before_its_time(run: RunData) -> bool:

@@ -76,10 +76,15 @@ class Sketch:
 
     def value_at_rank(self, rank: int, /) -> float:
         """Return the middle of the bucket, ns, of the value with this rank in ascending order, or of the last value."""
+        return sum(self.bucket_at_rank(rank)) / 2
+
+    def bucket_at_rank(self, rank: int) -> tuple[int, int]:
+        """Return the lowest and the highest value, ns, of the bucket of that value."""
         up_to = list(accumulate(self.counts.values()))
         place = bisect_left(up_to, min(rank + 1, up_to[-1]))
-        return _middle_ns(next(islice(self.counts, place, None)))
+        lowest = next(islice(self.counts, place, None))
+        return lowest, _highest_ns(lowest)
 
 
-def _middle_ns(lowest: int) -> float:
-    return (lowest + coarse_lowest(coarse_row(lowest) + 1) - 1) / 2
+def _highest_ns(lowest: int) -> int:
+    return coarse_lowest(coarse_row(lowest) + 1) - 1

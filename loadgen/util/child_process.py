@@ -70,7 +70,7 @@ class ChildProcess:
             self._pipes.append(read)
         self._stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, process.stdin)
         self._pipes.append(self._stdin)
-        self._stderr_copy = asyncio.ensure_future(_copy_to_stderr(stderr))
+        self._stderr_copy = asyncio.ensure_future(self._until_ended(stderr))
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -105,6 +105,11 @@ class ChildProcess:
         """Wait for the end of the process; returns how it ended, such as "was killed by signal 9"."""
         code = await self._exit_code()
         return f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+
+    async def _until_ended(self, stderr: asyncio.StreamReader) -> None:
+        """Copy the child's stderr, and take its exit code, so that it is no zombie for the rest of the run."""
+        await _copy_to_stderr(stderr)
+        await self._exit_code()
 
     async def _exit_code(self) -> int:
         """Wait until the process has ended; a process that it has started may keep its pipes open."""

@@ -94,6 +94,17 @@ def _fork(module: str) -> ForkedChild:
     return ForkedChild(pid, os.fdopen(to_child, "wb", 0), os.fdopen(from_child, "rb", 0), os.fdopen(errors, "rb", 0))
 
 
+def _erase_variable(name: str) -> None:
+    """Erase a variable where the kernel shows the environment that the command was started with."""
+    with contextlib.suppress(OSError), open("/proc/self/stat") as stat, open("/proc/self/mem", "r+b", 0) as memory:
+        start, end = map(int, stat.read().rpartition(")")[2].split()[47:49])  # env_start and env_end in proc(5)
+        memory.seek(start)
+        shown = memory.read(end - start).split(b"\0")
+        kept = [b"\0" * len(each) if each.startswith(f"{name}=".encode()) else each for each in shown]
+        memory.seek(start)
+        memory.write(b"\0".join(kept))
+
+
 def _run_as_child(module: str, stdin: int, stdout: int, stderr: int, others: list[int]) -> None:
     """Become the child: take the pipes, forget what belongs to the command, and run the module. Does not return."""
     code = 1
@@ -110,7 +121,8 @@ def _run_as_child(module: str, stdin: int, stdout: int, stderr: int, others: lis
             os.close(end)
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
         os.environ.setdefault(BLAS_THREADS, "1")
-        os.environ.pop(KEY_VARIABLE, None)
+        if os.environ.pop(KEY_VARIABLE, None) is not None:
+            _erase_variable(KEY_VARIABLE)
         if not sys.flags.safe_path and sys.path and sys.path[0] in ("", os.getcwd()):
             del sys.path[0]  # as -P does
         importlib.import_module(module).run()

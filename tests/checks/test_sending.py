@@ -185,6 +185,12 @@ def test_cancelled_requests_only_fail_the_check_on_early_end():
     assert checks["run cut short"].advice == "the numbers describe only the time before"
 
 
+def test_run_that_a_search_ended_is_not_cut_short():
+    snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="ended by the search: 17 of 1000 are beyond")
+    check = of(snapshot, due_at(0, 0))["run cut short"]
+    assert (check.ok, check.limit) == (None, "ended by the search")
+
+
 def test_run_that_ended_as_the_server_did_advises_to_read_its_log():
     snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="no answer from 2.3 s on")
     assert "read its log" in of(snapshot, due_at(0, 0))["run cut short"].advice

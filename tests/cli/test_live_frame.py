@@ -142,6 +142,11 @@ def test_each_limit_of_the_slo_has_a_row() -> None:
     assert row(seen(failing, settings=SLO), "ttft_p50") == "failed <100ms MISSED so far"
 
 
+def test_value_close_to_its_limit_is_approximate() -> None:
+    lines = seen(running(10), settings=SETTINGS.replace(slo="ttft_p50<40.5ms"))
+    assert row(lines, "ttft_p50") == "~40.9 ms <40.5ms close to the limit"
+
+
 def test_a_run_without_an_slo_has_no_row_of_it() -> None:
     assert not [line for line in seen(running(10)) if line.startswith("SLO")]
 

@@ -33,6 +33,18 @@ def test_percentile_far_beyond_its_limit_is_missed_before() -> None:
     assert state("ttft_p90<50ms", ended(*[10] * 19, 100)) == (State.TOO_FEW,)
 
 
+def test_limit_within_the_bucket_of_the_value_is_close() -> None:
+    """100 ms lies in the bucket from 96.5 to 100.7 ms, of the sketch's sixteenths."""
+    needed = least_samples(90)
+    at_100 = ended(*[100] * needed)
+    assert state("ttft_p90<95ms", at_100) == (State.MISSED,)
+    assert state("ttft_p90<98ms", at_100) == (State.CLOSE,)
+    assert state("ttft_p90<100.5ms", at_100) == (State.CLOSE,)
+    assert state("ttft_p90<105ms", at_100) == (State.MET,)
+    assert state("ttft_mean<98ms", at_100)[0] is State.MISSED  # means are exact
+    assert state("ttft_p90<98ms", ended(*[100] * (needed - 1))) == (State.TOO_FEW,)
+
+
 def test_failed_requests_miss_every_limit() -> None:
     failing = ended(*[100] * 120, ended=160, failures={"timeout": 40})
     p50, p95 = slo_so_far("ttft_p50<500ms,ttft_p95<500ms", failing)

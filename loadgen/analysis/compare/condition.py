@@ -8,7 +8,7 @@ from typing import Any
 
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.confidence_interval import Basis
-from loadgen.analysis.compare.metrics import ERROR_RATE, Metric, metric_by_name, similar_metric
+from loadgen.analysis.compare.metrics import ERROR_RATE, NAMES_TEXT, Metric, metric_by_name, similar_metric
 from loadgen.analysis.compare.row import Row
 from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, bounds, change
 from loadgen.errors import BadInput
@@ -89,7 +89,7 @@ def _condition(text: str) -> Condition:
     metric = metric_by_name(name)
     if metric is None:
         near = similar_metric(name)
-        remedy = f"write {near.name}" if near else "the table's first column names them"
+        remedy = f"write {near.name}" if near else f"write one of {NAMES_TEXT}"
         raise BadInput(FLAG, f"{text!r}: unknown metric {name!r}", remedy)
     if metric.is_share != (unit == "pp"):
         kind = "a share, whose changes are percentage points" if metric.is_share else "not a share"

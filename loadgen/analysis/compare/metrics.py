@@ -180,6 +180,13 @@ DEFAULT_METRICS = (
 )
 
 
+# All names, for people.
+NAMES_TEXT = (
+    f"{', '.join(metric.name for metric in (*TOTALS, *SERVER))}, or a latency ({', '.join(LATENCIES)}) with a "
+    "statistic (mean, median, p99), such as ttft_p99"
+)
+
+
 def metric_by_name(name: str) -> Metric | None:
     """Return the metric of this name; None if there is none."""
     for metric in DEFAULT_METRICS:

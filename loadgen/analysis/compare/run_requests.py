@@ -99,7 +99,8 @@ class RunRequests:
         """Return why the run is too short for blocks of this length; None if it is not."""
         if block_bootstrap.enough_blocks(self.count, length):
             return None
-        return f"{self.count} requests are fewer than {block_bootstrap.MIN_BLOCKS} blocks of {length}"
+        blocks = block_bootstrap.MIN_BLOCKS
+        return f"{self.count} requests are fewer than {blocks} blocks of {length}: send {blocks * length} or more"
 
     def resample(self, metric: Metric, length: int, seed: int) -> Floats | None:
         """Return bootstrap replicates of a metric, shape (block_bootstrap.RESAMPLES,); None if it has none.

@@ -10,6 +10,7 @@ import orjson
 from loadgen.analysis.search.criteria import Criterion, RequestShare
 from loadgen.analysis.search.ratio_sample import LOOK_CONFIDENCE
 from loadgen.config.settings import RunSettings
+from loadgen.errors import ENDED_BY_SEARCH
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
 from loadgen.metrics.records.line import record_from_line
 from loadgen.metrics.records.shards import shard_path
@@ -48,11 +49,11 @@ class EarlyStop:
         self.reason: str | None = None
 
     def __call__(self, progress: Progress) -> str | None:
-        """Read the records written since the last call and return `reason`."""
+        """Read the records written since the last call, and return why the run ends; None if it goes on."""
         readable = progress.phase in ON_THE_CLOCK and not self._settings.ray
         if self.reason is None and readable and self._read():
             self.reason = next(filter(None, map(self._why_missed, self._bad)), None)
-        return self.reason
+        return None if self.reason is None else f"{ENDED_BY_SEARCH}: {self.reason}"
 
     def _why_missed(self, share: RequestShare) -> str | None:
         """Return that a share cannot be met any more; None if it can."""

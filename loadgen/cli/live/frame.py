@@ -31,7 +31,7 @@ PLAIN, FAINT, STRONG, BAD, FULL = "", "dim", "bold", "bold red", "green"
 BLANK = 13  # the rank of empty rows, which are dropped first
 WIDE = 119  # columns from which there are charts; the last one of a terminal stays free
 MAX_CHART_HEIGHT = 6
-STATES = {State.MET: FULL, State.MISSED: BAD, State.TOO_FEW: FAINT}
+STATES = {State.MET: FULL, State.MISSED: BAD, State.CLOSE: PLAIN, State.TOO_FEW: FAINT}
 
 Line = list[tuple[str, str]]  # pieces of text, each with its style
 
@@ -196,7 +196,9 @@ def _slo_value(so_far: LimitSoFar) -> str:
         return "failed"
     if so_far.limit.metric == "error":
         return percent(so_far.value, 2)
-    return "n/a" if so_far.value is None else f"{_ms(so_far.value)} ms"
+    if so_far.value is None:
+        return "n/a"
+    return f"{'~' * (so_far.state is State.CLOSE)}{_ms(so_far.value)} ms"
 
 
 def _charts(history: History, room: int, ascii_only: bool) -> Iterator[Row]:

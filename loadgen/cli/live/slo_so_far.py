@@ -1,7 +1,7 @@
 """The SLO of a run that goes on: what each limit shows so far."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,6 +18,7 @@ class State(StrEnum):
 
     MET = "met so far"
     MISSED = "MISSED so far"
+    CLOSE = "close to the limit"
     TOO_FEW = "too few"
 
 
@@ -28,7 +29,7 @@ class LimitSoFar:
     Attributes:
         limit: The limit.
         value: In ms, or a share of 1; None: not measured; inf: it lies among failed requests.
-        state: Met, missed, or too few requests to tell.
+        state: Met, missed, too close to the limit for a sketch to tell, or too few requests to tell.
         requests: How many requests it is taken from.
         needed: How many the statistic needs.
     """
@@ -55,14 +56,37 @@ class _Values:
         """Return the latency in ms with this rank, ascending; inf is a failed request."""
         return self._sketch.value_at_rank(rank) / 1e6 if rank < self._sketch.count else math.inf
 
+    def bucket_at_rank(self, rank: int) -> tuple[float, float]:
+        """Return the bounds in ms of the latency with this rank."""
+        if rank >= self._sketch.count:
+            return math.inf, math.inf
+        lowest, highest = self._sketch.bucket_at_rank(rank)
+        return lowest / 1e6, highest / 1e6
+
     def percentile(self, p: float) -> float | None:
         """Return the `p`-th percentile in ms; None without values."""
-        if not self.count:
-            return None
+        return self._between(p, self.value_at_rank) if self.count else None
+
+    def percentile_bounds(self, p: float) -> tuple[float, float]:
+        """Return between which values, in ms, the `p`-th percentile of the run's histogram lies; there is a value."""
+        return (
+            self._between(p, lambda rank: self.bucket_at_rank(rank)[0]),
+            self._between(p, lambda rank: self.bucket_at_rank(rank)[1]),
+        )
+
+    def _between(self, p: float, value_at_rank: Callable[[int], float]) -> float:
         position = (self.count - 1) * p / 100
         rank = int(position)
-        low, high = self.value_at_rank(rank), self.value_at_rank(min(rank + 1, self.count - 1))
+        low, high = value_at_rank(rank), value_at_rank(min(rank + 1, self.count - 1))
         return low + (high - low) * (position - rank) if position > rank and high > low else low
+
+
+class _LowestValues(_Values):
+    """The same with the lowest value of each bucket, where a limit must surely be missed."""
+
+    def value_at_rank(self, rank: int, /) -> float:
+        """Return the lowest latency in ms that this rank may have."""
+        return self.bucket_at_rank(rank)[0]
 
 
 def slo_so_far(limits: str, progress: Progress) -> Iterator[LimitSoFar]:
@@ -89,13 +113,16 @@ def _latency(limit: Limit, progress: Progress, failed: int) -> LimitSoFar:
     sketch: Sketch = getattr(progress, limit.metric)
     if limit.statistic == "mean":
         return LimitSoFar(limit, sketch.mean_ms, _by_value(limit, sketch.mean_ms), sketch.count, 1)
-    values = _Values(sketch, 0 if limit.metric in GAPS else failed)
+    failed = 0 if limit.metric in GAPS else failed
+    values = _Values(sketch, failed)
     p = 100.0 if limit.percentile is None else limit.percentile
     value, needed = values.percentile(p), least_samples(p)
     requests = min(values.count, progress.e2el.count) if limit.metric in GAPS else values.count
     state = _by_value(limit, value)
+    if value is not None and len(set(map(limit.met_by, values.percentile_bounds(p)))) > 1:
+        state = State.CLOSE
     if requests < needed:
-        low = None if limit.metric in GAPS or not requests else interval(values, p)[0]
+        low = None if limit.metric in GAPS or not requests else interval(_LowestValues(sketch, failed), p)[0]
         state = State.TOO_FEW if low is None or limit.met_by(low) else State.MISSED
     return LimitSoFar(limit, value, state, requests, needed)
 

@@ -70,7 +70,7 @@ def test_sample_in_flight_follows_littles_law(requests: RunRequests) -> None:
 
 def test_run_of_few_blocks_is_too_short(requests: RunRequests) -> None:
     assert requests.too_short_for(140) is None
-    assert requests.too_short_for(141) == "700 requests are fewer than 5 blocks of 141"
+    assert requests.too_short_for(141) == "700 requests are fewer than 5 blocks of 141: send 705 or more"
 
 
 def test_event_of_several_tokens_ends_several_gaps(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_requests_sent_before_an_interruption_count(tmp_path: Path) -> None:
     requests = read(str(path))
     assert (len(requests.failed), requests.failed.sum(), requests.count) == (30, 0, 30)
     assert requests.too_short_for(6) is None
-    assert requests.too_short_for(7) == "30 requests are fewer than 5 blocks of 7"
+    assert requests.too_short_for(7) == "30 requests are fewer than 5 blocks of 7: send 35 or more"
     throughput = metric_by_name("request_throughput")
     assert throughput is not None
     assert requests.resample(throughput, 6, 0) is not None

@@ -113,7 +113,7 @@ def test_records_count_once_when_files_are_joined(path: Path) -> None:
     assert stop(RUNNING) is None
     pieces[1].write_bytes(b"".join(written))
     join_shards(pieces)
-    assert str(stop(RUNNING)).startswith(f"{NEEDED} of 1000 requests")
+    assert str(stop(RUNNING)).startswith(f"ended by the search: {NEEDED} of 1000 requests")
 
 
 def test_leftover_files_of_more_workers_do_not_count(path: Path) -> None:

