@@ -48,20 +48,27 @@ def record_of(
     return record
 
 
-def of_file(group: str) -> tuple[list[Record], bool]:
-    """The records of a group of streams of the golden data, and whether they are chats."""
+def of_file(group: str, sent: Mapping[str, float] | None = None) -> tuple[list[Record], bool]:
+    """The records of a group of streams of the golden data, and whether they are chats.
+
+    `sent` moves them: they are sent from `first` on, one after `every` so many ms.
+    """
     told = STREAMS[group]
-    return [_record(index, row) for index, row in enumerate(told["streams"])], told["chat"]
+    records = []
+    for index, row in enumerate(told["streams"]):
+        later = sent["first"] + index * sent["every"] - row["sent"] if sent else 0
+        records.append(_record(index, row, later))
+    return records, told["chat"]
 
 
-def _record(index: int, row: Mapping[str, Any]) -> Record:
-    events = [(ms, f"data: {payload}\n\n".encode()) for ms, payload in row["events"]]
+def _record(index: int, row: Mapping[str, Any], later: float) -> Record:
+    events = [(round(ms + later, 3), f"data: {payload}\n\n".encode()) for ms, payload in row["events"]]
     return record_of(
         index,
         events,
-        due=row["due"],
-        sent=row["sent"],
-        closed=row["closed"],
+        due=round(row["due"] + later, 3),
+        sent=round(row["sent"] + later, 3),
+        closed=round(row["closed"] + later, 3),
         planned=tuple(row["planned"]),
         status=row["status"],
     )

@@ -20,6 +20,7 @@ TOOLS: Mapping[str, Tool] = {
     "vllm-0.11": vllm.V11,
     "vllm-0.32": vllm.V32,
     "vllm-0.33": vllm.V33,
+    "vllm-rs": vllm.RUST,
     "sglang": sglang.SGLANG,
     "benchmark-runner": guidellm.BENCHMARK_RUNNER,
     "aiperf": aiperf.AIPERF,

@@ -1,9 +1,11 @@
-"""`vllm bench serve`: versions 0.11, 0.32 and 0.33, for chat and completions.
+"""`vllm bench serve`: versions 0.11, 0.32 and 0.33, and its Rust client, for chat and completions.
 
-It follows the request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`.
+It follows the request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`. The Rust client
+is followed by what it printed of known streams.
 """
 
 import math
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -44,75 +46,109 @@ USAGE_ENDS = Rule("usage_ends", "the chunk of usage ends the request; loadgen's 
 CLOCK_START = Rule(
     "clock_start", "its duration starts before it waits for the first request; loadgen's when the first is sent"
 )
+AS_CHUNKS = Rule(
+    "as_chunks",
+    "without usage an answer counts as its chunks with choices, and one without any as a token; loadgen counts the tokens "
+    "received",
+)
 RULES = (
-    *(FROM_SENT, CONNECTING, IGNORES, ROLE_CHUNK, TOKENLESS, USAGE_ENDS, N_MINUS_1, EVENT_IS_TOKEN),
-    *(WHOLE_SECONDS, TOUCHED_SECONDS, FORGIVING, PLANNED_INPUT, CLOCK_START, ZERO),
+    *(FROM_SENT, CONNECTING, IGNORES, ROLE_CHUNK, TOKENLESS, USAGE_ENDS, AS_CHUNKS, N_MINUS_1),
+    *(EVENT_IS_TOKEN, WHOLE_SECONDS, TOUCHED_SECONDS, FORGIVING, PLANNED_INPUT, CLOCK_START, ZERO),
 )
 NOT_DONE = event_selection(lambda flags: not flags & DONE)
+USAGES = event_selection(lambda flags: flags & USAGE)
 
 
-def _is_token(version: int, chat: bool, flags: int) -> bool:
-    """Tell whether an event counts as a token: it may end TTFT, and begin and end gaps."""
-    if not flags & CHOICE:
-        return False
-    if version < 33 or not chat:
-        return True
-    thought = flags & REASONING and not flags & OLD_REASONING
-    return bool(flags & (CONTENT | TOOL) or thought or (flags & EMPTY and not flags & ROLE))
+@dataclass(frozen=True)
+class Client:
+    """A client that prints this console.
+
+    Attributes:
+        version: Minor version of vLLM.
+        rust: Whether it is the one in Rust.
+        title: Its name and version.
+    """
+
+    version: int
+    rust: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"vllm{'-rs' if self.rust else ''} bench serve 0.{self.version}"
+
+    def ends_with_usage(self, chat: bool) -> bool:
+        """Tell whether any chunk ends a request."""
+        return self.version < 32 and chat
+
+    def needs_token(self, chat: bool) -> bool:
+        """Tell whether a request fails that has no token."""
+        return not self.rust and not self.ends_with_usage(chat)
+
+    def is_token(self, chat: bool, flags: int) -> bool:
+        """Tell whether an event counts as a token: it may end TTFT, and begin and end gaps."""
+        if not flags & CHOICE:
+            return False
+        if self.version < 33 or self.rust or not chat:
+            return True
+        thought = flags & REASONING and not flags & OLD_REASONING
+        return bool(flags & (CONTENT | TOOL) or thought or (flags & EMPTY and not flags & ROLE))
+
+    def tokens(self, run: RecordedRun, active: Rules) -> bytes:
+        """Return the selection of events that count as tokens with these rules."""
+
+        def counts(flags: int) -> bool:
+            if flags & TOKENS:
+                return IGNORES not in active or self.is_token(run.chat, flags)
+            return self.is_token(run.chat, flags) and (ROLE_CHUNK if flags & ROLE else TOKENLESS) in active
+
+        return event_selection(counts)
 
 
-def _tokens(version: int, run: RecordedRun, active: Rules) -> bytes:
-    """Return the selection of events that count as tokens with these rules."""
-
-    def counts(flags: int) -> bool:
-        if flags & TOKENS:
-            return IGNORES not in active or _is_token(version, run.chat, flags)
-        return _is_token(version, run.chat, flags) and (ROLE_CHUNK if flags & ROLE else TOKENLESS) in active
-
-    return event_selection(counts)
-
-
-def _answers(version: int, run: RecordedRun, active: Rules) -> Answers:
-    tokens = _tokens(version, run, active)
-    marks = NOT_DONE if version < 32 and run.chat and USAGE_ENDS in active else tokens
+def _answers(client: Client, run: RecordedRun, active: Rules) -> Answers:
+    tokens = client.tokens(run, active)
+    marks = NOT_DONE if client.ends_with_usage(run.chat) and USAGE_ENDS in active else tokens
     start, ends = starts(run, active), run.select(marks)
-    output, read = _output(version, run)
+    output, read = _output(client, run, active)
     return Answers(
         run,
         active,
         tokens,
         marks,
-        success=run.complete if version < 32 and run.chat else run.complete & run.has_event(tokens),
+        success=run.complete & run.has_event(tokens) if client.needs_token(run.chat) else run.complete,
         end=np.where(ends.count > 0, ends.last, start),
         output=output,
-        input=_input(version, run, active, read),
+        input=_input(client, run, active, read),
         begin=run.start_ns if CLOCK_START in active else first_start(run, ()),
     )
 
 
-def _output(version: int, run: RecordedRun) -> tuple[Int64s, Bools]:
+def _output(client: Client, run: RecordedRun, active: Rules) -> tuple[Int64s, Bools]:
     """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage.
 
-    It reads usage only from events that are not tokens.
+    The clients in Python read usage only from events that are not tokens.
     """
-    usage_at = run.select(event_selection(lambda flags: flags & USAGE)).last
-    read_at = run.select(event_selection(lambda flags: flags & USAGE and not _is_token(version, run.chat, flags))).last
+    usage_at = run.select(USAGES).last
+    if client.rust:
+        received = run.select(client.tokens(run, active)).count
+        unsaid = np.maximum(received, 1) if AS_CHUNKS in active else run.tokens
+        return np.where(run.completion_tokens > 0, run.completion_tokens, unsaid), usage_at > 0
+    read_at = run.select(event_selection(lambda flags: flags & USAGE and not client.is_token(run.chat, flags))).last
     read = (read_at > 0) & (read_at == usage_at)
     return np.where(read & (run.completion_tokens > 0), run.completion_tokens, -1), read
 
 
-def _input(version: int, run: RecordedRun, active: Rules, read: Bools) -> Int64s:
+def _input(client: Client, run: RecordedRun, active: Rules, read: Bools) -> Int64s:
     if PLANNED_INPUT not in active:
         return run.prompts
-    counted = read & (run.prompt_tokens >= 0) & (version >= 32)
+    counted = read & (run.prompt_tokens >= 0) & (client.version >= 32 and not client.rust)
     return np.where(counted, run.prompt_tokens, run.input_tokens)
 
 
-def _totals(version: int, run: RecordedRun, active: Rules) -> list[Row]:
-    settings, answers = run.settings, _answers(version, run, active)
+def _totals(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
+    settings, answers = run.settings, _answers(client, run, active)
     completed = float(answers.completed.sum())
     rows = [Row("Successful requests:", completed, "completed", 0, notes=answers.count_notes)]
-    if version >= 32:
+    if client.version >= 32:
         rows.append(Row("Failed requests:", answers.failed, "failed", 0, notes=answers.count_notes))
     if settings.max_concurrency is not None:
         rows.append(Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0))
@@ -134,26 +170,26 @@ def _totals(version: int, run: RecordedRun, active: Rules) -> list[Row]:
     return rows
 
 
-def _peaks(version: int, run: RecordedRun, active: Rules) -> list[Row]:
-    answers = _answers(version, run, active)
+def _peaks(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
+    answers = _answers(client, run, active)
     return [
         Row("Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"),
         Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests"),
     ]
 
 
-def _all_tokens(version: int, run: RecordedRun, active: Rules) -> list[Row]:
-    answers = _answers(version, run, active)
-    label = "Total Token throughput (tok/s):" if version < 32 else "Total token throughput (tok/s):"
+def _all_tokens(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
+    answers = _answers(client, run, active)
+    label = "Total Token throughput (tok/s):" if client.version < 32 else "Total token throughput (tok/s):"
     value = answers.per_second(answers.total_input, answers.total_output)
     return [Row(label, value, "total_token_throughput", notes=answers.input_notes + answers.output_notes)]
 
 
-def _latency(metric: str, version: int, run: RecordedRun, active: Rules) -> list[Row]:
+def _latency(metric: str, client: Client, run: RecordedRun, active: Rules) -> list[Row]:
     settings = run.settings
     if metric not in settings.percentile_metrics.split(","):
         return []
-    answers, ps = _answers(version, run, active), parse_percentiles(settings.metric_percentiles)
+    answers, ps = _answers(client, run, active), parse_percentiles(settings.metric_percentiles)
     notes = answers.output_notes if metric == "tpot" else ()
     return percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, active, notes=notes)
 
@@ -174,10 +210,10 @@ def _goodput(answers: Answers) -> float | None:
     return answers.per_second(float(good.sum()))
 
 
-def _tool(version: int) -> Tool:
-    totals = (partial(_totals, version), partial(_peaks, version), partial(_all_tokens, version))
-    latencies = (partial(_latency, metric, version) for metric in ("ttft", "tpot", "itl", "e2el"))
-    return Tool(f"vllm bench serve 0.{version}", RULES, (*totals, *latencies))
+def _tool(client: Client) -> Tool:
+    totals = (partial(_totals, client), partial(_peaks, client), partial(_all_tokens, client))
+    latencies = (partial(_latency, metric, client) for metric in ("ttft", "tpot", "itl", "e2el"))
+    return Tool(client.title, RULES, (*totals, *latencies))
 
 
-V11, V32, V33 = map(_tool, (11, 32, 33))
+V11, V32, V33, RUST = map(_tool, (Client(11), Client(32), Client(33), Client(33, rust=True)))

@@ -1,6 +1,7 @@
 """The numbers of the real tools, computed by their own functions from the same bytes and times (tests/data/tools).
 
-`made_by` in each file names the functions; they were fed with every stream of streams.json on a controlled clock.
+`made_by` in each file names the functions; they were fed with every stream of streams.json on a controlled clock. A
+program that chooses when it sends was fed with the same streams at these times, which `sent` holds.
 """
 
 import json
@@ -19,8 +20,13 @@ ASKED = {
 }
 
 
+def told_by(name: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads((GOLDEN / f"{name}.json").read_text())
+    return told
+
+
 def printed(name: str) -> dict[str, dict[str, float]]:
-    groups: dict[str, Any] = json.loads((GOLDEN / f"{name}.json").read_text())["groups"]
+    groups: dict[str, Any] = told_by(name)["groups"]
     return groups
 
 
@@ -29,7 +35,7 @@ CASES = [(name, group) for name in TOOLS for group in printed(name)]
 
 @pytest.mark.parametrize(("name", "group"), CASES)
 def test_each_row_is_that_of_the_real_tool(name: str, group: str) -> None:
-    records, chat = of_file(group)
+    records, chat = of_file(group, told_by(name).get("sent", {}).get(group))
     rows = {row.label: row for row in TOOLS[name].rows(run_of(records, chat, **ASKED), frozenset(TOOLS[name].rules))}
     told = printed(name)[group]
     assert told
