@@ -48,8 +48,8 @@ CLOCK_START = Rule(
 )
 AS_CHUNKS = Rule(
     "as_chunks",
-    "without usage an answer counts as its chunks with choices, and one without any as a token; loadgen counts the tokens "
-    "received",
+    "without usage an answer counts as its chunks with choices, and one without any as a token; loadgen counts the "
+    "tokens received",
 )
 RULES = (
     *(FROM_SENT, CONNECTING, IGNORES, ROLE_CHUNK, TOKENLESS, USAGE_ENDS, AS_CHUNKS, N_MINUS_1),
@@ -66,7 +66,6 @@ class Client:
     Attributes:
         version: Minor version of vLLM.
         rust: Whether it is the one in Rust.
-        title: Its name and version.
     """
 
     version: int
@@ -74,6 +73,7 @@ class Client:
 
     @property
     def title(self) -> str:
+        """Its name and version."""
         return f"vllm{'-rs' if self.rust else ''} bench serve 0.{self.version}"
 
     def ends_with_usage(self, chat: bool) -> bool:

@@ -75,7 +75,7 @@ def _parser() -> OneLineParser:
         dest="tool",
         metavar="TOOL",
         help="print what another load generator would have reported for these records, and why: "
-        "vllm-0.11, vllm-0.32, vllm-0.33, sglang, benchmark-runner, aiperf",
+        "vllm-0.11, vllm-0.32, vllm-0.33, vllm-rs, sglang, benchmark-runner, aiperf",
     )
     parser.add_argument("--html", metavar="FILE.html", help="write the report as an HTML page instead")
     parser.add_argument(
