@@ -8,6 +8,7 @@ import pytest
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.report import ci_summary, to_json
+from loadgen.util.terminal_text import Screen
 from tests.helpers import saved_json
 from tests.helpers.saved_results import ran, sweep
 
@@ -20,6 +21,17 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("r.json").write_text(to_json(RUN) + "\n")
     Path("two.json").write_text(f"{to_json(RUN)}\n{to_json(RUN)}\n")
     Path("sweep.json").write_text(to_json(sweep((1.0, 20.0, True))) + "\n")
+
+
+@pytest.mark.parametrize("name", ["r.json", "sweep.json"])
+def test_last_line_ends_between_parts_on_a_terminal(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Screen, "of", lambda stream: Screen(columns=40))
+    assert dispatch(["report", name]) == 0
+    *_, before, last = capsys.readouterr().out.splitlines()
+    assert before.endswith(" |")
+    assert len(last) <= 40
 
 
 def test_markdown_is_that_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:

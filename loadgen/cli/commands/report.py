@@ -12,6 +12,7 @@ from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.private_files import state_folder
+from loadgen.util.terminal_text import Screen
 
 STDOUT = "-"
 
@@ -133,8 +134,11 @@ def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
             if as_json:
                 text = to_json(saved) + "\n"
             else:
-                result = from_dict(saved)
-                text = render(result) if isinstance(result, RunResult) else series_console.render(result)
+                result, screen = from_dict(saved), Screen.of(sys.stdout)
+                if isinstance(result, RunResult):
+                    text = render(result, screen=screen)
+                else:
+                    text = series_console.render(result, screen=screen)
         sys.stdout.write(text)
 
 
