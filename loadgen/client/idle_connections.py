@@ -18,7 +18,7 @@ server that gives each connection a thread has given its threads to those; the v
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from loadgen.util.clock import NS_PER_S
@@ -102,6 +102,17 @@ class IdleConnections:
         """Start the ages of unused connections at `at_ns`: ten thousand take a second to open."""
         for connection in filter(None, (self._oldest, *self._unused)):
             connection.idle_since = at_ns
+
+    def learn_round_trip(self, active: "Iterable[Connection]") -> None:
+        """Learn the round trip from responses that have begun, while it is unknown.
+
+        In a closed loop they end together. If the first end told it, the connections for the next requests could turn
+        out to be too old at that very moment.
+        """
+        if not self.round_trip_ns:
+            for connection in active:
+                if connection.record.first_byte:
+                    self.answered(connection)
 
     def answered(self, connection: "Connection") -> None:
         """Learn from a first byte the round trip to the server, and that its connections last."""

@@ -84,7 +84,7 @@ class Transport:
             self._idle,
             self._connect_ahead,
             lambda: len(self._active) + len(self._late),
-            self._learn_round_trip,
+            lambda: self._idle.learn_round_trip(self._active),
             self._read_loop,
             machine.max_connections() if max_connections is None else max_connections,
         )
@@ -247,17 +247,6 @@ class Transport:
         task = asyncio.get_running_loop().create_task(self._read(connection, handler))
         self._reading.add(task)
         task.add_done_callback(self._reading.discard)
-
-    def _learn_round_trip(self) -> None:
-        """Learn the round trip from responses that have begun.
-
-        In a closed loop they end together. If the first end told it, the connections for the next requests could turn
-        out to be too old at that very moment.
-        """
-        if not self._idle.round_trip_ns:
-            for connection in self._active:
-                if connection.record.first_byte:
-                    self._idle.answered(connection)
 
     # -- connecting --------------------------------------------------------------------------------------
 
