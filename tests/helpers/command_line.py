@@ -53,8 +53,8 @@ def ignored(pid: int) -> set[int]:
 
 
 def ended(line: str) -> int:
-    """How many requests have ended, by a line of progress; 0 in any other line."""
-    found = re.search(r"(\d+) (?:of \d+ )?ended", line)
+    """How many requests have been answered, by a line of progress; 0 in any other line."""
+    found = re.search(r"(\d+) (?:of \d+ )?answered", line)
     return int(found.group(1)) if found else 0
 
 

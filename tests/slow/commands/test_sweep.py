@@ -51,7 +51,7 @@ def test_each_run_is_reported_as_alone_and_all_of_them_in_a_table(tmp_path: Path
     for number, (row, point) in enumerate(zip(rows, kept["points"], strict=True), 1):
         own = json.loads((tmp_path / f"r-{number:02}.json").read_text())
         assert own["request_rate"] == point["level"] == float(row[0])
-        assert f"{own['request_throughput']:.1f}" in row
+        assert f"{own['loadgen']['rates']['answers_per_s']:.1f}" in row
         assert point["saved"] == [f"r-{number:02}.json"]
         assert own["completed"] == 20
     assert kept["found"] is None

@@ -178,7 +178,7 @@ def verdict(monkeypatch):
         late = Check("lag p99", False, "9 ms", "1 ms", "free a core", group="B")
         return msgspec.structs.replace(conclude(*arguments), verdict=Verdict({verdict!r}), checks=[late])
     from loadgen.runner.run_result import conclude
-    monkeypatch.setattr("loadgen.runner.run.conclude", concluded)
+    monkeypatch.setattr("loadgen.runner.run_result.conclude", concluded)
 
 def test_it(loadgen_run):
     loadgen_run(LOAD, strict={strict})
