@@ -54,11 +54,16 @@ def of_file(group: str, sent: Mapping[str, float] | None = None) -> tuple[list[R
     `sent` moves them: they are sent from `first` on, one after `every` so many ms.
     """
     told = STREAMS[group]
+    return of_streams(told["streams"], sent), told["chat"]
+
+
+def of_streams(streams: Iterable[Mapping[str, Any]], sent: Mapping[str, float] | None = None) -> list[Record]:
+    """The records of such streams."""
     records = []
-    for index, row in enumerate(told["streams"]):
+    for index, row in enumerate(streams):
         later = sent["first"] + index * sent["every"] - row["sent"] if sent else 0
         records.append(_record(index, row, later))
-    return records, told["chat"]
+    return records
 
 
 def _record(index: int, row: Mapping[str, Any], later: float) -> Record:

@@ -5,12 +5,14 @@ is followed by what it printed of known streams.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from loadgen.analysis.emulate.bench_script import Answers
+from loadgen.analysis.emulate.distribution import Distribution
+from loadgen.analysis.emulate.event_times import at_least_in_flight
 from loadgen.analysis.emulate.latencies import first_start, percentile_rows, starts
 from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun, event_selection
 from loadgen.analysis.emulate.row import Row
@@ -22,6 +24,7 @@ from loadgen.analysis.emulate.rule import (
     N_MINUS_1,
     PLANNED_INPUT,
     TOUCHED_SECONDS,
+    UNPLANNED,
     WHOLE_SECONDS,
     ZERO,
     Rule,
@@ -48,13 +51,20 @@ CLOCK_START = Rule(
 )
 AS_CHUNKS = Rule(
     "as_chunks",
-    "without usage an answer counts as its chunks with choices, and one without any as a token; loadgen counts the "
-    "tokens received",
+    "without usage an answer counts as its chunks with choices, at least as one token; loadgen counts tokens received",
 )
 RULES = (
     *(FROM_SENT, CONNECTING, IGNORES, ROLE_CHUNK, TOKENLESS, USAGE_ENDS, AS_CHUNKS, N_MINUS_1),
     *(EVENT_IS_TOKEN, WHOLE_SECONDS, TOUCHED_SECONDS, FORGIVING, PLANNED_INPUT, CLOCK_START, ZERO),
 )
+STEADY = Rule(
+    "steady",
+    "its steady state lasts from the first to the last time that 95 % of the maximum concurrency were in flight; in it "
+    "chunks with choices count as tokens, also role and finish, and prompts count as a whole if their request began in "
+    "it; its TTFT and TPOT are of these requests, of which some end after it; loadgen prints no such figures",
+)
+RUST_PREMISES = ("for streams without comments, such as `: ping`: it loses all that follows one that arrives alone",)
+STEADY_SHARE = 0.95  # --steady-state-threshold
 NOT_DONE = event_selection(lambda flags: not flags & DONE)
 USAGES = event_selection(lambda flags: flags & USAGE)
 
@@ -76,6 +86,11 @@ class Client:
         """Its name and version."""
         return f"vllm{'-rs' if self.rust else ''} bench serve 0.{self.version}"
 
+    @property
+    def premises(self) -> tuple[str, ...]:
+        """How it is assumed to have been called, and other remarks."""
+        return RUST_PREMISES if self.rust else ()
+
     def ends_with_usage(self, chat: bool) -> bool:
         """Tell whether any chunk ends a request."""
         return self.version < 32 and chat
@@ -92,6 +107,11 @@ class Client:
             return True
         thought = flags & REASONING and not flags & OLD_REASONING
         return bool(flags & (CONTENT | TOOL) or thought or (flags & EMPTY and not flags & ROLE))
+
+    def percentiles(self, asked: str) -> list[float]:
+        """Return the percentiles it prints for `--metric-percentiles`: the one in Rust adds p90."""
+        ps = parse_percentiles(asked)
+        return [*ps, 90.0] if self.rust and 90.0 not in ps else ps
 
     def tokens(self, run: RecordedRun, active: Rules) -> bytes:
         """Return the selection of events that count as tokens with these rules."""
@@ -189,7 +209,7 @@ def _latency(metric: str, client: Client, run: RecordedRun, active: Rules) -> li
     settings = run.settings
     if metric not in settings.percentile_metrics.split(","):
         return []
-    answers, ps = _answers(client, run, active), parse_percentiles(settings.metric_percentiles)
+    answers, ps = _answers(client, run, active), client.percentiles(settings.metric_percentiles)
     notes = answers.output_notes if metric == "tpot" else ()
     return percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, active, notes=notes)
 
@@ -210,10 +230,44 @@ def _goodput(answers: Answers) -> float | None:
     return answers.per_second(float(good.sum()))
 
 
+def _steady(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
+    """Return the rows of its steady state, which it prints of closed loops that reach it; loadgen has none."""
+    limit = run.settings.max_concurrency
+    if not client.rust or limit is None or math.isfinite(run.settings.request_rate):
+        return []
+    answers = _answers(client, run, active)
+    completed, start, end = answers.completed, answers.start, answers.end
+    window = at_least_in_flight(start[completed], end[completed], math.ceil(STEADY_SHARE * limit))
+    if window is None:
+        return []
+
+    def inside(at: Int64s) -> Bools:
+        return (at >= window[0]) & (at < window[1])
+
+    began = completed & inside(start)
+    selected = run.select(answers.tokens)
+    tokens = float(inside(selected.at[np.repeat(completed, selected.count)]).sum())
+    prompts = float(answers.input[began].sum())
+    seconds, unknown = (window[1] - window[0]) / 1e9, (UNPLANNED,) if (answers.input[began] < 0).any() else ()
+    rates = {
+        "Request throughput (req/s):": float((completed & inside(end)).sum()),
+        "Output token throughput (tok/s):": tokens,
+        "Input token throughput (tok/s):": None if unknown else prompts,
+        "Total token throughput (tok/s):": None if unknown else tokens + prompts,
+    }
+    rows = [Row(label, None if total is None else total / seconds, notes=unknown) for label, total in rates.items()]
+    asked = client.percentiles(run.settings.metric_percentiles)
+    for metric, ps in (("ttft", asked), ("tpot", [90.0, 99.0])):
+        values = (answers.first - start).astype(np.float64) if metric == "ttft" else answers.tpot_ns
+        measured = values[began & ~np.isnan(values)]
+        rows += percentile_rows(f"{metric.upper()} (ms)", metric, Distribution(measured), ps, active)
+    return [replace(row, label=f"SS {row.label}", ours=None, notes=(STEADY, *row.notes)) for row in rows]
+
+
 def _tool(client: Client) -> Tool:
     totals = (partial(_totals, client), partial(_peaks, client), partial(_all_tokens, client))
     latencies = (partial(_latency, metric, client) for metric in ("ttft", "tpot", "itl", "e2el"))
-    return Tool(client.title, RULES, (*totals, *latencies))
+    return Tool(client.title, RULES, (*totals, *latencies, partial(_steady, client)), client.premises)
 
 
 V11, V32, V33, RUST = map(_tool, (Client(11), Client(32), Client(33), Client(33, rust=True)))

@@ -36,6 +36,7 @@ def answer() -> Record:
     [
         ("vllm-0.11", 15, (80 - 15) / 2, 80),  # from the role to usage
         ("vllm-0.32", 15, (60 - 15) / 2, 60),  # from the role to the finish
+        ("vllm-rs", 15, (60 - 15) / 2, 60),  # as 0.32
         ("vllm-0.33", 25, (60 - 25) / 2, 60),  # from the first word to the finish, whose content is ""
     ],
 )
@@ -51,6 +52,41 @@ def test_vllm_0_11_gaps_and_peak_are_of_chunks() -> None:
     assert rows["Mean ITL (ms):"] == pytest.approx(np.mean([10, 10, 20, 5]))
     assert rows["Peak output token throughput (tok/s):"] == 5
     assert rows["Total input tokens:"] == 9  # as planned; the server counted 11
+
+
+def test_rust_client_counts_chunks_that_usage_does_not() -> None:
+    """Usage counts wherever it stands; without it the role and the finish are tokens, and nothing at all is one."""
+    unsaid = record_of(0, [(20, ROLE), (30, WORD), (40, WORD), (65, END), (95, DONE)], closed=100)
+    early = record_of(1, [(20, ROLE), (30, usage(prompt_tokens=11, completion_tokens=30)), (40, WORD), (65, END)])
+    nothing = record_of(2, [(95, DONE)])
+    rows = shown("vllm-rs", unsaid, early, nothing)
+    assert rows["Successful requests:"] == 3
+    assert rows["Total generated tokens:"] == 4 + 30 + 1
+    assert rows["Total input tokens:"] == 27  # as planned; the server counted 11
+    assert rows["Mean TTFT (ms):"] == pytest.approx((20 + 20 + 0) / 3)
+    assert rows["Mean TPOT (ms):"] == pytest.approx((45 / 3 + 45 / 29) / 2)
+
+
+def test_rust_client_prints_p90_too() -> None:
+    rows = shown("vllm-rs", answer(), metric_percentiles="50,99")
+    assert [label for label in rows if "ITL" in label] == [
+        f"{x} ITL (ms):" for x in ("Mean", "Median", "P50", "P99", "P90")
+    ]
+
+
+def test_steady_state_of_the_rust_client_exceeds_what_is_possible() -> None:
+    """One token a request and one request at once, 100 ms each: 10 tokens/s; role, token and finish count as three."""
+    records = []
+    for index in range(10):
+        due, used = 100 * index, usage(prompt_tokens=9, completion_tokens=1)
+        stream = [(due + 50, ROLE), (due + 51, WORD), (due + 60, END), (due + 99, used)]
+        records.append(record_of(index, stream, due=due))
+    rows = shown("vllm-rs", *records, max_concurrency=1)
+    assert rows["Output token throughput (tok/s):"] == pytest.approx(10 / 0.999)
+    assert rows["SS Output token throughput (tok/s):"] == pytest.approx(29 / 0.960)
+    assert not any(label.startswith("SS ") for label in shown("vllm-rs", *records, max_concurrency=2))
+    assert not any(label.startswith("SS ") for label in shown("vllm-rs", *records, max_concurrency=1, request_rate=9.0))
+    assert not any(label.startswith("SS ") for label in shown("vllm-0.33", *records, max_concurrency=1))
 
 
 def test_sglang_spans_first_text_to_last_line() -> None:
@@ -76,7 +112,7 @@ def test_sglang_completions_ignore_the_usage_chunk() -> None:
 
 def test_clock_of_every_tool_includes_connecting() -> None:
     record = record_of(0, [(40, WORD), (50, WORD), (60, END), (61, usage(completion_tokens=2))], sent=20, connect=12)
-    for name, row in (("vllm-0.33", "Mean TTFT (ms):"), ("sglang", "Mean TTFT (ms):")):
+    for name, row in (("vllm-0.33", "Mean TTFT (ms):"), ("vllm-rs", "Mean TTFT (ms):"), ("sglang", "Mean TTFT (ms):")):
         assert shown(name, record)[row] == pytest.approx(32)
     assert shown("aiperf", record)["Time to First Token (ms) avg"] == pytest.approx(32)
 
@@ -125,7 +161,7 @@ def test_cut_and_failed_streams_are_successes_to_tools() -> None:
     cut = record_of(0, [(20, WORD), (30, WORD)])
     erred = record_of(1, [(20, WORD), (30, event(error={"message": "no"}))])
     assert (cut.outcome, erred.outcome) == (Outcome.TRUNCATED, Outcome.STREAM_ERROR)
-    for name in ("vllm-0.11", "vllm-0.33", "sglang", "benchmark-runner"):
+    for name in ("vllm-0.11", "vllm-0.33", "vllm-rs", "sglang", "benchmark-runner"):
         assert shown(name, cut, erred)["Successful requests:"] == 2
     assert shown("aiperf", cut, erred)["Request Count (requests)"] == 2
     assert shown("vllm-0.33", failed(0, Outcome.TRUNCATED), failed(1, Outcome.STATUS))["Failed requests:"] == 2

@@ -11,7 +11,7 @@ import pytest
 
 from loadgen.analysis.emulate.comparison import TOOLS
 from loadgen.analysis.emulate.rule import RETOKENIZED
-from tests.helpers.recorded_streams import GOLDEN, STREAMS, of_file, run_of
+from tests.helpers.recorded_streams import GOLDEN, STREAMS, of_file, of_streams, run_of
 
 ASKED = {
     "percentile_metrics": "ttft,tpot,itl,e2el",
@@ -45,6 +45,14 @@ def test_each_row_is_that_of_the_real_tool(name: str, group: str) -> None:
             assert RETOKENIZED in row.notes, label  # it counted words where a tokenizer was to be asked
         else:
             assert row.value == pytest.approx(value, rel=1e-6, abs=1e-9), label
+
+
+def test_steady_state_is_that_of_the_rust_client() -> None:
+    """Two of its twelve requests were refused; one ended with the window, and others after it."""
+    told = told_by("vllm-rs")["steady_state"]
+    run = run_of(of_streams(told["streams"]), **{**ASKED, "max_concurrency": told["max_concurrency"]})
+    rows = {row.label: row.value for row in TOOLS["vllm-rs"].rows(run, frozenset(TOOLS["vllm-rs"].rules))}
+    assert {label: value for label, value in rows.items() if label.startswith("SS ")} == pytest.approx(told["rows"])
 
 
 def test_values_are_unknown_only_without_a_tokenizer() -> None:
