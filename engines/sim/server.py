@@ -21,6 +21,7 @@ from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
 from loadgen.engines.sim.vocabulary import TOKENIZER
 from loadgen.errors import BadInput, EngineError
+from loadgen.util import garbage_collection
 
 BACKLOG = 16384  # a load generator may open all its connections at once
 
@@ -96,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     named = {"served_model_name": flags.model} if flags.model is not None else {}
     # Requests leave no reference cycles; a full garbage collection would stop the engine for many steps.
     gc.freeze()
-    gc.set_threshold(50_000)
+    garbage_collection.collect_rarely()
     try:
         uvloop.run(serve(SimSettings.of(**(named | given(flags, SimSettings))), Faults(**given(flags, Faults))))
     except StartFailed as failed:

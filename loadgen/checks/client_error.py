@@ -14,6 +14,8 @@ from loadgen.util.number_format import four_digits, percent, percentile
 NAME = "client error too large"
 MAX_SHARE, MAX_MS = 0.01, 0.1  # of a figure; the greater of the two is allowed
 NAMED = 3  # figures that are named
+# Latencies that are the same as another one where each event bore one token, or there was no reasoning.
+TWINS = {"icl": "itl", "ttfo": "ttft"}
 
 
 class Figure(NamedTuple):
@@ -81,8 +83,9 @@ def _figures(run: RunData) -> Iterator[Figure]:
         error = client_error_ms(snapshot, name, statistic, failed)
         if value is None or error is None or not math.isfinite(value):
             continue
-        if metric == "icl" and snapshot.histograms["itl"] == snapshot.histograms["icl"]:
-            continue  # each event bore one token: the figure is that of ITL
+        twin = TWINS.get(metric)
+        if twin and snapshot.histograms[name] == snapshot.histograms[slo.distribution(twin, settings.latency_from)]:
+            continue
         yield Figure(metric, statistic, value, error)
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 from loadgen.cli import command_list, exit_codes
 from loadgen.errors import BadInput, GivenUp, LoadgenError, Unreachable
+from loadgen.util import garbage_collection
 from loadgen.util.terminal_text import printable, printable_lines
 
-GC_THRESHOLD = 50_000  # objects; the default has modules collected time and again while they are imported
 VERSION = ("-V", "--version")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
-    gc.set_threshold(GC_THRESHOLD)
+    garbage_collection.collect_rarely()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks how the command line goes on
         from loadgen.cli import completion
 

@@ -8,7 +8,7 @@ from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural
 
 SAME = 0.01  # a count of tokens that differs by no more from what was asked
-MOST = 0.8  # of a run, in which requests are sent
+MAX_SENDING_SHARE = 0.8  # of a run; a run that sends for longer does not say for how long
 
 
 def short_text(result: RunResult) -> str:
@@ -34,7 +34,7 @@ def full_text(result: RunResult) -> str:
 def _times(result: RunResult) -> str:
     """Write how long the run took, and for how long it sent if that was much shorter."""
     due_s, run_s = result.provenance.schedule.duration_s, result.numbers.duration
-    sent = f"sent over {duration(due_s)}, " if 0 < due_s < MOST * run_s and not result.partial else ""
+    sent = f"sent over {duration(due_s)}, " if 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial else ""
     return f"{sent}lasted {duration(run_s)}"
 
 

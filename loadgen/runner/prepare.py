@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from loadgen.runner.prepare_main import PrepareOrder
 
 
+MODULE = "loadgen.runner.prepare_main"
+
+
 class Preparer(ChildProcess):
     """A process that prepares the requests of one run."""
 
     def __init__(self) -> None:
-        super().__init__("loadgen.runner.prepare_main")
+        super().__init__(MODULE)
         self._reached = 0
 
     async def prepare(self, order: "PrepareOrder", on_progress: Callable[[Progress], None]) -> None:

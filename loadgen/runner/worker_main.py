@@ -7,7 +7,6 @@ second, as long as the other side reads it.
 """
 
 import asyncio
-import gc
 import os
 import sys
 from typing import Any
@@ -19,11 +18,10 @@ from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.participant import PROGRESS_S, STEPS
-from loadgen.util import child_process, log_setup, machine
+from loadgen.util import child_process, garbage_collection, log_setup, machine
 from loadgen.util.child_process import PipeWriter
 from loadgen.util.tasks import background_tasks
 
-GC_THRESHOLD = 50_000  # objects
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
 GONE = "the process that started the run has ended"
 
@@ -93,8 +91,7 @@ def run() -> None:
     import uvloop
 
     child_process.name_process("worker")
-    # Few objects of a run are part of a cycle, and a full collection would keep every stream waiting.
-    gc.set_threshold(GC_THRESHOLD)
+    garbage_collection.collect_rarely()
     _import_aiohttp()  # while others still get ready
     uvloop.run(main())
 

@@ -20,6 +20,7 @@ from loadgen.util.child_process import ChildProcess
 logger = logging.getLogger("loadgen")
 # Eight bear a million tokens a second, more than one server gives.
 MAX_AUTO_WORKERS = 8
+MODULE = "loadgen.runner.worker_main"
 PATIENCE_S = 15.0  # for what a worker has measured, after the command to end
 
 
@@ -63,7 +64,7 @@ async def open_workers(count: int) -> AsyncIterator[Participant]:
     """Start this many worker processes, which run as long as the context; several are a group."""
     warn_of_cores(count)
     async with contextlib.AsyncExitStack() as stack:
-        children = [ChildProcess("loadgen.runner.worker_main") for _ in range(count)]
+        children = [ChildProcess(MODULE) for _ in range(count)]
         workers = [WorkerProxy(child) for child in children]
         group = Group(workers, count)
         stack.callback(group.clear)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.testing.request import MAX_TOKENS
-from loadgen.util import machine
+from loadgen.util import garbage_collection, machine
 from loadgen.util.argument_parser import OneLineParser, integer_within
 from loadgen.util.terminal_text import printable
 
@@ -85,6 +85,6 @@ def run(protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> i
 
     machine.raise_open_files_limit()
     gc.freeze()
-    gc.set_threshold(50_000)  # a full garbage collection would delay every stream
+    garbage_collection.collect_rarely()
     uvloop.run(serve(protocol, host, port))
     return 0

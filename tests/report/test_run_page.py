@@ -113,7 +113,7 @@ def test_failed_checks_are_listed_with_their_remedy() -> None:
     page = texts(result)
     assert ": killed by SIGKILL, limit the same process. What to do: read the engine's log." in page
     assert ": 4.1 ms, limit 0.8 ms. What to do: free a core." in page
-    assert any(title.endswith(", 2 of 5 checks passed, 1 note") for title in folds(result))
+    assert any(title.endswith("(2 of 5 checks passed, 1 note)") for title in folds(result))
 
 
 def test_notes_are_told_apart_from_what_failed() -> None:

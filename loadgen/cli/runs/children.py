@@ -1,11 +1,9 @@
-"""The processes of a command's first run, forked before its event loop starts."""
+"""The processes of a single run, forked by the command before its event loop starts."""
 
 from loadgen.cli.import_guard import single_threaded
 from loadgen.config.settings import RunSettings
-from loadgen.runner.workers import worker_count
+from loadgen.runner import prepare, workers
 from loadgen.util.forked_child import fork_ahead
-
-WORKER, PREPARER = "loadgen.runner.worker_main", "loadgen.runner.prepare_main"
 
 
 def fork_children(settings: RunSettings) -> None:
@@ -15,11 +13,11 @@ def fork_children(settings: RunSettings) -> None:
     """
     if settings.ray is not None:
         return
-    import loadgen.runner.job
+    import loadgen.runner.job  # what measuring processes and the command need
 
-    for _ in range(worker_count(settings)):
-        fork_ahead(WORKER)
+    for _ in range(workers.worker_count(settings)):
+        fork_ahead(workers.MODULE)
     with single_threaded():
         import loadgen.runner.run  # noqa: F401 - what the preparer and the command need
 
-        fork_ahead(PREPARER)
+        fork_ahead(prepare.MODULE)

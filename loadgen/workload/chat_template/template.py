@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loadgen.errors import BadInput
-from loadgen.workload.files import cache
+from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer.tokenizer import FIELD, TEMPLATES, Tokenizer
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class ChatTemplate:
         if CLOCK in self._text:  # the count may be another one tomorrow
             return tuple(count())
         key = [VERSION, self._tokenizer.sha256, self.sha256, self._special, options, list(probes)]
-        return tuple(cache.of_tokenizer("template", key, count))
+        return tuple(fact_cache.get_or_make("template", key, count))
 
 
 def user_message(text: str) -> Message:

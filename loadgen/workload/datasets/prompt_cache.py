@@ -8,7 +8,6 @@ versions of the code. A damaged entry is removed and made again.
 import contextlib
 import dataclasses
 import hashlib
-import importlib.metadata
 import logging
 import os
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ from loadgen.workload.datasets.prompt_rows import Row, is_whole_in_a_row, line
 from loadgen.workload.files import cache, file_hash
 from loadgen.workload.files.cache import clear, folder
 from loadgen.workload.prompt import Continued, Dataset, Prompt, Sessions, Timed
+from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -162,7 +162,7 @@ class _CachedDataset:
         settings = self._settings
         fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(DataSettings)}
         parts = {
-            "version": [VERSION, __version__, importlib.metadata.version("tokenizers")],
+            "version": [VERSION, __version__, fact_cache.package_version()],
             "kind": f"{self._kind.__module__}:{getattr(self._kind, '__qualname__', '')}",
             "settings": fields | {"tokenizer": tokenizers.tokenizer_name(settings)},
             "seeds": [seed_of(settings, "prompts"), seed_of(settings, "order")],

@@ -5,18 +5,13 @@ time; `make_room` removes the entries that were unused for the longest time.
 """
 
 import contextlib
-import functools
 import hashlib
-import importlib.metadata
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
-
-import orjson
+from typing import IO
 
 from loadgen.errors import BadInput
 from loadgen.util import private_files
@@ -61,29 +56,6 @@ def write(name: str, content: bytes) -> None:
     with Draft(folder() / name) as draft:
         draft.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
         draft.commit()
-
-
-def of_tokenizer(kind: str, key: Sequence[Any], make: Callable[[], Any]) -> Any:
-    """Return a JSON value that follows from a tokenizer: from the cache, or made and stored.
-
-    Args:
-        kind: What the value is: the suffix of its entry.
-        key: All that the value depends on, such as the hash of the tokenizer and the version of the rule, as JSON.
-            The version of the package `tokenizers` is added.
-        make: Makes the value.
-    """
-    parts = [_tokenizers_version(), *key]
-    name = f"{hashlib.sha256(orjson.dumps(parts)).hexdigest()}.{kind}"
-    with contextlib.suppress(ValueError):
-        return orjson.loads(read(name) or b"")
-    value = make()
-    write(name, orjson.dumps(value))
-    return value
-
-
-@functools.cache
-def _tokenizers_version() -> str:
-    return importlib.metadata.version("tokenizers")
 
 
 def mark_used(path: Path) -> None:

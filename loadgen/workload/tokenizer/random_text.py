@@ -122,7 +122,7 @@ class RandomText:
 
 
 class Phrases:
-    """Phrases of words, each joined when it is first used: all of them take 0.1 s, and a short run needs few.
+    """Phrases of words, each joined when it is first used: all of them take 0.05 s, and a short run needs few.
 
     Args:
         words: The words.

@@ -13,7 +13,7 @@ from urllib.request import getproxies
 
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.errors import BadInput
-from loadgen.workload.files import cache
+from loadgen.workload.tokenizer import fact_cache
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Core
@@ -60,7 +60,7 @@ class Tokenizer:
         gguf: "GgufTokenizer | None" = None,
     ) -> None:
         self._parse, self.name, self.sha256, self.folder, self.gguf = parse, name, sha256, folder, gguf
-        sizes = cache.of_tokenizer("sizes", [VERSION, sha256], self._sizes)
+        sizes = fact_cache.get_or_make("sizes", [VERSION, sha256], self._sizes)
         self.special_tokens, self.size, self.own_size = sizes
 
     def _sizes(self) -> list[int]:

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from loadgen.workload.files import cache
+from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer.exact_text import Words
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-VERSION = 2  # of the rule of `Words.of`
+VERSION = 1  # of the rule of `Words.of`
 
 
 def words_of(tokenizer: Tokenizer) -> Words:
@@ -22,5 +22,5 @@ def words_of(tokenizer: Tokenizer) -> Words:
         found = Words.of(tokenizer)
         return [found.additive, found.items.tolist()]
 
-    additive, words = cache.of_tokenizer("words", [VERSION, tokenizer.sha256], find)
+    additive, words = fact_cache.get_or_make("words", [VERSION, tokenizer.sha256], find)
     return Words(np.array(words, dtype=object), additive)

@@ -3,80 +3,77 @@
 import os
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 CHILD = """
 import os, signal, sys
+from loadgen.util import child_process
 
 def run():
-    data = sys.stdin.buffer.readline()
-    has_default = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
-    facts = [os.getsid(0) == os.getpid(), "OPENAI_API_KEY" in os.environ, has_default]
-    sys.stdout.buffer.write(repr(facts).encode() + b"\\n" + data)
+    word = child_process.decode(sys.stdin.buffer.readline())
+    facts = {
+        "leads a session": os.getsid(0) == os.getpid(),
+        "has the key": "OPENAI_API_KEY" in os.environ,
+        "has handlers": signal.getsignal(signal.SIGINT) is not signal.SIG_DFL,
+    }
+    sys.stdout.buffer.write(child_process.encode((word, facts)))
     print("to stderr", file=sys.stderr)
-    if data == b"fail\\n":
+    if word == "fail":
         raise ValueError("on purpose")
-    if data == b"code\\n":
+    if word == "code":
         sys.exit(3)
 """
 PARENT = """
 import asyncio, sys
 from loadgen.util import forked_child
+from loadgen.util.child_process import ChildProcess
 
-print("written before the fork", end="")
-{forks}
+children, *words = sys.argv[1:]
+print("written before the fork", end="; ")
+for _ in range(int(children)):
+    forked_child.fork_ahead("a_child")
+print([child.pid for child in forked_child._waiting["a_child"]])
 
 async def main(word):
-    from loadgen.util.child_process import ChildProcess
     async with ChildProcess("a_child") as child:
-        child._stdin.write(word + b"\\n")
-        own = await child._stdout.readline()
-        await child._stdout.readline()
-        return own.decode().strip(), await child.wait_ended()
+        child.send(word)
+        return [message async for message in child.messages()], await child.wait_ended()
 
-for word in {words}:
+for word in words:
     print(asyncio.run(main(word)))
 """
+FACTS = {"leads a session": True, "has the key": False, "has handlers": False}
 
 
-def parent(folder: Path, forks: str, *words: bytes) -> "subprocess.CompletedProcess[str]":
+def parent(folder: Path, children: int, *words: str) -> "subprocess.CompletedProcess[str]":
     (folder / "a_child.py").write_text(CHILD)
-    script = textwrap.dedent(PARENT).format(forks=forks, words=list(words))
+    command = [sys.executable, "-c", PARENT, str(children), *words]
     environment = os.environ | {"PYTHONPATH": str(folder), "OPENAI_API_KEY": "secret"}
-    return subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_child_leads_a_session_and_has_no_key_and_no_handlers(tmp_path: Path) -> None:
-    done = parent(tmp_path, "forked_child.fork_ahead('a_child')", b"word")
-    assert done.stdout == "written before the fork('[True, False, True]', 'ended with code 0')\n", done.stderr
+    done = parent(tmp_path, 1, "word")
+    before, answer = done.stdout.splitlines()
+    assert before.count("written before the fork") == 1
+    assert answer == str(([("word", FACTS)], "ended with code 0")), done.stderr
     assert done.stderr == "to stderr\n"
 
 
 def test_each_child_is_used_once(tmp_path: Path) -> None:
-    done = parent(tmp_path, "forked_child.fork_ahead('a_child'); forked_child.fork_ahead('a_child')", b"one", b"code")
-    assert [line.rpartition(", ")[2] for line in done.stdout.splitlines()] == [
-        "'ended with code 0')",
-        "'ended with code 3')",
-    ]
+    done = parent(tmp_path, 2, "one", "code")
+    _, one, other = done.stdout.splitlines()
+    assert "ended with code 0" in one
+    assert "ended with code 3" in other
 
 
 def test_error_of_a_child_is_shown_and_is_its_exit_code(tmp_path: Path) -> None:
-    done = parent(tmp_path, "forked_child.fork_ahead('a_child')", b"fail")
-    assert "'ended with code 1'" in done.stdout
+    done = parent(tmp_path, 1, "fail")
+    assert "ended with code 1" in done.stdout
     assert done.stderr.endswith("ValueError: on purpose\n")
 
 
 def test_child_that_is_not_used_ends_with_its_parent(tmp_path: Path) -> None:
-    forks = "forked_child.fork_ahead('a_child'); print(forked_child._waiting['a_child'][0].pid)"
-    done = parent(tmp_path, forks)
-    pid = int(done.stdout.removeprefix("written before the fork"))
-    assert not Path(f"/proc/{pid}").exists()
+    done = parent(tmp_path, 2, "one")
+    pids = [int(pid) for pid in done.stdout.splitlines()[0].partition("[")[2].rstrip("]").split(",")]
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]

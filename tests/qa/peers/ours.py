@@ -11,9 +11,7 @@ from tests.helpers.command_line import LOADGEN
 from tests.qa.engines.environments import Recipe
 from tests.qa.peers import vllm_bench
 from tests.qa.peers.meter import BYTES_PER_MB
-from tests.qa.peers.peer import MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task, words
-
-RESULT = "loadgen.json"
+from tests.qa.peers.peer import Reported, Task, words
 
 
 @dataclass(frozen=True)
@@ -41,33 +39,18 @@ class Loadgen:
 
     def command(self, task: Task) -> list[str]:
         """See `Peer`."""
-        load = task.load
-        flags = {
-            "--backend": "openai-chat",
-            "--base-url": task.url,
-            "--model": MODEL,
-            "--tokenizer": task.tokenizer,
-            "--random-input-len": PROMPT_TOKENS,
-            "--random-output-len": load.tokens,
-            "--num-prompts": load.count,
-            "--request-rate": load.rate,
-            "--burstiness": "inf",
-            "--seed": SEED,
-            "--metric-percentiles": ",".join(map(str, PERCENTILES)),
-            "--result-dir": task.folder,
-            "--result-filename": RESULT,
-        }
+        flags: dict[str, object] = {}
         if self.records:
             flags["--records"] = task.folder / "records.jsonl"
         if self.one_core:
-            flags["--warm-connections"] = load.count
+            flags["--warm-connections"] = task.load.count
         pinned = ["taskset", "--cpu-list", "0"] if self.one_core else []
         pinned += ["env", f"XDG_CACHE_HOME={task.folder / 'cache'}"] if self.first_run else []
-        return [*pinned, *LOADGEN, "run", *words(flags), "--ignore-eos", "--save-result", "--quiet"]
+        return [*pinned, *LOADGEN, "run", *vllm_bench.flags(task), *words(flags), "--quiet"]
 
     def report(self, folder: Path, said: str) -> Reported:
         """See `Peer`."""
-        return read(json.loads((folder / RESULT).read_text()))
+        return read(json.loads((folder / vllm_bench.RESULT).read_text()))
 
 
 def read(result: Mapping[str, Any]) -> Reported:

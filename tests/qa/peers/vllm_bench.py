@@ -31,7 +31,7 @@ class VllmBench:
 
 
 def flags(task: Task) -> list[str]:
-    """The flags of vLLM's clients, in Python and in Rust, that carry a task out."""
+    """The flags that carry a task out: those of vLLM's clients, in Python and in Rust, and loadgen's."""
     load = task.load
     named = {
         "--backend": "openai-chat",
