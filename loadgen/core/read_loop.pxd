@@ -8,6 +8,7 @@ from loadgen.core.kernel_clock cimport KernelClock
 cdef enum:
     EVENTS_AT_ONCE = 1024  # readable files that the kernel reports in one call
     READ_BYTES = 1 << 18
+    WAIT_MS = 10  # for which the event loop waits at most while the read loop waits for more
 
 cpdef enum:
     STALL_NS = 1000000  # an alarm that is later than this shows a stall of the loop
@@ -22,6 +23,7 @@ cdef class SendHook:
     cdef public object callback
     cdef public bint probed
     cdef readonly int64_t reads, tokens, sends
+    cdef public int64_t user_stamped
 
 
 @cython.final

@@ -15,11 +15,12 @@ class SendHook:
     Attributes:
         due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
         callback: Called without arguments by the first read whose stamp is not before `due_ns`.
-        probed: Whether a loop probe runs, whose alarm is in the same queue as the sockets.
+        probed: Whether a loop probe runs.
         late_ns: How late the loop may have come to a read in the last second; NEVER: not known.
         handled_ns: When it came to the last alarm of that probe.
         alarm_ns: When the next one is due.
         reads: Reads of sockets.
+        user_stamped: Reads that brought tokens without a stamp of the kernel's.
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts as one.
         sends: Requests that were written.
     """
@@ -36,6 +37,7 @@ class SendHook:
     def tokens(self) -> int: ...
     @property
     def sends(self) -> int: ...
+    user_stamped: int
     def __init__(self) -> None: ...
 
 @final

@@ -54,11 +54,12 @@ cdef class SendHook:
     Attributes:
         due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
         callback: Called without arguments by the first read whose stamp is not before `due_ns`.
-        probed: Whether a loop probe runs, whose alarm is in the same queue as the sockets.
+        probed: Whether a loop probe runs.
         late_ns: How late the loop may have come to a read in the last second; NEVER: not known.
         handled_ns: When it came to the last alarm of that probe.
         alarm_ns: When the next one is due.
         reads: Reads of sockets.
+        user_stamped: Reads that brought tokens without a stamp of the kernel's.
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts as one.
         sends: Requests that were written.
     """
@@ -95,8 +96,8 @@ cdef class ReadLoop:
 
     Args:
         linger_ns: How long it waits for more after it has read something, instead of handing over to the event loop:
-            that saves a turn of the event loop. It lingers only while a loop probe bounds each wait, and while
-            `loop_users` is 0.
+            that saves a turn of the event loop. It lingers only while a loop probe runs, which is while a run is on
+            the clock, and while `loop_users` is 0; it waits for at most WAIT_MS at a time.
 
     Attributes:
         hook: The send hook of its connections.
@@ -213,4 +214,4 @@ cdef class ReadLoop:
             if self.asked_ns >= until_ns:
                 return
             with nogil:
-                n = epoll_wait(self.fd, events, EVENTS_AT_ONCE, -1)
+                n = epoll_wait(self.fd, events, EVENTS_AT_ONCE, WAIT_MS)

@@ -351,6 +351,7 @@ cdef class Connection:
         earliest_ns = min(earliest_ns, at_ns)
         if not is_stamped:
             record.user_stamped += record.events - first
+            self.hook.user_stamped += 1
             if read_ns - self.hook.alarm_ns > STALL_NS:  # it may have begun right after the last alarm was handled
                 late_ns = read_ns - self.hook.handled_ns
             else:

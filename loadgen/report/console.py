@@ -48,9 +48,14 @@ def _wrapped(lines: Iterable[str]) -> Iterator[str]:
 def _details(result: RunResult) -> Iterator[str]:
     """Write what vLLM's block does not have: outcomes, tokens, the client, the server."""
     yield from _outcomes(result)
-    for part in (token_lines.rows_left_out, token_lines.token_counts, token_lines.rates, client_lines.lines):
+    for part in (
+        token_lines.rows_left_out,
+        token_lines.token_counts,
+        token_lines.rates,
+        client_lines.lines,
+        server_lines.lines,
+    ):
         yield from part(result)
-    yield from server_lines.lines(result.server)
 
 
 def _outcomes(result: RunResult) -> Iterator[str]:

@@ -37,8 +37,6 @@ def parts(series: Series) -> Iterator[Part]:
         checks = list(dict.fromkeys(name for point in deciding for name in _failed_checks(point)))
         why = f": {first_of(checks, MAX_REASONS)}" if checks else ""
         yield f"measured {verdict}{why}", VERDICT_COLOURS[verdict]
-        if (safe := _highest_valid(series)) is not None:
-            yield f"{level_text(safe)} if only VALID runs count", Colour.NONE
     if series.partial:
         yield f"partial: {series.partial}", Colour.YELLOW
     if is_simulated(series):
@@ -49,6 +47,8 @@ def remarks(series: Series) -> Iterator[str]:
     """List what is to be known of the runs, each once with the levels that it is about."""
     yield from _run_remarks(series)
     yield from _check_remarks(series)
+    if (safe := _highest_valid(series)) is not None:
+        yield f"The highest level that meets the SLO in VALID runs alone is {level_with_unit(safe, series.over)}"
     if series.kind == "sweep" and series.slo:
         yield from filter(None, [", ".join(_knee_parts(series))])
     yield from (f"Note: {note}" for note in series.notes)

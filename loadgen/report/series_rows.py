@@ -14,6 +14,7 @@ from loadgen.util.number_format import fixed, percent
 SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
 SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
 MARK = "*"  # of a percentile of few values
+INTERVAL = "confidence interval"
 FEW_VALUES = f"{MARK} few values; the result of the run has the confidence interval"
 
 
@@ -173,7 +174,7 @@ def _latencies(series: Series, own: Sequence[Row], *, with_bounds: bool) -> list
         marks = [not known and _few(row, name) for row in own]
         columns.append(Column(heading(name), _numbers(values, marks)))
         if known:
-            columns.append(Column("bounds", _ranges(bounded)))
+            columns.append(Column(INTERVAL, _ranges(bounded)))
     return columns
 
 

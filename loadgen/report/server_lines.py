@@ -2,29 +2,63 @@
 
 from collections.abc import Iterable, Iterator
 
-from loadgen.report.result.server import (
-    GpuLevels,
-    Level,
-    MetricsSource,
-    OutputTokens,
-    ServerMetrics,
-    TtftComparison,
-)
+from loadgen.report.result import RunResult
+from loadgen.report.result.server import GpuLevels, Level, MetricsSource, ServerMetrics
 from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
 
+HEADINGS = ("server", "loadgen")
 
-def lines(metrics: ServerMetrics | None) -> Iterator[str]:
+
+def lines(result: RunResult) -> Iterator[str]:
     """Write the block of the console report; nothing where there are no metrics."""
+    metrics = result.server
     if metrics is None:
         return
     if metrics.missing:
         yield missing_servers(metrics.missing)
     if metrics.sources:
         yield heading(metrics.sources)
-        found = (_load(metrics), _caches(metrics), *_times(metrics.ttft_ms), _tokens(metrics.output_tokens))
-        yield from (f"  {line}" for line in found if line)
+        if rows := table(result, metrics):
+            yield from _aligned(rows)
     if metrics.gpus:
         yield gpu_summary(metrics.gpu_levels)
+
+
+def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str]]:
+    """List what the server reported, with what loadgen measured of the same; without what the server does not report.
+
+    Returns:
+        Rows of a name, the value of the server, and that of loadgen; the last is empty if only the server knows it.
+    """
+    ttft, counts, levels, tokens = metrics.ttft_ms, metrics.counts, metrics.levels, result.tokens
+    rows: list[tuple[str, str, str]] = []
+    if ttft is not None:
+        theirs, ours = ttft.server, ttft.ours
+        rows.append(("TTFT mean, ms from sent", fixed(theirs.mean), fixed(ours.mean)))
+        rows.append(("TTFT p50", bucket(theirs.p50), fixed(ours.p50)))
+        rows.append(("TTFT p99", bucket(theirs.p99), fixed(ours.p99)))
+    for what, count, measured in (
+        ("requests ended", counts.requests, sum(result.outcomes.values())),
+        ("input tokens", counts.prompt_tokens, tokens.input_tokens),
+        ("output tokens", counts.generation_tokens, tokens.output_tokens),
+        ("preemptions", counts.preemptions, None),
+    ):
+        if count is not None:
+            rows.append((what, f"{count:.0f}", "" if measured is None else f"{measured}"))
+    for what, level, form in (
+        ("requests running, mean", levels.running, "{:.1f}"),
+        ("requests waiting, mean", levels.waiting, "{:.1f}"),
+        ("KV cache in use, mean", levels.kv_usage, "{:.1%}"),
+    ):
+        if level.mean is not None:
+            rows.append((what, mean_and_max(level, form), ""))
+    for what, share in (
+        ("prompt tokens from the prefix cache", metrics.prefix_hit_rate),
+        ("drafted tokens accepted", metrics.spec_acceptance),
+    ):
+        if share is not None:
+            rows.append((what, percent(share, 1), ""))
+    return rows
 
 
 def missing_servers(missing: list[str]) -> str:
@@ -40,32 +74,9 @@ def heading(sources: list[MetricsSource]) -> str:
     return f"Server metrics ({where}; {plural(scrapes, 'scrape')}" + (f", {failed} failed):" if failed else "):")
 
 
-def _load(metrics: ServerMetrics) -> str:
-    levels, preemptions = metrics.levels, metrics.counts.preemptions
-    parts = [f"running {mean_and_max(levels.running, '{:.1f}')}", f"waiting {mean_and_max(levels.waiting, '{:.1f}')}"]
-    parts.append(f"KV cache {mean_and_max(levels.kv_usage, '{:.1%}')}")
-    if preemptions is not None:
-        parts.append(plural(round(preemptions), "preemption"))
-    return ", ".join(part for part in parts if part.split()[-1] != UNKNOWN)
-
-
 def mean_and_max(level: Level, form: str) -> str:
-    """Write the mean and the maximum of a level."""
+    """Write the mean and the maximum of a level: "4.0 (max 13.0)"."""
     return UNKNOWN if level.mean is None else f"{form.format(level.mean)} (max {form.format(level.max)})"
-
-
-def _caches(metrics: ServerMetrics) -> str:
-    found = {"of prompt tokens from the prefix cache": metrics.prefix_hit_rate}
-    found["of drafted tokens accepted"] = metrics.spec_acceptance
-    return ", ".join(f"{percent(share, 1)} {what}" for what, share in found.items() if share is not None)
-
-
-def _times(ttft: TtftComparison | None) -> Iterator[str]:
-    if ttft is None:
-        return
-    server, ours = ttft.server, ttft.ours
-    theirs = f"mean {fixed(server.mean)}, p50 {bucket(server.p50)}, p99 {bucket(server.p99)}"
-    yield f"TTFT (ms) {theirs}; loadgen from sent {fixed(ours.mean)}, {fixed(ours.p50)}, {fixed(ours.p99)}"
 
 
 def bucket(ends: list[float | None] | None) -> str:
@@ -76,10 +87,6 @@ def bucket(ends: list[float | None] | None) -> str:
         case [low, high]:
             return f"{low:g} to {high:g}"
     return UNKNOWN
-
-
-def _tokens(tokens: OutputTokens) -> str:
-    return "" if tokens.server is None else f"output tokens {tokens.server:.0f}; loadgen {tokens.ours}"
 
 
 def gpu_summary(levels: list[GpuLevels]) -> str:
@@ -98,3 +105,11 @@ def gpu_summary(levels: list[GpuLevels]) -> str:
 
 def _known(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
+
+
+def _aligned(rows: list[tuple[str, str, str]]) -> Iterator[str]:
+    """Write rows below each other, with headings over the numbers."""
+    own = [("", *HEADINGS), *rows]
+    names, theirs, ours = (max(len(row[column]) for row in own) for column in range(3))
+    for what, server, client in own:
+        yield f"  {what:<{names}}  {server:>{theirs}}  {client:>{ours}}".rstrip()

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from loadgen.client.loop_probe import PERIOD_NS, LoopProbe
+from loadgen.client.loop_probe import PERIOD_NS, RECENT, STAMPED_PERIOD_NS, LoopProbe
 from loadgen.core.histogram import Histogram
 from loadgen.core.read_loop import ReadLoop, SendHook
 from loadgen.core.stamped_connection import Connection
@@ -77,6 +77,19 @@ async def test_stopped_probe_counts_no_more_beats():
         await appointments(10)
     await appointments(10)
     assert stalls.count == 10
+
+
+@timed
+async def test_alarms_are_rarer_after_a_second_of_stamps_and_frequent_again_without():
+    stalls, hook = Histogram(), SendHook()
+    with LoopProbe(virtual.clock(), hook, stalls):
+        await appointments(RECENT)
+        assert stalls.count == RECENT
+        await appointments(2 * STAMPED_PERIOD_NS / PERIOD_NS)
+        assert stalls.count == RECENT + 2
+        hook.user_stamped += 1
+        await appointments(2 * STAMPED_PERIOD_NS / PERIOD_NS)
+        assert stalls.count >= RECENT + 2 + STAMPED_PERIOD_NS // PERIOD_NS
 
 
 async def test_on_the_kernels_clock_an_absence_is_seen_as_soon_as_it_ends():

@@ -51,13 +51,20 @@ def test_server_metrics_are_kept_beside_measured_values():
     orjson.dumps(said)
 
 
-def test_the_console_has_it_in_four_lines():
+def test_the_console_has_it_beside_what_loadgen_measured():
     assert below(SAID) == [
         "Server metrics (http://127.0.0.1:8000/metrics; 4 scrapes):",
-        "  running 2.5 (max 4.0), waiting 0.5 (max 1.0), KV cache 37.5% (max 50.0%), 2 preemptions",
-        "  25.0% of prompt tokens from the prefix cache",
-        "  TTFT (ms) mean 18.000, p50 10 to 20, p99 10 to 40; loadgen from sent 20.000, 20.000, 20.000",
-        "  output tokens 8; loadgen 8",
+        "                                                  server  loadgen",
+        "  TTFT mean, ms from sent                         18.000   20.000",
+        "  TTFT p50                                      10 to 20   20.000",
+        "  TTFT p99                                      10 to 40   20.000",
+        "  requests ended                                       4        4",
+        "  output tokens                                        8        8",
+        "  preemptions                                          2",
+        "  requests running, mean                   2.5 (max 4.0)",
+        "  requests waiting, mean                   0.5 (max 1.0)",
+        "  KV cache in use, mean                37.5% (max 50.0%)",
+        "  prompt tokens from the prefix cache              25.0%",
     ]
 
 
@@ -69,7 +76,8 @@ def test_result_without_telemetry_has_no_server_part():
 def test_unreported_metrics_are_not_printed():
     assert below(telemetry({"running": 0}, {"running": 0}, {"running": 2})) == [
         "Server metrics (http://127.0.0.1:8000/metrics; 3 scrapes):",
-        "  running 2.0 (max 2.0)",
+        "                                 server  loadgen",
+        "  requests running, mean  2.0 (max 2.0)",
     ]
 
 
@@ -86,13 +94,16 @@ def test_scrapes_that_failed_and_sources_are_counted():
 def test_a_percentile_in_the_last_bucket_lies_above_its_bound():
     slow = PromHistogram(4, 40.0, {0.01: 0, 5.0: 0, math.inf: 4})
     lines = below(telemetry({"running": 0, "ttft": PromHistogram(0, 0.0, {})}, {"running": 0, "ttft": slow}))
-    assert "p50 above 5000, p99 above 5000;" in lines[-1]
+    assert [line.split()[:4] for line in lines[-2:]] == [["TTFT", each, "above", "5000"] for each in ("p50", "p99")]
 
 
 def test_a_server_that_keeps_no_buckets_has_a_mean():
     plain = PromHistogram(4, 0.08, {})
     lines = below(telemetry({"running": 0, "ttft": PromHistogram(0, 0.0, {})}, {"running": 0, "ttft": plain}))
-    assert "TTFT (ms) mean 20.000, p50 n/a, p99 n/a;" in lines[-1]
+    assert [line.split()[:3] for line in lines if " p50 " in line or " p99 " in line] == [
+        ["TTFT", "p50", "n/a"],
+        ["TTFT", "p99", "n/a"],
+    ]
 
 
 def test_gpus_are_summed_up_in_a_line():

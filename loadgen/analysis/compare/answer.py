@@ -10,7 +10,7 @@ from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, bounds, change
 from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
-from loadgen.util.number_format import first_of, percent
+from loadgen.util.number_format import first_of, percent, three_digits
 
 ANSWER_LATENCIES = ("ttft", "tpot", "e2el")
 STATISTICS = ("p99", "p90", "p50", "mean")  # the first with an interval represents its latency
@@ -22,7 +22,7 @@ COLOURS = {Conclusion.BETTER: Colour.GREEN, Conclusion.WORSE: Colour.RED}
 def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
     """List the parts of the line: the changes, the basis of their intervals, and caveats."""
     rows = _main_rows(candidate)
-    yield f"{candidate.candidate.name}: {', '.join(_changes(rows)) or 'no number in common'}", _colour(rows)
+    yield f"{candidate.candidate.name}: {'; '.join(_changes(rows)) or 'no number in common'}", _colour(rows)
     yield from _certainty(comparison, candidate)
     yield _verdicts(comparison.baseline, candidate.candidate)
     if candidate.error_rates_differ:
@@ -51,7 +51,7 @@ def _changes(rows: Sequence[Row]) -> Iterator[str]:
     for word in SIGNIFICANT:
         if own := [row for row in rows if row.conclusion is word]:
             count = {1: "", 2: "both "}.get(len(own), "all ")
-            yield f"{_with_changes(own)} ({count}{'differ' if count and word is Conclusion.DIFFERS else word})"
+            yield f"{_with_changes(own)}, {count}{'differ' if count and word is Conclusion.DIFFERS else word}"
     if own := [row for row in rows if row.conclusion is Conclusion.UNKNOWN]:
         yield _with_changes(own)
     others = [row for row in rows if row.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE]
@@ -64,7 +64,14 @@ def _changes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _with_changes(rows: Iterable[Row]) -> str:
-    return _enumeration(f"{_name(row)} {change(row)}" for row in rows)
+    return _enumeration(f"{_name(row)} {change(row)} ({_values(row)})" for row in rows)
+
+
+def _values(row: Row) -> str:
+    """Write both values: "113 to 25.5 ms"."""
+    scale, unit = (100, "%") if row.metric.is_share else (1, f" {row.metric.unit}".rstrip())
+    one, other = (three_digits(scale * each) for each in (row.baseline, row.candidate))
+    return f"{one} to {other}{unit}"
 
 
 def _enumeration(texts: Iterable[str]) -> str:

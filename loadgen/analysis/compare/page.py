@@ -118,7 +118,7 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
 
 
 def _table(names: tuple[str, str], rows: Sequence[Row]) -> Table:
-    return Table(("", "Change", "", *names, f"{CONFIDENCE_TEXT} interval"), tuple(map(_cells, rows)), text_columns=3)
+    return Table(("", *names, "Change", f"{CONFIDENCE_TEXT} interval", ""), tuple(map(_cells, rows)), text_columns=1)
 
 
 def _cells(row: Row) -> tuple[Cell, ...]:
@@ -127,8 +127,8 @@ def _cells(row: Row) -> tuple[Cell, ...]:
     name = Span(row.metric.title, about=row.metric.name)
     return (
         cell(name),
-        cell(Span(change(row), tone)),
-        cell(Span(row.conclusion, tone)),
         *(cell(each + unit) for each in values(row)),
+        cell(Span(change(row), tone)),
         cell(bounds(row)),
+        cell(Span(row.conclusion, tone)),
     )

@@ -11,7 +11,7 @@ from loadgen.report.html.charts.chart import Look
 from loadgen.report.html.charts.scale import Scale
 from loadgen.report.result.series import Series
 from loadgen.report.series import UNITS, level_text
-from loadgen.report.series_rows import SWEEP_LATENCIES, Row, heading, rows
+from loadgen.report.series_rows import INTERVAL, SWEEP_LATENCIES, Row, heading, rows
 from loadgen.util.number_format import plural
 
 LOOKS: dict[bool | None, tuple[Look, str]] = {
@@ -123,7 +123,7 @@ def _whiskers(values: Sequence[_Value]) -> Iterator[Whiskers]:
     known = [(each.row.level, *each.bounds) for each in values if each.bounds is not None]
     if known:
         levels, lows, highs = zip(*known, strict=True)
-        yield Whiskers("bounds", levels, lows, highs)
+        yield Whiskers(INTERVAL, levels, lows, highs)
 
 
 def _ring(values: Sequence[_Value], series: Series) -> Iterator[Dots]:

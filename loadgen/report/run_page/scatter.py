@@ -35,7 +35,7 @@ def panel(
     lines, far = slo_limits.in_panel(metric, result, (value for _, value in ok))
     marks: list[Mark] = [*lines, _scatter(metric.upper(), ok, reach), *curves]
     if failed:
-        marks.append(_scatter("failed after", failed, reach, failed=True))
+        marks.append(_scatter("failed, by the time it took", failed, reach, failed=True))
     scale = scale_for([*(value for _, value in ok), *(limit.y for limit in lines)])
     return Panel(f"{metric.upper()} of {_of(sample)}, {unit(scale)}{far}", scale, tuple(marks), HEIGHT)
 

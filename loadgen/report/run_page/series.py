@@ -25,11 +25,11 @@ from loadgen.report.run_page.load_curve import load_chart
 from loadgen.report.series import level_of, level_text
 from loadgen.report.series_answer import answer, is_simulated, parts, remarks
 from loadgen.report.series_answer import title as kind_of
-from loadgen.report.series_rows import FEW_VALUES, MARK, SWEEP_LATENCIES, Column, heading, table
+from loadgen.report.series_rows import FEW_VALUES, INTERVAL, MARK, SWEEP_LATENCIES, Column, heading, table
 from loadgen.util.number_format import fixed, plural
 
 TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": Tone.BAD}
-BOUNDS = "A level meets the SLO if all upper bounds are within the limits, and misses it if a lower bound is not"
+RULE = "A level meets the SLO if every confidence interval is below its limit, and misses it if one is above its limit"
 
 
 def title(runs: Series) -> str:
@@ -77,8 +77,8 @@ def _word(text: str) -> Cell:
 def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
     """Explain the table."""
     yield f"Latencies are in ms, from {runs.latency_from}"
-    if any(column.head == "bounds" for column in columns):
-        yield BOUNDS
+    if any(column.head == INTERVAL for column in columns):
+        yield RULE
     if any(MARK in text for column in columns for text in column.cells):
         yield FEW_VALUES
 

@@ -4,6 +4,7 @@ Exit code 1: a peer failed, or loadgen is not what it has to be.
 """
 
 import argparse
+import math
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from loadgen.testing.process import Process, started
@@ -39,8 +41,6 @@ from tests.qa.peers.vllm_rs import VllmRs
 from tests.qa.performance.load import Load
 
 DOCUMENT = ROOT / "docs/peers.md"
-BEGIN, END = "<!-- peers: written by make compare-peers FLAGS=--write -->", "<!-- end of peers -->"
-BEGIN_RUST, END_RUST = "<!-- rust: written by make compare-peers FLAGS='--rust --write' -->", "<!-- end of rust -->"
 START = Load("S", rate=20, count=20, tokens=2)
 LOADS = (
     START,
@@ -64,14 +64,55 @@ PEERS: dict[str, Peer] = {  # by what --only calls them
     "plain": PlainClient(),
     "limit": CLimit(),
 }
-RUST = ("vllm-rs", "loadgen", "loadgen-first-run", "limit")  # the closest peer, ours, and what is possible
-TRUTH = ("--first-ms", "20", "--gap-ms", "20")
 
 
-def measure(peers: Sequence[Peer], loads: Sequence[Load], rounds: int, failures: list[str]) -> dict[str, Costs]:
+@dataclass(frozen=True)
+class Comparison:
+    """A part of the page.
+
+    Attributes:
+        peers: Who takes part, as --only calls them.
+        loads: What they are asked to do.
+        first_ms: When the server writes the first token of an answer.
+        gap_ms: How far apart its tokens are.
+        begin, end: The lines around the part.
+    """
+
+    peers: Sequence[str]
+    loads: Sequence[Load]
+    first_ms: int
+    gap_ms: int
+    begin: str
+    end: str
+
+
+def _overhead(streams: int, count: int) -> Load:
+    return Load(f"O{streams}", rate=math.inf, count=count, tokens=100, streams=streams, chat=False)
+
+
+BEGIN, END = "<!-- peers: written by make compare-peers FLAGS=--write -->", "<!-- end of peers -->"
+ALL = Comparison(tuple(PEERS), LOADS, 20, 20, BEGIN, END)
+# The closest peer, ours, and what is possible.
+RUST = Comparison(
+    ("vllm-rs", "loadgen", "loadgen-first-run", "limit"),
+    *(LOADS, 20, 20),
+    *("<!-- rust: written by make compare-peers FLAGS='--rust --write' -->", "<!-- end of rust -->"),
+)
+# What vllm-rs was published with.
+OVERHEAD = Comparison(
+    ("vllm-rs", "vllm", "loadgen"),
+    tuple(_overhead(streams, count) for streams, count in ((1, 10), (10, 50), (100, 300), (1_000, 3_000))),
+    *(50, 10),
+    *("<!-- overhead: written by make compare-peers FLAGS='--overhead --write' -->", "<!-- end of overhead -->"),
+)
+
+
+def measure(
+    peers: Sequence[Peer], loads: Sequence[Load], truth: Sequence[str], rounds: int, failures: list[str]
+) -> dict[str, Costs]:
     """Every peer under every load, in turn and several times; `failures` get what went wrong."""
     tokenizer, trials = tiny_qwen3(CACHE), defaultdict[str, dict[str, list[Trial]]](lambda: defaultdict(list))
-    with started("loadgen.testing.metronome", *TRUTH) as server:
+    with started("loadgen.testing.metronome", *truth) as server:
         # The kernel likes to wake who reads where the writer runs; the writer at least shall not move.
         os.sched_setaffinity(server.pid, {max(os.sched_getaffinity(0))})
         for number in range(rounds):
@@ -148,9 +189,11 @@ def report(peers: Sequence[Peer], found: dict[str, Costs], sizes: dict[str, floa
         f"{about['system']}. A run beside which others used more than {DISTURBED_S:g} CPU s is no part of a median; "
         f"{MARK}: all were."
     )
-    parts = [heading, aims_table(what_we_have_to_be(found, sizes)), costs_table(found, sizes)]
-    for load in loads[1:]:
-        parts += [f"### {load}", load_table(found, load.name)]
+    parts = [heading]
+    if START in loads:
+        parts += [aims_table(what_we_have_to_be(found, sizes)), costs_table(found, sizes)]
+    for load in loads:
+        parts += [f"### {load}", load_table(found, load.name)] if load is not START else []
     return "\n\n".join([*parts, "### Settings", settings_table(peers), "### Every run", runs_table(found)])
 
 
@@ -159,6 +202,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.qa.peers.compare_peers", description=__doc__)
     parser.add_argument("--only", choices=list(PEERS), action="append", help="a peer, instead of all")
     parser.add_argument("--rust", action="store_true", help="vLLM's Rust client, loadgen, and a loop in C")
+    parser.add_argument("--overhead", action="store_true", help="the overhead test that vLLM's Rust client came with")
     parser.add_argument("--rounds", type=int, default=3, help="how often the peers take turns (3)")
     parser.add_argument("--quick", action="store_true", help="one round of a few requests: shows that it works")
     parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")
@@ -167,16 +211,17 @@ def main() -> int:
     if options.write and (options.only or options.quick):
         parser.error("--write: the page is of all peers and whole loads; leave out --only and --quick")
     failures: list[str] = []
-    names = options.only or (RUST if options.rust else PEERS)
-    peers = available([PEERS[name] for name in names], failures)
-    loads, rounds = (QUICK, 1) if options.quick else (LOADS, options.rounds)
-    found = measure(peers, loads, rounds, failures)
-    sizes = {} if options.quick else installed_mb(peers)
+    comparison = RUST if options.rust else OVERHEAD if options.overhead else ALL
+    peers = available([PEERS[name] for name in options.only or comparison.peers], failures)
+    loads, rounds = (QUICK, 1) if options.quick else (comparison.loads, options.rounds)
+    truth = ("--first-ms", str(comparison.first_ms), "--gap-ms", str(comparison.gap_ms))
+    found = measure(peers, loads, truth, rounds, failures)
+    sizes = {} if options.quick or options.overhead else installed_mb(peers)
     text = report(peers, found, sizes, loads)
     print("\n\n".join([text, *failures]))
     if options.write:
-        between(DOCUMENT, *((BEGIN_RUST, text, END_RUST) if options.rust else (BEGIN, text, END)))
-    missed = any(aim.met is False for aim in what_we_have_to_be(found, sizes))
+        between(DOCUMENT, comparison.begin, text, comparison.end)
+    missed = START in loads and any(aim.met is False for aim in what_we_have_to_be(found, sizes))
     return int(bool(failures) or missed)
 
 

@@ -34,9 +34,9 @@ def flags(task: Task) -> list[str]:
     """The flags that carry a task out: those of vLLM's clients, in Python and in Rust, and loadgen's."""
     load = task.load
     named = {
-        "--backend": "openai-chat",
+        "--backend": "openai-chat" if load.chat else "openai",
         "--base-url": task.url,
-        "--endpoint": "/v1/chat/completions",
+        "--endpoint": "/v1/chat/completions" if load.chat else "/v1/completions",
         "--model": MODEL,
         "--tokenizer": task.tokenizer,
         "--dataset-name": "random",
@@ -46,6 +46,7 @@ def flags(task: Task) -> list[str]:
         "--request-rate": load.rate,
         "--burstiness": "inf",
         "--seed": SEED,
+        **({"--max-concurrency": load.streams} if load.streams else {}),
         "--percentile-metrics": ",".join(METRICS),
         "--metric-percentiles": ",".join(map(str, PERCENTILES)),
         "--result-dir": task.folder,

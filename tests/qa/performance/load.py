@@ -31,19 +31,26 @@ class Served(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """`count` requests at a constant `rate` per second, each for an answer of `tokens` tokens.
+    """`count` requests, each for an answer of `tokens` tokens.
 
-    `warm` is how many connections are open before the first; None: those of two seconds.
+    Attributes:
+        rate: Requests per second, at constant gaps; infinite where `streams` says how many are in flight.
+        warm: How many connections are open before the first request; None: those of two seconds.
+        streams: How many are in flight at a time, each followed by the next as it ends; None: as the rate has it.
+        chat: Whether they are chats; else completions, whose streams begin with the first token.
     """
 
     name: str
-    rate: int
+    rate: float
     count: int
     tokens: int
     warm: int | None = None
+    streams: int | None = None
+    chat: bool = True
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.rate:,} requests/s of {self.tokens} tokens"
+        load = f"{self.rate:,} requests/s" if self.streams is None else f"{self.streams:,} streams at a time"
+        return f"{self.name}: {load} of {self.tokens} tokens"
 
     @property
     def events(self) -> int:
@@ -53,7 +60,7 @@ class Load:
     @property
     def connections(self) -> int:
         """Connections open before the first request, the same for all clients."""
-        return min(2 * self.rate, self.count, 4096) if self.warm is None else self.warm
+        return int(min(2 * self.rate, self.count, 4096)) if self.warm is None else self.warm
 
 
 def serve(step_ms: float = STEP_MS) -> Server:
