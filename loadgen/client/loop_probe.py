@@ -9,8 +9,8 @@ from loadgen.util.clock import Clock
 
 PERIOD_NS = 10_000_000
 RECENT = 100  # alarms: a second
-# Where the kernel stamps what is read, the lateness of the loop explains and bounds nothing: a hundred alarms per second
-# would cost a fifth of what 500 requests/s cost.
+# Where the kernel stamps what is read, the lateness of the loop bounds no time, and a hundred alarms per second would
+# cost a fifth of what 500 requests/s cost.
 STAMPED_PERIOD_NS = 50_000_000
 
 
@@ -50,7 +50,7 @@ class LoopProbe:
         self._hook.probed = True
 
     def __exit__(self, *error: object) -> None:
-        self._hook.probed = False
+        self._hook.probed = self._hook.is_sparse = False
         self._hook.late_ns = self._hook.alarm_ns = NEVER
         self._alarm.close()
 
@@ -73,4 +73,5 @@ class LoopProbe:
         user_stamped, before = self._hook.user_stamped, self._user_stamped
         self._user_stamped = user_stamped
         self._stamped_alarms = 0 if user_stamped > before else self._stamped_alarms + 1
-        self._period_ns = STAMPED_PERIOD_NS if self._stamped_alarms >= RECENT else PERIOD_NS
+        self._hook.is_sparse = self._stamped_alarms >= RECENT
+        self._period_ns = STAMPED_PERIOD_NS if self._hook.is_sparse else PERIOD_NS

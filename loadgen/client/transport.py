@@ -1,9 +1,9 @@
 """Sends requests over connections to one target, and brings every Record to its end.
 
-aiohttp's connector resolves and connects, and `TlsStream` does TLS. Each connection is checked out of it once, given
-the compiled protocol of `loadgen.core.stamped_connection`, and kept in `IdleConnections` of our own, so that a send is
-a pop and a write in place: no task, future or coroutine per request. While a run is on the clock, connections are
-opened in the background in place of those that have grown old, so that requests do not wait for one.
+`Connector` opens connections. Each is given the compiled protocol of `loadgen.core.stamped_connection`, and kept in
+`IdleConnections`, so that a send is a pop and a write in place: no task, future or coroutine per request. While a run
+is on the clock, connections are opened in the background in place of those that have grown old, so that requests do not
+wait for one. What the compiled protocol does not decode, compressed bodies, aiohttp's reader reads.
 """
 
 import asyncio
@@ -11,12 +11,13 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen.client import transport_errors
+from loadgen.client import reading_errors
 from loadgen.client.capture import TappedReader
+from loadgen.client.connect_errors import CannotConnect
+from loadgen.client.connector import Connector
 from loadgen.client.idle_connections import IdleConnections
 from loadgen.client.spare_connections import SpareConnections
 from loadgen.client.timeouts import Timeouts
-from loadgen.client.tls_stream import TlsStream, client_context
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
@@ -73,7 +74,6 @@ class Transport:
         self.opened = 0
         self.silent: dict[int, int] = {}
         self._tracker = ReachabilityTracker()
-        self._sources = sources or SourceAddresses()
         self._head = target.head(f"{secrets.token_hex(8)}-")
         self._redacted = Redaction(target.headers)
         self._idle = IdleConnections(self._close)
@@ -88,35 +88,23 @@ class Transport:
             self._read_loop,
             machine.max_connections() if max_connections is None else max_connections,
         )
-        self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
+        self._reading: dict[Connection, asyncio.Task[None]] = {}  # of whose response aiohttp's reader reads
         self._tap: Tap | None = None
         self._abandoned = (Outcome.CANCELLED, "the run ended")
         self._sweeper: asyncio.Handle | None = None
-        self._session: Any = None
+        self._connector = Connector(
+            target.url,
+            timeouts.connect / 1e9 or None,
+            verify_tls=target.verify_tls,
+            sources=sources or SourceAddresses(),
+        )
 
     async def open(self) -> None:
-        """Prepare to connect; call in the loop that will send."""
-        import aiohttp
-        from aiohttp.client_reqrep import ClientRequest
-        from yarl import URL
-
-        url = URL(self.target.url)
-        self._tls = client_context(verify=self.target.verify_tls) if url.scheme == "https" else None
-        self._host = (url.raw_host or "").removesuffix(".")
-        self._connector = aiohttp.TCPConnector(
-            limit=0,  # aiohttp's default of 100 would queue requests inside the client
-            limit_per_host=0,
-            ttl_dns_cache=None,  # one look-up a run: a changing answer would change the target under test
-            use_dns_cache=True,
-            socket_factory=self._sources.socket,
-        )
-        self._session = aiohttp.ClientSession(connector=self._connector, auto_decompress=True)
+        """Begin to read connections; call in the loop that will send."""
+        if self.target.may_be_compressed:
+            from aiohttp import client_proto  # noqa: F401 - not while the first response comes
         loop = asyncio.get_running_loop()
         self._read_loop.open(loop)
-        # Connections are opened without TLS: the read loop reads them, and `TlsStream` decrypts.
-        plain = URL.build(scheme="http", host=url.host or "", port=url.port, path=url.path)
-        self._template = ClientRequest("POST", plain, loop=loop, session=self._session)
-        self._connect_timeout = aiohttp.ClientTimeout(total=None, connect=self.timeouts.connect / 1e9 or None)
         self._sweeper = loop.call_later(self.timeouts.smallest / 1e9, self._sweep)
 
     @property
@@ -192,20 +180,19 @@ class Transport:
         for connection in list(self._active):
             self._abandon(connection, outcome, detail)
         self._end_pauses()
-        for task in [*self._late, *self._reading]:
+        for task in [*self._late, *self._reading.values()]:
             task.cancel()
 
     async def close(self) -> None:
         """Close every connection; nothing is left open afterwards."""
-        if self._sweeper:
-            self._sweeper.cancel()
         await self._spare.close()
         self.abandon(Outcome.CANCELLED, "the run ended")
-        await asyncio.gather(*self._late, *self._reading, return_exceptions=True)
-        self._end_pauses()
+        await asyncio.gather(*self._late, *self._reading.values(), return_exceptions=True)
+        self.abandon(Outcome.CANCELLED, "the run ended")  # a connection may have been opened in the same turn
         self._idle.close_all()
-        if self._session is not None:
-            await self._session.close()
+        self._connector.close()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
             self._read_loop.close()
         await asyncio.sleep(0)  # lets the loop run the transports' connection_lost
 
@@ -227,10 +214,7 @@ class Transport:
         self._end_later(record)
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
-        """Handle a connection that the peer or the network ended; aiohttp's handler must know, too."""
-        handler = connection.handle.protocol
-        if handler is not None:
-            handler.connection_lost(error)
+        """Handle a connection that the peer or the network ended."""
         if connection not in self._active:
             self._idle.lost(connection, now_ns())
         elif not connection.record.first_byte:
@@ -238,53 +222,42 @@ class Transport:
 
     def reader(self, connection: Connection) -> None:
         """Have aiohttp's own reader take a response over whose body the compiled path does not decode."""
+        from aiohttp.client_proto import ResponseHandler
+
         connection.record.by_reader = True
-        handler = connection.handle.protocol
+        handler = ResponseHandler(asyncio.get_running_loop())
+        handler.connection_made(connection.transport)
         tapped = handler if self._tap is None else TappedReader(handler, connection.record, self._tap)
         connection.forward = tapped
         handler.set_response_params(read_until_eof=True, auto_decompress=True)
         handler.data_received(connection.raw())
         task = asyncio.get_running_loop().create_task(self._read(connection, handler))
-        self._reading.add(task)
-        task.add_done_callback(self._reading.discard)
+        self._reading[connection] = task
+        task.add_done_callback(lambda _: self._reading.pop(connection))
 
     # -- connecting --------------------------------------------------------------------------------------
 
     async def _connect(self) -> Connection:
         try:
-            handle, tls = await self._open()
-        except Exception as error:
-            outcome = transport_errors.of_connecting(error)
-            if outcome is Outcome.REFUSED:
-                self._tracker.refused(now_ns(), transport_errors.reason(error))
-            elif outcome is Outcome.TLS_ERROR:
+            transport, tls = await self._connector.open()
+        except CannotConnect as error:
+            if error.outcome is Outcome.REFUSED:
+                self._tracker.refused(now_ns(), str(error))
+            elif error.outcome is Outcome.TLS_ERROR:
                 self._tracker.answered(now_ns())
             raise
-        connection = Connection(self, handle, handle.transport, self._read_loop, tls)
-        connection.transport.set_protocol(connection)
-        connection.begin_reading()
+        try:
+            connection = Connection(self, transport, self._read_loop, tls)
+            connection.transport.set_protocol(connection)
+            connection.begin_reading()
+        except BaseException:
+            transport.abort()
+            raise
         connection.tap = self._tap
         self.opened += 1
         if tls is not None:
             self._tracker.answered(now_ns())
         return connection
-
-    async def _open(self) -> "tuple[Any, TlsStream | None]":
-        """Open a connection, and shake hands where the target has TLS."""
-        handle: Any = await self._connector.connect(self._template, [], self._connect_timeout)
-        if self._tls is None:
-            return handle, None
-        tls = TlsStream(self._tls, self._host)
-        try:
-            async with asyncio.timeout(self._connect_timeout.connect):
-                await tls.shake_hands(handle.transport)
-        except BaseException as error:
-            handle.transport.abort()
-            handle.close()
-            if (named := transport_errors.of_handshake(error, self._template.connection_key)) is not error:
-                raise named from error
-            raise
-        return handle, tls
 
     async def _connect_ahead(self) -> None:
         """Open a connection; it is ready at once, also where others that open with it are cancelled."""
@@ -294,9 +267,8 @@ class Transport:
         started = now_ns()
         try:
             connection = await self._connect()
-        except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
-            detail = transport_errors.reason(error)
-            record.end(transport_errors.of_connecting(error), detail, now_ns())
+        except CannotConnect as error:
+            record.end(error.outcome, str(error), now_ns())
             self._end_later(record)
         else:
             record.connect_ns = now_ns() - started
@@ -308,6 +280,9 @@ class Transport:
         record = self._late.pop(task)
         if task.cancelled():  # perhaps before its first step
             record.end(*self._abandoned, now_ns())
+            self.on_end(record)
+        elif (fault := task.exception()) is not None and record.outcome is None:
+            record.end(Outcome.CLIENT_ERROR, str(fault) or type(fault).__name__, now_ns())
             self.on_end(record)
 
     def _end_later(self, record: Record) -> None:
@@ -323,19 +298,21 @@ class Transport:
             self._end_pause(record)
 
     def _close(self, connection: Connection) -> None:
-        """Give the connection back to aiohttp as one that must not be pooled, and close it."""
         connection.release()
-        if connection.handle.protocol is not None:
-            # What is left of a request that was given up must not be sent, and a silent peer not keep a TLS session.
-            if connection.transport.get_write_buffer_size() or self._tls is not None:
-                connection.transport.abort()
-            if not connection.lost:
-                connection.transport.set_protocol(connection.handle.protocol)
-            connection.handle.close()
+        transport: asyncio.Transport = connection.transport
+        if not connection.lost:
+            transport.set_protocol(asyncio.Protocol())
+        # What is left of a request that was given up must not be sent.
+        if transport.get_write_buffer_size() or self._connector.uses_tls:
+            transport.abort()
+        else:
+            transport.close()
 
     # -- ends that are not the server's ------------------------------------------------------------------
 
     def _abandon(self, connection: Connection, outcome: Outcome, detail: str) -> None:
+        if (reading := self._reading.get(connection)) is not None:
+            reading.cancel()
         connection.abandon(outcome, detail, now_ns())
         self.ended(connection)
 
@@ -390,7 +367,7 @@ class Transport:
             return  # abandoned: the record has its outcome already
         except Exception as failure:  # noqa: BLE001 - whatever aiohttp finds wrong is the record's outcome
             detail = " ".join(str(failure).split()) or type(failure).__name__
-            connection.abandon(transport_errors.of_reading(failure), detail, now_ns())
+            connection.abandon(reading_errors.of_reading(failure), detail, now_ns())
         if not connection.complete:
             connection.eof(now_ns())
         connection.lost = True

@@ -55,8 +55,9 @@ cdef class SendHook:
         due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
         callback: Called without arguments by the first read whose stamp is not before `due_ns`.
         probed: Whether a loop probe runs.
-        late_ns: How late the loop may have come to a read in the last second; NEVER: not known.
-        handled_ns: When it came to the last alarm of that probe.
+        late_ns: How late the loop may have come to a read among the last alarms of that probe; NEVER: not known.
+        is_sparse: Whether the alarms are so far apart that a stall may lie between two of them.
+        handled_ns: When it came to the last of them.
         alarm_ns: When the next one is due.
         reads: Reads of sockets.
         user_stamped: Reads that brought tokens without a stamp of the kernel's.

@@ -10,7 +10,7 @@ from loadgen.core.read_loop cimport ReadLoop, SendHook
 
 @cython.final
 cdef class Connection:
-    cdef public object transport, owner, handle, tap, forward
+    cdef public object transport, owner, tap, forward
     cdef public int64_t idle_since
     cdef public bint lost
     cdef readonly int64_t requests

@@ -57,7 +57,6 @@ cdef class Connection:
         owner: Has `ended(connection)`, called once per response, `reader(connection)`, called when aiohttp's reader
             must decode a response, and `dropped(connection, error)`, called when the peer or the network has ended
             the connection.
-        handle: Kept for the owner.
         transport: The asyncio transport.
         read_loop: The loop that reads the socket; its hook counts reads, tokens and sends.
         tls: A `TlsStream` whose hands are shaken; None: the connection has no TLS.
@@ -70,8 +69,8 @@ cdef class Connection:
         lost: Whether the connection has ended.
     """
 
-    def __init__(self, owner, handle, transport, ReadLoop read_loop not None, tls=None):
-        self.owner, self.handle, self.transport = owner, handle, transport
+    def __init__(self, owner, transport, ReadLoop read_loop not None, tls=None):
+        self.owner, self.transport = owner, transport
         self.read_loop, self.hook, self.tls = read_loop, read_loop.hook, tls
         self.response = Response()
         self.response.keep_alive = True
@@ -352,7 +351,8 @@ cdef class Connection:
         if not is_stamped:
             record.user_stamped += record.events - first
             self.hook.user_stamped += 1
-            if read_ns - self.hook.alarm_ns > STALL_NS:  # it may have begun right after the last alarm was handled
+            # A stall may have begun right after the last alarm was handled.
+            if self.hook.is_sparse or read_ns - self.hook.alarm_ns > STALL_NS:
                 late_ns = read_ns - self.hook.handled_ns
             else:
                 late_ns = max(self.hook.late_ns, read_ns - self.hook.alarm_ns)

@@ -7,7 +7,6 @@ second, as long as the other side reads it.
 """
 
 import asyncio
-import os
 import sys
 from typing import Any
 
@@ -18,7 +17,7 @@ from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.participant import PROGRESS_S, STEPS
-from loadgen.util import child_process, garbage_collection, log_setup, machine
+from loadgen.util import child_process, garbage_collection, log_setup, machine, scheduling
 from loadgen.util.child_process import PipeWriter
 from loadgen.util.tasks import background_tasks
 
@@ -92,23 +91,8 @@ def run() -> None:
 
     child_process.name_process("worker")
     garbage_collection.collect_rarely()
-    _import_aiohttp()  # while others still get ready
+    scheduling.wake_up_sooner()
     uvloop.run(main())
-
-
-def _import_aiohttp() -> None:
-    """Import aiohttp, whose TLS contexts find no certificates: to read them takes as long as all else of the import.
-
-    They are not used here, since `TlsStream` has contexts of its own.
-    """
-    places = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # where OpenSSL looks
-    given = {name: os.environ[name] for name in places if name in os.environ}
-    os.environ.update(dict.fromkeys(places, os.devnull))
-    import aiohttp  # noqa: F401
-
-    for name in places:
-        del os.environ[name]
-    os.environ.update(given)
 
 
 if __name__ == "__main__":

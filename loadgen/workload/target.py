@@ -84,6 +84,11 @@ class Target:
         body |= {"stream": True, "stream_options": options}
         return orjson.dumps(body | self.fields)
 
+    @property
+    def may_be_compressed(self) -> bool:
+        """Whether a header of the user's lets the server compress its responses."""
+        return any(name.lower() == "accept-encoding" and value != "identity" for name, value in self.headers.items())
+
     def head(self, run: str = "") -> bytes:
         """Return the request head as a format with two `%d`: the request's number and its Content-Length.
 

@@ -17,7 +17,7 @@ class Owner:
 
 
 def read(read_loop, times):
-    connection = Connection(Owner(), None, None, read_loop)
+    connection = Connection(Owner(), None, read_loop)
     for _ in range(times):
         connection.data_received(b"")
 

@@ -90,7 +90,7 @@ async def begun(contexts: Contexts) -> tuple[Connection, TlsSession, Record, Wir
     stream, server, wire = await shaken(contexts)
     read_loop, owner = ReadLoop(), Owner()
     read_loop.kernel_clock.observe(1000, REAL + 1000, 1000)
-    connection = Connection(owner, None, wire, read_loop, stream)
+    connection = Connection(owner, wire, read_loop, stream)
     connection.send(b"request", record := Record())
     assert server.decrypt(b"".join(wire.written)) == b"request"
     wire.written.clear()
@@ -189,7 +189,7 @@ async def test_end_of_the_session_comes_after_the_data_before_it(contexts: Conte
 
 async def test_end_of_the_session_ends_an_answer_without_a_length(contexts: Contexts) -> None:
     stream, server, wire = await shaken(contexts)
-    connection = Connection(owner := Owner(), None, wire, ReadLoop(), stream)
+    connection = Connection(owner := Owner(), wire, ReadLoop(), stream)
     connection.send(b"request", record := Record())
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
     read(connection, record, 10, server.encrypt(head + answer("a")))

@@ -43,7 +43,7 @@ class Wire:
 
 def connected(read_loop: ReadLoop | None = None) -> tuple[Connection, Owner, Wire]:
     owner, wire = Owner(), Wire()
-    return Connection(owner, None, wire, read_loop or ReadLoop()), owner, wire
+    return Connection(owner, wire, read_loop or ReadLoop()), owner, wire
 
 
 def test_data_before_any_request_is_not_passed_to_a_tap() -> None:
@@ -81,7 +81,7 @@ async def test_read_loop_stamps_before_anything_else_runs() -> None:
     read_loop.open(asyncio.get_running_loop())
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        connection = Connection(Owner(), None, Plain(), read_loop)
+        connection = Connection(Owner(), Plain(), read_loop)
         connection.begin_reading()
         connection.send(b"request", record)
         theirs.send(streamed(answer("a", "b")))

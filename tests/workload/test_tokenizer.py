@@ -4,7 +4,7 @@ import hashlib
 import socket
 
 import pytest
-from huggingface_hub.errors import LocalEntryNotFoundError
+from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -35,6 +35,14 @@ def uncached(fetch):
         return fetch()
 
     return download
+
+
+def without_the_file(folder):
+    """A folder with a tokenizer that only transformers can read."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "one", "two"]
+    (folder / "vocab.txt").write_text("\n".join(words))
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    return folder
 
 
 class TestCounting:
@@ -71,10 +79,35 @@ class TestFinding:
 
     def test_a_folder_without_the_file_goes_through_transformers(self, tmp_path):
         pytest.importorskip("transformers")
-        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "one", "two"]
-        (tmp_path / "vocab.txt").write_text("\n".join(words))
-        (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
-        assert load(str(tmp_path)).count(["one two"], special=True) == [4]
+        assert load(str(without_the_file(tmp_path))).count(["one two"], special=True) == [4]
+
+    def test_a_model_of_the_hub_without_the_file_goes_through_transformers(self, tmp_path, monkeypatch):
+        pytest.importorskip("transformers")
+        asked = []
+
+        def has_no_such_file():
+            raise EntryNotFoundError("404 Client Error: tokenizer.json")
+
+        def snapshot(repository, *, allow_patterns):
+            asked.append(repository)
+            return str(without_the_file(tmp_path))
+
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", uncached(has_no_such_file))
+        monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: ["an address"])
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        assert load("some/model").count(["one two"], special=True) == [4]
+        assert asked == ["some/model"]
+
+    def test_without_the_hub_such_a_model_comes_from_its_cache(self, tmp_path, monkeypatch):
+        pytest.importorskip("transformers")
+        config = without_the_file(tmp_path) / "tokenizer_config.json"
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", uncached(None))
+        monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *_: str(config))
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        found = load("some/model")
+        assert (found.name, found.folder) == ("some/model", tmp_path)
+        assert found.count(["one two"], special=True) == [4]
 
     def test_the_model_names_the_tokenizer_unless_one_is_given(self, wordpiece):
         assert tokenizer_of(RunSettings(model=str(wordpiece))).name == str(wordpiece)

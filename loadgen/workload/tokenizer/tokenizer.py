@@ -25,7 +25,9 @@ FIELD = "--tokenizer"
 FILE = "tokenizer.json"
 VERSION = 1  # of the cached sizes
 GGUF = ".gguf"
-TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")  # files that may contain the chat template
+CONFIG = "tokenizer_config.json"  # every tokenizer that only transformers can read has one
+VOCABULARIES = ("*vocab*.json", "*.txt", "*.model", "*.tiktoken")  # files that transformers makes a tokenizer of
+TEMPLATES = ("chat_template.jinja", CONFIG)  # files that may contain the chat template
 
 
 class Tokenizer:
@@ -201,8 +203,8 @@ def tokenizer_file(settings: "RunSettings") -> Path | None:
 def load(name: str) -> Tokenizer:
     """Load a tokenizer from a tokenizer.json, a folder, a .gguf file, or by its name on the hub.
 
-    A tokenizer.json is read as it is. Only a folder without one needs `transformers`, which is slow to import and
-    replaces parts of some tokenizers.
+    A tokenizer.json is read as it is. Only a folder, or a model of the hub, without one needs `transformers`, which is
+    slow to import and replaces parts of some tokenizers.
 
     Raises:
         BadInput: The file or folder does not exist, is not a tokenizer, or the hub does not have it.
@@ -211,7 +213,7 @@ def load(name: str) -> Tokenizer:
     if path.is_file():
         return _from_gguf(path, name) if path.suffix == GGUF else _from_file(path, name)
     if path.is_dir():
-        return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
+        return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(name, path)
     if name.startswith(("/", ".", "~")) or name.endswith((".json", GGUF)) or name.count("/") > 1:
         raise BadInput(FIELD, f"file or folder {name} does not exist", f"give a {FILE}, its folder or a hub name")
     return _from_hub(name)
@@ -242,7 +244,8 @@ def _from_gguf(path: Path, name: str) -> Tokenizer:
     return Tokenizer(lambda: gguf.core, name, hashlib.sha256(gguf.core.to_str().encode()).hexdigest(), gguf=gguf)
 
 
-def _from_transformers(folder: Path, name: str) -> Tokenizer:
+def _from_transformers(name: str, folder: Path) -> Tokenizer:
+    """Load a tokenizer that has no tokenizer.json out of a folder, which may be one of the hub's cache."""
     from transformers import AutoTokenizer
 
     try:
@@ -255,8 +258,8 @@ def _from_transformers(folder: Path, name: str) -> Tokenizer:
 
 def _from_hub(name: str) -> Tokenizer:
     """Load the file from the local cache of the hub, else from the hub."""
-    from huggingface_hub import constants, hf_hub_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub import constants, hf_hub_download, snapshot_download
+    from huggingface_hub.errors import EntryNotFoundError, HFValidationError, LocalEntryNotFoundError
 
     remedy = f"give the path of the served model's {FILE}, or a name as the hub spells it"
     try:
@@ -265,17 +268,35 @@ def _from_hub(name: str) -> Tokenizer:
         raise BadInput(FIELD, f"invalid path or hub name {name!r}", remedy) from error
     except LocalEntryNotFoundError as error:
         if constants.HF_HUB_OFFLINE or not has_address(constants.ENDPOINT):
+            if (folder := _cached_folder(name)) is not None:
+                return _from_transformers(name, folder)
             problem = f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached"
             files = f"give the path of a copy of the served model's {FILE}, or of its .gguf file"
             raise BadInput(FIELD, problem, f"{files} (pip install gguf)") from error
     try:
-        path = Path(hf_hub_download(name, FILE))
+        try:
+            path = Path(hf_hub_download(name, FILE))
+        except EntryNotFoundError as error:
+            folder = _cached_folder(name)
+            if isinstance(error, LocalEntryNotFoundError) and folder is None:  # the hub has not answered
+                raise
+            patterns = [CONFIG, "config.json", *VOCABULARIES, "*.jinja"]
+            return _from_transformers(name, folder or Path(snapshot_download(name, allow_patterns=patterns)))
     except (OSError, ValueError) as error:
         raise BadInput(FIELD, f"the hub does not have {name} ({first_line(error)})", remedy) from error
     for beside in TEMPLATES:
         with contextlib.suppress(OSError, ValueError):  # not every model has one
             hf_hub_download(name, beside)
     return _from_file(path, name)
+
+
+def _cached_folder(name: str) -> Path | None:
+    """Return the folder of a model in the cache of the hub that has a vocabulary; None if there is none."""
+    from huggingface_hub import try_to_load_from_cache
+
+    config = try_to_load_from_cache(name, CONFIG)
+    folder = Path(config).parent if isinstance(config, str) else None
+    return folder if folder is not None and any(any(folder.glob(each)) for each in VOCABULARIES) else None
 
 
 def has_address(url: str) -> bool:

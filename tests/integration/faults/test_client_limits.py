@@ -1,11 +1,13 @@
 """Requests that fail because the client's own machine has no descriptor, port or memory left."""
 
 import errno
+import os
 import resource
 import socket
 
 import pytest
 
+from loadgen.client import connector
 from loadgen.core.outcome import Outcome
 from loadgen.testing.faulty import Faulty
 from tests.helpers.fault_requests import Sender, assert_good
@@ -34,10 +36,10 @@ async def test_missing_local_resources_are_client_errors(
 ) -> None:
     async with Sender(faulty.url) as sender:
 
-        async def none_left(*_: object) -> None:
-            raise OSError(number, "none left")
+        async def none_left(*_: object, **__: object) -> None:
+            raise OSError(number, os.strerror(number))
 
-        monkeypatch.setattr(sender.transport._connector, "connect", none_left)
+        monkeypatch.setattr(connector, "start_connection", none_left)
         record = await sender.one()
         assert (record.outcome, record.sent) == (Outcome.CLIENT_ERROR, 0)
-        assert "none left" in (record.detail or "")
+        assert os.strerror(number) in (record.detail or "")

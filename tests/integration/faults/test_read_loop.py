@@ -75,7 +75,7 @@ async def connected(read_loop: ReadLoop) -> AsyncIterator[Pair]:
     loop, owner = asyncio.get_running_loop(), Owner()
     read_loop.open(loop)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        connection = Connection(owner, None, None, read_loop)
+        connection = Connection(owner, None, read_loop)
         transport, _ = await loop.create_connection(lambda: connection, *listener.getsockname())
         server, _ = listener.accept()
     with server:

@@ -3,17 +3,18 @@
 import asyncio
 import contextlib
 import gzip
+import socket
 import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import numpy as np
 import pytest
 
 import loadgen
+from loadgen.client import connector
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
@@ -104,10 +105,17 @@ def assert_user_stamped(result: loadgen.Result, server: TimedServer, records: li
 
 def test_socket_without_stamps_widens_the_client_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel stamps nothing of a Unix socket; the run asks the same server over TCP what it serves."""
+
+    async def over_unix(*_: object, **__: object) -> socket.socket:
+        opened = socket.socket(socket.AF_UNIX)
+        opened.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(opened, str(tmp_path / "socket"))
+        return opened
+
     with timed_server(GAP_S, path=tmp_path / "socket") as server:
         by_kernel, _ = asyncio.run(measured(server.url, tmp_path / "tcp"))
         with monkeypatch.context() as patch:
-            patch.setattr(aiohttp, "TCPConnector", lambda **_: aiohttp.UnixConnector(str(tmp_path / "socket"), limit=0))
+            patch.setattr(connector, "start_connection", over_unix)
             by_user, records = asyncio.run(measured(server.url, tmp_path / "unix"))
         assert_user_stamped(by_user, server, records)
     assert by_kernel.tokens.user_stamped_events == 0
