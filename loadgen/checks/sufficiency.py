@@ -77,7 +77,8 @@ def _steady(run: RunData) -> Check:
     change = f"from {max(seen.start, 0):.0f} to {max(seen.end, 0):.0f}"
     value = f"{what} due and not ended: {change} in {seen.window_s:.0f} s"
     limit = f"a rise of {SIGMAS * seen.noise:.0f}"
-    answered = run.snapshot.ok / (throughput.wall_ns(run.snapshot) / NS_PER_S)
+    mean = run.snapshot.ok / (throughput.wall_ns(run.snapshot) / NS_PER_S)
+    answered = throughput.answer_rate(run.snapshot) or mean
     less = f"lower the rate below {three_digits(answered)} requests/s, which were answered"
     advice = f"{less}: latencies under overload grow with the length of the run"
     return Check(PILE_UP, not seen.rising, value, limit, advice, run.relied_on)

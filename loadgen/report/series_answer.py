@@ -9,7 +9,7 @@ from loadgen.report.result.series import Point, Series
 from loadgen.report.series import TOO_FEW, is_highest_level, knee_candidate, level_of, level_text, level_with_unit
 from loadgen.report.series_rows import Row, rows
 from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
-from loadgen.util.number_format import first_of, four_digits, plural
+from loadgen.util.number_format import first_of, four_digits, plural, value_range
 
 AXIS_NAMES = {"rate": "request rate", "concurrency": "concurrency"}
 
@@ -41,6 +41,23 @@ def parts(series: Series) -> Iterator[Part]:
         yield f"partial: {series.partial}", Colour.YELLOW
     if is_simulated(series):
         yield "simulated engine", Colour.NONE
+
+
+def load(series: Series) -> str:
+    """Describe the requests of the runs: how many, how long on average, how spaced; empty if none has ended."""
+    numbers = [point.result.numbers for point in series.points if point.result.numbers.completed]
+    if not numbers:
+        return ""
+    counts = [each.num_prompts for each in numbers]
+    ok = sum(each.completed for each in numbers)
+    answers = f"{sum(each.total_output_tokens for each in numbers) / ok:.0f} out on average"
+    prompts = [each.total_input_tokens for each in numbers]
+    known = [each for each in prompts if each is not None]
+    lengths = f"{sum(known) / ok:.0f} tokens in and {answers}" if len(known) == len(prompts) else f"tokens: {answers}"
+    shape = numbers[-1].burstiness
+    spacing = "evenly spaced" if shape == "inf" else "Poisson" if shape == 1 else f"gamma-distributed (shape {shape:g})"
+    arrivals = f", {spacing} arrivals" if series.over == "rate" else ""
+    return f"{value_range(min(counts), max(counts))} requests a run, {lengths}{arrivals}"
 
 
 def remarks(series: Series) -> Iterator[str]:

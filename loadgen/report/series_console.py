@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from loadgen.report.result.series import Series
-from loadgen.report.series_answer import is_simulated, parts, remarks, title
+from loadgen.report.series_answer import is_simulated, load, parts, remarks, title
 from loadgen.report.series_rows import FEW_VALUES, MARK, Column, table
 from loadgen.report.summary_line import join_parts
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
@@ -33,7 +33,8 @@ def _lines(series: Series) -> Iterator[str]:
     columns = table(series)
     yield from _aligned(columns)
     notes = [FEW_VALUES] if any(MARK in cell for column in columns for cell in column.cells) else []
-    for text in (*notes, *remarks(series)):
+    of_load = [f"Load: {text}."] if (text := load(series)) else []
+    for text in (*notes, *remarks(series), *of_load):
         yield from wrap(printable(text), WIDTH, "    ")
 
 

@@ -38,7 +38,7 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
         rows.append(("TTFT p50", bucket(theirs.p50), fixed(ours.p50)))
         rows.append(("TTFT p99", bucket(theirs.p99), fixed(ours.p99)))
     for what, count, measured in (
-        ("requests ended", counts.requests, sum(result.outcomes.values())),
+        ("requests ended", counts.requests, sum(result.outcomes.values()) - result.cancelled.never_sent),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
         ("output tokens", counts.generation_tokens, tokens.output_tokens),
         ("preemptions", counts.preemptions, None),

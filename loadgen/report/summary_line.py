@@ -68,6 +68,8 @@ def parts(result: RunResult) -> Iterator[Part]:
     slo_decides = met is False and result.verdict != "INVALID" and not has_failed(result)
     if slo_decides:
         yield of_slo
+    if result.no_answer_since_s is not None and result.partial:
+        yield early_end(result), Colour.RED
     yield from verdict_and_outcomes(result)
     numbers = result.numbers
     if rate := _rate(result):
@@ -95,9 +97,8 @@ def caveats(result: RunResult) -> Iterator[Part]:
     """List what limits the meaning of the figures: overload, an early end, the simulator."""
     if result.overloaded:
         yield "overloaded", Colour.YELLOW
-    if result.partial:
-        is_gone = result.no_answer_since_s is not None
-        yield f"ended early: {result.partial.partition(':')[0]}", Colour.RED if is_gone else Colour.YELLOW
+    if result.partial and result.no_answer_since_s is None:
+        yield early_end(result), Colour.YELLOW
     if result.silent_streams.count:
         yield plural(result.silent_streams.count, "silent stream"), Colour.YELLOW
     if result.insecure:
@@ -106,8 +107,20 @@ def caveats(result: RunResult) -> Iterator[Part]:
         yield "simulated engine", Colour.NONE
 
 
+def early_end(result: RunResult) -> str:
+    """Say why the run ended early."""
+    if result.no_answer_since_s is not None:
+        return f"NO ANSWER from {result.no_answer_since_s:.1f} s on"
+    return f"ended early: {(result.partial or '').partition(':')[0]}"
+
+
 def _rate(result: RunResult) -> str:
-    """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput."""
+    """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput.
+
+    Empty if the server was gone before the end: the rate is then of no load that it could have been asked for.
+    """
+    if result.no_answer_since_s is not None:
+        return ""
     settings, answered = result.provenance.settings, result.rates.answers_per_s
     asked = settings.request_rate
     if math.isfinite(asked) and settings.ramp_up_strategy is None:

@@ -113,7 +113,7 @@ def test_failed_checks_are_listed_with_their_remedy() -> None:
     page = texts(result)
     assert ": killed by SIGKILL, limit the same process. What to do: read the engine's log." in page
     assert ": 4.1 ms, limit 0.8 ms. What to do: free a core." in page
-    assert any(title.endswith("(2 of 5 checks passed, 1 note)") for title in folds(result))
+    assert any(title.endswith("; 2 of 5 checks passed, 1 note") for title in folds(result))
 
 
 def test_notes_are_told_apart_from_what_failed() -> None:
@@ -171,13 +171,13 @@ def test_six_numbers_stand_for_the_run() -> None:
     result = ran(failures=3)
     (facts,) = (block for block in blocks(result) if isinstance(block, Facts))
     assert [fact.name.text for fact in facts.facts] == [
-        *("Requests", "Throughput", "Output tokens"),
+        *("Requests", "Answers", "Output tokens"),
         *("TTFT p50", "TPOT p50", "E2EL p50"),
     ]
     assert all(fact.name.about for fact in facts.facts)
     shown = {fact.name.text: (fact.value, fact.beside) for fact in facts.facts}
     assert shown["Requests"] == ("57 ok", "of 60; 3 failed")
-    assert shown["Throughput"][1] == "asked: 10 req/s"
+    assert shown["Answers"][1] == "asked: 10 req/s"
     assert shown["TTFT p50"] == ("23 ms", "p99 26 ms*")
 
 
@@ -322,13 +322,15 @@ def test_several_results_have_a_part_each_below_a_table() -> None:
 def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
     data = sweep((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False), knee=2.0, partial="interrupted")
     page = document([data])
-    about, badge, drawing, table, legend, remarks, runs = page.blocks
+    about, of_load, badge, drawing, table, legend, remarks, runs = page.blocks
     assert page.title == "2 requests/s meets ttft_p99 < 500 ms"
     assert isinstance(about, Paragraph)
     assert words(about.text).startswith("org/tiny, sweep over the request rate, ")
+    assert isinstance(of_load, Paragraph)
+    assert words(of_load.text).startswith("Load: ")
     assert isinstance(badge, Badge)
     assert badge.kind == "warning"
-    assert words(badge.text).split(" \N{MIDDLE DOT} ") == ["partial: interrupted", "4 misses it", "measured VALID"]
+    assert words(badge.text).split(" \N{MIDDLE DOT} ") == ["partial: interrupted", "measured VALID", "4 misses it"]
     assert isinstance(drawing, Drawing)
     assert isinstance(table, Table)
     assert table.head[:4] == ("rate", "SLO", "TTFT p50", "TTFT p99")

@@ -88,6 +88,7 @@ RATES = {
         "From the first send until the last request has ended, successful or not. Every throughput is divided by it, "
         "so every throughput includes ramp and tail.",
     ),
+    "answers_per_s": Term("rate of answers", "Ok requests per second from the first end to the last."),
     "request_throughput": Term("request throughput", "Ok requests per second of the duration."),
     "output_throughput": Term("output throughput", "Output tokens per second of the duration."),
     "total_throughput": Term(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from loadgen.config import slo
 from loadgen.metrics.failures import lost_text
 from loadgen.report import latency_table, token_lines, verdict_lines
-from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Table, cell, line
+from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
 from loadgen.util.number_format import four_digits, three_digits
@@ -22,11 +22,7 @@ def headline(result: RunResult) -> Facts:
     ends = f"of {result.scheduled}; {numbers.failed} failed{f', {lost}' if lost else ''}"
     facts = [
         Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends),
-        Fact(
-            term("request_throughput", "Throughput"),
-            three_digits(numbers.request_throughput, "req/s"),
-            "" if isinstance(asked, str) else f"asked: {asked:g} req/s",
-        ),
+        Fact(*_rate(result), "" if isinstance(asked, str) else f"asked: {asked:g} req/s"),
         Fact(
             term("output_throughput", "Output tokens"),
             three_digits(numbers.output_throughput, "tok/s"),
@@ -40,6 +36,14 @@ def headline(result: RunResult) -> Facts:
         beside = filter(None, (p99, latency_table.large_client_errors(name, result, HEADLINE_COLUMNS)))
         facts.append(Fact(term(name, f"{title} p50"), three_digits(found.p50_ms, "ms"), "; ".join(beside)))
     return Facts(tuple(facts))
+
+
+def _rate(result: RunResult) -> tuple[Span, str]:
+    """Name and write the rate of answers; the throughput if there is none, or if the server was gone before the end."""
+    answered = result.rates.answers_per_s
+    if answered is None or result.no_answer_since_s is not None:
+        return term("request_throughput", "Throughput"), three_digits(result.numbers.request_throughput, "req/s")
+    return term("answers_per_s", "Answers"), three_digits(answered, "req/s")
 
 
 def rates_and_limits(result: RunResult) -> Iterator[Block]:

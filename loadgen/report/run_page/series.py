@@ -23,9 +23,10 @@ from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart
 from loadgen.report.series import level_of, level_text
-from loadgen.report.series_answer import answer, is_simulated, parts, remarks
+from loadgen.report.series_answer import answer, is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
 from loadgen.report.series_rows import FEW_VALUES, INTERVAL, MARK, SWEEP_LATENCIES, Column, heading, table
+from loadgen.report.summary_line import Colour
 from loadgen.util.number_format import fixed, plural
 
 TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": Tone.BAD}
@@ -45,8 +46,11 @@ def date(runs: Series) -> str:
 def blocks(runs: Series) -> Iterator[Block]:
     """Write what was run, how far to trust it, the chart, the table, the remarks, and every run."""
     yield Paragraph(line(_about(runs)))
+    if text := load(runs):
+        yield Paragraph(line(f"Load: {text}."))
     (_, colour), *others = parts(runs)
     if others:
+        others.sort(key=lambda part: part[1] is Colour.NONE)  # the verdict comes before what is not known
         yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
     if (chart := load_chart(runs)) is not None:
         yield Drawing("curve", chart)

@@ -31,7 +31,7 @@
     const words = document.createElement("p");
     words.className = "readout";
     words.setAttribute("role", "status");
-    words.textContent = "Point at the chart, or use the arrow keys on it, to read its values.";
+    words.textContent = "Point at the chart, tap it, or use the arrow keys on it, to read its values.";
     figure.append(words);
     const cursor = document.createElementNS("http://www.w3.org/2000/svg", "line");
     cursor.setAttribute("class", "cursor");
