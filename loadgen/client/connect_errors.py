@@ -25,7 +25,7 @@ class CannotConnect(Exception):
         self.outcome = outcome
 
 
-def explained(error: Exception, address: str, step: str) -> CannotConnect:
+def cannot_connect(error: Exception, address: str, step: str) -> CannotConnect:
     """Return the error to raise for one that was met.
 
     Args:
@@ -34,7 +34,7 @@ def explained(error: Exception, address: str, step: str) -> CannotConnect:
         step: LOOKING_UP, CONNECTING or SHAKING_HANDS.
     """
     match error:
-        case socket.gaierror() | UnicodeError():  # a name with a part of more than 63 characters is none
+        case socket.gaierror() | UnicodeError():  # of a name with a label of more than 63 characters
             why = getattr(error, "strerror", None) or "no valid name"
             return CannotConnect(Outcome.DNS_ERROR, f"no connection to {address} ({why})")
         case ssl.SSLCertVerificationError():
@@ -50,7 +50,7 @@ def explained(error: Exception, address: str, step: str) -> CannotConnect:
         case TimeoutError():
             how_long = "in time" if error.errno else "within --connect-timeout"  # the system has a limit, too
             return CannotConnect(Outcome.CONNECT_TIMEOUT, f"no connection to {address} {how_long}")
-        case OSError() if numbers := _numbers(error):
+        case OSError() if numbers := _errnos(error):
             outcome = Outcome.CLIENT_ERROR if numbers & OUR_LIMITS else Outcome.REFUSED
             reasons = "; ".join(map(os.strerror, sorted(numbers)))
             return CannotConnect(
@@ -61,8 +61,8 @@ def explained(error: Exception, address: str, step: str) -> CannotConnect:
     return CannotConnect(Outcome.CLIENT_ERROR, str(error) or type(error).__name__)
 
 
-def _numbers(error: OSError) -> set[int]:
-    """Return the system's numbers of an error; of several addresses that failed, only its text has them."""
+def _errnos(error: OSError) -> set[int]:
+    """Return the errnos of an error. For several addresses, aiohappyeyeballs puts them into the text only."""
     if error.errno is not None:
         return {error.errno}
     return set(map(int, re.findall(r"\[Errno (\d+)\]", str(error))))

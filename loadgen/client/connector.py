@@ -60,7 +60,7 @@ class Connector:
                 step = connect_errors.SHAKING_HANDS
                 return transport, await self._shake_hands(transport, self._tls)
         except Exception as error:
-            raise connect_errors.explained(error, f"{self._host}:{self._port}", step) from error
+            raise connect_errors.cannot_connect(error, f"{self._host}:{self._port}", step) from error
 
     def close(self) -> None:
         """End a look-up that nobody waits for any more."""
@@ -108,7 +108,7 @@ class Connector:
 
 
 def _flags(host: str) -> int:
-    """Choose the flags of a look-up: only addresses of families that this machine has, unless the host is one."""
+    """Return flags of getaddrinfo: an address is not looked up; a name, only in the families that this machine has."""
     with contextlib.suppress(ValueError):
         ipaddress.ip_address(host)
         return socket.AI_NUMERICHOST

@@ -8,7 +8,7 @@ from loadgen.core.read_loop import NEVER, STALL_NS, SendHook
 from loadgen.util.clock import Clock
 
 PERIOD_NS = 10_000_000
-RECENT = 100  # alarms: a second
+RECENT = 100  # alarms: a second at PERIOD_NS
 # Where the kernel stamps what is read, the lateness of the loop bounds no time, and a hundred alarms per second would
 # cost a fifth of what 500 requests/s cost.
 STAMPED_PERIOD_NS = 50_000_000
@@ -23,8 +23,8 @@ class LoopProbe:
     `stalls` is a hundredth of the tokens where there are many, and of the time where there are few. Reads between two
     alarms count with the greater lateness of the two.
 
-    The hook is told by how much reads of the last second may have been late at most. A stall may have begun before the
-    alarm was due, but not before the alarm before it was handled.
+    The hook is told by how much reads may have been late at most, over the last RECENT alarms. A stall may have begun
+    before the alarm was due, but not before the alarm before it was handled.
 
     Alarms are STAMPED_PERIOD_NS apart once RECENT of them have passed since the last read that had no stamp of the
     kernel's; before, PERIOD_NS.
@@ -44,7 +44,7 @@ class LoopProbe:
         self._period_ns = PERIOD_NS
         self._due_ns = self._handled_ns + self._period_ns
         self._late_ns, self._reads = 0, self._hook.reads
-        self._user_stamped, self._stamped_alarms = self._hook.user_stamped, 0
+        self._user_stamped, self._stamped_alarms = self._hook.user_stamped_reads, 0
         self._recent = deque[int](maxlen=RECENT)
         self._alarm.set(self._due_ns)
         self._hook.probed = True
@@ -70,7 +70,7 @@ class LoopProbe:
         self._alarm.set(self._due_ns)
 
     def _choose_period(self) -> None:
-        user_stamped, before = self._hook.user_stamped, self._user_stamped
+        user_stamped, before = self._hook.user_stamped_reads, self._user_stamped
         self._user_stamped = user_stamped
         self._stamped_alarms = 0 if user_stamped > before else self._stamped_alarms + 1
         self._hook.is_sparse = self._stamped_alarms >= RECENT

@@ -3,7 +3,7 @@
 `Connector` opens connections. Each is given the compiled protocol of `loadgen.core.stamped_connection`, and kept in
 `IdleConnections`, so that a send is a pop and a write in place: no task, future or coroutine per request. While a run
 is on the clock, connections are opened in the background in place of those that have grown old, so that requests do not
-wait for one. What the compiled protocol does not decode, compressed bodies, aiohttp's reader reads.
+wait for one. aiohttp's reader decodes compressed bodies.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen.client import reading_errors
+from loadgen.client import reader_errors
 from loadgen.client.capture import TappedReader
 from loadgen.client.connect_errors import CannotConnect
 from loadgen.client.connector import Connector
@@ -88,7 +88,7 @@ class Transport:
             self._read_loop,
             machine.max_connections() if max_connections is None else max_connections,
         )
-        self._reading: dict[Connection, asyncio.Task[None]] = {}  # of whose response aiohttp's reader reads
+        self._reading: dict[Connection, asyncio.Task[None]] = {}  # connections whose responses aiohttp's reader reads
         self._tap: Tap | None = None
         self._abandoned = (Outcome.CANCELLED, "the run ended")
         self._sweeper: asyncio.Handle | None = None
@@ -102,7 +102,7 @@ class Transport:
     async def open(self) -> None:
         """Begin to read connections; call in the loop that will send."""
         if self.target.may_be_compressed:
-            from aiohttp import client_proto  # noqa: F401 - not while the first response comes
+            from aiohttp import client_proto  # noqa: F401 - now, so that the first response does not wait
         loop = asyncio.get_running_loop()
         self._read_loop.open(loop)
         self._sweeper = loop.call_later(self.timeouts.smallest / 1e9, self._sweep)
@@ -180,7 +180,7 @@ class Transport:
         for connection in list(self._active):
             self._abandon(connection, outcome, detail)
         self._end_pauses()
-        for task in [*self._late, *self._reading.values()]:
+        for task in self._late:
             task.cancel()
 
     async def close(self) -> None:
@@ -367,7 +367,7 @@ class Transport:
             return  # abandoned: the record has its outcome already
         except Exception as failure:  # noqa: BLE001 - whatever aiohttp finds wrong is the record's outcome
             detail = " ".join(str(failure).split()) or type(failure).__name__
-            connection.abandon(reading_errors.of_reading(failure), detail, now_ns())
+            connection.abandon(reader_errors.outcome_of(failure), detail, now_ns())
         if not connection.complete:
             connection.eof(now_ns())
         connection.lost = True

@@ -8,7 +8,7 @@ from loadgen.core.kernel_clock cimport KernelClock
 cdef enum:
     EVENTS_AT_ONCE = 1024  # readable files that the kernel reports in one call
     READ_BYTES = 1 << 18
-    WAIT_MS = 10  # for which the event loop waits at most while the read loop waits for more
+    WAIT_MS = 10  # the longest wait for more, in which the event loop does not run
 
 cpdef enum:
     STALL_NS = 1000000  # an alarm that is later than this shows a stall of the loop
@@ -23,7 +23,7 @@ cdef class SendHook:
     cdef public object callback
     cdef public bint probed, is_sparse
     cdef readonly int64_t reads, tokens, sends
-    cdef public int64_t user_stamped
+    cdef public int64_t user_stamped_reads
 
 
 @cython.final

@@ -55,14 +55,14 @@ cdef class SendHook:
         due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
         callback: Called without arguments by the first read whose stamp is not before `due_ns`.
         probed: Whether a loop probe runs.
-        late_ns: How late the loop may have come to a read among the last alarms of that probe; NEVER: not known.
+        late_ns: How late the loop may have come to a read, over the last alarms of the probe; NEVER: not known.
         is_sparse: Whether the alarms are so far apart that a stall may lie between two of them.
-        handled_ns: When it came to the last of them.
-        alarm_ns: When the next one is due.
+        handled_ns: When the loop handled the last alarm.
+        alarm_ns: When the next alarm is due.
         reads: Reads of sockets.
-        user_stamped: Reads that brought tokens without a stamp of the kernel's.
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts as one.
         sends: Requests that were written.
+        user_stamped_reads: Reads that brought tokens without a stamp of the kernel's.
     """
 
     def __init__(self):

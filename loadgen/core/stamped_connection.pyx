@@ -350,7 +350,7 @@ cdef class Connection:
         earliest_ns = min(earliest_ns, at_ns)
         if not is_stamped:
             record.user_stamped += record.events - first
-            self.hook.user_stamped += 1
+            self.hook.user_stamped_reads += 1
             # A stall may have begun right after the last alarm was handled.
             if self.hook.is_sparse or read_ns - self.hook.alarm_ns > STALL_NS:
                 late_ns = read_ns - self.hook.handled_ns

@@ -31,6 +31,11 @@ def full_text(result: RunResult) -> str:
     return f"{', '.join(filter(None, parts))}."
 
 
+def spacing(shape: float | str) -> str:
+    """Describe the gaps between arrivals by their burstiness, as `RunNumbers` has it."""
+    return "evenly spaced" if shape == "inf" else "Poisson" if shape == 1 else f"gamma-distributed (shape {shape:g})"
+
+
 def _times(result: RunResult) -> str:
     """Write how long the run took, and for how long it sent if that was much shorter."""
     due_s, run_s = result.provenance.schedule.duration_s, result.numbers.duration
@@ -83,9 +88,7 @@ def _arrivals(result: RunResult) -> str:
         return "arrivals of the trace"
     if numbers.request_rate == "inf" and settings.ramp_up_strategy is None:
         return pace
-    shape = numbers.burstiness
-    spacing = "evenly spaced" if shape == "inf" else "Poisson" if shape == 1 else f"gamma-distributed (shape {shape:g})"
-    return f"{spacing} arrivals at {pace}"
+    return f"{spacing(numbers.burstiness)} arrivals at {pace}"
 
 
 def _cap(result: RunResult) -> str:

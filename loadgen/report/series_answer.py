@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from loadgen.config import slo
+from loadgen.report import load_line
 from loadgen.report.result.series import Point, Series
 from loadgen.report.series import TOO_FEW, is_highest_level, knee_candidate, level_of, level_text, level_with_unit
 from loadgen.report.series_rows import Row, rows
@@ -50,14 +51,12 @@ def load(series: Series) -> str:
         return ""
     counts = [each.num_prompts for each in numbers]
     ok = sum(each.completed for each in numbers)
-    answers = f"{sum(each.total_output_tokens for each in numbers) / ok:.0f} out on average"
-    prompts = [each.total_input_tokens for each in numbers]
-    known = [each for each in prompts if each is not None]
-    lengths = f"{sum(known) / ok:.0f} tokens in and {answers}" if len(known) == len(prompts) else f"tokens: {answers}"
-    shape = numbers[-1].burstiness
-    spacing = "evenly spaced" if shape == "inf" else "Poisson" if shape == 1 else f"gamma-distributed (shape {shape:g})"
-    arrivals = f", {spacing} arrivals" if series.over == "rate" else ""
-    return f"{value_range(min(counts), max(counts))} requests a run, {lengths}{arrivals}"
+    answers = sum(each.total_output_tokens for each in numbers) / ok
+    prompts = [each.total_input_tokens for each in numbers if each.total_input_tokens is not None]
+    knows_prompts = len(prompts) == len(numbers)
+    lengths = f"{sum(prompts) / ok:.0f} tokens in and {answers:.0f}" if knows_prompts else f"{answers:.0f} tokens"
+    arrivals = f", {load_line.spacing(numbers[-1].burstiness)} arrivals" if series.over == "rate" else ""
+    return f"{value_range(min(counts), max(counts))} requests a run, {lengths} out on average{arrivals}"
 
 
 def remarks(series: Series) -> Iterator[str]:

@@ -35,8 +35,8 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
     if ttft is not None:
         theirs, ours = ttft.server, ttft.ours
         rows.append(("TTFT mean, ms from sent", fixed(theirs.mean), fixed(ours.mean)))
-        rows.append(("TTFT p50", bucket(theirs.p50), fixed(ours.p50)))
-        rows.append(("TTFT p99", bucket(theirs.p99), fixed(ours.p99)))
+        rows.append(("TTFT p50, ms from sent", bucket(theirs.p50), fixed(ours.p50)))
+        rows.append(("TTFT p99, ms from sent", bucket(theirs.p99), fixed(ours.p99)))
     for what, count, measured in (
         ("requests ended", counts.requests, sum(result.outcomes.values()) - result.cancelled.never_sent),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),

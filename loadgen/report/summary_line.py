@@ -68,8 +68,6 @@ def parts(result: RunResult) -> Iterator[Part]:
     slo_decides = met is False and result.verdict != "INVALID" and not has_failed(result)
     if slo_decides:
         yield of_slo
-    if result.no_answer_since_s is not None and result.partial:
-        yield early_end(result), Colour.RED
     yield from verdict_and_outcomes(result)
     numbers = result.numbers
     if rate := _rate(result):
@@ -98,7 +96,7 @@ def caveats(result: RunResult) -> Iterator[Part]:
     if result.overloaded:
         yield "overloaded", Colour.YELLOW
     if result.partial and result.no_answer_since_s is None:
-        yield early_end(result), Colour.YELLOW
+        yield f"ended early: {result.partial.partition(':')[0]}", Colour.YELLOW
     if result.silent_streams.count:
         yield plural(result.silent_streams.count, "silent stream"), Colour.YELLOW
     if result.insecure:
@@ -107,17 +105,10 @@ def caveats(result: RunResult) -> Iterator[Part]:
         yield "simulated engine", Colour.NONE
 
 
-def early_end(result: RunResult) -> str:
-    """Say why the run ended early."""
-    if result.no_answer_since_s is not None:
-        return f"NO ANSWER from {result.no_answer_since_s:.1f} s on"
-    return f"ended early: {(result.partial or '').partition(':')[0]}"
-
-
 def _rate(result: RunResult) -> str:
     """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput.
 
-    Empty if the server was gone before the end: the rate is then of no load that it could have been asked for.
+    Empty if the server stopped answering: the rate would then describe no load.
     """
     if result.no_answer_since_s is not None:
         return ""
@@ -146,7 +137,9 @@ def failures_by_outcome(result: RunResult) -> str:
 
 
 def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
-    """Write the verdict and the outcomes; first the outcomes if requests failed."""
+    """Write the verdict and the outcomes; first that the server was gone, and that requests failed."""
+    if result.no_answer_since_s is not None:
+        yield f"NO ANSWER from {result.no_answer_since_s:.1f} s on", Colour.RED
     failures, colour = Failures.among(result.outcomes, result.never_due), VERDICT_COLOURS[result.verdict]
     error, verdict = client_error_ms(result), _with_reasons(result)
     if error is not None:

@@ -7,7 +7,7 @@ import ssl
 
 import pytest
 
-from loadgen.client.connect_errors import CONNECTING, LOOKING_UP, SHAKING_HANDS, explained
+from loadgen.client.connect_errors import CONNECTING, LOOKING_UP, SHAKING_HANDS, cannot_connect
 from loadgen.core.outcome import Outcome
 
 REFUSED, UNREACHABLE, FILES, PORTS = errno.ECONNREFUSED, errno.ENETUNREACH, errno.EMFILE, errno.EADDRNOTAVAIL
@@ -70,11 +70,11 @@ def several(*numbers: int) -> OSError:
     ],
 )
 def test_error_is_an_outcome_with_a_reason(error: Exception, step: str, outcome: Outcome, said: str) -> None:
-    found = explained(error, "a:1", step)
+    found = cannot_connect(error, "a:1", step)
     assert (found.outcome, str(found)) == (outcome, said)
 
 
 def test_host_name_that_cannot_be_encoded_is_no_name() -> None:
     with pytest.raises(UnicodeError) as found:
         f"{'a' * 64}.example".encode("idna")
-    assert explained(found.value, "a:1", LOOKING_UP).outcome is Outcome.DNS_ERROR
+    assert cannot_connect(found.value, "a:1", LOOKING_UP).outcome is Outcome.DNS_ERROR

@@ -8,7 +8,7 @@ from loadgen.analysis.compare.confidence_interval import Basis
 from loadgen.analysis.compare.metrics import ERROR_RATE
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
-from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, bounds, change
+from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, bounds, change, unit, values
 from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
 from loadgen.util.number_format import first_of, percent, three_digits
 
@@ -69,9 +69,10 @@ def _with_changes(rows: Iterable[Row]) -> str:
 
 def _values(row: Row) -> str:
     """Write both values: "113 to 25.5 ms"."""
-    scale, unit = (100, "%") if row.metric.is_share else (1, f" {row.metric.unit}".rstrip())
-    one, other = (three_digits(scale * each) for each in (row.baseline, row.candidate))
-    return f"{one} to {other}{unit}"
+    one, other = values(row) if row.metric.is_share else map(three_digits, (row.baseline, row.candidate))
+    if one == other:  # the change is smaller than the digits show
+        one, other = values(row)
+    return f"{one} to {other}{unit(row)}"
 
 
 def _enumeration(texts: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from loadgen.analysis.compare.texts import (
     load,
     notable_rows,
     runs,
+    unit,
     values,
 )
 from loadgen.report.answer_badge import answer_badge
@@ -122,12 +123,11 @@ def _table(names: tuple[str, str], rows: Sequence[Row]) -> Table:
 
 
 def _cells(row: Row) -> tuple[Cell, ...]:
-    unit = "" if row.metric.is_share else f" {row.metric.unit}".rstrip()
     tone = TONES[row.conclusion]
     name = Span(row.metric.title, about=row.metric.name)
     return (
         cell(name),
-        *(cell(each + unit) for each in values(row)),
+        *(cell(each + unit(row)) for each in values(row)),
         cell(Span(change(row), tone)),
         cell(bounds(row)),
         cell(Span(row.conclusion, tone)),

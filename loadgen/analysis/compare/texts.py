@@ -30,6 +30,11 @@ def values(row: Row) -> tuple[str, str]:
     return one, other
 
 
+def unit(row: Row) -> str:
+    """Format the unit behind a value of `values`: " ms"; empty if there is none, and for shares, which have their %."""
+    return "" if row.metric.is_share else f" {row.metric.unit}".rstrip()
+
+
 def change(row: Row) -> str:
     """Format the change: "+1.6%", "-0.20pp"; n/a if the baseline is 0."""
     return "n/a" if row.change is None else _signed(row.change, row)

@@ -66,7 +66,7 @@ class EarlyStop:
         length = block_bootstrap.block_length(self._count, 0)
         if share_bounds(good, np.ones(self._count), length, LOOK_CONFIDENCE)[1] >= share.attainment:
             return None
-        missed = f"{len(bad) / self._count:.1%} of {self._count} requests are beyond {share.text}"
+        missed = f"{len(bad)} of {self._count} requests ({percent(len(bad) / self._count, 1)}) are beyond {share.text}"
         return f"{missed}, which allows {percent(1 - share.attainment, 1)}"
 
     def _read(self) -> bool:

@@ -11,7 +11,6 @@ from loadgen.report.summary_line import (
     Colour,
     Part,
     caveats,
-    early_end,
     has_failed,
     slo_state,
     verdict_and_outcomes,
@@ -20,9 +19,7 @@ from loadgen.report.summary_line import (
 
 def badge(result: RunResult) -> Badge:
     """Write verdict, outcomes, SLO and caveats. Red: failures, a missed SLO; amber: caveats; blue: the simulator."""
-    gone = result.no_answer_since_s is not None and result.partial
-    first = [(early_end(result), Colour.RED)] if gone else []
-    parts = [*first, *verdict_and_outcomes(result), *_slo(result), *caveats(result)]
+    parts = [*verdict_and_outcomes(result), *_slo(result), *caveats(result)]
     failed = Colour.RED if has_failed(result) else Colour.NONE
     return answer_badge(parts, simulated=result.simulated, answer=failed)
 

@@ -88,7 +88,6 @@ RATES = {
         "From the first send until the last request has ended, successful or not. Every throughput is divided by it, "
         "so every throughput includes ramp and tail.",
     ),
-    "answers_per_s": Term("rate of answers", "Ok requests per second from the first end to the last."),
     "request_throughput": Term("request throughput", "Ok requests per second of the duration."),
     "output_throughput": Term("output throughput", "Output tokens per second of the duration."),
     "total_throughput": Term(
@@ -102,9 +101,9 @@ RATES = {
         "rate of answers",
         "Ok answers per second from the end of the first to the end of the last: (n - 1) / the time between them. "
         "It is near the asked rate if the server keeps up, and the server's capacity if it does not, since the time "
-        "in which the last answers are awaited does not lower it. The last line of a run, and the table of a sweep or "
-        "search over rates, show it. Below 10 ok answers there is none. In closed loops and bursts it would be wrong, "
-        "since answers end in waves; there the request throughput is shown.",
+        "in which the last answers are awaited does not lower it. The page and the last line of a run, and the table "
+        "of a sweep or search over rates, show it. Below 10 ok answers there is none. In closed loops and bursts it "
+        "would be wrong, since answers end in waves; there the request throughput is shown.",
     ),
     "steady_throughput": Term(
         "steady output throughput",

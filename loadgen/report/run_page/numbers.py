@@ -43,7 +43,7 @@ def _rate(result: RunResult) -> tuple[Span, str]:
     answered = result.rates.answers_per_s
     if answered is None or result.no_answer_since_s is not None:
         return term("request_throughput", "Throughput"), three_digits(result.numbers.request_throughput, "req/s")
-    return term("answers_per_s", "Answers"), three_digits(answered, "req/s")
+    return term("answer_rate", "Answers"), three_digits(answered, "req/s")
 
 
 def rates_and_limits(result: RunResult) -> Iterator[Block]:

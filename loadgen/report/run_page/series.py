@@ -50,7 +50,9 @@ def blocks(runs: Series) -> Iterator[Block]:
         yield Paragraph(line(f"Load: {text}."))
     (_, colour), *others = parts(runs)
     if others:
-        others.sort(key=lambda part: part[1] is Colour.NONE)  # the verdict comes before what is not known
+        others.sort(
+            key=lambda part: part[1] is Colour.NONE
+        )  # coloured parts first: the verdict, and why the series is partial
         yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
     if (chart := load_chart(runs)) is not None:
         yield Drawing("curve", chart)

@@ -26,7 +26,13 @@ FILE = "tokenizer.json"
 VERSION = 1  # of the cached sizes
 GGUF = ".gguf"
 CONFIG = "tokenizer_config.json"  # every tokenizer that only transformers can read has one
-VOCABULARIES = ("*vocab*.json", "*.txt", "*.model", "*.tiktoken")  # files that transformers makes a tokenizer of
+VOCABULARIES = (
+    "*vocab*.json",
+    "vocab.txt",
+    "merges.txt",
+    "*.model",
+    "*.tiktoken",
+)  # files that transformers makes a tokenizer of
 TEMPLATES = ("chat_template.jinja", CONFIG)  # files that may contain the chat template
 
 
@@ -213,7 +219,7 @@ def load(name: str) -> Tokenizer:
     if path.is_file():
         return _from_gguf(path, name) if path.suffix == GGUF else _from_file(path, name)
     if path.is_dir():
-        return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(name, path)
+        return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
     if name.startswith(("/", ".", "~")) or name.endswith((".json", GGUF)) or name.count("/") > 1:
         raise BadInput(FIELD, f"file or folder {name} does not exist", f"give a {FILE}, its folder or a hub name")
     return _from_hub(name)
@@ -244,7 +250,7 @@ def _from_gguf(path: Path, name: str) -> Tokenizer:
     return Tokenizer(lambda: gguf.core, name, hashlib.sha256(gguf.core.to_str().encode()).hexdigest(), gguf=gguf)
 
 
-def _from_transformers(name: str, folder: Path) -> Tokenizer:
+def _from_transformers(folder: Path, name: str) -> Tokenizer:
     """Load a tokenizer that has no tokenizer.json out of a folder, which may be one of the hub's cache."""
     from transformers import AutoTokenizer
 
@@ -267,21 +273,19 @@ def _from_hub(name: str) -> Tokenizer:
     except HFValidationError as error:
         raise BadInput(FIELD, f"invalid path or hub name {name!r}", remedy) from error
     except LocalEntryNotFoundError as error:
+        if (folder := _cached_folder(name)) is not None:
+            return _from_transformers(folder, name)
         if constants.HF_HUB_OFFLINE or not has_address(constants.ENDPOINT):
-            if (folder := _cached_folder(name)) is not None:
-                return _from_transformers(name, folder)
             problem = f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached"
             files = f"give the path of a copy of the served model's {FILE}, or of its .gguf file"
             raise BadInput(FIELD, problem, f"{files} (pip install gguf)") from error
     try:
-        try:
-            path = Path(hf_hub_download(name, FILE))
-        except EntryNotFoundError as error:
-            folder = _cached_folder(name)
-            if isinstance(error, LocalEntryNotFoundError) and folder is None:  # the hub has not answered
-                raise
-            patterns = [CONFIG, "config.json", *VOCABULARIES, "*.jinja"]
-            return _from_transformers(name, folder or Path(snapshot_download(name, allow_patterns=patterns)))
+        path = Path(hf_hub_download(name, FILE))
+    except LocalEntryNotFoundError as error:
+        raise BadInput(FIELD, f"the hub did not answer for {name} ({first_line(error)})", remedy) from error
+    except EntryNotFoundError:  # the hub has the model, and no such file of it
+        patterns = [CONFIG, "config.json", *VOCABULARIES, "*.jinja"]
+        return _from_transformers(Path(snapshot_download(name, allow_patterns=patterns)), name)
     except (OSError, ValueError) as error:
         raise BadInput(FIELD, f"the hub does not have {name} ({first_line(error)})", remedy) from error
     for beside in TEMPLATES:

@@ -54,7 +54,7 @@ def test_run_goes_on_while_it_can_still_meet_the_share(path: Path) -> None:
             needed = count - 1
             break
     assert needed == NEEDED
-    assert stop.reason == "1.7% of 1000 requests are beyond ttft_p99<500ms, which allows 1.0%"
+    assert stop.reason == "17 of 1000 requests (1.7%) are beyond ttft_p99<500ms, which allows 1.0%"
 
 
 def test_overload_stops_the_run_at_once(path: Path) -> None:
@@ -113,7 +113,7 @@ def test_records_count_once_when_files_are_joined(path: Path) -> None:
     assert stop(RUNNING) is None
     pieces[1].write_bytes(b"".join(written))
     join_shards(pieces)
-    assert str(stop(RUNNING)).startswith(f"ended by the search: {NEEDED / 1000:.1%} of 1000 requests")
+    assert str(stop(RUNNING)).startswith(f"ended by the search: {NEEDED} of 1000 requests")
 
 
 def test_leftover_files_of_more_workers_do_not_count(path: Path) -> None:

@@ -38,7 +38,7 @@ LIES = (
     Mutant(
         "pace with asyncio.sleep",
         (
-            # The pacer's alone: the heartbeat's alarm bounds how long a poll waits.
+            # The pacer's alone: the loop probe's alarm bounds how long a poll waits.
             Edit(PACER, "import KERNEL, AnyAlarm, Clock", "import KERNEL, AnyAlarm, Clock, LoopAlarm"),
             Edit(PACER, "self._clock.alarm(asyncio.get_running_loop()", "LoopAlarm(asyncio.get_running_loop()"),
             Edit(PACER, "self._hook.due_ns = max(due_ns, self._now_ns())", "pass"),
@@ -52,7 +52,14 @@ LIES = (
     ),
     Mutant(
         "connector limit 100",
-        (Edit("loadgen/client/transport.py", "            limit=0,", "            limit=100,"),),
+        (
+            Edit(
+                "loadgen/client/connector.py",
+                "        step = connect_errors.LOOKING_UP\n",
+                "        while self._turn >= 100:\n            await asyncio.sleep(0.01)\n"
+                "        step = connect_errors.LOOKING_UP\n",
+            ),
+        ),
         Test(
             "tests/integration/regressions/test_connections.py::"
             "test_hundreds_of_requests_do_not_wait_for_connections"

@@ -3,7 +3,7 @@
 from loadgen.core.outcome import Outcome
 
 
-def of_reading(error: Exception) -> Outcome:
+def outcome_of(error: Exception) -> Outcome:
     """Return the outcome of a response that aiohttp's reader could not read to its end."""
     from aiohttp.http_exceptions import ContentLengthError, HttpProcessingError, TransferEncodingError
 
