@@ -298,11 +298,12 @@ class Transport:
             self._end_pause(record)
 
     def _close(self, connection: Connection) -> None:
+        """Close a connection, of whose end nobody is told."""
         connection.release()
         transport: asyncio.Transport = connection.transport
         if not connection.lost:
             transport.set_protocol(asyncio.Protocol())
-        # What is left of a request that was given up must not be sent.
+        # What is left of a request that was given up must not be sent, and a silent peer not keep a TLS session.
         if transport.get_write_buffer_size() or self._connector.uses_tls:
             transport.abort()
         else:

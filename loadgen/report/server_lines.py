@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from loadgen.report.result import RunResult
-from loadgen.report.result.server import GpuLevels, Level, MetricsSource, ServerMetrics
+from loadgen.report.result.server import GpuLevels, MetricsSource, ServerMetrics
 from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
 
 HEADINGS = ("server", "loadgen")
@@ -51,7 +51,7 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
         ("KV cache in use, mean", levels.kv_usage, "{:.1%}"),
     ):
         if level.mean is not None:
-            rows.append((what, mean_and_max(level, form), ""))
+            rows.append((what, f"{form.format(level.mean)} (max {form.format(level.max)})", ""))
     for what, share in (
         ("prompt tokens from the prefix cache", metrics.prefix_hit_rate),
         ("drafted tokens accepted", metrics.spec_acceptance),
@@ -72,11 +72,6 @@ def heading(sources: list[MetricsSource]) -> str:
     failed = sum(why is not None for source in sources for why in source.failed)
     where = sources[0].url if len(sources) == 1 else f"{len(sources)} sources"
     return f"Server metrics ({where}; {plural(scrapes, 'scrape')}" + (f", {failed} failed):" if failed else "):")
-
-
-def mean_and_max(level: Level, form: str) -> str:
-    """Write the mean and the maximum of a level: "4.0 (max 13.0)"."""
-    return UNKNOWN if level.mean is None else f"{form.format(level.mean)} (max {form.format(level.max)})"
 
 
 def bucket(ends: list[float | None] | None) -> str:

@@ -6,15 +6,7 @@ from loadgen.report.answer_badge import answer_badge
 from loadgen.report.html import Badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
-from loadgen.report.summary_line import (
-    SLO_COLOURS,
-    Colour,
-    Part,
-    caveats,
-    has_failed,
-    slo_state,
-    verdict_and_outcomes,
-)
+from loadgen.report.summary_line import SLO_COLOURS, Colour, Part, caveats, has_failed, slo_state, verdict_and_outcomes
 
 
 def badge(result: RunResult) -> Badge:

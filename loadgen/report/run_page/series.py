@@ -30,7 +30,9 @@ from loadgen.report.summary_line import Colour
 from loadgen.util.number_format import fixed, plural
 
 TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": Tone.BAD}
-RULE = "A level meets the SLO if every confidence interval is below its limit, and misses it if one is above its limit"
+SLO_RULE = (
+    "A level meets the SLO if every confidence interval is below its limit, and misses it if one is above its limit"
+)
 
 
 def title(runs: Series) -> str:
@@ -50,9 +52,8 @@ def blocks(runs: Series) -> Iterator[Block]:
         yield Paragraph(line(f"Load: {text}."))
     (_, colour), *others = parts(runs)
     if others:
-        others.sort(
-            key=lambda part: part[1] is Colour.NONE
-        )  # coloured parts first: the verdict, and why the series is partial
+        # Coloured parts come first: the verdict, and why the series is partial.
+        others.sort(key=lambda part: part[1] is Colour.NONE)
         yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
     if (chart := load_chart(runs)) is not None:
         yield Drawing("curve", chart)
@@ -84,7 +85,7 @@ def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
     """Explain the table."""
     yield f"Latencies are in ms, from {runs.latency_from}"
     if any(column.head == INTERVAL for column in columns):
-        yield RULE
+        yield SLO_RULE
     if any(MARK in text for column in columns for text in column.cells):
         yield FEW_VALUES
 

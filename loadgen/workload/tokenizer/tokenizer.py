@@ -26,13 +26,8 @@ FILE = "tokenizer.json"
 VERSION = 1  # of the cached sizes
 GGUF = ".gguf"
 CONFIG = "tokenizer_config.json"  # every tokenizer that only transformers can read has one
-VOCABULARIES = (
-    "*vocab*.json",
-    "vocab.txt",
-    "merges.txt",
-    "*.model",
-    "*.tiktoken",
-)  # files that transformers makes a tokenizer of
+# Files that transformers makes a tokenizer of.
+VOCABULARIES = ("*vocab*.json", "vocab.txt", "merges.txt", "*.model", "*.tiktoken")
 TEMPLATES = ("chat_template.jinja", CONFIG)  # files that may contain the chat template
 
 
@@ -264,8 +259,8 @@ def _from_transformers(folder: Path, name: str) -> Tokenizer:
 
 def _from_hub(name: str) -> Tokenizer:
     """Load the file from the local cache of the hub, else from the hub."""
-    from huggingface_hub import constants, hf_hub_download, snapshot_download
-    from huggingface_hub.errors import EntryNotFoundError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub import constants, hf_hub_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     remedy = f"give the path of the served model's {FILE}, or a name as the hub spells it"
     try:
@@ -273,21 +268,37 @@ def _from_hub(name: str) -> Tokenizer:
     except HFValidationError as error:
         raise BadInput(FIELD, f"invalid path or hub name {name!r}", remedy) from error
     except LocalEntryNotFoundError as error:
-        if (folder := _cached_folder(name)) is not None:
-            return _from_transformers(folder, name)
-        if constants.HF_HUB_OFFLINE or not has_address(constants.ENDPOINT):
-            problem = f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached"
-            files = f"give the path of a copy of the served model's {FILE}, or of its .gguf file"
-            raise BadInput(FIELD, problem, f"{files} (pip install gguf)") from error
+        absent = error
+    if not constants.HF_HUB_OFFLINE and has_address(constants.ENDPOINT):
+        try:
+            return _fetched(name)
+        except LocalEntryNotFoundError as error:  # the hub has not answered
+            absent = error
+        except (OSError, ValueError) as error:
+            raise BadInput(FIELD, f"the hub does not have {name} ({first_line(error)})", remedy) from error
+    if (folder := _cached_folder(name)) is not None:
+        return _from_transformers(folder, name)
+    problem = f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached"
+    files = f"give the path of a copy of the served model's {FILE}, or of its .gguf file"
+    raise BadInput(FIELD, problem, f"{files} (pip install gguf)") from absent
+
+
+def _fetched(name: str) -> Tokenizer:
+    """Load a tokenizer from the hub, into its cache.
+
+    Raises:
+        OSError, ValueError: The hub does not have it; LocalEntryNotFoundError: it did not answer.
+    """
+    from huggingface_hub import hf_hub_download, snapshot_download
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
     try:
         path = Path(hf_hub_download(name, FILE))
-    except LocalEntryNotFoundError as error:
-        raise BadInput(FIELD, f"the hub did not answer for {name} ({first_line(error)})", remedy) from error
+    except LocalEntryNotFoundError:
+        raise
     except EntryNotFoundError:  # the hub has the model, and no such file of it
         patterns = [CONFIG, "config.json", *VOCABULARIES, "*.jinja"]
         return _from_transformers(Path(snapshot_download(name, allow_patterns=patterns)), name)
-    except (OSError, ValueError) as error:
-        raise BadInput(FIELD, f"the hub does not have {name} ({first_line(error)})", remedy) from error
     for beside in TEMPLATES:
         with contextlib.suppress(OSError, ValueError):  # not every model has one
             hf_hub_download(name, beside)

@@ -91,19 +91,24 @@ def _overhead(streams: int, count: int) -> Load:
 
 
 BEGIN, END = "<!-- peers: written by make compare-peers FLAGS=--write -->", "<!-- end of peers -->"
-ALL = Comparison(tuple(PEERS), LOADS, 20, 20, BEGIN, END)
+ALL = Comparison(tuple(PEERS), LOADS, first_ms=20, gap_ms=20, begin=BEGIN, end=END)
 # The closest peer, ours, and what is possible.
 RUST = Comparison(
     ("vllm-rs", "loadgen", "loadgen-first-run", "limit"),
-    *(LOADS, 20, 20),
-    *("<!-- rust: written by make compare-peers FLAGS='--rust --write' -->", "<!-- end of rust -->"),
+    LOADS,
+    first_ms=20,
+    gap_ms=20,
+    begin="<!-- rust: written by make compare-peers FLAGS='--rust --write' -->",
+    end="<!-- end of rust -->",
 )
 # What vllm-rs was published with.
 OVERHEAD = Comparison(
-    ("vllm-rs", "vllm", "loadgen"),
+    ("vllm-rs", "loadgen"),
     tuple(_overhead(streams, count) for streams, count in ((1, 10), (10, 50), (100, 300), (1_000, 3_000))),
-    *(50, 10),
-    *("<!-- overhead: written by make compare-peers FLAGS='--overhead --write' -->", "<!-- end of overhead -->"),
+    first_ms=50,
+    gap_ms=10,
+    begin="<!-- overhead: written by make compare-peers FLAGS='--overhead --write' -->",
+    end="<!-- end of overhead -->",
 )
 
 
@@ -201,8 +206,9 @@ def main() -> int:
     """Compare; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.qa.peers.compare_peers", description=__doc__)
     parser.add_argument("--only", choices=list(PEERS), action="append", help="a peer, instead of all")
-    parser.add_argument("--rust", action="store_true", help="vLLM's Rust client, loadgen, and a loop in C")
-    parser.add_argument("--overhead", action="store_true", help="the overhead test that vLLM's Rust client came with")
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--rust", action="store_true", help="vLLM's Rust client, loadgen, and a loop in C")
+    part.add_argument("--overhead", action="store_true", help="the overhead test that vLLM's Rust client came with")
     parser.add_argument("--rounds", type=int, default=3, help="how often the peers take turns (3)")
     parser.add_argument("--quick", action="store_true", help="one round of a few requests: shows that it works")
     parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")

@@ -69,7 +69,7 @@ def _truth(name: str, trials: Sequence[Trial]) -> Sequence[str]:
     return [
         name + (MARK if all_disturbed(trials) else "") + (" (server late)" if shown.served.overloaded else ""),
         figure(median(trials, lambda trial: trial.served.achieved_rps)),
-        "Poisson" if shown.poisson else figure(shown.served.late_max_ms),
+        "-" if shown.load.streams else "Poisson" if shown.poisson else figure(shown.served.late_max_ms),
         *times,
         shown.reported.says or "nothing",
     ]

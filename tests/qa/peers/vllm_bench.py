@@ -9,7 +9,7 @@ from tests.qa.peers import recipes
 from tests.qa.peers.peer import METRICS, MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task, words
 
 RESULT = "vllm.json"
-SETTINGS = "`--backend openai-chat --dataset-name random --burstiness inf --ignore-eos`"
+SETTINGS = "`--dataset-name random --burstiness inf --ignore-eos`"
 
 
 class VllmBench:

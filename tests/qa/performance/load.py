@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from loadgen.engines import Server
+from loadgen.util.number_format import plural
 from tests.helpers.sim_server import simulated
 
 # Events of a streamed chat answer beside its tokens: the role, the finish reason, the usage and [DONE].
@@ -49,7 +50,7 @@ class Load:
     chat: bool = True
 
     def __str__(self) -> str:
-        load = f"{self.rate:,} requests/s" if self.streams is None else f"{self.streams:,} streams at a time"
+        load = f"{self.rate:,} requests/s" if self.streams is None else f"{plural(self.streams, 'stream')} at a time"
         return f"{self.name}: {load} of {self.tokens} tokens"
 
     @property
