@@ -1,7 +1,7 @@
 """The summary line: a run in one line that can be pasted into a chat."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
 from loadgen.config import slo
@@ -9,7 +9,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.metrics.failures import Failures
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
-from loadgen.util.number_format import first_of, plural, rounded_up, three_digits
+from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
 
 SEPARATOR, LINE_END = " | ", " |"  # between two parts; after the last part of a line
@@ -73,15 +73,22 @@ def parts(result: RunResult) -> Iterator[Part]:
     if rate := _rate(result):
         yield rate, Colour.NONE
     if numbers.completed:
-        for metric, (median, *others) in FIGURES.items():
-            found = result.latency(metric)
-            if found.count:
-                named = "".join(f" {each} {three_digits(found.statistic_ms(each))}" for each in others)
-                of_median = f"{median if others else ''} {three_digits(found.statistic_ms(median))}".strip()
-                yield f"{metric.upper()} {of_median}{named} ms", Colour.NONE
+        for metric, statistics in FIGURES.items():
+            if result.latency(metric).count:
+                yield f"{metric.upper()} {_latencies(result, metric, statistics)}", Colour.NONE
     if result.slo and not slo_decides:
         yield of_slo
     yield from caveats(result)
+
+
+def _latencies(result: RunResult, metric: str, statistics: Sequence[str]) -> str:
+    """Write statistics of a latency: "p50 26 p99 34 ms"; a median alone has no name."""
+    values = [result.latency(metric).statistic_ms(name) for name in statistics]
+    size, unit = latency_unit(*values)
+    texts = [three_digits(None if ms is None else ms / size) for ms in values]
+    if len(texts) > 1:
+        texts = [f"{name} {text}" for name, text in zip(statistics, texts, strict=True)]
+    return " ".join((*texts, unit))
 
 
 def slo_state(result: RunResult) -> str:

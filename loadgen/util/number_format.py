@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 UNKNOWN = "n/a"
+LONG_MS = 10_000.0  # latencies from here on are shown in seconds
 TIME_UNITS_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of `parse_seconds`
 
 
@@ -35,6 +36,18 @@ def four_digits(value: float | None, unit: str = "") -> str:
 def three_digits(value: float | None, unit: str = "") -> str:
     """Format a number with three significant digits, or all before the point: 37.0213 -> "37", 1568.4 -> "1568"."""
     return _with_unit(value, ".3g" if value is None or abs(value) < 999.5 else ".0f", unit)
+
+
+def latency_unit(*ms: float | None) -> tuple[float, str]:
+    """Choose the unit of some latencies in ms: seconds from ten on. Returns how many ms it has, and its name."""
+    known = [one for one in ms if one is not None and math.isfinite(one)]
+    return (1e3, "s") if max(known, default=0.0) >= LONG_MS else (1.0, "ms")
+
+
+def latency(ms: float | None) -> str:
+    """Format a latency: "380 ms", "38.4 s"."""
+    size, unit = latency_unit(ms)
+    return three_digits(None if ms is None else ms / size, unit)
 
 
 def rounded_up(value: float) -> str:

@@ -9,7 +9,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import Progress
 
-SETTINGS = RunSettings(request_rate=100)
+SETTINGS = RunSettings(base_url="http://127.0.0.1:8000", model="qwen3-8b", request_rate=100)
 
 
 def sketch(*ms: float) -> Sketch:

@@ -10,7 +10,7 @@ from loadgen.report.html.charts.scale import Scale
 from loadgen.report.html.charts.svg import LEFT, RIGHT, WIDTH, svg
 
 X, Y = Linear("req/s", 0.0, 10.0), Linear("ms", 0.0, 10.0)
-TOP, HEIGHT = 25, 100
+TOP, HEIGHT = 27, 100
 
 
 def drawn(mark: Whiskers, scale: Scale = Y) -> ElementTree.Element:
@@ -30,7 +30,7 @@ def steps(mark: Whiskers, scale: Scale = Y) -> str:
 def test_whisker_goes_from_end_to_end_with_a_cap_at_each() -> None:
     middle = (LEFT + WIDTH - RIGHT) / 2
     assert steps(Whiskers("", [5], [2], [8])) == (
-        f"M{middle:.1f} 105.0L{middle:.1f} 45.0M{middle - 3.5:.1f} 105.0h7M{middle - 3.5:.1f} 45.0h7"
+        f"M{middle:.1f} 107.0L{middle:.1f} 47.0M{middle - 3.5:.1f} 107.0h7M{middle - 3.5:.1f} 47.0h7"
     )
 
 

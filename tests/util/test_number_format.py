@@ -8,6 +8,8 @@ from loadgen.util.number_format import (
     first_of,
     fixed,
     four_digits,
+    latency,
+    latency_unit,
     ms,
     percent,
     percentile,
@@ -73,6 +75,18 @@ def test_plural_is_not_used_for_a_count_of_1():
 )
 def test_a_bound_is_never_rounded_down(value, text):
     assert rounded_up(value) == text
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"), [(0.5, "0.5 ms"), (9999.0, "9999 ms"), (10_000.0, "10 s"), (38_437.0, "38.4 s"), (None, "n/a")]
+)
+def test_a_long_latency_is_in_seconds(ms, text):
+    assert latency(ms) == text
+
+
+def test_latencies_beside_each_other_have_one_unit():
+    assert latency_unit(300.0, 12_000.0) == (1e3, "s")
+    assert latency_unit(300.0, None, float("inf")) == (1.0, "ms")
 
 
 def test_long_lists_say_how_much_they_leave_out():

@@ -51,7 +51,7 @@ def _changes(rows: Sequence[Row]) -> Iterator[str]:
     for word in SIGNIFICANT:
         if own := [row for row in rows if row.conclusion is word]:
             count = {1: "", 2: "both "}.get(len(own), "all ")
-            yield f"{_with_changes(own)}, {count}{'differ' if count and word is Conclusion.DIFFERS else word}"
+            yield f"{_with_changes(own)}, {'which may be chance' if word is Conclusion.MAYBE else count + word}"
     if own := [row for row in rows if row.conclusion is Conclusion.UNKNOWN]:
         yield _with_changes(own)
     others = [row for row in rows if row.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE]

@@ -183,4 +183,4 @@ def _conclusion(row: Row, candidate: CandidateRows, largest_p: float | None) -> 
     significant = largest_p is not None and found.p_value <= largest_p
     if significant and more_is_better is not None and row in candidate.tested_rows:
         return Conclusion.BETTER if (found.low > 0) == more_is_better else Conclusion.WORSE
-    return Conclusion.DIFFERS if found.excludes_zero else Conclusion.NO_SIGNIFICANT_DIFFERENCE
+    return Conclusion.MAYBE if found.excludes_zero else Conclusion.NO_SIGNIFICANT_DIFFERENCE

@@ -15,7 +15,7 @@ ROOM = 0.2  # of the axis, for the labels behind the whiskers
 LOOKS: dict[Conclusion, tuple[WhiskerLook, str]] = {
     Conclusion.BETTER: ("gain", "better"),
     Conclusion.WORSE: ("loss", "worse"),
-    Conclusion.DIFFERS: ("other", "differs"),
+    Conclusion.MAYBE: ("other", "maybe"),
     Conclusion.NO_SIGNIFICANT_DIFFERENCE: ("plain", "no significant difference"),
 }
 

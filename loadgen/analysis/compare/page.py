@@ -41,7 +41,7 @@ from loadgen.util.number_format import plural
 TONES = {
     Conclusion.BETTER: Tone.GOOD,
     Conclusion.WORSE: Tone.BAD,
-    Conclusion.DIFFERS: Tone.STRONG,
+    Conclusion.MAYBE: Tone.STRONG,
     Conclusion.NO_SIGNIFICANT_DIFFERENCE: Tone.QUIET,
     Conclusion.UNKNOWN: Tone.QUIET,
 }

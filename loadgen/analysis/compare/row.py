@@ -15,7 +15,7 @@ class Conclusion(StrEnum):
 
     BETTER = "better"  # significant after correction for all rows that are tested
     WORSE = "worse"  # the same
-    DIFFERS = "differs"  # significant by its own interval only
+    MAYBE = "maybe"  # significant by its own interval only
     NO_SIGNIFICANT_DIFFERENCE = "no significant difference"
     UNKNOWN = "-"  # there is no interval
 

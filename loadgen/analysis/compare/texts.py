@@ -14,7 +14,7 @@ from loadgen.report import load_line
 from loadgen.util.number_format import percent, signed
 
 CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g} %"
-SIGNIFICANT = (Conclusion.BETTER, Conclusion.WORSE, Conclusion.DIFFERS)
+SIGNIFICANT = (Conclusion.BETTER, Conclusion.WORSE, Conclusion.MAYBE)
 MAIN_METRICS = (
     *("goodput", "request_throughput", "output_throughput", "error_rate"),
     *("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2el_p50", "e2el_p99"),
@@ -102,8 +102,9 @@ def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclu
                 word,
                 f"at {CONFIDENCE_TEXT}, corrected for all {len(comparison.tested_rows)} rows that were tested (Holm)",
             )
-    if Conclusion.DIFFERS in words:
-        yield Conclusion.DIFFERS, f"by its own interval only, as 1 of {round(1 / (1 - CONFIDENCE))} rows does by chance"
+    if Conclusion.MAYBE in words:
+        one_in = round(1 / (1 - CONFIDENCE))
+        yield Conclusion.MAYBE, f"by its own interval only; without any change, 1 of {one_in} rows is so"
     if Conclusion.NO_SIGNIFICANT_DIFFERENCE in words:
         yield Conclusion.NO_SIGNIFICANT_DIFFERENCE, "the interval contains 0"
 

@@ -9,16 +9,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.checks.sending import late_limit_ns
+from loadgen.cli.live import header
 from loadgen.cli.live.history import History
 from loadgen.cli.live.over_time import bars
-from loadgen.cli.live.progress_line import OVERLOADED, describe, left_s, longest_silence
+from loadgen.cli.live.progress_line import describe, left_s, longest_silence
 from loadgen.cli.live.slo_so_far import LimitSoFar, State, slo_so_far
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import DONE, Progress
-from loadgen.util.number_format import clock_time, percent, plural
+from loadgen.report.summary_line import SEPARATOR, Colour, Part
+from loadgen.util.number_format import LONG_MS, clock_time, percent, plural
 from loadgen.util.terminal_text import printable, truncate, wrap
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ PLAIN, FAINT, STRONG, BAD, FULL = "", "dim", "bold", "bold red", "green"
 BLANK = 13  # the rank of empty rows, which are dropped first
 WIDE = 119  # columns from which there are charts; the last one of a terminal stays free
 MAX_CHART_HEIGHT = 6
+COLOURS = {Colour.RED: BAD, Colour.YELLOW: "yellow", Colour.GREEN: FULL, Colour.NONE: PLAIN}
 STATES = {State.MET: FULL, State.MISSED: BAD, State.CLOSE: PLAIN, State.TOO_FEW: FAINT}
 
 Line = list[tuple[str, str]]  # pieces of text, each with its style
@@ -64,14 +66,17 @@ def frame(
     """
     if not progress.begun:
         return [_text(line, width) for line in _before_clock(progress, width, ascii_only)[:height]]
+    limits = [] if settings.slo is None else list(slo_so_far(settings.slo, progress))
     rows = [
+        Row(5, [(printable(header.load_text(settings, progress)), PLAIN)]),
         Row(0, _progress_bar(progress, width, ascii_only)),
+        *(Row(1, line) for line in _joined(header.so_far(settings, progress, history, limits), width)),
         Row(BLANK, []),
         *_rates(settings, progress, history, width),
-        *_requests(progress, history, width),
+        *_requests(progress, width),
         Row(BLANK, []),
         *_latencies(settings, progress, width),
-        *_slo(settings, progress, width),
+        *_slo(limits, width),
         *_client_and_server(progress, width),
     ]
     if width >= WIDE:
@@ -144,15 +149,13 @@ def _requested_rate(settings: RunSettings) -> str:
     return f"asked {settings.request_rate:g}/s" if math.isfinite(settings.request_rate) else ""
 
 
-def _requests(progress: Progress, history: History, width: int) -> Iterator[Row]:
+def _requests(progress: Progress, width: int) -> Iterator[Row]:
     cap = progress.cap
     notes = [f"oldest {_age(progress.oldest_s)}"] if progress.in_flight else []
     notes += [f"at most {cap}"] if cap else []
     if progress.waiting:
         notes.append(f"{progress.waiting} {'wait for a slot' if cap else 'late'}")
     yield Row(5, _row("in flight", [_count(progress.in_flight)], width, ", ".join(notes)))
-    if history.backlog.overloaded:
-        yield Row(1, [(OVERLOADED, BAD)])
     if progress.failed:
         each = ", ".join(f"{name} {n}" for name, n in progress.failures.items() if name != Outcome.CANCELLED)
         if progress.never_due:
@@ -168,23 +171,22 @@ def _requests(progress: Progress, history: History, width: int) -> Iterator[Row]
 
 
 def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterator[Row]:
-    gaps = ("ITL", progress.itl) if progress.imputed_gaps else ("ICL", progress.icl)
-    since = f"from {settings.latency_from}"
-    yield Row(6, _row("latency (ms)", ["p50", "p90", "p99", "values"], width, style=FAINT))
-    rows = [(6, f"TTFT {since}", progress.ttft), (8, *gaps), (9, f"E2EL {since}", progress.e2el)]
-    for rank, label, sketch in [*rows, (11, "lag", progress.lag), (11, "loop stall", progress.loop_stall)]:
+    gaps = ("gap of tokens", progress.itl) if progress.imputed_gaps else ("gap of chunks", progress.icl)
+    since = " from sent" if settings.latency_from == "sent" else ""
+    yield Row(6, _row("latency (ms)", ["p50", "p90", "p99", "count"], width, style=FAINT))
+    rows = [(6, f"TTFT{since}", progress.ttft), (8, *gaps), (9, f"E2EL{since}", progress.e2el)]
+    for rank, label, sketch in [*rows, (11, "sent late by", progress.lag)]:
         yield Row(rank, _row(label, _summary(sketch), width))
 
 
-def _slo(settings: RunSettings, progress: Progress, width: int) -> Iterator[Row]:
+def _slo(limits: Sequence[LimitSoFar], width: int) -> Iterator[Row]:
     """Lay out each limit of the SLO, with what the run shows of it so far."""
-    if settings.slo is None:
-        return
-    yield Row(6, _row("SLO", ["so far", "limit"], width, style=FAINT))
-    for so_far in slo_so_far(settings.slo, progress):
+    if limits:
+        yield Row(6, _row("SLO", ["so far", "limit"], width, style=FAINT))
+    for so_far in limits:
         limit, state, style = so_far.limit, str(so_far.state), STATES[so_far.state]
         if so_far.state is State.TOO_FEW:
-            state = f"{plural(so_far.needed - so_far.requests, 'more request')} needed"
+            state = f"too few requests yet: {so_far.requests} of {so_far.needed}"
         cells = [_slo_value(so_far), limit.text.strip().removeprefix(limit.name)]
         line = _row(limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN)
         room = width - sum(len(text) for text, _ in line) - len(GAP)
@@ -198,7 +200,7 @@ def _slo_value(so_far: LimitSoFar) -> str:
         return percent(so_far.value, 2)
     if so_far.value is None:
         return "n/a"
-    return f"{'~' * (so_far.state is State.CLOSE)}{_ms(so_far.value)} ms"
+    return f"{'~' * (so_far.state is State.CLOSE)}{_ms(so_far.value, ' ms')}"
 
 
 def _charts(history: History, room: int, ascii_only: bool) -> Iterator[Row]:
@@ -218,11 +220,7 @@ def _charts(history: History, room: int, ascii_only: bool) -> Iterator[Row]:
 
 def _client_and_server(progress: Progress, width: int) -> Iterator[Row]:
     """Lay out the state of the client, and the metrics of the server."""
-    problems = list(_client_problems(progress))
-    note = f"SUSPECT: {', '.join(problems)}" if problems else "keeps up" if progress.lag.counts else ""
-    yield Row(
-        2, _row("client", [f"{percent(progress.busy_share)} busy"], width, note, style=BAD if problems else PLAIN)
-    )
+    yield Row(2, _row("client", [f"{percent(progress.busy_share)} busy"], width))
     cells = [
         f"{title} {progress.server[name]:>{size}{form}}"
         for name, title, size, form in (
@@ -236,14 +234,6 @@ def _client_and_server(progress: Progress, width: int) -> Iterator[Row]:
         yield Row(10, _row("server", cells, width, cell_width=FIELD))
 
 
-def _client_problems(progress: Progress) -> Iterator[str]:
-    """Yield each limit of the verdict that the client exceeds so far; the run is SUSPECT if it stays so."""
-    ttft_ms = progress.ttft.p50_ms
-    limit_ms = late_limit_ns(None if ttft_ms is None else ttft_ms * 1e6) / 1e6
-    if (progress.lag.p99_ms or 0.0) > limit_ms:
-        yield f"lag > {limit_ms:.1f} ms"
-
-
 def _row(
     label: str, cells: Sequence[str], width: int, note: str = "", style: str = PLAIN, *, cell_width: int = CELL
 ) -> Line:
@@ -254,6 +244,18 @@ def _row(
     if note and room >= MIN_NOTE:
         line.append((GAP + truncate(note, room), style))
     return line
+
+
+def _joined(parts: Sequence[Part], width: int) -> Iterator[Line]:
+    """Join parts to lines, which end between two of them."""
+    line: Line = []
+    for text, colour in parts:
+        separator = SEPARATOR if line else ""
+        if line and sum(len(each) for each, _ in line) + len(separator) + len(text) > width:
+            yield line
+            line, separator = [], ""
+        line = [*line, (separator, FAINT), (text, COLOURS[colour])]
+    yield line
 
 
 def _bar(share: float, width: int, ascii_only: bool) -> Line:
@@ -278,9 +280,12 @@ def _age(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 99.95 else clock_time(seconds)
 
 
-def _ms(value: float | None) -> str:
-    """Format milliseconds with three digits, which is the precision of a sketch."""
-    return "n/a" if value is None else f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
+def _ms(value: float | None, unit: str = "") -> str:
+    """Format milliseconds with three digits, which is the precision of a sketch; long times in seconds."""
+    if value is None:
+        return "n/a"
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:.{digits}f}{unit}" if value < LONG_MS else f"{value / 1e3:.1f} s"
 
 
 def _rate(value: float | None) -> str:

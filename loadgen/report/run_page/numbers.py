@@ -8,7 +8,7 @@ from loadgen.report import latency_table, token_lines, verdict_lines
 from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
-from loadgen.util.number_format import four_digits, three_digits
+from loadgen.util.number_format import four_digits, latency, three_digits
 
 HEADLINE_LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "e2el": "E2EL"}
 HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
@@ -32,9 +32,9 @@ def headline(result: RunResult) -> Facts:
     for metric, title in HEADLINE_LATENCIES.items():
         name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
         star = latency_table.few_mark("p99", latency_table.request_count(name, result))
-        p99 = f"p99 {three_digits(found.p99_ms, 'ms')}{star}" if found.count else ""
+        p99 = f"p99 {latency(found.p99_ms)}{star}" if found.count else ""
         beside = filter(None, (p99, latency_table.large_client_errors(name, result, HEADLINE_COLUMNS)))
-        facts.append(Fact(term(name, f"{title} p50"), three_digits(found.p50_ms, "ms"), "; ".join(beside)))
+        facts.append(Fact(term(name, f"{title} p50"), latency(found.p50_ms), "; ".join(beside)))
     return Facts(tuple(facts))
 
 

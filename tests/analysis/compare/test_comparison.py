@@ -75,9 +75,9 @@ class TestSingleRuns:
         assert found.interval.basis is Basis.WITHIN
         assert found.bounds is not None
         assert found.bounds[0] < -0.5 < found.bounds[1]
-        assert found.conclusion is Conclusion.DIFFERS
+        assert found.conclusion is Conclusion.MAYBE
         assert {each.conclusion for each in rows(comparison)} <= {
-            Conclusion.DIFFERS,
+            Conclusion.MAYBE,
             Conclusion.NO_SIGNIFICANT_DIFFERENCE,
             Conclusion.UNKNOWN,
         }
@@ -140,13 +140,13 @@ class TestStarts:
     def test_two_starts_are_too_few(self, tmp_path: Path, bases: str) -> None:
         assert row(compared(bases, starts(tmp_path / "new", 10.0, 10.1)), "ttft_mean").interval is None
 
-    def test_uncorrected_significance_is_differs(self, tmp_path: Path) -> None:
+    def test_uncorrected_significance_is_maybe(self, tmp_path: Path) -> None:
         """Holm's procedure allows for all rows; an interval is of its row alone."""
         comparison = compared(starts(tmp_path / "a", 20.0, 20.2, 19.8), starts(tmp_path / "b", 20.7, 20.9, 20.4))
         found = row(comparison, "ttft_mean")
         assert found.interval is not None
         assert 0.05 / len(rows(comparison)) < found.interval.p_value < 0.05
-        assert found.conclusion is Conclusion.DIFFERS
+        assert found.conclusion is Conclusion.MAYBE
 
     def test_throughput_is_rounded_to_a_request(self, tmp_path: Path) -> None:
         """At a rate below what the server can do it is what was asked, whatever the server: 20 of 20 in either case."""
@@ -173,7 +173,7 @@ class TestStarts:
     def test_latencies_with_failures_are_never_better(self, tmp_path: Path, bases: str) -> None:
         """Whoever answers only the requests that it finds easy has good latencies."""
         comparison = compared(bases, starts(tmp_path / "new", 10.0, 10.1, 9.9, error_rate=0.5))
-        assert row(comparison, "ttft_mean").conclusion is Conclusion.DIFFERS
+        assert row(comparison, "ttft_mean").conclusion is Conclusion.MAYBE
         assert comparison.candidates[0].error_rates_differ == ("0.0% of the requests of A failed, 50.0% of those of B")
         lost = [note for note in comparison.notes if "the server failed" in note]
         assert len(lost) == 3
@@ -188,7 +188,7 @@ class TestStarts:
         new = starts(tmp_path / "new", 10.0, 10.1, 9.9)
         saved(tmp_path / "new" / "bad.json", ttft=10.2, verdict="INVALID")
         comparison = compared(bases, new)
-        assert row(comparison, "ttft_mean").conclusion is Conclusion.DIFFERS
+        assert row(comparison, "ttft_mean").conclusion is Conclusion.MAYBE
         assert any("bad.json: INVALID" in note for note in comparison.notes)
 
     def test_server_metrics_are_compared_by_starts(self, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ class TestStarts:
         comparison = compared(of("a", 10, 11, 12), of("b", 20, 21, 22))
         found = row(comparison, "server_preemptions")
         assert found.change == pytest.approx(0.91, abs=0.02)
-        assert found.conclusion is Conclusion.DIFFERS  # whether that is better is not for us to say
+        assert found.conclusion is Conclusion.MAYBE  # whether that is better is not for us to say
         assert row(comparison, "server_prefix_hit_rate").change == 0.0
         none = row(compared(of("c", 0), of("d", 5)), "server_preemptions")
         few = row(compared(of("e", 3), of("f", 5)), "server_preemptions")
@@ -238,7 +238,7 @@ class TestNoise:
         within = row(comparison, "ttft_mean")
         assert within.interval is not None
         assert within.interval.basis is Basis.WITHIN
-        assert within.conclusion is Conclusion.DIFFERS
+        assert within.conclusion is Conclusion.MAYBE
 
     def test_noise_file_round_trip(self, tmp_path: Path, noise: NoiseFile) -> None:
         noise.save(str(tmp_path / "noise.json"))

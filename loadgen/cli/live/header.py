@@ -1,0 +1,102 @@
+"""The header of the live view: the load of the run, and how the run stands so far, each in one line."""
+
+import math
+from collections.abc import Iterator
+
+from loadgen.checks.sending import late_limit_ns
+from loadgen.cli.live.history import History
+from loadgen.cli.live.progress_line import OVERLOADED
+from loadgen.cli.live.slo_so_far import LimitSoFar, State
+from loadgen.config.data import TRACE
+from loadgen.config.settings import RunSettings
+from loadgen.config.target import wants_simulator
+from loadgen.metrics.failures import Failures
+from loadgen.metrics.progress import Progress
+from loadgen.report.summary_line import Colour, Part
+from loadgen.util.number_format import duration, plural
+
+MAX_NAMED = 3  # limits of the SLO that are named
+
+
+def load_text(settings: RunSettings, progress: Progress) -> str:
+    """Describe what is asked, of which model.
+
+    Args:
+        settings: The settings of the run.
+        progress: Tells how many requests are scheduled.
+    """
+    size = plural(progress.scheduled, "request") if progress.scheduled else ""
+    time = duration(settings.duration) if settings.duration is not None else ""
+    parts = (*_model(settings), *_pace(settings), *_data(settings), f"{size} {time}".strip())
+    return ", ".join(filter(None, parts))
+
+
+def _model(settings: RunSettings) -> Iterator[str]:
+    if wants_simulator(settings):
+        yield "SIMULATED ENGINE"
+    if settings.model:
+        yield f"model {settings.served_model_name or settings.model}"
+
+
+def _pace(settings: RunSettings) -> Iterator[str]:
+    cap, rate = settings.max_concurrency, settings.request_rate
+    if settings.ramp_up_strategy is not None:
+        yield f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
+    elif math.isfinite(rate):
+        yield f"{rate:g} requests/s"
+    elif cap is None and settings.dataset_name != TRACE:
+        yield "all at once"
+    if cap is not None:
+        yield f"at most {cap} in flight"
+
+
+def _data(settings: RunSettings) -> Iterator[str]:
+    if settings.dataset_name == "random":
+        yield f"{settings.random_input_len} random tokens in and {settings.random_output_len} out"
+    else:
+        yield f"data set {settings.dataset_name}"
+
+
+def so_far(settings: RunSettings, progress: Progress, history: History, limits: list[LimitSoFar]) -> list[Part]:
+    """Say how the run stands, the worst first: failures, overload, the SLO, and whether this client is on time.
+
+    Args:
+        settings: The settings of the run.
+        progress: The latest progress.
+        history: The run so far.
+        limits: The limits of its SLO.
+    """
+    parts = [_outcomes(settings, progress)]
+    if history.backlog.overloaded:
+        parts.append((OVERLOADED, Colour.RED))
+    if limits:
+        parts.append(_slo(limits))
+    parts.append(_client(progress))
+    return sorted(parts, key=lambda part: part[1] is not Colour.RED)
+
+
+def _outcomes(settings: RunSettings, progress: Progress) -> Part:
+    failures = Failures.among({"ok": progress.ok, **progress.failures}, progress.never_due)
+    if not failures.failed:
+        return f"{progress.ok} answered, none failed", Colour.NONE
+    if (failures.server_rate or 0.0) > settings.max_error_rate:
+        return f"NOT OK: {failures.failed} of {failures.of} failed", Colour.RED
+    return f"{failures.failed} of {failures.of} failed", Colour.YELLOW
+
+
+def _slo(limits: list[LimitSoFar]) -> Part:
+    by_state = {state: [so_far.limit.name for so_far in limits if so_far.state is state] for state in State}
+    if missed := by_state[State.MISSED]:
+        return f"SLO MISSED so far ({', '.join(missed[:MAX_NAMED])})", Colour.RED
+    if by_state[State.TOO_FEW] or by_state[State.CLOSE]:
+        return "SLO cannot be told yet", Colour.YELLOW
+    return "SLO met so far", Colour.GREEN
+
+
+def _client(progress: Progress) -> Part:
+    """Say whether requests were sent on time so far; a run is SUSPECT if they were not."""
+    ttft_ms = progress.ttft.p50_ms
+    limit_ms = late_limit_ns(None if ttft_ms is None else ttft_ms * 1e6) / 1e6
+    if (late_ms := progress.lag.p99_ms or 0.0) > limit_ms:
+        return f"SUSPECT: requests are sent {late_ms:.1f} ms late (p99)", Colour.YELLOW
+    return "sent on time", Colour.NONE
