@@ -90,9 +90,10 @@ def _search_parts(series: Series) -> Iterator[Part]:
     found, over, limits = series.found, series.over, slo_text(series.slo or "")
     assert found is not None
     meets = f"{level_with_unit(found.level, over)} {_verb('meet', found.level, over)} {limits}" if found.level else ""
+    highest = "rate" if over == "rate" else "concurrency"
     match found.end:
         case "edge":
-            yield meets, Colour.GREEN
+            yield f"{meets}, the highest {highest} found", Colour.GREEN
             yield _next_level(series), Colour.NONE
         case "floor":
             yield f"At least {meets}", Colour.GREEN

@@ -63,7 +63,7 @@ def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
 def parts(result: RunResult) -> Iterator[Part]:
     """List the parts of the line."""
     met = all_met(result.slo)
-    of_slo: Part = (slo_state(result), SLO_COLOURS[met])
+    of_slo: Part = (slo_state(result) if met else named_slo(result), SLO_COLOURS[met])
     # A missed SLO decides the exit code, unless requests failed or were lost by the client, which is worse.
     slo_decides = met is False and result.verdict != "INVALID" and not has_failed(result)
     if slo_decides:
@@ -98,6 +98,12 @@ def slo_state(result: RunResult) -> str:
     return SLO_STATES[met] + (" because requests failed" if missed and all(missed) else "")
 
 
+def named_slo(result: RunResult) -> str:
+    """Say whether the limits of the SLO are met, and which of them decide that."""
+    met = all_met(result.slo)
+    return f"{slo_state(result)}: {', '.join(row.limit for row in result.slo if row.met is met)}"
+
+
 def caveats(result: RunResult) -> Iterator[Part]:
     """List what limits the meaning of the figures: overload, an early end, the simulator."""
     if result.overloaded:
@@ -115,11 +121,11 @@ def caveats(result: RunResult) -> Iterator[Part]:
 def _rate(result: RunResult) -> str:
     """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput.
 
-    Empty if the server stopped answering: the rate would then describe no load.
+    If the server stopped answering, the rate is that until then.
     """
-    if result.no_answer_since_s is not None:
-        return ""
     settings, answered = result.provenance.settings, result.rates.answers_per_s
+    if result.no_answer_since_s is not None:
+        return "" if answered is None else f"{three_digits(answered)} req/s until then"
     asked = settings.request_rate
     if math.isfinite(asked) and settings.ramp_up_strategy is None:
         wanted = three_digits(asked)

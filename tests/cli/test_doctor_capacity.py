@@ -80,8 +80,14 @@ def test_without_a_valid_run_the_figure_has_its_quality() -> None:
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ({"streams": run(400)}, "10,000 concurrent streams: yes, with 10,000 token events/s, VALID, client at most"),
-        ({"streams": run(1, valid=False)}, "streams: yes, with 25 token events/s, SUSPECT, client at most 3.2 ms"),
+        (
+            {"streams": run(400)},
+            "10,000 concurrent streams: yes, with 10,000 token events/s, VALID, client at most",
+        ),
+        (
+            {"streams": run(1, valid=False)},
+            "streams: yes, with 25 token events/s, SUSPECT, client at most 3.2 ms",
+        ),
         ({"streams": run(1, streams=9_000)}, "streams: no, since only 9,000 were open at the same time"),
         (
             {"streams": None, "connections": 960},

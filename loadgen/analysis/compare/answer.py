@@ -8,7 +8,7 @@ from loadgen.analysis.compare.confidence_interval import Basis
 from loadgen.analysis.compare.metrics import ERROR_RATE
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
-from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, bounds, change, unit, values
+from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, SURE, bounds, change, unit, values
 from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
 from loadgen.util.number_format import first_of, percent, three_digits
 
@@ -97,18 +97,21 @@ def _colour(rows: Sequence[Row]) -> Colour:
     return next((colour for colour in (Colour.RED, Colour.GREEN) if colour in found), Colour.NONE)
 
 
+def _intervals(candidate: CandidateRows) -> str:
+    """Write the intervals of the changes that are sure; if there are none, only their level."""
+    sure = [f"{_name(row)} {bounds(row)}" for row in _main_rows(candidate) if row.conclusion in SURE]
+    return f"{CONFIDENCE_TEXT} intervals{': ' if sure else ''}{', '.join(sure)}"
+
+
 def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
     """Say what noise the intervals are computed from, and what they leave out."""
     bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
     counts = sorted({len(side.starts) for side in (comparison.baseline, candidate.candidate)})
     if Basis.STARTS in bases:
-        yield (
-            f"{CONFIDENCE_TEXT} intervals, from {' and '.join(map(str, counts))} starts"
-            + " of each" * (len(counts) == 1),
-            Colour.NONE,
-        )
+        each = " of each" if len(counts) == 1 else ""
+        yield f"{_intervals(candidate)}, from {' and '.join(map(str, counts))} starts{each}", Colour.NONE
     elif Basis.NOISE in bases:
-        yield f"{CONFIDENCE_TEXT} intervals, from the noise of other starts", Colour.NONE
+        yield f"{_intervals(candidate)}, from the noise of other starts", Colour.NONE
     elif Basis.WITHIN in bases:
         runs = "one run" if counts[0] == 1 else f"{counts[0]} runs"
         yield f"from {runs} of each: a restart may change as much, give {MIN_STARTS} starts", Colour.YELLOW

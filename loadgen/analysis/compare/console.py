@@ -45,10 +45,11 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     width = max(len(side.name) for side in sides)
     for side in sides:
         yield from _wrapped(f"{side.name:<{width}}  {runs(side)}, {side.path}", "  ")
-    yield from _wrapped(load(comparison), "  ")
     for candidate in comparison.candidates:
         yield ""
         yield from _candidate_lines(comparison, candidate)
+    yield ""
+    yield from _wrapped(load(comparison), "  ")
     yield ""
 
 
@@ -78,7 +79,7 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
         yield ""
         yield "What differs:"
         for each in candidate.differences:
-            yield from _wrapped(f"  {each.name}: {each.one} | {each.other}", "    ")
+            yield from _wrapped(f"  {each.name}: {each.one} ({names[0]}) | {each.other} ({names[1]})", "    ")
 
 
 def _cells(row: Row) -> tuple[str, ...]:

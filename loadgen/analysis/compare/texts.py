@@ -14,7 +14,8 @@ from loadgen.report import load_line
 from loadgen.util.number_format import percent, signed
 
 CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g} %"
-SIGNIFICANT = (Conclusion.BETTER, Conclusion.WORSE, Conclusion.MAYBE)
+SURE = (Conclusion.BETTER, Conclusion.WORSE)
+SIGNIFICANT = (*SURE, Conclusion.MAYBE)
 MAIN_METRICS = (
     *("goodput", "request_throughput", "output_throughput", "error_rate"),
     *("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2el_p50", "e2el_p99"),
@@ -96,7 +97,7 @@ def notable_rows(candidate: CandidateRows) -> list[Row]:
 def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclusion, str]]:
     """Yield the words about differences that are in some rows, each with its meaning."""
     words = {row.conclusion for row in rows}
-    for word in (Conclusion.BETTER, Conclusion.WORSE):
+    for word in SURE:
         if word in words:
             yield (
                 word,
@@ -104,7 +105,7 @@ def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclu
             )
     if Conclusion.MAYBE in words:
         one_in = round(1 / (1 - CONFIDENCE))
-        yield Conclusion.MAYBE, f"by its own interval only; without any change, 1 of {one_in} rows is so"
+        yield Conclusion.MAYBE, f"significant by its own interval only, as 1 of {one_in} rows is by chance"
     if Conclusion.NO_SIGNIFICANT_DIFFERENCE in words:
         yield Conclusion.NO_SIGNIFICANT_DIFFERENCE, "the interval contains 0"
 

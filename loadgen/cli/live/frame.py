@@ -19,7 +19,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.report.summary_line import SEPARATOR, Colour, Part
-from loadgen.util.number_format import LONG_MS, clock_time, percent, plural
+from loadgen.util.number_format import LONG_MS, clock_time, latency, percent, plural
 from loadgen.util.terminal_text import printable, truncate, wrap
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _requests(progress: Progress, width: int) -> Iterator[Row]:
 
 
 def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterator[Row]:
-    gaps = ("gap of tokens", progress.itl) if progress.imputed_gaps else ("gap of chunks", progress.icl)
+    gaps = ("ITL (tokens)", progress.itl) if progress.imputed_gaps else ("ICL (chunks)", progress.icl)
     since = " from sent" if settings.latency_from == "sent" else ""
     yield Row(6, _row("latency (ms)", ["p50", "p90", "p99", "count"], width, style=FAINT))
     rows = [(6, f"TTFT{since}", progress.ttft), (8, *gaps), (9, f"E2EL{since}", progress.e2el)]
@@ -186,7 +186,7 @@ def _slo(limits: Sequence[LimitSoFar], width: int) -> Iterator[Row]:
     for so_far in limits:
         limit, state, style = so_far.limit, str(so_far.state), STATES[so_far.state]
         if so_far.state is State.TOO_FEW:
-            state = f"too few requests yet: {so_far.requests} of {so_far.needed}"
+            state = f"{'met' if so_far.is_within else 'beyond'} so far, sure after {so_far.needed} requests"
         cells = [_slo_value(so_far), limit.text.strip().removeprefix(limit.name)]
         line = _row(limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN)
         room = width - sum(len(text) for text, _ in line) - len(GAP)
@@ -209,7 +209,7 @@ def _charts(history: History, room: int, ascii_only: bool) -> Iterator[Row]:
     yield Row(BLANK, [])
     for label, values, form in (
         ("in flight", over_time.in_flight, _count),
-        ("TTFT p50 (ms)", over_time.ttft_p50_ms, _ms),
+        ("TTFT over time", over_time.ttft_p50_ms, latency),
     ):
         known = [value for value in values if value is not None]
         lines = bars(values, height, ascii_only=ascii_only)

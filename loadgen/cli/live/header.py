@@ -12,6 +12,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.config.target import wants_simulator
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.progress import Progress
+from loadgen.report.load_line import spacing
 from loadgen.report.summary_line import Colour, Part
 from loadgen.util.number_format import duration, plural
 
@@ -35,7 +36,7 @@ def _model(settings: RunSettings) -> Iterator[str]:
     if wants_simulator(settings):
         yield "SIMULATED ENGINE"
     if settings.model:
-        yield f"model {settings.served_model_name or settings.model}"
+        yield settings.served_model_name or settings.model
 
 
 def _pace(settings: RunSettings) -> Iterator[str]:
@@ -43,7 +44,7 @@ def _pace(settings: RunSettings) -> Iterator[str]:
     if settings.ramp_up_strategy is not None:
         yield f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
     elif math.isfinite(rate):
-        yield f"{rate:g} requests/s"
+        yield f"{rate:g} requests/s ({spacing(settings.burstiness)})"
     elif cap is None and settings.dataset_name != TRACE:
         yield "all at once"
     if cap is not None:
@@ -52,7 +53,7 @@ def _pace(settings: RunSettings) -> Iterator[str]:
 
 def _data(settings: RunSettings) -> Iterator[str]:
     if settings.dataset_name == "random":
-        yield f"{settings.random_input_len} random tokens in and {settings.random_output_len} out"
+        yield f"random {settings.random_input_len} in, {settings.random_output_len} out"
     else:
         yield f"data set {settings.dataset_name}"
 
@@ -78,7 +79,7 @@ def so_far(settings: RunSettings, progress: Progress, history: History, limits: 
 def _outcomes(settings: RunSettings, progress: Progress) -> Part:
     failures = Failures.among({"ok": progress.ok, **progress.failures}, progress.never_due)
     if not failures.failed:
-        return f"{progress.ok} answered, none failed", Colour.NONE
+        return f"{progress.ok} ok, 0 failed", Colour.NONE
     if (failures.server_rate or 0.0) > settings.max_error_rate:
         return f"NOT OK: {failures.failed} of {failures.of} failed", Colour.RED
     return f"{failures.failed} of {failures.of} failed", Colour.YELLOW
@@ -88,8 +89,13 @@ def _slo(limits: list[LimitSoFar]) -> Part:
     by_state = {state: [so_far.limit.name for so_far in limits if so_far.state is state] for state in State}
     if missed := by_state[State.MISSED]:
         return f"SLO MISSED so far ({', '.join(missed[:MAX_NAMED])})", Colour.RED
-    if by_state[State.TOO_FEW] or by_state[State.CLOSE]:
+    undecided = [so_far for so_far in limits if so_far.state is State.TOO_FEW]
+    if by_state[State.CLOSE] or any(so_far.value is None for so_far in undecided):
         return "SLO cannot be told yet", Colour.YELLOW
+    if beyond := [so_far.limit.name for so_far in undecided if not so_far.is_within]:
+        return f"SLO beyond {', '.join(beyond[:MAX_NAMED])} so far, too few requests to be sure", Colour.YELLOW
+    if undecided:
+        return f"SLO met so far, sure after {max(so_far.needed for so_far in undecided)} requests", Colour.GREEN
     return "SLO met so far", Colour.GREEN
 
 

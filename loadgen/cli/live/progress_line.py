@@ -14,7 +14,7 @@ from loadgen.util.terminal_text import printable
 
 REDRAWS_PER_S = 4  # on a terminal
 LINE_EVERY_S = 2.0  # elsewhere
-OVERLOADED = "OVERLOADED: requests come faster than they are answered"
+OVERLOADED = "OVERLOADED: requests pile up"
 FIRST_AFTER_S = 1.0  # nothing is shown of a task that takes less
 ERASE = "\r\x1b[K"
 

@@ -40,6 +40,11 @@ class LimitSoFar:
     requests: int
     needed: int
 
+    @property
+    def is_within(self) -> bool:
+        """Whether the value is within the limit."""
+        return self.value is not None and bool(self.limit.met_by(self.value))
+
 
 class _Values:
     """The latencies of a distribution, with failed requests as infinite values; it can be read by rank.

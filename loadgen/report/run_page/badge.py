@@ -6,7 +6,7 @@ from loadgen.report.answer_badge import answer_badge
 from loadgen.report.html import Badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
-from loadgen.report.summary_line import SLO_COLOURS, Colour, Part, caveats, has_failed, slo_state, verdict_and_outcomes
+from loadgen.report.summary_line import SLO_COLOURS, Colour, Part, caveats, has_failed, named_slo, verdict_and_outcomes
 
 
 def badge(result: RunResult) -> Badge:
@@ -18,6 +18,4 @@ def badge(result: RunResult) -> Badge:
 
 def _slo(result: RunResult) -> Iterator[Part]:
     if result.slo:
-        met = all_met(result.slo)
-        named = "" if met else ": " + ", ".join(row.limit for row in result.slo if row.met is met)
-        yield f"{slo_state(result)}{named}", SLO_COLOURS[met]
+        yield named_slo(result), SLO_COLOURS[all_met(result.slo)]

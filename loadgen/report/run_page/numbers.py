@@ -8,7 +8,7 @@ from loadgen.report import latency_table, token_lines, verdict_lines
 from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
-from loadgen.util.number_format import four_digits, latency, three_digits
+from loadgen.util.number_format import duration, four_digits, latency, three_digits
 
 HEADLINE_LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "e2el": "E2EL"}
 HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
@@ -20,28 +20,32 @@ def headline(result: RunResult) -> Facts:
     asked, peak = numbers.request_rate, numbers.max_output_tokens_per_s
     lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
     ends = f"of {result.scheduled}; {numbers.failed} failed{f', {lost}' if lost else ''}"
+    wanted = "" if isinstance(asked, str) else f"asked: {asked:g} req/s"
+    gone_s = result.no_answer_since_s
+    until = "" if gone_s is None else f"until {gone_s:.1f} s"
+    of_whole_run = "" if gone_s is None else f"over all {duration(numbers.duration)}; "
     facts = [
         Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends),
-        Fact(*_rate(result), "" if isinstance(asked, str) else f"asked: {asked:g} req/s"),
+        Fact(*_rate(result), ", ".join(filter(None, (wanted, until)))),
         Fact(
             term("output_throughput", "Output tokens"),
             three_digits(numbers.output_throughput, "tok/s"),
-            f"{three_digits(peak, 'tok/s')} in the best second",
+            f"{of_whole_run}{three_digits(peak, 'tok/s')} in the best second",
         ),
     ]
     for metric, title in HEADLINE_LATENCIES.items():
         name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
-        star = latency_table.few_mark("p99", latency_table.request_count(name, result))
-        p99 = f"p99 {latency(found.p99_ms)}{star}" if found.count else ""
+        few = " (few values)" if latency_table.few_mark("p99", latency_table.request_count(name, result)) else ""
+        p99 = f"p99 {latency(found.p99_ms)}{few}" if found.count else ""
         beside = filter(None, (p99, latency_table.large_client_errors(name, result, HEADLINE_COLUMNS)))
         facts.append(Fact(term(name, f"{title} p50"), latency(found.p50_ms), "; ".join(beside)))
     return Facts(tuple(facts))
 
 
 def _rate(result: RunResult) -> tuple[Span, str]:
-    """Name and write the rate of answers; the throughput if there is none, or if the server was gone before the end."""
+    """Name and write the rate of answers, from the first to the last; the throughput if there is none."""
     answered = result.rates.answers_per_s
-    if answered is None or result.no_answer_since_s is not None:
+    if answered is None:
         return term("request_throughput", "Throughput"), three_digits(result.numbers.request_throughput, "req/s")
     return term("answer_rate", "Answers"), three_digits(answered, "req/s")
 

@@ -96,7 +96,7 @@ def test_environment_differences_are_listed(capsys: pytest.CaptureFixture[str]) 
     one = saved(Path("a.json"), engine={"name": "vllm", "version": "0.11.0"})
     other = saved(Path("b.json"), ttft=21, engine={"name": "vllm", "version": "0.12.0"})
     dispatch(["compare", one, other])
-    assert "What differs:\n  engine.version: 0.11.0 | 0.12.0\n" in capsys.readouterr().out
+    assert "What differs:\n  engine.version: 0.11.0 (a) | 0.12.0 (b)\n" in capsys.readouterr().out
 
 
 def test_control_characters_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
