@@ -26,7 +26,7 @@ def headline(result: RunResult) -> Facts:
     of_whole_run = "" if gone_s is None else f"over all {duration(numbers.duration)}; "
     facts = [
         Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends),
-        Fact(*_rate(result), ", ".join(filter(None, (wanted, until)))),
+        Fact(*_rate(result), ", ".join(filter(None, (until, wanted)))),
         Fact(
             term("output_throughput", "Output tokens"),
             three_digits(numbers.output_throughput, "tok/s"),
