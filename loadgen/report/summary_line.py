@@ -119,20 +119,23 @@ def caveats(result: RunResult) -> Iterator[Part]:
 
 
 def _rate(result: RunResult) -> str:
-    """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput.
-
-    If the server stopped answering, the rate is that until then.
-    """
-    settings, answered = result.provenance.settings, result.rates.answers_per_s
-    if result.no_answer_since_s is not None:
-        return "" if answered is None else f"{three_digits(answered)} req/s until then"
+    """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput."""
+    settings, answered = result.provenance.settings, answer_rate(result)
     asked = settings.request_rate
     if math.isfinite(asked) and settings.ramp_up_strategy is None:
         wanted = three_digits(asked)
-        return f"asked {wanted} req/s" if answered is None else f"{three_digits(answered)} of {wanted} req/s"
+        until = "" if result.no_answer_since_s is None else " until then"
+        return f"asked {wanted} req/s" if answered is None else f"{three_digits(answered)} of {wanted} req/s{until}"
     if result.provenance.schedule.duration_s:
         return "" if answered is None else f"{three_digits(answered)} req/s"
     return f"{three_digits(result.numbers.request_throughput)} req/s"
+
+
+def answer_rate(result: RunResult) -> float | None:
+    """Compute the rate of ok answers, 1/s; until the server stopped answering, if it did. None if there is none."""
+    if result.no_answer_since_s:
+        return result.numbers.completed / result.no_answer_since_s
+    return result.rates.answers_per_s
 
 
 def has_failed(result: RunResult) -> bool:

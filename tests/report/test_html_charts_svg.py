@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from loadgen.report import html
 from loadgen.report.html import Band, Bars, Chart, Curve, Dots, Heat, Limit, Linear, Log, Mark, Names, Panel, Scatter
-from loadgen.report.html.charts.svg import APART, LEFT, RIGHT, ROW, WIDTH, readout, svg
+from loadgen.report.html.charts.svg import ABOVE, APART, LEFT, RIGHT, ROW, WIDTH, readout, svg
 
 NASTY = '</title><script>alert("1")</script> & \x1b[31m'
 X = Linear("s", 0.0, 10.0)
@@ -49,7 +49,7 @@ def path(*points: tuple[float, float | None], steps: bool = False) -> str:
         return f" {command}{across}" + (f",{height(float(second)):g}" if second else "")
 
     def height(y: float) -> float:
-        top = ROW + 4
+        top = ROW + ABOVE
         return round(10 - (y - top) / 10, 6)
 
     return re.sub(r"([MLHVh])([\d.]+)(?: ([\d.]+))?", back, line.get("d") or "").strip()
@@ -117,7 +117,7 @@ def centres(what: Chart, name: str) -> list[tuple[float, float]]:
     for command, across, down in steps:
         x, y = x + across, y + down
         places.append((command, x, y))
-    top, width = 10.0 * (ROW + 4), 10.0 * (WIDTH - RIGHT - LEFT)
+    top, width = 10.0 * (ROW + ABOVE), 10.0 * (WIDTH - RIGHT - LEFT)
     return [
         (round(10 * (x - 10 * LEFT) / width, 2), round(10 - (y - top) / 100, 2))
         for command, x, y in places
@@ -146,7 +146,7 @@ def test_readout_of_a_scatter_has_the_range_near_a_stop() -> None:
 def test_band_runs_along_its_upper_line_and_back_along_the_lower() -> None:
     (_, area) = found(chart(Band("error", [0, 10], [2, 4], [6, 8]), Curve("", [0], [1])), "band")
     heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", area.get("d") or "")]
-    assert [round(10 - (y - ROW - 4) / 10, 1) for y in heights] == [6, 8, 4, 2]
+    assert [round(10 - (y - ROW - ABOVE) / 10, 1) for y in heights] == [6, 8, 4, 2]
     assert (area.get("d") or "").endswith("Z")
 
 

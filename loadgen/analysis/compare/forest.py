@@ -9,7 +9,7 @@ from loadgen.report.html import Chart, Curve, Dots, Linear, Mark, Names, Panel, 
 from loadgen.report.html.charts.whiskers import WhiskerLook
 from loadgen.util.number_format import plural
 
-ROW, EDGE = 21, 8  # pixels of a row, and of the space above and below all rows
+ROW, EDGE = 19, 8  # pixels of a row, and of the space above and below all rows
 LEAST, MAX_BY_CHANGE = 10.0, 4.0  # the axis ends at least here, %, and at most at so many times the largest change
 ROOM = 0.2  # of the axis, for the labels behind the whiskers
 LOOKS: dict[Conclusion, tuple[WhiskerLook, str]] = {

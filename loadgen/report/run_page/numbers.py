@@ -8,7 +8,8 @@ from loadgen.report import latency_table, token_lines, verdict_lines
 from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
-from loadgen.util.number_format import duration, four_digits, latency, three_digits
+from loadgen.report.summary_line import answer_rate
+from loadgen.util.number_format import four_digits, latency, three_digits
 
 HEADLINE_LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "e2el": "E2EL"}
 HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
@@ -22,16 +23,15 @@ def headline(result: RunResult) -> Facts:
     ends = f"of {result.scheduled}; {numbers.failed} failed{f', {lost}' if lost else ''}"
     wanted = "" if isinstance(asked, str) else f"asked: {asked:g} req/s"
     gone_s = result.no_answer_since_s
-    until = "" if gone_s is None else f"until {gone_s:.1f} s"
-    of_whole_run = "" if gone_s is None else f"over all {duration(numbers.duration)}; "
+    tokens_per_s = numbers.output_throughput if gone_s is None else numbers.total_output_tokens / gone_s
+    beside_tokens = f"{three_digits(peak, 'tok/s')} in the best second"
+    if gone_s is not None:
+        until = f"until {gone_s:.1f} s"
+        wanted, beside_tokens = f"{until}{f'; {wanted}' if wanted else ''}", f"{until}; {beside_tokens}"
     facts = [
         Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends),
-        Fact(*_rate(result), ", ".join(filter(None, (until, wanted)))),
-        Fact(
-            term("output_throughput", "Output tokens"),
-            three_digits(numbers.output_throughput, "tok/s"),
-            f"{of_whole_run}{three_digits(peak, 'tok/s')} in the best second",
-        ),
+        Fact(*_rate(result), wanted),
+        Fact(term("output_throughput", "Output tokens"), three_digits(tokens_per_s, "tok/s"), beside_tokens),
     ]
     for metric, title in HEADLINE_LATENCIES.items():
         name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
@@ -43,8 +43,8 @@ def headline(result: RunResult) -> Facts:
 
 
 def _rate(result: RunResult) -> tuple[Span, str]:
-    """Name and write the rate of answers, from the first to the last; the throughput if there is none."""
-    answered = result.rates.answers_per_s
+    """Name and write the rate of answers; the throughput if there is none."""
+    answered = answer_rate(result)
     if answered is None:
         return term("request_throughput", "Throughput"), three_digits(result.numbers.request_throughput, "req/s")
     return term("answer_rate", "Answers"), three_digits(answered, "req/s")

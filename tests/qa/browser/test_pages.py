@@ -207,7 +207,7 @@ def test_chart_shows_values_by_arrow_keys_and_on_hover(page: Page, files: dict[s
     said = "document.querySelectorAll('.readout')[2].textContent"
     page.keyboard.press("ArrowRight")
     first = page.evaluate(said)
-    assert first.startswith("0.125 s: sent 40 /s, ended 0 /s, E2EL 92 ms to 112 ms (3), ")
+    assert first.startswith("0.125 s: sent 40 /s, ended 0 /s, asked 10 /s, E2EL 92 ms to 112 ms (3), ")
     page.keyboard.press("ArrowRight")
     assert page.evaluate(said) != first
     page.keyboard.press("End")

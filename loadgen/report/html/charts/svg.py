@@ -13,13 +13,14 @@ from loadgen.report.html.charts.whiskers import Whiskers
 from loadgen.util.terminal_text import printable
 
 WIDTH, LEFT, RIGHT = 720, 52, 12
-# There is room for words of 20 px, so that they can be read where the page is narrow and the chart is small.
-ROW, BELOW, GAP = 23, 50, 14  # a line of words above a panel; ticks and label below all; between panels
-LETTER, BOLD_LETTER = 10.8, 13.0  # as wide as a letter is on average
+# There is room for words of 19 px, so that they can be read where the page is narrow and the chart is small.
+ROW, BELOW, GAP = 21, 46, 12  # a line of words above a panel; ticks and label below all; between panels
+ABOVE = 6  # between the first line of words and the edge
+LETTER, BOLD_LETTER = 10.2, 12.4  # as wide as a letter is on average
 NAME_LETTER = 6.2  # the same on an axis of long names, whose words are of 11 px everywhere
 APART = 15  # between the lines of two ticks' words
 MAX_NAME = 30  # letters of a name on a vertical axis
-MAX_SHORT_NAME = 15  # the same, for which there is room in words of 20 px
+MAX_SHORT_NAME = 15  # the same, for which there is room in words of 19 px
 FAINTEST = 48  # of 255: of a cell of the heat map with one value
 MAX_ROWS = 512  # of pixels, of a heat map
 
@@ -80,17 +81,17 @@ def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
     for value, text in chart.scale.ticks():
         x, half = _x(chart, value), len(text) * LETTER / 2
         if x - half >= last + 6:
-            yield f'<text x="{min(x, WIDTH - half):.1f}" y="{bottom + 18}" text-anchor="middle">{_text(text)}</text>'
+            yield f'<text x="{min(x, WIDTH - half):.1f}" y="{bottom + 17}" text-anchor="middle">{_text(text)}</text>'
             last = x + half
     middle = (_left(chart) + WIDTH - RIGHT) / 2
-    yield f'<text x="{middle}" y="{bottom + 42}" text-anchor="middle" class="label">{_text(chart.along)}</text></svg>'
+    yield f'<text x="{middle}" y="{bottom + 39}" text-anchor="middle" class="label">{_text(chart.along)}</text></svg>'
 
 
 def _tops(chart: Chart) -> list[int]:
     """Where the plots of the panels begin, from above."""
     found, below = list[int](), 0
     for panel in chart.panels:
-        top = below + ROW * _legend(panel)[1] + 4
+        top = below + ROW * _legend(panel)[1] + ABOVE
         found.append(top)
         below = top + panel.height + GAP
     return found
