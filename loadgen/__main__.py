@@ -1,5 +1,5 @@
 """`python -m loadgen`, the same as the command `loadgen`."""
 
-from loadgen.cli.main import main
+from loadgen.cli.main import command
 
-main()
+command()

@@ -1,5 +1,5 @@
 """The command line: a skin over the library."""
 
-from loadgen.cli.main import main
+from loadgen.cli.main import command, main
 
-__all__ = ["main"]
+__all__ = ["command", "main"]

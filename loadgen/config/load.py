@@ -12,7 +12,7 @@ SEED_FIELDS = ("seed", *(f"seed_{purpose}" for purpose in SEEDS))
 SWEPT = ("request_rate", "max_concurrency")  # a command takes several values of these, for one run each
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class LoadSettings:
     """Fields of the load, with the names and meanings of `vllm bench serve`. Times are seconds, rates requests/s."""
 

@@ -13,7 +13,7 @@ LOOPBACK = "127.0.0.1"
 NAMING = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class OutputSettings:
     """Fields of the output, with the names and meanings of `vllm bench serve`."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from loadgen.config.option import SCALE, option
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class ScaleSettings:
     """Fields of the scale. By default one process measures, or in the library the running event loop."""
 

@@ -1,7 +1,6 @@
 """Settings of a run in files and as command lines: read them from a mapping, restore them from JSON, write flags."""
 
 import dataclasses
-import difflib
 import json
 import types
 import typing
@@ -44,6 +43,8 @@ def _field(key: Any) -> str:
     name = str(key).replace("-", "_").removeprefix("__")
     name = {"rate": "request_rate"}.get(name, name)
     if name not in known:
+        import difflib  # not before: it is slow to import
+
         remedy = "see `loadgen run --help-all` for the names"
         for near in difflib.get_close_matches(name, known, 1):
             meant = near.replace("_", "-") if "-" in str(key) else near

@@ -14,7 +14,7 @@ SIMULATOR = "sim"
 _SERVER_SETTINGS = ("base_url", "host", "port", "model", "backend", "endpoint")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class TargetSettings:
     """Fields of the target, with the names and meanings of `vllm bench serve`.
 

@@ -25,7 +25,7 @@ MAX_WORKERS = 256
 SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request body for one answer
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class RunFields(LoadSettings, TargetSettings, DataSettings, OutputSettings, ScaleSettings):
     """All fields of a run, in the order of the topics scale, output, data, target, load."""
 

@@ -1,14 +1,14 @@
 """Provenance: the facts that are needed to repeat a run."""
 
-import importlib.metadata
-from functools import cache
 from typing import Any
 
 from loadgen.config.load import SEEDS
 from loadgen.config.settings import RunSettings, public, seed_of
 from loadgen.util import machine
+from loadgen.util.package_version import package_version
+from loadgen.version import __version__
 
-PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
+PACKAGES = ("aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
 
 
 def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]) -> dict[str, Any]:
@@ -32,12 +32,4 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
 
 def versions() -> dict[str, str | None]:
     """Return the versions of loadgen and of the packages it measures with; None where one is not installed."""
-    return {name: _version(name) for name in PACKAGES}
-
-
-@cache
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    return {"loadgen": __version__, **{name: package_version(name) for name in PACKAGES}}

@@ -1,6 +1,5 @@
 """A sample of answers whose text is tokenized after the run, to compare with the tokens that usage counts."""
 
-import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
@@ -88,8 +87,10 @@ class Comparison:
         pairs = [(answer.counted, answer.streamed) for answer in snapshot.sample]
         if not pairs:
             return None
-        counted, streamed = (statistics.median(column) for column in zip(*pairs, strict=True))
-        return cls(len(pairs), counted, streamed, statistics.median(a - b for a, b in pairs), differ(pairs))
+        from statistics import median  # not before: it is slow to import
+
+        counted, streamed = (median(column) for column in zip(*pairs, strict=True))
+        return cls(len(pairs), counted, streamed, median(a - b for a, b in pairs), differ(pairs))
 
 
 def differ(pairs: Iterable[tuple[int, int]]) -> bool:
@@ -97,7 +98,9 @@ def differ(pairs: Iterable[tuple[int, int]]) -> bool:
     beyond = [(more - less, (more - less) / max(less, 1)) for more, less in pairs]
     if not beyond:
         return False
-    tokens, share = (statistics.median(column) for column in zip(*beyond, strict=True))
+    from statistics import median  # not before: it is slow to import
+
+    tokens, share = (median(column) for column in zip(*beyond, strict=True))
     return bool(tokens > MAX_UNSEEN and share > MAX_UNSEEN_SHARE)
 
 

@@ -8,7 +8,6 @@ either, because all streams share the engine's steps.
 """
 
 import math
-from statistics import NormalDist
 from typing import Protocol
 
 CONFIDENCE = 0.99
@@ -76,6 +75,8 @@ def _binomial_quantile(n: int, share: float, tail: float) -> int:
         return n - _binomial_quantile(n, 1 - share, 1 - tail)
     variance = n * share * (1 - share)
     if variance > _LARGE_VARIANCE:
+        from statistics import NormalDist  # not before: it is slow to import
+
         return math.ceil(NormalDist(n * share, math.sqrt(variance)).inv_cdf(tail) - 0.5)
     if share == 0 or n == 0:
         return 0

@@ -1,7 +1,6 @@
 """An argparse parser that reports a wrong command line as one BadInput with a field and a remedy."""
 
 import argparse
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
@@ -55,6 +54,8 @@ class OneLineParser(argparse.ArgumentParser):
         """Return the flag that a word is similar to, or begins; None where there is none."""
         names = {flag.lstrip("-"): flag for flag in self._option_string_actions}
         name = word.lstrip("-")
+        import difflib  # not before: it is slow to import
+
         near = difflib.get_close_matches(name, names, 1, cutoff=0.75)
         near += [flag for flag in names if flag.startswith(name) and len(name) >= MIN_PREFIX]
         return names[near[0]] if near else None

@@ -14,6 +14,7 @@ import traceback
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from loadgen.util import garbage_collection
 from loadgen.util.machine import BLAS_THREADS
 from loadgen.util.redaction import KEY_VARIABLE
 
@@ -86,6 +87,7 @@ def _fork(module: str) -> ForkedChild:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()  # or both processes would write what it holds
+    garbage_collection.freeze_for_good()
     pid = os.fork()
     if pid == 0:
         _run_as_child(module, stdin, stdout, stderr, [to_child, from_child, errors])

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 
 THRESHOLD = 50_000  # objects made before a collection; Python's default is 700
 
+_frozen_for_good = False
+
 
 def collect_rarely() -> None:
     """Have this process collect a seventieth as often.
@@ -15,10 +17,24 @@ def collect_rarely() -> None:
     gc.set_threshold(THRESHOLD)
 
 
+def freeze_for_good() -> None:
+    """Exclude existing objects from collections, in a process of our own and in those that are forked from it.
+
+    Without this, the first collection after a fork looks at all modules, and so copies their pages.
+    """
+    global _frozen_for_good
+    _frozen_for_good = True
+    gc.freeze()
+
+
 @contextlib.contextmanager
 def freeze() -> Iterator[None]:
     """Exclude existing objects from collections in the block, unless the program has called `gc.freeze` itself."""
     gc.collect()
+    if _frozen_for_good:  # to count what is frozen takes milliseconds
+        gc.freeze()
+        yield
+        return
     ours = gc.get_freeze_count() == 0
     if ours:
         gc.freeze()

@@ -2,7 +2,6 @@
 
 import math
 import os
-import platform
 import resource
 import sys
 import time
@@ -147,7 +146,7 @@ def describe() -> dict[str, Any]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
         "system": _system(),
-        "python": platform.python_version(),
+        "python": sys.version.split()[0],
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "usable_cores": usable_cores(),
@@ -198,6 +197,8 @@ def local_ports(root: Path = Path("/")) -> tuple[int, int] | None:
 def _system() -> str:
     """Return what `platform.platform` does; on Linux without the process that it starts."""
     if sys.platform != "linux":
+        import platform  # not before: it is slow to import
+
         return platform.platform()
     libc = (os.confstr("CS_GNU_LIBC_VERSION") or "libc").replace(" ", "")
     system = os.uname()
@@ -208,6 +209,8 @@ def _cpu_model() -> str | None:
     for line in read_system_file("/proc/cpuinfo").splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
+    import platform
+
     return platform.processor() or None
 
 

@@ -1,10 +1,12 @@
 """Plug-ins: objects that installed packages offer through entry points."""
 
-import importlib.metadata
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import BadInput
+
+if TYPE_CHECKING:
+    import importlib.metadata
 
 
 def find(group: str, name: str) -> Any:
@@ -25,6 +27,8 @@ def find(group: str, name: str) -> Any:
 
 
 @cache
-def _entry_points(group: str) -> importlib.metadata.EntryPoints:
+def _entry_points(group: str) -> "importlib.metadata.EntryPoints":
     """Scan the installed packages. This takes about 10 ms."""
+    import importlib.metadata
+
     return importlib.metadata.entry_points(group=f"loadgen.{group}")

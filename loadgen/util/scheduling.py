@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import os
-import platform
 import sys
 
 NICENESS = -10
@@ -38,7 +37,7 @@ def wake_up_sooner() -> None:
     if os.getpriority(os.PRIO_PROCESS, 0) == 0:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-    number = _SCHED_SETATTR.get(platform.machine()) if sys.platform == "linux" else None
+    number = _SCHED_SETATTR.get(os.uname().machine) if sys.platform == "linux" else None
     if number is not None:
         attributes = _Attributes(
             size=ctypes.sizeof(_Attributes),

@@ -14,6 +14,7 @@ from loadgen.metrics.provenance import PACKAGES, provenance
 from loadgen.util import machine
 from loadgen.util.child_process import decode, encode
 from loadgen.util.machine import CpuTimes, disturbance
+from loadgen.version import __version__
 from loadgen.workload.arrivals import Schedule
 
 SECRET = "hunter2"
@@ -58,7 +59,7 @@ def test_the_engine_is_kept_as_told():
 def test_versions_are_null_for_packages_not_installed(monkeypatch):
     assert all(of(RunSettings())["versions"][name] for name in PACKAGES)
     monkeypatch.setattr("loadgen.metrics.provenance.PACKAGES", ("no-such-package",))
-    assert of(RunSettings())["versions"] == {"no-such-package": None}
+    assert of(RunSettings())["versions"] == {"loadgen": __version__, "no-such-package": None}
 
 
 def test_the_machine_is_described_with_its_limits():

@@ -1,5 +1,7 @@
 """Brief: the single numbers and the verdict of a result. It represents the run in series and studies."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 

@@ -1,5 +1,7 @@
 """Client: resource use of the measuring processes, and their disturbances."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any, Self
 
 from msgspec import Struct

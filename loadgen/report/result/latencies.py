@@ -1,5 +1,7 @@
 """Latencies and waits: each distribution in a few numbers, with confidence intervals, and as a histogram."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 

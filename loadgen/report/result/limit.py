@@ -1,5 +1,7 @@
 """Limits of an SLO, and what a run shows of each."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """The single numbers of a run, by the names of `vllm bench serve`."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Mapping

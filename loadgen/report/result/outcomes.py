@@ -1,5 +1,7 @@
 """Outcomes: how requests ended, with examples."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any, Literal, Self
 
 import msgspec

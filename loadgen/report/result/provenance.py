@@ -1,5 +1,7 @@
 """Provenance: what is needed to repeat the run."""
 
+from __future__ import annotations
+
 import dataclasses
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -55,7 +57,7 @@ class Engine(Struct, frozen=True, kw_only=True):
     server_header: Annotated[str | UnsetType | None, about("Its `Server` header; null: it has none.")] = UNSET
     version: Annotated[str | UnsetType | None, about("Answer of /version; null: none.")] = UNSET
     continuous_usage: Annotated[Literal["refused"] | UnsetType, about("The server refuses --continuous-usage.")] = UNSET
-    targets: Annotated[list["Engine"] | UnsetType, about("Each of several servers.")] = UNSET
+    targets: Annotated[list[Engine] | UnsetType, about("Each of several servers.")] = UNSET
     differ: Annotated[
         list[str] | UnsetType, about("Settings in which the servers differ, although no difference was requested.")
     ] = UNSET

@@ -1,5 +1,7 @@
 """Rates: counts per second of the run."""
 
+from __future__ import annotations
+
 from typing import Annotated, NamedTuple, Self
 
 from msgspec import Struct

@@ -1,5 +1,7 @@
 """Columns of requests: what --save-detailed keeps, in the order of the schedule."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any, Self
 
 import numpy as np

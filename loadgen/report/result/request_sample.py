@@ -1,5 +1,7 @@
 """Request sample: the latencies of single requests over time, for a scatter plot."""
 
+from __future__ import annotations
+
 from typing import Annotated, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The result of a run: a typed tree. Its JSON has vLLM's keys at the top, and the rest under `loadgen`."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self

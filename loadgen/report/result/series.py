@@ -1,5 +1,7 @@
 """Series: several runs at one server, at one level of load after another, as one JSON object."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
@@ -64,7 +66,7 @@ class Point(Struct, frozen=True, kw_only=True):
     saved: Annotated[list[str], about("Files of the run.")]
     result: RunBrief
 
-    def with_verdict(self, met: bool | None, why: str | None, limits_met: Sequence[bool | None]) -> "Point":
+    def with_verdict(self, met: bool | None, why: str | None, limits_met: Sequence[bool | None]) -> Point:
         """Replace what the run itself shows of the SLO by the verdict of a search.
 
         Args:

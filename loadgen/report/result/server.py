@@ -1,5 +1,7 @@
 """Server: the metrics that servers and GPUs reported during a run, beside what was measured."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 

@@ -1,5 +1,7 @@
 """Targets: what each of several servers did."""
 
+from __future__ import annotations
+
 from typing import Annotated, Self
 
 from msgspec import Struct

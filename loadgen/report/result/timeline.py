@@ -1,5 +1,7 @@
 """Timeline: what happened in each stretch of a run, and how long it took."""
 
+from __future__ import annotations
+
 from typing import Annotated, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Tokens: token counts of a run, and how they were counted."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any, Literal, Self
 
 from msgspec import Struct

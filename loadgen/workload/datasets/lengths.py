@@ -6,14 +6,16 @@ import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import NormalDist
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.errors import BadInput
 from loadgen.workload.files.mapped_file import checked_path
+
+if TYPE_CHECKING:
+    from statistics import NormalDist
 
 MAX_TOKENS = 10_000_000  # tokens of one prompt: more than any model's context
 MIN_SHARE = 0.01  # minimum share of a distribution within its bounds; the rest is drawn again
@@ -185,8 +187,10 @@ class Lengths:
         listed = _numbers(flag, words)
         return cls(min(listed), max(listed), listed=tuple(listed))
 
-    def _normal(self) -> NormalDist:
+    def _normal(self) -> "NormalDist":
         """Return the normal distribution of the length, or of its logarithm."""
+        from statistics import NormalDist  # not before: it is slow to import
+
         if self.law == "normal":
             return NormalDist(self.mean, self.stdev)
         variance = math.log1p((self.stdev / self.mean) ** 2)

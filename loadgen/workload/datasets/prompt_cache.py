@@ -22,6 +22,7 @@ import orjson
 from loadgen.config.data import DataSettings
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
+from loadgen.util.package_version import package_version
 from loadgen.version import __version__
 from loadgen.workload import datasets
 from loadgen.workload.chat_template.prediction import SizedToServer
@@ -29,7 +30,6 @@ from loadgen.workload.datasets.prompt_rows import Row, is_whole_in_a_row, line
 from loadgen.workload.files import cache, file_hash
 from loadgen.workload.files.cache import clear, folder
 from loadgen.workload.prompt import Continued, Dataset, Prompt, Sessions, Timed
-from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -162,7 +162,7 @@ class _CachedDataset:
         settings = self._settings
         fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(DataSettings)}
         parts = {
-            "version": [VERSION, __version__, fact_cache.package_version()],
+            "version": [VERSION, __version__, package_version("tokenizers")],
             "kind": f"{self._kind.__module__}:{getattr(self._kind, '__qualname__', '')}",
             "settings": fields | {"tokenizer": tokenizers.tokenizer_name(settings)},
             "seeds": [seed_of(settings, "prompts"), seed_of(settings, "order")],

@@ -1,14 +1,13 @@
 """The cache of facts that follow from a tokenizer: its sizes, its words, the tokens that its chat template adds."""
 
 import contextlib
-import functools
 import hashlib
-import importlib.metadata
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
 
+from loadgen.util.package_version import package_version
 from loadgen.workload.files import cache
 
 
@@ -21,15 +20,9 @@ def get_or_make(kind: str, key: Sequence[Any], make: Callable[[], Any]) -> Any:
             the version of the rule, and so on.
         make: Makes the fact, as JSON.
     """
-    digest = hashlib.sha256(orjson.dumps([package_version(), *key])).hexdigest()
+    digest = hashlib.sha256(orjson.dumps([package_version("tokenizers"), *key])).hexdigest()
     with contextlib.suppress(ValueError):  # there is none
         return orjson.loads(cache.read(f"{digest}.{kind}") or b"")
     fact = make()
     cache.write(f"{digest}.{kind}", orjson.dumps(fact))
     return fact
-
-
-@functools.cache
-def package_version() -> str:
-    """Return the version of the package `tokenizers`, which takes milliseconds to look up."""
-    return importlib.metadata.version("tokenizers")

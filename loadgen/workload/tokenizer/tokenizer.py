@@ -13,6 +13,7 @@ from urllib.request import getproxies
 
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.errors import BadInput
+from loadgen.workload.files import file_hash
 from loadgen.workload.tokenizer import fact_cache
 
 if TYPE_CHECKING:
@@ -222,20 +223,23 @@ def load(name: str) -> Tokenizer:
 
 def _from_file(path: Path, name: str) -> Tokenizer:
     try:
-        content = path.read_bytes()
+        sha256 = file_hash.sha256(path)
     except OSError as error:
         raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", "make it readable") from error
 
     def parse() -> "Core":
         from tokenizers import Tokenizer as Core
 
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise BadInput(FIELD, f"{path} changes while it is read", "wait until it is complete")
         try:
             return Core.from_buffer(content)
         except Exception as error:  # tokenizers raises the bare class
             problem = f"{path} is not a {FILE} ({first_line(error)})"
             raise BadInput(FIELD, problem, "give that of the served model") from error
 
-    return Tokenizer(parse, name, hashlib.sha256(content).hexdigest(), path.parent)
+    return Tokenizer(parse, name, sha256, path.parent)
 
 
 def _from_gguf(path: Path, name: str) -> Tokenizer:

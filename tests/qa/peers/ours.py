@@ -2,16 +2,18 @@
 
 import dataclasses
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.command_line import LOADGEN
 from tests.qa.engines.environments import Recipe
 from tests.qa.peers import vllm_bench
 from tests.qa.peers.meter import BYTES_PER_MB
 from tests.qa.peers.peer import Reported, Task, words
+
+COMMAND = Path(sys.executable).with_name("loadgen")  # as a user starts it
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Loadgen:
             flags["--warm-connections"] = task.load.count
         pinned = ["taskset", "--cpu-list", "0"] if self.one_core else []
         pinned += ["env", f"XDG_CACHE_HOME={task.folder / 'cache'}"] if self.first_run else []
-        return [*pinned, *LOADGEN, "run", *vllm_bench.flags(task), *words(flags), "--quiet"]
+        return [*pinned, str(COMMAND), "run", *vllm_bench.flags(task), *words(flags), "--quiet"]
 
     def report(self, folder: Path, said: str) -> Reported:
         """See `Peer`."""
