@@ -21,6 +21,7 @@ from loadgen.engines.sim.completion_request import (
 )
 from loadgen.engines.sim.core_pool import CorePool
 from loadgen.engines.sim.faults import HANG, UNAVAILABLE, Faults
+from loadgen.engines.sim.generate_format import GenerateWriter, as_completion
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
 from loadgen.engines.sim.vocabulary import TOKENIZER
@@ -50,6 +51,7 @@ class Api:
         self._routes: dict[str, tuple[str, Callable[[http1.Request, Client], Answer | bytes]]] = {
             "/v1/chat/completions": ("POST", lambda request, client: self._complete(CHAT, request, client)),
             "/v1/completions": ("POST", lambda request, client: self._complete(COMPLETION, request, client)),
+            "/generate": ("POST", lambda request, client: self._complete(COMPLETION, request, client, native=True)),
             "/v1/models": ("GET", self._models),
             "/tokenize": ("POST", self._tokenize),
             "/metrics": ("GET", self._metrics),
@@ -84,16 +86,19 @@ class Api:
             sys.stderr.flush()
             os._exit(1)
 
-    def _complete(self, api: ApiFormat, request: http1.Request, client: Client) -> Answer:
+    def _complete(self, api: ApiFormat, request: http1.Request, client: Client, *, native: bool = False) -> Answer:
         if self.state in ("loading", "unavailable"):
             raise ApiError(503, "the server does not accept prompts now", kind="ServiceUnavailableError")
         self._requests += 1
         if self._faults.fault and self._requests > self._faults.fault_after:
             self.fail()
         body = parse_json(request.body)
+        if native:
+            body = as_completion(body, self._settings.served_model_name)
         # The answer depends on the server and on the number of the request, and on nothing else.
         parsed = parse_request(body, api, self._settings, self._settings.seed * 1_000_003 + self._requests)
-        writer = ResponseWriter(api, f"{self._run_id}{self._requests:08x}", int(time.time()), self._model)
+        answer_id = f"{self._run_id}{self._requests:08x}"
+        writer = GenerateWriter(answer_id) if native else ResponseWriter(api, answer_id, int(time.time()), self._model)
         kind = StreamedAnswer if parsed.stream else WholeAnswer
         answer = kind(client, parsed, writer, self._tokenizer.words)
         if self.state != "silent":

@@ -138,6 +138,7 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
         topics[title].add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
     compat.add_flags(parser, meanings.flags)
+    parser.abbreviable = meanings.names
 
 
 def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from loadgen.config.option import DATA, option
 
-Rule = Literal["vllm-0.11", "vllm-0.9", "guidellm-0.5", "benchmark-runner"]
+Rule = Literal["vllm-0.11", "vllm-0.9", "guidellm-0.5", "benchmark-runner", "sglang"]
 FULL_LENGTH: tuple[Rule, ...] = ("guidellm-0.5", "benchmark-runner")  # rules of tools that ask the server to ignore EOS
 TRACE = "trace"  # the data set with a due time for each request
 NO_TOKENIZER = "none"  # value of --tokenizer: prompts are sent as they are, and only the server counts tokens

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from loadgen.config.option import ENGINE, SAMPLING, TARGET, option
 
-Backend = Literal["openai-chat", "openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"]
+Backend = Literal["openai-chat", "openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp", "sglang-native"]
 Balance = Literal["round-robin", "least-outstanding"]
-CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
+CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, GENERATE_ENDPOINT = "/v1/chat/completions", "/v1/completions", "/generate"
 BALANCE: Balance = "round-robin"  # the default
 
 SIMULATOR = "sim"
@@ -35,7 +35,8 @@ class TargetSettings:
     backend: Backend | None = option(
         None,
         TARGET,
-        "openai-chat, or openai for completions; all others mean openai (openai; the simulator: openai-chat)",
+        "openai-chat; sglang-native for /generate; openai for completions, which all others mean, too (openai; the "
+        "simulator: openai-chat)",
     )
     model: str | None = option(None, TARGET, "model name (the first model of the server)")
     served_model_name: str | None = option(

@@ -12,6 +12,7 @@ USAGE: int
 OLD_REASONING: int
 TOOL: int
 DONE: int
+SO_FAR: int
 NAMES: dict[str, int]
 
 def names_json(flags: int) -> bytes:

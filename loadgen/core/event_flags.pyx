@@ -16,6 +16,7 @@ NAMES = {
     "reasoning_content": OLD_REASONING,
     "tool": TOOL,
     "done": DONE,
+    "so_far": SO_FAR,
 }
 
 

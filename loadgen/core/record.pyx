@@ -9,14 +9,14 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from loadgen.core.c.buffer cimport append_bytes, free_buffer
+from loadgen.core.c.buffer cimport append, append_bytes, free_buffer
 from loadgen.core.c.event_arrays cimport (
     copy_of_stamps, count_inexact, drop_tokens, earliest, free_arrays, put, put_read, reserve
 )
 from loadgen.core.c.event_runs cimport append_event, append_run, is_complete
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, RECORDS, count_freed, count_objects, live_count
 from loadgen.core.c.tpot cimport tokens_of_tpot, tokens_of_vllms_tpot
-from loadgen.core.event_flags cimport CONTENT, REASONING, TOKENS
+from loadgen.core.event_flags cimport CONTENT, REASONING, SO_FAR, TOKENS
 
 import json
 
@@ -27,10 +27,7 @@ def live():
 
 @cython.final
 cdef class Record:
-    """Everything known about one scheduled request. Stamps are CLOCK_MONOTONIC ns, 0 if it did not happen.
-
-    record.pxd says what each attribute is.
-    """
+    """Everything known about one request (record.pxd). Stamps are CLOCK_MONOTONIC ns, 0 if it did not happen."""
 
     def __cinit__(self):
         count_objects(RECORDS, 1)
@@ -54,12 +51,15 @@ cdef class Record:
         """Add an event of any kind to the list of events, and count its tokens if it bears any.
 
         Args:
-            flags: What the event says (event_flags); its kinds of tokens are the part within TOKENS.
+            flags: What the event says (event_flags).
             tokens: How many by its token ids or logprobs; -1: it does not say.
             completion: The completion tokens so far by its usage; -1: it does not say.
             at_ns: Its stamp.
         """
-        cdef int64_t kinds = flags & TOKENS
+        cdef int64_t kinds
+        if flags & SO_FAR and 0 <= completion <= self.counted:  # the same text again, with a finish reason
+            flags &= ~<int64_t>TOKENS
+        kinds = flags & TOKENS
         append_event(&self.runs, flags, at_ns)
         if not kinds:
             return 0
@@ -118,13 +118,13 @@ cdef class Record:
             self.reasoning_tokens = reasoning
         return 0
 
-    cdef int append_text(self, const char *text, Py_ssize_t n) except -1:
-        """Keep text of the answer, escaped as in JSON."""
-        return append_bytes(&self.text_json, text, n)
+    cdef int append_text(self, const char *text, Py_ssize_t n, bint so_far) except -1:
+        """Keep text of the answer, escaped as in JSON; with `so_far` it may be all text until now."""
+        return append(&self.text_json, text, n, so_far)
 
-    cdef int append_answer(self, const char *text, Py_ssize_t n) except -1:
-        """Keep content of the answer, escaped as in JSON."""
-        return append_bytes(&self.answer_json, text, n)
+    cdef int append_answer(self, const char *text, Py_ssize_t n, bint so_far) except -1:
+        """Keep content of the answer, as `append_text` does."""
+        return append(&self.answer_json, text, n, so_far)
 
     cpdef end(self, outcome, detail, int64_t at_ns):
         """End the request, and take credentials that the server may have repeated out of what it said.

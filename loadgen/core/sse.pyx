@@ -13,7 +13,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from loadgen.core.c.buffer cimport append_bytes, free_buffer
 from loadgen.core.c.json_scan cimport Delta, scan_event
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, live_count
-from loadgen.core.event_flags cimport CONTENT, DONE, USAGE
+from loadgen.core.event_flags cimport CONTENT, DONE, SO_FAR, USAGE
 from loadgen.core.record cimport Record
 
 import json
@@ -29,6 +29,14 @@ cdef Py_ssize_t max_line = MAX_LINE, max_sample = MAX_SAMPLE
 def live():
     """Return the bytes that this module has allocated; None unless it is a debug build."""
     return {"bytes": live_count(BYTES)} if COUNTING else None
+
+
+cdef bytes _escaped(str text):
+    """Return a text as a JSON string, escaped no more than servers do; half a surrogate pair stands as its escape."""
+    try:
+        return json.dumps(text, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(text).encode()
 
 
 @cython.final
@@ -146,9 +154,9 @@ cdef class SseReader:
         record.add_event(delta.kinds | delta.says, delta.tokens, delta.completion_tokens, self.at_ns)
         if delta.kinds:
             if record.keeps_text:
-                record.append_text(delta.text, delta.text_len)
+                record.append_text(delta.text, delta.text_len, delta.says & SO_FAR)
             if record.keeps_answer and delta.kinds == CONTENT:
-                record.append_answer(delta.text, delta.text_len)
+                record.append_answer(delta.text, delta.text_len, delta.says & SO_FAR)
         if delta.finish != NULL:
             record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
         if delta.says & USAGE:
@@ -173,11 +181,11 @@ cdef class SseReader:
         record.add_event(delta.kinds | delta.says, delta.tokens, delta.completion_tokens, self.at_ns)
         if delta.kinds:
             if record.keeps_text:
-                escaped = json.dumps(delta.text).encode()
-                record.append_text(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)
+                escaped = _escaped(delta.text)
+                record.append_text(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2, delta.says & SO_FAR)
             if record.keeps_answer:
-                escaped = json.dumps(delta.answer).encode()
-                record.append_answer(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)
+                escaped = _escaped(delta.answer)
+                record.append_answer(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2, delta.says & SO_FAR)
         record.finish_reason = delta.finish_reason or record.finish_reason
         if delta.matched_stop is not None:
             record.matched_stop = delta.matched_stop

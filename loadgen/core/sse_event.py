@@ -17,6 +17,7 @@ from loadgen.core.event_flags import (
     OTHER,
     REASONING,
     ROLE,
+    SO_FAR,
     TOOL,
     USAGE,
 )
@@ -70,6 +71,8 @@ def parse(payload: bytes) -> Delta:
         raise ValueError("not a JSON object")
     if event.get("error") is not None or event.get("object") == "error":
         return Delta(error=_to_json(event.get("error") or event))
+    if event.get("meta_info") is not None and "choices" not in event:
+        return _so_far(event, has_nan)
     kinds, says, tokens, texts, answers, finish_reason = 0, 0, -1, list[str](), list[str](), None
     matched_stop: int | str | None = None
     for choice in _list(event, "choices"):
@@ -102,6 +105,27 @@ def parse(payload: bytes) -> Delta:
         _count(_dict(usage, "prompt_tokens_details"), "cached_tokens"),
         _reasoning(usage),
         has_nan,
+    )
+
+
+def _so_far(event: dict[str, Any], has_nan: bool) -> Delta:
+    """Read an event of SGLang's /generate, whose text and counts are those of the answer so far."""
+    _refuse_further(event)
+    meta, text = _dict(event, "meta_info"), _text(event, "text")
+    finish = _dict(meta, "finish_reason")
+    reason = _text(finish, "type").encode(errors="replace").decode() or None
+    says = CHOICE | USAGE | SO_FAR | FINISH * (reason is not None) | EMPTY * (event.get("text") == "")
+    return Delta(
+        CONTENT * bool(text),
+        says,
+        text=text,
+        answer=text,
+        finish_reason=reason,
+        matched_stop=_stop({"matched_stop": finish.get("matched")}),
+        prompt_tokens=_count(meta, "prompt_tokens"),
+        completion_tokens=_count(meta, "completion_tokens"),
+        cached_tokens=_count(meta, "cached_tokens"),
+        has_nan=has_nan,
     )
 
 

@@ -17,6 +17,7 @@ from loadgen.metrics.progress import Progress
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
 from loadgen.workload import target
+from loadgen.workload.api import api_of
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
 from loadgen.workload.prompt import Prompt
 
@@ -113,6 +114,8 @@ async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], No
     answered = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
     redacted = Redaction(target.headers(settings))
     about: dict[str, Any] = {"base_url": base} | {name: value and redacted(value) for name, value in answered.items()}
+    if api_of(resolved).counts_always:
+        resolved = resolved.replace(continuous_usage=False)
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
         resolved = resolved.replace(continuous_usage=False)
         about["continuous_usage"] = "refused"

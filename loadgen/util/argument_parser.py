@@ -1,12 +1,16 @@
 """An argparse parser that reports a wrong command line as one BadInput with a field and a remedy."""
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from loadgen.errors import BadInput
 from loadgen.util import number_format
+from loadgen.util.number_format import first_of
 
+MAX_NAMED = 2  # flags that are named
+NEGATIONS = {"no", "not", "skip", "disable", "without"}
 MIN_PREFIX = 4  # letters of a flag that are enough to suggest the flag
 UNKNOWN = "unknown"  # `BadInput.problem` of a flag that the parser does not know
 
@@ -14,13 +18,15 @@ UNKNOWN = "unknown"  # `BadInput.problem` of a flag that the parser does not kno
 class OneLineParser(argparse.ArgumentParser):
     """An argument parser that raises BadInput instead of printing the usage and exiting.
 
-    Abbreviated flags are refused.
+    Flags may be abbreviated where the parser says so, as long as only one of them begins so.
 
     Args:
         prog: The name of the command.
         options: Further arguments of `argparse.ArgumentParser`.
 
     Attributes:
+        abbreviable: Flags that may be abbreviated.
+        not_suggested: Flags that are not suggested for a word that is similar.
         on_parse: Is called with each parser before it parses a command line; None: nothing is.
     """
 
@@ -28,6 +34,8 @@ class OneLineParser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, **options: Any) -> None:
         super().__init__(prog, allow_abbrev=False, **options)
+        self.abbreviable: frozenset[str] = frozenset()
+        self.not_suggested: frozenset[str] = frozenset()
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -35,7 +43,22 @@ class OneLineParser(argparse.ArgumentParser):
         """Parse a command line."""
         if OneLineParser.on_parse is not None:
             OneLineParser.on_parse(self)
-        return super().parse_args(args, namespace)
+        words = sys.argv[1:] if args is None else args
+        return super().parse_args([*map(self._spelled_out, words)], namespace)
+
+    def _spelled_out(self, word: str) -> str:
+        """Complete the flag that a word abbreviates.
+
+        Raises:
+            BadInput: Several flags begin so.
+        """
+        name, equals, value = word.partition("=")
+        if not name.startswith("--") or name == "--" or name in self._option_string_actions:
+            return word
+        found = sorted(flag for flag in self.abbreviable if flag.startswith(name))
+        if len(found) > 1:
+            raise BadInput(name, UNKNOWN, f"{first_of(found, MAX_NAMED)} begin so: write the whole flag")
+        return found[0] + equals + value if found else word
 
     def error(self, message: str) -> NoReturn:
         """Raise BadInput from a message of argparse. A `type=` function puts its own remedy behind a semicolon."""
@@ -56,9 +79,15 @@ class OneLineParser(argparse.ArgumentParser):
         name = word.lstrip("-")
         import difflib  # not before: it is slow to import
 
-        near = difflib.get_close_matches(name, names, 1, cutoff=0.75)
+        near = difflib.get_close_matches(name, names, MAX_NAMED, cutoff=0.75)
         near += [flag for flag in names if flag.startswith(name) and len(name) >= MIN_PREFIX]
+        near = [flag for flag in near if names[flag] not in self.not_suggested and not _are_opposite(flag, name)]
         return names[near[0]] if near else None
+
+
+def _are_opposite(one: str, other: str) -> bool:
+    """Return whether one flag negates the other: skip-chat-template and use-chat-template."""
+    return bool(NEGATIONS & (set(one.split("-")) ^ set(other.split("-"))))
 
 
 def integer(text: str) -> int:

@@ -9,13 +9,12 @@ from urllib.parse import SplitResult, urlsplit
 import orjson
 
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.errors import BadInput
 from loadgen.util import http_client
 from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, redact_user
+from loadgen.workload.api import SAMPLING, Api, api_of
 from loadgen.workload.prompt import Prompt
 
-_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
 _REQUEST_ID = "x-request-id"
 _PORT = re.compile(r"^https?://[^/]*:([0-9]{1,9})(?:/|$)")
 _FRAMING = ("content-length", "transfer-encoding", "connection")
@@ -28,7 +27,7 @@ class Target:
     Attributes:
         url: Scheme, host, port and path of the endpoint.
         model: The model's name in requests.
-        chat: Whether the endpoint takes messages, not a prompt.
+        api: The form of its requests.
         headers: Extra request headers, with credentials; never logged.
         fields: Further fields of every request body, beside model, prompt and length.
         verify_tls: Whether certificates are verified.
@@ -38,7 +37,7 @@ class Target:
 
     url: str
     model: str
-    chat: bool
+    api: Api
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     fields: dict[str, Any] = field(default_factory=dict)
     verify_tls: bool = True
@@ -48,14 +47,13 @@ class Target:
     @classmethod
     def from_settings(cls, settings: RunSettings, model: str) -> "Target":
         """Create the target of the settings, the first of several. `model` is the model's name in requests."""
-        chat = is_chat(settings)
-        fields = {name: value for name in _SAMPLING if (value := getattr(settings, name)) is not None}
+        fields = {name: value for name in SAMPLING if (value := getattr(settings, name)) is not None}
         if settings.ignore_eos:
             fields["ignore_eos"] = True
         return cls(
             url=base_url(settings) + endpoint(settings),
             model=model,
-            chat=chat,
+            api=api_of(settings),
             headers=headers(settings),
             fields=fields | _body(settings.extra_body),
             verify_tls=not settings.insecure,
@@ -69,20 +67,17 @@ class Target:
         Raises:
             BadInput: The prompt is a chat, and the endpoint takes no messages.
         """
-        body: dict[str, Any] = {"model": self.model}
-        if self.chat:
-            body["messages"] = prompt.messages or [{"role": "user", "content": prompt.text}]
-            body["max_completion_tokens"] = prompt.output_tokens
-        elif prompt.messages:
-            raise BadInput("--endpoint", f"{prompt.source} is a chat", "use a chat endpoint: --backend openai-chat")
-        else:
-            body["prompt"] = prompt.text
-            body["max_tokens"] = prompt.output_tokens
-        options = {"include_usage": True}
-        if self.continuous_usage:
-            options["continuous_usage_stats"] = True
-        body |= {"stream": True, "stream_options": options}
-        return orjson.dumps(body | self.fields)
+        fields: dict[str, Any] = {"stream": True}
+        if not self.api.counts_always:
+            fields["stream_options"] = {"include_usage": True}
+            if self.continuous_usage:
+                fields["stream_options"]["continuous_usage_stats"] = True
+        return orjson.dumps(self.api.body(prompt, self.model, fields | self.fields))
+
+    @property
+    def chat(self) -> bool:
+        """Whether it takes the messages of a chat."""
+        return self.api.takes_messages
 
     @property
     def may_be_compressed(self) -> bool:
@@ -120,14 +115,12 @@ def _body(extra: dict[str, Any] | None) -> dict[str, Any]:
 
 def is_chat(settings: RunSettings) -> bool:
     """Return whether the settings request chat completions."""
-    if settings.backend is None:
-        return endpoint(settings).endswith("/chat/completions")
-    return settings.backend == "openai-chat"
+    return api_of(settings).takes_messages
 
 
 def endpoint(settings: RunSettings) -> str:
     """Return the path of the API: as given, else by backend."""
-    path = settings.endpoint or (CHAT_ENDPOINT if settings.backend == "openai-chat" else COMPLETIONS_ENDPOINT)
+    path = settings.endpoint or api_of(settings).path
     if not path.isascii() or not path.isprintable() or " " in path:
         raise BadInput("--endpoint", f"invalid path {path!r}", "write it percent-encoded, as in a URL")
     return path if path.startswith("/") else "/" + path

@@ -81,6 +81,38 @@ def test_underscores_are_read_as_dashes_in_names_and_left_alone_in_values():
     assert parse(["--metadata", "a_b=c_d"]) == {"metadata": ("a_b=c_d",)}
 
 
+@pytest.mark.parametrize(
+    ("argv", "settings"),
+    [
+        (["--random-input", "64"], {"random_input_len": 64}),
+        (["--random_output=16"], {"random_output_len": 16}),
+        (["--num-prompt", "4"], {"num_prompts": 4}),
+        (["--result-file", "x"], {"result_filename": "x"}),
+        (["--max-conc=3"], {"max_concurrency": 3}),
+    ],
+)
+def test_a_flag_of_vllm_may_be_abbreviated_as_argparse_takes_it(argv, settings):
+    assert parse(argv) == settings
+
+
+def test_flags_of_our_own_are_spelled_out():
+    with pytest.raises(BadInput, match="--warmup-prom: unknown"):
+        parse(["--warmup-prom", "first"])
+
+
+def test_the_last_of_two_equal_flags_counts():
+    assert parse(["--seed", "1", "--seed", "2", "--num-prompts", "3", "--num-prompts=4"]) == {
+        "seed": 2,
+        "num_prompts": 4,
+    }
+
+
+def test_flags_of_sglang_may_be_abbreviated_with_its_meaning():
+    given = run_settings(["--compat", "sglang", "--random-input", "64", "--num-prompt", "4", "--warmup", "2"])
+    assert (given["random_input_len"], given["num_prompts"]) == (64, 4)
+    assert [(each.name, value) for each, value in given["tool_flags"]] == [("--warmup-requests", 2)]
+
+
 def test_a_value_may_follow_an_equals_sign():
     assert parse(["--rate=5", "--slo=ttft_p99<=5ms"]) == {"request_rate": 5.0, "slo": "ttft_p99<=5ms"}
 
@@ -113,7 +145,9 @@ def test_a_config_file_stands_beside_the_settings():
     [
         (["--speed", "3"], "--speed", "unknown"),
         (["--max-concurency", "3"], "--max-concurency", "did you mean --max-concurrency?"),
-        (["--max-conc", "3"], "--max-conc", "did you mean --max-concurrency?"),
+        (["--random", "3"], "--random", "--random-batch-size, --random-input-len and 7 more begin so"),
+        (["--use-chat-template"], "--use-chat-template", "see `loadgen run --help`"),  # not --skip-chat-template
+        (["--speed-bench-config", "x"], "--speed-bench-config", "see `loadgen run --help`"),  # none that is refused
         (["--users", "10"], "--users", "see `loadgen run --help`"),
         (["--max_concurency=3"], "--max-concurency", "did you mean --max-concurrency?"),
         (["stray"], "stray", "unknown"),

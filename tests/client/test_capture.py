@@ -12,10 +12,11 @@ from loadgen.client.capture_file import CapturedResponse, End
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
+from loadgen.workload.api import CHAT
 from loadgen.workload.target import Target
 from tests.helpers.run_facts import MS, START, at, planned
 
-TARGET = Target("http://h/v1/chat/completions", "m", chat=True)
+TARGET = Target("http://h/v1/chat/completions", "m", CHAT)
 ROOM_FOR_ONE = RESPONSE_BYTES + 3 * READ_BYTES + 30
 
 

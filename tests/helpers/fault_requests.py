@@ -10,6 +10,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.testing.faulty import HEADER
 from loadgen.util.clock import now_ns
+from loadgen.workload.api import CHAT
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 
@@ -21,7 +22,7 @@ NEIGHBOURS = 3
 
 def target(url: str, fault: str | None = None, *, verify_tls: bool = True) -> Target:
     headers = {HEADER: fault} if fault else {}
-    return Target(url + "/v1/chat/completions", "m", chat=True, headers=headers, verify_tls=verify_tls)
+    return Target(url + "/v1/chat/completions", "m", CHAT, headers=headers, verify_tls=verify_tls)
 
 
 class Sender:

@@ -79,12 +79,30 @@ odd_chunks = st.fixed_dictionaries(
         "extra": junk,
     },
 )
+finish_reasons = st.fixed_dictionaries(
+    {"type": st.one_of(st.sampled_from(["stop", "length", "abort", ""]), texts)},
+    optional={"length": counts, "matched": st.one_of(st.none(), st.integers(-9, 10**10), texts, junk)},
+)
+so_far_chunks = st.fixed_dictionaries(  # of SGLang's /generate
+    {
+        "text": st.sampled_from(["", "a", "a b", "a b\u00e9", 'a "b"']),
+        "meta_info": st.fixed_dictionaries(
+            {"completion_tokens": st.integers(0, 4), "finish_reason": st.one_of(st.none(), st.none(), finish_reasons)},
+            optional={"id": texts, "prompt_tokens": counts, "cached_tokens": counts, "extra": junk},
+        ),
+    },
+    optional={"output_ids": st.lists(st.integers(0, 9), max_size=4), "index": st.sampled_from([0, 0, 0, 1, None])},
+)
+odd_so_far_chunks = st.fixed_dictionaries(
+    {"meta_info": st.one_of(junk, st.fixed_dictionaries({}, optional={"finish_reason": junk, "prompt_tokens": junk}))},
+    optional={"text": st.one_of(texts, junk), "choices": junk, "usage": junk, "index": junk, "error": junk},
+)
 
 
 @st.composite
 def payloads(draw: st.DrawFn) -> bytes:
     """An event's data: a chunk with its keys in any order, packed, spread out, or escaped to ASCII."""
-    chunk = draw(st.one_of(likely_chunks, likely_chunks, odd_chunks))
+    chunk = draw(st.one_of(likely_chunks, likely_chunks, odd_chunks, so_far_chunks, so_far_chunks, odd_so_far_chunks))
     keys = draw(st.permutations(list(chunk)))
     ordered = {key: chunk[key] for key in keys}
     dumped = orjson.dumps(ordered, option=orjson.OPT_INDENT_2 if draw(st.integers(0, 4)) == 0 else None)

@@ -23,13 +23,14 @@ from loadgen.testing import virtual
 from loadgen.testing.memory import Memory, Server
 from loadgen.util.clock import Clock
 from loadgen.workload import request_store
+from loadgen.workload.api import CHAT
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 from tests.helpers import run_facts
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
-TARGET = Target("http://memory/v1/chat/completions", "m", chat=True)
+TARGET = Target("http://memory/v1/chat/completions", "m", CHAT)
 START_NS = virtual.EPOCH_NS + S
 
 

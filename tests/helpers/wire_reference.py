@@ -252,8 +252,11 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
         if facts.outcome is not None:
             facts.keep_alive = False
             return
-        facts.stream.append((delta.kinds | delta.says, at))
-        if delta.kinds:
+        kinds = delta.kinds
+        if delta.says & event_flags.SO_FAR and 0 <= delta.completion_tokens <= sum(facts.tokens):
+            kinds = 0  # the text so far again, without a token more
+        facts.stream.append((kinds | delta.says, at))
+        if kinds:
             facts.bear(delta, at)
         facts.finish_reason = delta.finish_reason or facts.finish_reason
         if delta.matched_stop is not None:

@@ -27,6 +27,7 @@ from loadgen.runner.job import Job
 from loadgen.runner.participant import Proxy
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store
+from loadgen.workload.api import CHAT
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
@@ -34,7 +35,7 @@ from tests.helpers.run_facts import answered, heading
 from tests.helpers.server_scrapes import URL, scrape
 
 SCHEDULE = Schedule.burst(4)
-TARGET = Target("http://memory", "m", chat=True)
+TARGET = Target("http://memory", "m", CHAT)
 
 
 class Fake(Proxy):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload import datasets
+from loadgen.workload import api, datasets
 from loadgen.workload.datasets import prompt_rows as rows
 from loadgen.workload.datasets import row_file
 from loadgen.workload.datasets.row_file import REMEDY, RowFile
@@ -94,17 +94,17 @@ class TestRows:
 
     def test_are_sent_as_the_file_has_them(self, write):
         (text, chat) = prompts(write([{"prompt": " spaced\n"}, {"messages": CHAT}]), 2)
-        target = Target("http://a", "m", chat=True)
+        target = Target("http://a", "m", api.CHAT)
         assert orjson.loads(target.body(text))["messages"] == [{"role": "user", "content": " spaced\n"}]
         assert orjson.loads(target.body(chat))["messages"] == CHAT
-        assert orjson.loads(Target("http://a", "m", chat=False).body(text))["prompt"] == " spaced\n"
+        assert orjson.loads(Target("http://a", "m", api.COMPLETIONS).body(text))["prompt"] == " spaced\n"
 
     def test_written_from_prompts_make_the_same_prompts_and_bodies(self, write):
         settings = RunSettings(tokenizer=str(SIMULATOR), random_range_ratio="0.5")
         before = [*datasets.create(settings).prompts(50), Prompt("be brief\nwhy so", 4, 2, "chat", tuple(CHAT))]
         after = prompts(write(b"".join(rows.line(prompt) for prompt in before)), 51, tokenizer=None)
         assert after == before
-        target = Target("http://a", "m", chat=True)
+        target = Target("http://a", "m", api.CHAT)
         assert [target.body(prompt) for prompt in after] == [target.body(prompt) for prompt in before]
 
 

@@ -58,6 +58,16 @@ def test_a_completions_request_bears_the_prompt_as_it_is(backend):
     }
 
 
+def test_a_request_of_sglangs_own_api_has_its_sampling_parameters_apart():
+    assert body(backend="sglang-native", temperature=0.0, ignore_eos=True, extra_body={"lora_path": None}) == {
+        "text": "Why?",
+        "sampling_params": {"max_new_tokens": 64, "temperature": 0.0, "ignore_eos": True},
+        "stream": True,
+        "lora_path": None,
+    }
+    assert head(backend="sglang-native")[0] == "POST /generate HTTP/1.1"
+
+
 def test_a_chat_of_several_messages_is_sent_as_it_is():
     messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"})
     sent = target(backend="openai-chat").body(replace(PROMPT, messages=messages))

@@ -22,24 +22,31 @@ class Tool:
     """A tool whose command lines `loadgen run` can read.
 
     Attributes:
+        shared: Its flags that are settings of loadgen, too.
         flags: Its flags that `loadgen run` does not have, or has with another meaning.
         defaults: Returns its defaults, given the settings of a command line.
         replaced: Settings whose flags mean something else in this tool.
         finish: Adapts all settings together at the end.
     """
 
+    shared: frozenset[str]
     flags: tuple[ToolFlag, ...]
     defaults: Callable[[Given], dict[str, Any]]
     replaced: tuple[str, ...] = ()
     finish: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
+    @property
+    def names(self) -> frozenset[str]:
+        """All its flags."""
+        return self.shared.union(flag.name for flag in self.flags)
 
-NO_TOOL = Tool(vllm.FLAGS, lambda given: {}, finish=vllm.without_marker)
+
+NO_TOOL = Tool(vllm.SHARED, vllm.FLAGS, lambda given: {}, finish=vllm.without_marker)
 TOOLS = {
-    "vllm-0.11": Tool(vllm.FLAGS, vllm.defaults_0_11, finish=vllm.as_sent),
-    "vllm-0.32": Tool(vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
-    "vllm-0.33": Tool(vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
-    "sglang": Tool(sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.with_length_ranges),
+    "vllm-0.11": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_11, finish=vllm.as_sent),
+    "vllm-0.32": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
+    "vllm-0.33": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
+    "sglang": Tool(sglang.SHARED, sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.as_sent),
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import (
@@ -24,6 +25,7 @@ from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
 COMPLETIONS = {"sglang-oai": 30000, "vllm": 8000, "lmdeploy": 23333}  # with their default ports
+NATIVE = {"sglang": 30000, "sglang-native": 30000}
 CHAT = {"sglang-oai-chat": 30000, "vllm-chat": 30000, "lmdeploy-chat": 30000}
 DATASETS = {
     "random": {"dataset_name": "random"},
@@ -36,7 +38,7 @@ DATASETS = {
 # Settings whose flags mean something else in SGLang, and are replaced by those below.
 REPLACED = ("backend", "dataset_name", "random_range_ratio")
 DEFAULTS: dict[str, Any] = {
-    "backend": "openai",
+    "backend": "sglang-native",
     "dataset_name": "sharegpt",
     "seed": 42,
     "temperature": 0.0,
@@ -49,6 +51,13 @@ DEFAULTS: dict[str, Any] = {
     "random_range_ratio": 0.0,
 }
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
+NATIVE_BODY = "native_body"  # a marker, removed by `as_sent`: fields that only SGLang's own API has
+NATIVE_DEFAULTS: dict[str, Any] = {
+    "lora_path": None,
+    "return_logprob": False,
+    "return_routed_experts": False,
+    "logprob_start_len": -1,
+}
 EXACT: dict[str, Any] = {"random_range_ratio": 1.0}  # exact lengths, not ranges
 GROUPS, PER_GROUP = 64, 16  # defaults of generated-shared-prefix
 PREFIX_LENS = {
@@ -69,15 +78,21 @@ def defaults(given: Given) -> dict[str, Any]:
     return found
 
 
-def with_length_ranges(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with SGLang's ranges of lengths: from `--random-range-ratio` times the length up to it.
+def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings with SGLang's ranges of lengths, its rule for ShareGPT, and the fields of its own API.
 
-    The file from which SGLang takes the words of random prompts is left out.
+    Lengths are from `--random-range-ratio` times the length up to it. The file from which SGLang takes the words of
+    random prompts is left out.
 
     Raises:
         BadInput: The ratio is not between 0 and 1.
     """
     ratio = _share(settings.pop("random_range_ratio"))
+    native = settings.pop(NATIVE_BODY, {})
+    if settings["backend"] == "sglang-native":
+        settings["extra_body"] = NATIVE_DEFAULTS | native | (settings.get("extra_body") or {})
+    if settings["dataset_name"] == "sharegpt":
+        settings.setdefault("dataset_rule", "sglang")
     if settings["dataset_name"] != "random":
         return settings
     settings.pop("dataset_path", None)
@@ -100,15 +115,13 @@ def _share(ratio: float | str) -> float:
 
 
 def _backend(value: str, given: Given) -> dict[str, Any]:
-    for kind, ports in (("openai", COMPLETIONS), ("openai-chat", CHAT)):
+    for kind, ports in (("openai", COMPLETIONS), ("openai-chat", CHAT), ("sglang-native", NATIVE)):
         if value in ports:
             by_host = not names_a_server(given) and "port" not in given
             return {"backend": kind} | ({"port": ports[value]} if by_host else {})
-    if value in ("sglang", "sglang-native"):
-        raise BadInput(
-            "--backend", f"{value} is SGLang's own API, which is not supported", "use sglang-oai-chat or sglang-oai"
-        )
-    raise BadInput("--backend", f"{value!r} is not supported", f"choose from {', '.join([*COMPLETIONS, *CHAT])}")
+    raise BadInput(
+        "--backend", f"{value!r} is not supported", f"choose from {', '.join([*NATIVE, *COMPLETIONS, *CHAT])}"
+    )
 
 
 def _dataset(value: str, given: Given) -> dict[str, Any]:
@@ -125,6 +138,17 @@ def _body(value: str, given: Given) -> dict[str, Any]:
     return {"extra_body": body}
 
 
+def _native(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
+    """Return a flag that sets a field of SGLang's own API; other APIs are not sent it."""
+
+    def convert(value: Any, given: Given) -> dict[str, Any]:
+        return {NATIVE_BODY: given.get(NATIVE_BODY, {}) | {field: True if values == NONE else value}}
+
+    return ToolFlag(
+        name, convert, f"`--extra-body` with {field}, only with SGLang's own API", values=values, type_=type_
+    )
+
+
 def _slowdown(value: float, given: Given) -> dict[str, Any]:
     if not value > 0:
         raise BadInput("--mooncake-slowdown-factor", f"{value:g} is out of range", "give a number above 0")
@@ -136,7 +160,11 @@ def _per_group(value: int, given: Given) -> dict[str, Any]:
 
 
 FLAGS: tuple[ToolFlag, ...] = (
-    ToolFlag("--backend", _backend, "sglang-oai, vllm, lmdeploy: completions; with -chat: chat; others are refused"),
+    ToolFlag(
+        "--backend",
+        _backend,
+        "sglang: its own API; sglang-oai, vllm, lmdeploy: completions; with -chat: chat; others are refused",
+    ),
     ToolFlag("--dataset-name", _dataset, f"{', '.join(DATASETS)}; others are refused"),
     ToolFlag(
         "--random-range-ratio",
@@ -175,12 +203,13 @@ FLAGS: tuple[ToolFlag, ...] = (
     refused("--gsp-ordered", "the prompts of all groups are shuffled", "leave it out", NONE),
     refused("--gsp-group-distribution", "all groups have the same number of prompts", "leave it out"),
     refused("--gsp-zipf-alpha", "all groups have the same number of prompts", "leave it out"),
+    no_op("--trust-remote-code", "no effect: loadgen runs no code of a model"),
     no_op("--cache-report", "no effect: cached tokens are always read if the server reports them"),
     no_op("--pd-separated", "no effect: disaggregated servers are measured like any other"),
     no_op("--rust-client", "no effect: the client is compiled anyway"),
     no_op("--rust-worker-threads", "no effect: the client is compiled anyway", ONE),
     refused("--dataset-offset", "a file is read from its start", "shorten the file", no_op_value=0),
-    refused("--sharegpt-context-len", "conversations are chosen by vLLM's rule", "leave it out"),
+    refused("--sharegpt-context-len", "conversations are as long as they are", "leave out the long ones in the file"),
     refused("--prompt-suffix", "prompts are sent unchanged", "add it to the prompts in the file", no_op_value=""),
     refused("--apply-chat-template", TEMPLATE, "use --backend sglang-oai-chat", NONE),
     refused("--tokenize-prompt", "prompts are sent as text", "leave it out: their lengths are exact", NONE),
@@ -196,13 +225,11 @@ FLAGS: tuple[ToolFlag, ...] = (
         "send a POST to /flush_cache before the run",
     ),
     refused("--fake-prefill", "every prompt is prefilled", "leave it out", NONE),
-    refused(
-        "--return-logprob", "SGLang's own API is not supported", "use --extra-request-body '{\"logprobs\": true}'", NONE
-    ),
-    refused("--top-logprobs-num", "SGLang's own API is not supported", "use --extra-request-body", no_op_value=0),
-    refused("--token-ids-logprob", "SGLang's own API is not supported", "use --extra-request-body", SOME),
-    refused("--logprob-start-len", "SGLang's own API is not supported", "use --extra-request-body", no_op_value=-1),
-    refused("--return-routed-experts", "SGLang's own API is not supported", "use --extra-request-body", NONE),
+    _native("--return-logprob", "return_logprob", NONE),
+    _native("--return-routed-experts", "return_routed_experts", NONE),
+    _native("--top-logprobs-num", "top_logprobs_num", type_=integer),
+    _native("--logprob-start-len", "logprob_start_len", type_=integer),
+    _native("--token-ids-logprob", "token_ids_logprob", SOME, integer),
     refused("--profile", PROFILER, POST, NONE),
     refused("--profile-by-stage", PROFILER, POST, NONE),
     *(
@@ -235,6 +262,32 @@ FLAGS: tuple[ToolFlag, ...] = (
         "this data set is not supported",
         "convert it to JSON lines, and use --dataset-name custom",
     ),
+)
+
+# Its flags that are settings of loadgen, too.
+SHARED = frozenset(
+    (
+        "--base-url",
+        "--dataset-path",
+        "--disable-tqdm",
+        "--goodput",
+        "--header",
+        "--host",
+        "--max-concurrency",
+        "--model",
+        "--num-prompts",
+        "--port",
+        "--random-input-len",
+        "--random-output-len",
+        "--ready-check-timeout-sec",
+        "--request-rate",
+        "--seed",
+        "--served-model-name",
+        "--sharegpt-output-len",
+        "--temperature",
+        "--tokenizer",
+        "--top-p",
+    )
 )
 
 # Notes on flags of the same name that do less here.

@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.config.option import flag as spelled
 from loadgen.errors import BadInput
-from loadgen.util.argument_parser import integer, number
+from loadgen.util.argument_parser import OneLineParser, integer, number
 
 Given = Mapping[str, Any]
 Convert = Callable[[Any, Given], dict[str, Any]]
@@ -78,8 +78,9 @@ def names_a_server(given: Given) -> bool:
     return bool(given.get("base_url") or given.get("engine"))
 
 
-def add_flags(parser: argparse.ArgumentParser, flags: Sequence[ToolFlag]) -> None:
-    """Add the flags to a parser; its help does not list them."""
+def add_flags(parser: OneLineParser, flags: Sequence[ToolFlag]) -> None:
+    """Add the flags to a parser; its help does not list them, and it suggests none that is refused."""
+    parser.not_suggested = frozenset(flag.name for flag in flags if flag.convert is None)
     for flag in flags:
         options: dict[str, Any] = {} if flag.values == NONE else {"type": flag.type_}
         if flag.values != ONE:

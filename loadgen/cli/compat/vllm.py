@@ -1,5 +1,6 @@
 """vLLM: the flags of `vllm bench serve` that `loadgen run` does not have, and the defaults of each release."""
 
+import sys
 from typing import Any
 
 from loadgen.cli.compat.other_tools import PROFILES
@@ -62,8 +63,15 @@ def _address(given: Given) -> dict[str, Any]:
 
 
 def without_marker(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without the marker of --skip-chat-template."""
-    return {name: value for name, value in settings.items() if name != SKIPPED}
+    """Return the settings without the marker of --skip-chat-template, and without a file that vLLM does not read."""
+    found = {name: value for name, value in settings.items() if name != SKIPPED}
+    if (
+        found.get("dataset_name", "random") == "random"
+        and found.pop("dataset_path", None)
+        and not found.get("workload")
+    ):
+        print("loadgen: --dataset-path has no effect on random prompts, as in vLLM", file=sys.stderr)
+    return found
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
@@ -185,6 +193,72 @@ FLAGS: tuple[ToolFlag, ...] = (
             "label-hash-ids",
         )
     ),
+)
+
+# Its flags that are settings of loadgen, too.
+SHARED = frozenset(
+    (
+        "--append-result",
+        "--backend",
+        "--base-url",
+        "--burstiness",
+        "--custom-output-len",
+        "--dataset-name",
+        "--dataset-path",
+        "--disable-shuffle",
+        "--disable-tqdm",
+        "--endpoint",
+        "--extra-body",
+        "--frequency-penalty",
+        "--goodput",
+        "--header",
+        "--hf-output-len",
+        "--hf-split",
+        "--hf-subset",
+        "--host",
+        "--ignore-eos",
+        "--insecure",
+        "--label",
+        "--max-concurrency",
+        "--metadata",
+        "--metric-percentiles",
+        "--min-p",
+        "--model",
+        "--num-prompts",
+        "--num-warmups",
+        "--percentile-metrics",
+        "--port",
+        "--prefix-repetition-num-prefixes",
+        "--prefix-repetition-output-len",
+        "--prefix-repetition-prefix-len",
+        "--prefix-repetition-suffix-len",
+        "--presence-penalty",
+        "--ramp-up-end-rps",
+        "--ramp-up-start-rps",
+        "--ramp-up-strategy",
+        "--random-input-len",
+        "--random-output-len",
+        "--random-prefix-len",
+        "--random-range-ratio",
+        "--ready-check-timeout-sec",
+        "--repetition-penalty",
+        "--request-id-prefix",
+        "--request-rate",
+        "--result-dir",
+        "--result-filename",
+        "--save-detailed",
+        "--save-result",
+        "--seed",
+        "--served-model-name",
+        "--sharegpt-output-len",
+        "--sonnet-input-len",
+        "--sonnet-output-len",
+        "--sonnet-prefix-len",
+        "--temperature",
+        "--tokenizer",
+        "--top-k",
+        "--top-p",
+    )
 )
 
 # Notes on flags of the same name that do less or more here.

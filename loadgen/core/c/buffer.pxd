@@ -1,7 +1,7 @@
 # cython: language_level=3
 """Memory that grows, and a byte buffer of it. Debug builds count memory in the module that allocates it."""
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from loadgen.core.c.leak_count cimport count_allocated, count_freed
 
@@ -43,6 +43,17 @@ cdef inline int append_bytes(Buffer *buffer, const char *p, Py_ssize_t n) except
     memcpy(buffer.data + buffer.size, p, n)
     buffer.size += n
     return 0
+
+
+cdef inline int append(Buffer *buffer, const char *p, Py_ssize_t n, bint so_far) except -1:
+    """Copy n bytes behind those of the buffer; with `so_far`, only what follows if they begin with all of these.
+
+    Raises:
+        MemoryError: There is no memory for them.
+    """
+    if so_far and buffer.size and n >= buffer.size and memcmp(buffer.data, p, buffer.size) == 0:
+        return append_bytes(buffer, p + buffer.size, n - buffer.size)
+    return append_bytes(buffer, p, n)
 
 
 cdef inline void free_buffer(Buffer *buffer) noexcept:

@@ -13,7 +13,9 @@ from loadgen.core.c.json_cursor cimport (
     AT_END, AT_VALUE, Cursor, Text, first_key, has_control_char, has_escape, is_new_key, next_key, skip_space,
     skip_value, take_char, take_integer, take_null, take_string, text_is,
 )
-from loadgen.core.event_flags cimport CHOICE, CONTENT, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, ROLE, USAGE
+from loadgen.core.event_flags cimport (
+    CHOICE, CONTENT, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, ROLE, SO_FAR, USAGE
+)
 
 cdef struct Delta:
     int kinds               # the kinds of token that the event bears, a subset of TOKENS; 0: none
@@ -206,11 +208,64 @@ cdef inline bint scan_usage(Cursor *c, Delta *out, UsageObject which) noexcept n
     return step == AT_END
 
 
+cdef inline bint scan_finish(Cursor *c, Delta *out) noexcept nogil:
+    """Scan the finish reason of /generate: null, or an object whose `type` it is. One that names a stop is parsed."""
+    cdef Text key
+    cdef Text reason
+    cdef bint ok
+    cdef int step, seen_keys = 0
+    if take_null(c):
+        return True
+    step = first_key(c, &key)
+    while step == AT_VALUE:
+        if text_is(&key, b"type", 4):
+            ok = is_new_key(&seen_keys, 1) and take_string(c, &reason) and not has_escape(c, &reason)
+            if ok and reason.n > 0:
+                out.finish = reason.p
+                out.finish_len = reason.n
+                out.says |= FINISH
+        elif text_is(&key, b"matched", 7):
+            ok = take_null(c)
+        else:
+            ok = skip_value(c)
+        step = next_key(c, &key, ok)
+    return step == AT_END
+
+
+cdef inline bint skip_zero(Cursor *c) noexcept nogil:
+    """Step over a 0: the index of the only answer."""
+    cdef int64_t index
+    return take_integer(c, &index) and index == 0
+
+
+cdef inline bint scan_meta_info(Cursor *c, Delta *out) noexcept nogil:
+    """Scan the `meta_info` of an event of /generate: the counts so far, and the finish reason."""
+    cdef Text key
+    cdef bint ok
+    cdef int step, seen_keys = 0
+    out.says |= CHOICE | USAGE | SO_FAR
+    step = first_key(c, &key)
+    while step == AT_VALUE:
+        if text_is(&key, b"completion_tokens", 17):
+            ok = is_new_key(&seen_keys, 1) and take_integer(c, &out.completion_tokens)
+        elif text_is(&key, b"prompt_tokens", 13):
+            ok = is_new_key(&seen_keys, 2) and take_integer(c, &out.prompt_tokens)
+        elif text_is(&key, b"cached_tokens", 13):
+            ok = is_new_key(&seen_keys, 4) and (take_null(c) or take_integer(c, &out.cached_tokens))
+        elif text_is(&key, b"finish_reason", 13):
+            ok = is_new_key(&seen_keys, 8) and scan_finish(c, out)
+        else:
+            ok = skip_value(c)
+        step = next_key(c, &key, ok)
+    return step == AT_END
+
+
 cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept nogil:
     """Fill `out` from one event's JSON object; return False if a real parser must read it."""
     cdef Cursor c
     cdef Text key
     cdef Text text
+    cdef Text so_far
     cdef bint ok
     cdef int step, seen_keys = 0
     if has_control_char(p, n):
@@ -225,6 +280,7 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
     out.text = NULL
     out.text_len = 0
     out.prompt_tokens = out.completion_tokens = out.cached_tokens = out.reasoning_tokens = -1
+    so_far.n = -1
     step = first_key(&c, &key)
     while step == AT_VALUE:
         if text_is(&key, b"choices", 7):
@@ -236,7 +292,22 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
         elif text_is(&key, b"object", 6):
             ok = is_new_key(&seen_keys, 8) and take_string(&c, &text) and not has_escape(&c, &text)
             ok = ok and not text_is(&text, b"error", 5)
+        elif text_is(&key, b"text", 4):
+            ok = is_new_key(&seen_keys, 16) and take_string(&c, &so_far)
+        elif text_is(&key, b"meta_info", 9):
+            ok = is_new_key(&seen_keys, 32) and scan_meta_info(&c, out)
+        elif text_is(&key, b"index", 5):
+            ok = is_new_key(&seen_keys, 64) and skip_zero(&c)
         else:
             ok = skip_value(&c)
         step = next_key(&c, &key, ok)
+    if out.says & SO_FAR:
+        if seen_keys & 1:  # choices, too: two dialects in one event
+            return False
+        if so_far.n > 0:
+            out.kinds = CONTENT
+            out.text = so_far.p
+            out.text_len = so_far.n
+        elif so_far.n == 0:
+            out.says |= EMPTY
     return step == AT_END and c.p == c.end

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
@@ -17,9 +17,6 @@ from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-MIN_TOKENS = 4  # of a prompt, and of a recorded answer
-MAX_PROMPT_TOKENS = 1024
-MAX_TOTAL_TOKENS = 2048  # of prompt and answer together
 BATCH = 256  # conversations read and encoded at a time
 
 
@@ -38,6 +35,11 @@ class ShareGPTDataset:
         seed_prompts: The seed of the repeated rows if the file is too short.
         seed_order: The seed of the shuffled order.
     """
+
+    RULE: ClassVar[str] = "vllm-0.11"
+    MIN_TOKENS: ClassVar[int] = 4  # of a prompt, and of a recorded answer
+    MAX_PROMPT_TOKENS: ClassVar[float] = 1024
+    MAX_TOTAL_TOKENS: ClassVar[float] = 2048  # of prompt and answer together
 
     conversations: Conversations
     tokenizer: Tokenizer
@@ -118,7 +120,7 @@ class ShareGPTDataset:
         """Return the rule, its seeds, and name, size and hash of file and tokenizer. Reads the whole file."""
         return {
             "name": "sharegpt",
-            "rule": "vllm-0.11",
+            "rule": self.RULE,
             "seed_prompts": self.seed_prompts,
             "seed_order": self.seed_order,
             "output_tokens": self.output_tokens,
@@ -138,11 +140,14 @@ class ShareGPTDataset:
         found = [(row, conversation) for row in rows if (conversation := self.conversations[row])]
         inputs = self.tokenizer.count([conversation.prompt for _, conversation in found], special=True)
         # Count answers of usable prompts only: the longest ones follow prompts that are too long.
-        asked = [pair for pair in zip(found, inputs, strict=True) if MIN_TOKENS <= pair[1] <= MAX_PROMPT_TOKENS]
+        asked = [
+            pair for pair in zip(found, inputs, strict=True) if self.MIN_TOKENS <= pair[1] <= self.MAX_PROMPT_TOKENS
+        ]
         if self.output_tokens is None:
             outputs = self.tokenizer.count([conversation.answer for (_, conversation), _ in asked], special=True)
         else:
             outputs = [self.output_tokens] * len(asked)
         for ((row, conversation), tokens), wanted in zip(asked, outputs, strict=True):
-            if tokens + wanted <= MAX_TOTAL_TOKENS and (wanted >= MIN_TOKENS or self.output_tokens is not None):
+            is_long = wanted >= self.MIN_TOKENS or self.output_tokens is not None
+            if is_long and tokens + wanted <= self.MAX_TOTAL_TOKENS:
                 yield row, Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from msgspec import structs
 
@@ -17,12 +18,16 @@ from loadgen.config.target import wants_engine
 from loadgen.errors import BadInput
 from loadgen.report.file_names import result_path
 from loadgen.report.result import RunResult
+from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target, base_url
 from tests.helpers.documents import found_between
 from tests.helpers.run_facts import measured, result, steady
 from tests.helpers.source import ROOT
 from tests.integration.commands import migrating
 
+NATIVE = {"lora_path": None, "return_logprob": False, "return_routed_experts": False, "logprob_start_len": -1}
+# SGLang's flags that people's scripts have, and none of the releases that were read.
+IN_SCRIPTS = {"--trust-remote-code"}
 PAGES = ROOT / "tests/data/pages"
 
 
@@ -54,8 +59,15 @@ def test_the_document_lists_every_flag(name: str) -> None:
 
 @pytest.mark.parametrize(("tool", "name"), [("vllm", None), ("sglang", "sglang")])
 def test_every_flag_exists_in_some_release_of_the_tool(tool: str, name: str | None) -> None:
-    had = set().union(*migrating.releases(tool).values())
+    had = set().union(*migrating.releases(tool).values()) | IN_SCRIPTS
     assert [flag.name for flag in compat.tool_of(name).flags if flag.name not in had] == []
+
+
+@pytest.mark.parametrize(("tool", "name"), [("vllm", None), ("sglang", "sglang")])
+def test_every_flag_of_the_tool_may_be_abbreviated(tool: str, name: str | None) -> None:
+    assert compat.tool_of(name).names == set().union(*migrating.releases(tool).values()) | (
+        IN_SCRIPTS if name else set()
+    )
 
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
@@ -316,7 +328,14 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
     [
         (
             "",
-            {"backend": "openai", "port": 30000, "seed": 42, "temperature": 0.0, "num_warmups": 1, "ignore_eos": True},
+            {
+                "backend": "sglang-native",
+                "port": 30000,
+                "seed": 42,
+                "temperature": 0.0,
+                "num_warmups": 1,
+                "ignore_eos": True,
+            },
         ),
         ("", {"warmup_prompt": "first"}),
         ("--backend vllm-chat --seed 7", {"backend": "openai-chat", "seed": 7}),
@@ -324,7 +343,14 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
         ("--backend vllm --port 9", {"port": 9}),
         ("--base-url http://a:1", {"host": None, "port": None}),
         ("--disable-ignore-eos --warmup-requests 3", {"ignore_eos": False, "num_warmups": 3}),
-        ('--extra-request-body {"a":1}', {"extra_body": {"a": 1}}),
+        ('--backend vllm --extra-request-body {"a":1}', {"extra_body": {"a": 1}}),
+        ('--extra-request-body {"a":1}', {"extra_body": {**NATIVE, "a": 1}}),
+        (
+            "--return-logprob --top-logprobs-num 3",
+            {"extra_body": NATIVE | {"return_logprob": True, "top_logprobs_num": 3}},
+        ),
+        ("--backend vllm --return-logprob", {"extra_body": None}),
+        ("--dataset-name sharegpt --dataset-path x", {"dataset_rule": "sglang"}),
         ("--output-file r.jsonl --output-details", {"result_filename": "r.jsonl", "append_result": True}),
         ("--tag x", {"metadata": ("tag=x",)}),
         (
@@ -356,10 +382,22 @@ def test_the_file_that_sglang_takes_random_words_from_is_not_needed(name: str) -
     assert read("--compat sglang --model m --dataset-path ShareGPT.json").dataset_path == "ShareGPT.json"
 
 
-def test_sglangs_own_api_is_refused() -> None:
-    refused = refusal("--compat sglang --backend sglang")
-    assert refused.startswith("--backend: sglang ")
-    assert refused.endswith("; use sglang-oai-chat or sglang-oai")
+def test_sglangs_own_api_is_sent_what_its_own_tool_sends() -> None:
+    settings = read("--compat sglang --model m --backend sglang --dataset-name random --random-output-len 8")
+    body = orjson.loads(Target.from_settings(settings, "m").body(Prompt("Why?", 1, 8, "x/0")))
+    sampling = {"temperature": 0.0, "max_new_tokens": 8, "ignore_eos": True}
+    assert body == {"text": "Why?", "sampling_params": sampling, "stream": True, **NATIVE}
+
+
+def test_an_unknown_backend_of_sglang_is_refused() -> None:
+    assert refusal("--compat sglang --backend trt").startswith(
+        "--backend: 'trt' is not supported; choose from sglang, "
+    )
+
+
+def test_vllm_reads_no_file_for_random_prompts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read("--model m --dataset-path x.json").dataset_path is None
+    assert capsys.readouterr().err == "loadgen: --dataset-path has no effect on random prompts, as in vLLM\n"
 
 
 # -- words of others

@@ -22,6 +22,7 @@ RULES: Mapping[str, Mapping[str, str]] = {
     "sharegpt": {
         "vllm-0.11": "loadgen.workload.datasets.sharegpt:ShareGPTDataset",
         "benchmark-runner": "loadgen.workload.datasets.rules.benchmark_runner:BenchmarkRunnerShareGPT",
+        "sglang": "loadgen.workload.datasets.rules.sglang:SGLangShareGPT",
     },
 }
 
