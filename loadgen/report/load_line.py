@@ -65,8 +65,15 @@ def _tokens(result: RunResult) -> Iterator[str]:
     prompts = tokens.planned_input_tokens if planned else result.numbers.total_input_tokens
     answers, asked = tokens.output_tokens, tokens.planned_output_tokens
     shorter = abs(asked - answers) > SAME * asked
-    of_prompts = "" if prompts is None else f"{prompts / ok:.0f} tokens in and "
-    yield f"{of_prompts}{answers / ok:.0f}{f' (asked: {asked / ok:.0f})' * shorter} out on average"
+    of_prompts = "" if prompts is None else f"{prompts / ok:.0f} tokens in{_range(result, 'input_tokens')} and "
+    out = f"{answers / ok:.0f}{f' (asked: {asked / ok:.0f})' * shorter} out{_range(result, 'output_tokens')}"
+    yield f"{of_prompts}{out} on average"
+
+
+def _range(result: RunResult, name: str) -> str:
+    """Write from which range lengths of random prompts or answers were drawn; empty if all are the same."""
+    drawn = result.provenance.saved_prompts.get(name)
+    return f" ({drawn[0]} to {drawn[1]})" if isinstance(drawn, list) and len(set(drawn)) == 2 else ""
 
 
 def _pace(result: RunResult) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.cli.compat import sglang, vllm
+from loadgen.cli.compat import inferencex, sglang, vllm
 from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM, OLDER_VLLM, WEB
 from loadgen.cli.compat.tool_flags import Given, ToolFlag, add_flags, translated
 
@@ -46,6 +46,7 @@ TOOLS = {
     "vllm-0.11": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_11, finish=vllm.as_sent),
     "vllm-0.32": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
     "vllm-0.33": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
+    "inferencex": Tool(vllm.SHARED, inferencex.FLAGS, inferencex.defaults, inferencex.REPLACED, inferencex.as_sent),
     "sglang": Tool(sglang.SHARED, sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.as_sent),
 }
 
@@ -59,6 +60,8 @@ def equivalent(name: str) -> str | None:
     """Describe what replaces a flag of another tool; None if no tool is known to have it."""
     if any(flag.name == name for flag in sglang.FLAGS):
         return "this is a flag of SGLang: add --compat sglang"
+    if any(flag.name == name for flag in inferencex.FLAGS):
+        return "this is a flag of InferenceX: add --compat inferencex"
     for tool, words in (
         ("an older vLLM", OLDER_VLLM),
         ("guidellm", GUIDELLM),

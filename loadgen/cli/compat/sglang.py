@@ -1,10 +1,10 @@
 """SGLang: the flags of its `bench_serving`, which often differ in meaning from vLLM's flags of the same name."""
 
 import json
-import math
 from collections.abc import Callable
 from typing import Any
 
+from loadgen.cli.compat.length_range import with_length_ranges
 from loadgen.cli.compat.tool_flags import (
     ADAPTER,
     NONE,
@@ -81,36 +81,19 @@ def defaults(given: Given) -> dict[str, Any]:
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with SGLang's ranges of lengths, its rule for ShareGPT, and the fields of its own API.
 
-    Lengths are from `--random-range-ratio` times the length up to it. The file from which SGLang takes the words of
-    random prompts is left out.
+    The file from which SGLang takes the words of random prompts is left out.
 
     Raises:
-        BadInput: The ratio is not between 0 and 1.
+        BadInput: The ratio of the ranges is not between 0 and 1.
     """
-    ratio = _share(settings.pop("random_range_ratio"))
-    native = settings.pop(NATIVE_BODY, {})
-    if settings["backend"] == "sglang-native":
-        settings["extra_body"] = NATIVE_DEFAULTS | native | (settings.get("extra_body") or {})
-    if settings["dataset_name"] == "sharegpt":
-        settings.setdefault("dataset_rule", "sglang")
-    if settings["dataset_name"] != "random":
-        return settings
-    settings.pop("dataset_path", None)
-    for name in ("random_input_len", "random_output_len"):
-        most = settings[name]
-        if isinstance(most, int):
-            least = max(int(most * ratio), 1)
-            settings[name] = most if least == most else f"{least}:{most}"
-    return settings
-
-
-def _share(ratio: float | str) -> float:
-    try:
-        found = float(ratio)
-    except ValueError:
-        found = math.nan
-    if not 0 <= found <= 1:
-        raise BadInput("--random-range-ratio", f"{ratio} is out of range", "give a number from 0 to 1")
+    found = with_length_ranges(settings)
+    native = found.pop(NATIVE_BODY, {})
+    if found["backend"] == "sglang-native":
+        found["extra_body"] = NATIVE_DEFAULTS | native | (found.get("extra_body") or {})
+    if found["dataset_name"] == "sharegpt":
+        found.setdefault("dataset_rule", "sglang")
+    if found["dataset_name"] == "random":
+        found.pop("dataset_path", None)
     return found
 
 

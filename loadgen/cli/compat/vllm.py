@@ -50,15 +50,16 @@ RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.
 def defaults_0_11(given: Given) -> dict[str, Any]:
     """Return the defaults of 0.11."""
     by_rule = given.get("dataset_name", "random") in RULED and not given.get("workload")
-    return V0_11 | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | _address(given)
+    return V0_11 | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | address(given)
 
 
 def defaults_0_32(given: Given) -> dict[str, Any]:
     """Return the defaults of 0.32 and 0.33."""
-    return V0_32 | _address(given)
+    return V0_32 | address(given)
 
 
-def _address(given: Given) -> dict[str, Any]:
+def address(given: Given) -> dict[str, Any]:
+    """Return the address of a server that is not named."""
     return {} if names_a_server(given) else ADDRESS
 
 

@@ -395,6 +395,23 @@ def test_an_unknown_backend_of_sglang_is_refused() -> None:
     )
 
 
+def test_inferencex_draws_lengths_up_to_the_one_named() -> None:
+    flags = "--compat inferencex --model m --random-input-len 64 --random-output-len 16 --random-range-ratio"
+    drawn = read(f"{flags} 0.8")
+    assert (drawn.random_input_len, drawn.random_output_len) == ("51:64", "12:16")
+    assert (drawn.temperature, drawn.ignore_eos, drawn.latency_from) == (0.0, False, "sent")
+    assert read(f"{flags} 1").random_input_len == 64
+    assert refusal(f"{flags} 2").startswith("--random-range-ratio: 2")
+
+
+def test_inferencexs_chat_template_is_applied_by_the_server_and_counted() -> None:
+    settings = read("--compat inferencex --model m --backend vllm --endpoint /v1/completions --use-chat-template")
+    assert (settings.backend, settings.endpoint, settings.input_len_counts) == ("openai-chat", None, "server")
+    assert refusal("--use-chat-template") == (
+        "--use-chat-template: unknown; this is a flag of InferenceX: add --compat inferencex"
+    )
+
+
 def test_vllm_reads_no_file_for_random_prompts(capsys: pytest.CaptureFixture[str]) -> None:
     assert read("--model m --dataset-path x.json").dataset_path is None
     assert capsys.readouterr().err == "loadgen: --dataset-path has no effect on random prompts, as in vLLM\n"

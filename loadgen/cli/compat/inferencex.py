@@ -1,0 +1,50 @@
+"""InferenceX (InferenceMAX) and other copies of an older `benchmark_serving.py` of vLLM."""
+
+from typing import Any
+
+from loadgen.cli.compat import vllm
+from loadgen.cli.compat.length_range import with_length_ranges
+from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag
+from loadgen.util.argument_parser import number
+
+REPLACED = ("random_range_ratio",)  # settings whose flags mean something else there
+DEFAULTS: dict[str, Any] = {
+    "dataset_name": "random",
+    "random_input_len": 1024,
+    "random_output_len": 128,
+    "random_range_ratio": 1.0,
+    "temperature": 0.0,
+    "ignore_eos": False,
+    "latency_from": "sent",
+    "warmup_prompt": "first",
+}
+CHAT: dict[str, Any] = {"backend": "openai-chat", "endpoint": None, "input_len_counts": "server"}
+FLAGS: tuple[ToolFlag, ...] = (
+    *vllm.FLAGS,
+    ToolFlag(
+        "--random-range-ratio",
+        lambda value, given: {"random_range_ratio": value},
+        "lengths from R * LEN to LEN: `--random-input-len A:B`",
+        type_=number,
+    ),
+    ToolFlag(
+        "--use-chat-template",
+        lambda value, given: CHAT,
+        "`--backend openai-chat --input-len-counts server`: the server applies it, and it is part of the length",
+        values=NONE,
+    ),
+)
+
+
+def defaults(given: Given) -> dict[str, Any]:
+    """Return the defaults."""
+    return DEFAULTS | vllm.address(given)
+
+
+def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings with the ranges of lengths.
+
+    Raises:
+        BadInput: The ratio of the ranges is not between 0 and 1.
+    """
+    return with_length_ranges(vllm.without_marker(settings))
