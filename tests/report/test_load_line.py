@@ -1,5 +1,7 @@
 """The load of a run in one line."""
 
+import pytest
+
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.recorder import Recorder
@@ -33,3 +35,12 @@ def test_prepared_requests_of_a_closed_loop_are_no_sessions():
 def test_it_ends_with_the_label():
     shown = full_text(saved_json.result(result([steady(0)], RunSettings(label="nightly"))))
     assert shown.endswith(", label nightly.")
+
+
+@pytest.mark.parametrize(
+    ("drawn", "shown"), [([51, 64], "10 tokens in (51 to 64) and 3 out"), ([10, 10], "10 tokens in and 3 out")]
+)
+def test_it_has_the_range_from_which_lengths_were_drawn(drawn, shown):
+    data = result([steady(0)], RunSettings())
+    data["loadgen"]["provenance"]["prompts"]["input_tokens"] = drawn
+    assert f", {shown}" in full_text(saved_json.result(data))
