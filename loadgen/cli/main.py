@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from loadgen.cli import command_list, exit_codes
 from loadgen.errors import BadInput, GivenUp, LoadgenError, Unreachable
@@ -18,16 +18,26 @@ VERSION = ("-V", "--version")
 
 def command() -> None:
     """Run the command of this process, and end the process as it is: to take the interpreter apart takes longer."""
+    _occupy_standard_streams()
     try:
         main()
     except SystemExit as ended:
         if not isinstance(ended.code, int):
             raise
         atexit._run_exitfuncs()
-        for stream in filter(None, (sys.stdout, sys.stderr)):
+        for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):  # its reader has gone
                 stream.flush()
         os._exit(ended.code)
+
+
+def _occupy_standard_streams() -> None:
+    """Open what is closed of the three standard streams, or the next file would get its number."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -37,14 +47,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         from loadgen.cli import completion
 
         completion.complete()
-    if type(sys.stdout) is io.TextIOWrapper:
-        sys.stdout = _surviving(sys.stdout)
-    if type(sys.stderr) is io.TextIOWrapper:
-        sys.stderr = _surviving(sys.stderr)
+    sys.stdout, sys.stderr = map(_usable, (sys.stdout, sys.stderr))
     try:
         code = dispatch(list(sys.argv[1:] if argv is None else argv))
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError as error:
         if error.filename is not None:
             print(f"loadgen: {printable(str(error.filename))}: {error.strerror}", file=sys.stderr)
@@ -66,6 +72,13 @@ class _Output(io.FileIO):
             os.dup2(null, self.fileno())
             os.close(null)
             return memoryview(data).nbytes
+
+
+def _usable(output: TextIO | None) -> TextIO:
+    """Return a standard stream that a command can write to, also if it is closed or its reader goes."""
+    if output is None:
+        return open(os.devnull, "w", encoding="utf-8")
+    return _surviving(output) if type(output) is io.TextIOWrapper else output
 
 
 def _surviving(output: io.TextIOWrapper) -> io.TextIOWrapper:

@@ -22,6 +22,7 @@ MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
+NATIVE_PROMPTS = ("text", "input_ids")  # the fields of a prompt in SGLang's own API
 SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request body for one answer
 
 
@@ -315,9 +316,13 @@ def _check_body(settings: RunFields) -> None:
     body = settings.extra_body or {}
     if not body.get("stream", True):
         raise BadInput("--extra-body", "stream: false", "leave it out: latencies of tokens need a stream")
-    for field in {"messages", "prompt"} & set(body):
+    native = settings.backend == "sglang-native"
+    for field in {"messages", "prompt", *(NATIVE_PROMPTS if native else ())} & set(body):
         raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
+    sampling = body.get("sampling_params", {}) if native else {}
+    if not isinstance(sampling, dict):
+        raise BadInput("--extra-body", "sampling_params is not a JSON object", 'write for example {"min_p": 0.1}')
     for field, single in SINGLE_ANSWER.items():
-        if (value := body.get(field)) is not None and value != single:
+        if (value := (body | sampling).get(field)) is not None and value != single:
             problem = f"{field}: {value!r} requests several answers to a prompt"
             raise BadInput("--extra-body", problem, "leave it out: tokens of several answers arrive mixed")

@@ -24,6 +24,7 @@ from loadgen.core.event_flags import (
 
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NON_FINITE = re.compile(rb"NaN|Infinity")
+ABORTED = "abort"  # the finish reason of an answer of /generate that the server gave up
 MAX_TOKENS = 10**9  # a larger count for one answer is an error of the server
 
 
@@ -114,6 +115,8 @@ def _so_far(event: dict[str, Any], has_nan: bool) -> Delta:
     meta, text = _dict(event, "meta_info"), _text(event, "text")
     finish = _dict(meta, "finish_reason")
     reason = _text(finish, "type").encode(errors="replace").decode() or None
+    if reason == ABORTED:
+        return Delta(error=_to_json(finish))
     says = CHOICE | USAGE | SO_FAR | FINISH * (reason is not None) | EMPTY * (event.get("text") == "")
     return Delta(
         CONTENT * bool(text),

@@ -55,7 +55,8 @@ class OneLineParser(argparse.ArgumentParser):
         name, equals, value = word.partition("=")
         if not name.startswith("--") or name == "--" or name in self._option_string_actions:
             return word
-        found = sorted(flag for flag in self.abbreviable if flag.startswith(name))
+        found = [flag for flag in sorted(self.abbreviable) if flag.startswith(name)]
+        found.sort(key=self.not_suggested.__contains__)
         if len(found) > 1:
             raise BadInput(name, UNKNOWN, f"{first_of(found, MAX_NAMED)} begin so: write the whole flag")
         return found[0] + equals + value if found else word

@@ -186,6 +186,19 @@ def test_each_limit_of_the_slo_has_a_row() -> None:
     assert row(seen(failing, settings=SLO), "ttft_p50") == "failed <100ms MISSED so far"
 
 
+def test_an_slo_says_that_it_is_not_known_before_the_first_answer() -> None:
+    lines = seen(Progress("running", 0.5, scheduled=1000, sending_s=10.0), settings=SLO)
+    assert row(lines, "ttft_p50") == "n/a <100ms not known yet"
+
+
+def test_a_run_with_too_few_requests_says_that_an_slo_will_not_be_sure() -> None:
+    few = running(10, scheduled=112)
+    limit = SETTINGS.replace(slo="ttft_p99<100ms")
+    not_sure = "met so far, not sure: this run has 112 of 662 requests"
+    assert stands(few, settings=limit)[0] == f"900 ok, 0 failed | SLO {not_sure} | sent on time"
+    assert row(seen(few, settings=limit, width=120), "ttft_p99") == f"41.7 ms <100ms {not_sure}"
+
+
 def test_value_close_to_its_limit_is_approximate() -> None:
     lines = seen(running(10), settings=SETTINGS.replace(slo="ttft_p50<40.5ms"))
     assert row(lines, "ttft_p50") == "~40.9 ms <40.5ms close to the limit"

@@ -66,6 +66,13 @@ def test_an_error_ends_the_stream() -> None:
     assert (record.outcome, record.detail) == (Outcome.STREAM_ERROR, '{"message":"aborted"}')
 
 
+def test_an_aborted_answer_is_an_error() -> None:
+    aborted = {"type": "abort", "message": "too long", "status_code": 400}
+    record = record_of(so_far("a", 1) + so_far("a b", 2, aborted) + DONE)
+    assert record.outcome is Outcome.STREAM_ERROR
+    assert record.detail == '{"type":"abort","message":"too long","status_code":400}'
+
+
 def test_a_second_answer_of_one_request_is_refused() -> None:
     body = event(text="a", index=1, meta_info={"completion_tokens": 1, "finish_reason": None})
     assert record_of(body + DONE).outcome is Outcome.PROTOCOL_ERROR

@@ -110,8 +110,6 @@ def _show(settings: "RunSettings", path: str | None) -> None:
     from loadgen.cli.dataset.overview import render
 
     log_setup.to_stderr(settings.log_level)
-    if sys.stdout is None:
-        raise BadInput("standard output", "is closed", "leave it open: the overview is printed there")
     overview = _overview(settings, path)
     human = sys.stderr if settings.json or path == STDOUT else sys.stdout
     colour = has_colours(human)

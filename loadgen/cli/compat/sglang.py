@@ -118,6 +118,8 @@ def _body(value: str, given: Given) -> dict[str, Any]:
         body = json.loads(value)
     except ValueError as error:
         raise BadInput("--extra-request-body", f"{value!r} is not valid JSON", "write a JSON object") from error
+    if not isinstance(body, dict):
+        raise BadInput("--extra-request-body", f"{value} is not a JSON object", "write for example '{\"min_p\": 0.1}'")
     return {"extra_body": body}
 
 
@@ -136,6 +138,10 @@ def _slowdown(value: float, given: Given) -> dict[str, Any]:
     if not value > 0:
         raise BadInput("--mooncake-slowdown-factor", f"{value:g} is out of range", "give a number above 0")
     return {"time_scale": 1 / value}
+
+
+def _tag(value: str, given: Given) -> dict[str, Any]:
+    return {"metadata": (*given.get("metadata", ()), f"tag={value}")}
 
 
 def _per_group(value: int, given: Given) -> dict[str, Any]:
@@ -164,7 +170,9 @@ FLAGS: tuple[ToolFlag, ...] = (
     ToolFlag("--output-details", lambda value, given: {"save_detailed": True}, "`--save-detailed`", values=NONE),
     renamed("--warmup-requests", "num_warmups", integer),
     ToolFlag("--disable-ignore-eos", lambda value, given: {"ignore_eos": False}, "`--no-ignore-eos`", values=NONE),
-    ToolFlag("--tag", lambda value, given: {"metadata": (f"tag={value}",)}, "`--metadata tag=TAG`"),
+    ToolFlag(
+        "--tag", lambda value, given: {"metadata": (*given.get("metadata", ()), f"tag={value}")}, "`--metadata tag=TAG`"
+    ),
     ToolFlag("--mooncake-slowdown-factor", _slowdown, "`--time-scale`, with the reciprocal value", type_=number),
     refused("--mooncake-num-rounds", "a trace has its own turns", "leave it out", no_op_value=1),
     refused("--mooncake-workload", "loadgen downloads no trace", "name its file with --dataset-path"),

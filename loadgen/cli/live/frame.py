@@ -68,7 +68,7 @@ def frame(
         return [_text(line, width) for line in _before_clock(progress, width, ascii_only)[:height]]
     limits = [] if settings.slo is None else list(slo_so_far(settings.slo, progress))
     rows = [
-        Row(5, [(printable(header.load_text(settings, progress)), PLAIN)]),
+        Row(5, [(truncate(printable(header.load_text(settings, progress)), width), PLAIN)]),
         Row(0, _progress_bar(progress, width, ascii_only)),
         *(Row(1, line) for line in _joined(header.so_far(settings, progress, history, limits), width)),
         Row(BLANK, []),
@@ -186,7 +186,8 @@ def _slo(limits: Sequence[LimitSoFar], width: int) -> Iterator[Row]:
     for so_far in limits:
         limit, state, style = so_far.limit, str(so_far.state), STATES[so_far.state]
         if so_far.state is State.TOO_FEW:
-            state = f"{'met' if so_far.is_within else 'beyond'} so far, sure after {so_far.needed} requests"
+            met = "met" if so_far.is_within else "beyond"
+            state = "not known yet" if so_far.value is None else f"{met} so far, {so_far.when_sure}"
         cells = [_slo_value(so_far), limit.text.strip().removeprefix(limit.name)]
         line = _row(limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN)
         room = width - sum(len(text) for text, _ in line) - len(GAP)

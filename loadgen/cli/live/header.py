@@ -28,7 +28,7 @@ def load_text(settings: RunSettings, progress: Progress) -> str:
     """
     size = plural(progress.scheduled, "request") if progress.scheduled else ""
     time = duration(settings.duration) if settings.duration is not None else ""
-    parts = (*_model(settings), *_pace(settings), *_data(settings), f"{size} {time}".strip())
+    parts = (*_model(settings), *_pace(settings), *_data(settings), " in ".join(filter(None, (size, time))))
     return ", ".join(filter(None, parts))
 
 
@@ -95,7 +95,7 @@ def _slo(limits: list[LimitSoFar]) -> Part:
     if beyond := [so_far.limit.name for so_far in undecided if not so_far.is_within]:
         return f"SLO beyond {', '.join(beyond[:MAX_NAMED])} so far, too few requests to be sure", Colour.YELLOW
     if undecided:
-        return f"SLO met so far, sure after {max(so_far.needed for so_far in undecided)} requests", Colour.GREEN
+        return f"SLO met so far, {max(undecided, key=lambda so_far: so_far.needed).when_sure}", Colour.GREEN
     return "SLO met so far", Colour.GREEN
 
 

@@ -32,6 +32,7 @@ class LimitSoFar:
         state: Met, missed, too close to the limit for a sketch to tell, or too few requests to tell.
         requests: How many requests it is taken from.
         needed: How many the statistic needs.
+        scheduled: How many the run has; 0 if that is not known.
     """
 
     limit: Limit
@@ -39,11 +40,19 @@ class LimitSoFar:
     state: State
     requests: int
     needed: int
+    scheduled: int = 0
 
     @property
     def is_within(self) -> bool:
         """Whether the value is within the limit."""
         return self.value is not None and bool(self.limit.met_by(self.value))
+
+    @property
+    def when_sure(self) -> str:
+        """After how many requests the value is sure; not at all if the run has fewer."""
+        if 0 < self.scheduled < self.needed:
+            return f"not sure: this run has {self.scheduled} of {self.needed} requests"
+        return f"sure after {self.needed} requests"
 
 
 class _Values:
@@ -129,7 +138,7 @@ def _latency(limit: Limit, progress: Progress, failed: int) -> LimitSoFar:
     if requests < needed:
         low = None if limit.metric in GAPS or not requests else interval(_LowestValues(sketch, failed), p)[0]
         state = State.TOO_FEW if low is None or limit.met_by(low) else State.MISSED
-    return LimitSoFar(limit, value, state, requests, needed)
+    return LimitSoFar(limit, value, state, requests, needed, progress.scheduled)
 
 
 def _by_value(limit: Limit, value: float | None) -> State:

@@ -209,7 +209,7 @@ cdef inline bint scan_usage(Cursor *c, Delta *out, UsageObject which) noexcept n
 
 
 cdef inline bint scan_finish(Cursor *c, Delta *out) noexcept nogil:
-    """Scan the finish reason of /generate: null, or an object whose `type` it is. One that names a stop is parsed."""
+    """Scan the finish reason of /generate: null, or an object whose `type` it is. One that names a stop, or an abort, is parsed."""
     cdef Text key
     cdef Text reason
     cdef bint ok
@@ -220,6 +220,7 @@ cdef inline bint scan_finish(Cursor *c, Delta *out) noexcept nogil:
     while step == AT_VALUE:
         if text_is(&key, b"type", 4):
             ok = is_new_key(&seen_keys, 1) and take_string(c, &reason) and not has_escape(c, &reason)
+            ok = ok and not text_is(&reason, b"abort", 5)
             if ok and reason.n > 0:
                 out.finish = reason.p
                 out.finish_len = reason.n

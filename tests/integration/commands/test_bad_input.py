@@ -193,7 +193,18 @@ def test_a_report_of_something_else_is_refused(tmp_path: Path) -> None:
     assert "x.json is not a loadgen result" in refused("report", "x.json", cwd=tmp_path)
 
 
-def test_a_closed_stdout_is_no_crash(tmp_path: Path) -> None:
+def test_closed_standard_streams_are_no_crash() -> None:
+    import subprocess
+
+    from tests.helpers.command_line import LOADGEN, environment
+
+    run = [*LOADGEN, "run", "--engine", "sim", "--num-prompts", "2", "--rate", "20", "--random-output", "2", "--quiet"]
+    closed = ["sh", "-c", '"$@" >&- <&-', "sh", *run]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, text=True, env=environment(), check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_pipe_without_a_reader_is_no_crash(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     import subprocess

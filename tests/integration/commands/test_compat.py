@@ -353,6 +353,7 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
         ("--dataset-name sharegpt --dataset-path x", {"dataset_rule": "sglang"}),
         ("--output-file r.jsonl --output-details", {"result_filename": "r.jsonl", "append_result": True}),
         ("--tag x", {"metadata": ("tag=x",)}),
+        ("--tag x --metadata a=b", {"metadata": ("a=b", "tag=x")}),
         (
             "--dataset-name generated-shared-prefix --gsp-num-groups 4 --gsp-prompts-per-group 5 --gsp-question-len 9",
             {
@@ -387,6 +388,20 @@ def test_sglangs_own_api_is_sent_what_its_own_tool_sends() -> None:
     body = orjson.loads(Target.from_settings(settings, "m").body(Prompt("Why?", 1, 8, "x/0")))
     sampling = {"temperature": 0.0, "max_new_tokens": 8, "ignore_eos": True}
     assert body == {"text": "Why?", "sampling_params": sampling, "stream": True, **NATIVE}
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("[1]", "--extra-request-body: [1] is not a JSON object"),
+        ("null", "--extra-request-body: null is not a JSON object"),
+        ('{"sampling_params":5}', "--extra-body: sampling_params is not a JSON object"),
+        ('{"sampling_params":{"n":2}}', "--extra-body: n: 2 requests several answers to a prompt"),
+        ('{"text":"x"}', "--extra-body: text would replace every prompt"),
+    ],
+)
+def test_a_body_that_cannot_be_sent_to_sglang_is_refused(body: str, says: str) -> None:
+    assert refusal(f"--compat sglang --model m --extra-request-body {body}").startswith(says)
 
 
 def test_an_unknown_backend_of_sglang_is_refused() -> None:
