@@ -88,6 +88,8 @@ class OneLineParser(argparse.ArgumentParser):
 
 def _are_opposite(one: str, other: str) -> bool:
     """Return whether one flag negates the other: skip-chat-template and use-chat-template."""
+    if one.replace("-", "") == other.replace("-", ""):
+        return False
     return bool(NEGATIONS & (set(one.split("-")) ^ set(other.split("-"))))
 
 

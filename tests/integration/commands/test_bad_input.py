@@ -43,7 +43,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--duration", "30 parsecs"], "--duration", "500ms"),
         (["--num-prompts", "1k"], "--num-prompts", "digits only"),
         (["--compat", "vllm-0.11", "--compat", "sglang"], "--compat", "give it once"),
-        (["--frequency", "3"], "--frequency", "--frequency-penalty"),
+        (["--frequency-penalti", "3"], "--frequency-penalti", "--frequency-penalty"),
         (["--nonsense"], "--nonsense", "--help"),
         (["http://127.0.0.1:8000"], "http://127.0.0.1:8000", "--base-url http://127.0.0.1:8000"),
         (["--numprompts", "3"], "--numprompts", "--num-prompts"),

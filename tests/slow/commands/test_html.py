@@ -19,7 +19,7 @@ SAVED = ["--save-result", "--result-filename", "r.json"]
         (["run", "--html", "nowhere/page.html"], "run: --html: "),
         (["run", "--html", "r.html", "--records", "./r.html"], "run: --html: "),
         (
-            ["run", "--dataset-path", "p.jsonl", "--records", "p.jsonl"],
+            ["run", "--dataset-name", "jsonl", "--dataset-path", "p.jsonl", "--records", "p.jsonl"],
             "run: --records: ",
         ),
         (

@@ -42,8 +42,9 @@ def test_a_screen_shows_what_a_terminal_would() -> None:
 
 def test_live_view_appears_during_the_run_and_is_removed(run: list[str], tmp_path: Path) -> None:
     with on_terminal(*run, "--save-result", "--result-filename", "r.json", cwd=tmp_path) as command:
-        lines = command.see("TTFT from due").splitlines()
-        assert lines[0].startswith(("running", "draining", "done"))
+        lines = command.see("E2EL").splitlines()
+        assert lines[0] == "100 requests/s (Poisson), random 16 in, 4 out, 150 requests"
+        assert lines[1].startswith(("running", "draining", "done"))
         assert max(map(len, lines)) < 80
         code, out = command.end()
     assert "\x1b[1mdone" in command.drawn
