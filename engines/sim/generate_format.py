@@ -11,7 +11,6 @@ from loadgen.engines.sim.api_format import COMPLETION, ResponseWriter, Usage
 from loadgen.engines.sim.completion_request import ApiError
 
 MAX_NEW_TOKENS = 128  # SGLang's default
-SAME = ("ignore_eos", "stop", "temperature", "top_p", "top_k", "min_p", "min_new_tokens")
 
 
 def as_completion(body: dict[str, Any], model: str) -> dict[str, Any]:
@@ -26,11 +25,12 @@ def as_completion(body: dict[str, Any], model: str) -> dict[str, Any]:
     prompt = body.get("text") if body.get("input_ids") is None else body["input_ids"]
     if prompt is None:
         raise ApiError(400, "text or input_ids must be given", param="text")
-    asked = {name: sampling[name] for name in SAME if name in sampling}
-    return asked | {
+    return {
         "model": model,
         "prompt": prompt,
         "max_tokens": sampling.get("max_new_tokens", MAX_NEW_TOKENS),
+        "min_tokens": sampling.get("min_new_tokens"),
+        "ignore_eos": sampling.get("ignore_eos"),
         "stream": body.get("stream"),
         "stream_options": {"continuous_usage_stats": True},
     }

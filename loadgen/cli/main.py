@@ -17,7 +17,7 @@ VERSION = ("-V", "--version")
 
 
 def command() -> None:
-    """Run the command of this process, and end the process as it is: to take the interpreter apart takes longer."""
+    """Run the command of this process, and end the process without the interpreter's clean-up, which takes 30 ms."""
     _occupy_standard_streams()
     try:
         main()

@@ -22,6 +22,7 @@ MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
+ENDPOINT_ENDS = {"openai-chat": "/chat/completions", "sglang-native": "/generate"}  # of no other backend
 NATIVE_PROMPTS = ("text", "input_ids")  # the fields of a prompt in SGLang's own API
 SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request body for one answer
 
@@ -300,11 +301,11 @@ def _check_target(settings: RunFields) -> None:
     if settings.balance is not None and len(settings.urls) < 2 and settings.replicas < 2:
         remedy = "leave it out, or give --base-url for each server, or --replicas"
         raise BadInput("--balance", "given for a single target", remedy)
-    chat_path = settings.endpoint is not None and settings.endpoint.endswith("chat/completions")
-    chat_backend = settings.backend == "openai-chat"
-    if settings.endpoint is not None and settings.backend is not None and chat_path != chat_backend:
-        problem = f"{settings.endpoint} is not an endpoint of the backend {settings.backend}"
-        raise BadInput("--endpoint", problem, "leave it out, or use --backend openai-chat with .../chat/completions")
+    path = settings.endpoint
+    for backend, end in ENDPOINT_ENDS.items():
+        if path is not None and settings.backend is not None and path.endswith(end) != (settings.backend == backend):
+            problem = f"{path} is not an endpoint of the backend {settings.backend}"
+            raise BadInput("--endpoint", problem, f"leave it out, or use --backend {backend} with ...{end}")
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
         problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
         raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")

@@ -1,8 +1,10 @@
 """Load line: the load of a run, in a few words or in one line."""
 
+import math
 from collections.abc import Iterator
 
 from loadgen.config.data import TRACE
+from loadgen.config.settings import RunSettings
 from loadgen.report.result import RunResult
 from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural
@@ -13,7 +15,8 @@ MAX_SENDING_SHARE = 0.8  # of a run; a run that sends for longer does not say fo
 
 def short_text(result: RunResult) -> str:
     """Describe the load in a few words."""
-    return ", ".join(filter(None, (_pace(result), _cap(result))))
+    settings = result.provenance.settings
+    return ", ".join(filter(None, (pace(settings), cap(settings))))
 
 
 def full_text(result: RunResult) -> str:
@@ -24,7 +27,7 @@ def full_text(result: RunResult) -> str:
         *_tokens(result),
         f"data set {settings.dataset_name}",
         _arrivals(result),
-        _cap(result),
+        cap(settings),
         _times(result),
         f"label {settings.label}" if settings.label else "",
     ]
@@ -76,30 +79,30 @@ def _range(result: RunResult, name: str) -> str:
     return f" ({drawn[0]} to {drawn[1]})" if isinstance(drawn, list) and len(set(drawn)) == 2 else ""
 
 
-def _pace(result: RunResult) -> str:
+def pace(settings: RunSettings) -> str:
     """Write the rate, the ramp or the trace; empty in a closed loop, which has only a cap."""
-    settings, numbers = result.provenance.settings, result.numbers
     if settings.ramp_up_strategy is not None:
         return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
     if settings.dataset_name == TRACE:
         return "a trace"
-    if numbers.request_rate == "inf":
-        return "all requests at once" if numbers.max_concurrency is None else ""
-    return level_with_unit(numbers.request_rate, "rate")
+    if math.isinf(settings.request_rate):
+        return "all requests at once" if settings.max_concurrency is None else ""
+    return level_with_unit(settings.request_rate, "rate")
 
 
 def _arrivals(result: RunResult) -> str:
     """Write how arrivals are spaced, and at which rate."""
-    settings, numbers, pace = result.provenance.settings, result.numbers, _pace(result)
+    settings, numbers = result.provenance.settings, result.numbers
     if settings.dataset_name == TRACE:
         return "arrivals of the trace"
     if numbers.request_rate == "inf" and settings.ramp_up_strategy is None:
-        return pace
-    return f"{spacing(numbers.burstiness)} arrivals at {pace}"
+        return pace(settings)
+    return f"{spacing(numbers.burstiness)} arrivals at {pace(settings)}"
 
 
-def _cap(result: RunResult) -> str:
-    cap = result.numbers.max_concurrency
-    if cap is None:
+def cap(settings: RunSettings) -> str:
+    """Write the most requests in flight; empty if there is no cap."""
+    most = settings.max_concurrency
+    if most is None:
         return ""
-    return f"at most {cap} in flight" if _pace(result) else f"{plural(cap, 'request')} in flight"
+    return f"at most {most} in flight" if pace(settings) else f"{plural(most, 'request')} in flight"

@@ -17,7 +17,7 @@ from loadgen.metrics.progress import Progress
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
 from loadgen.workload import target
-from loadgen.workload.api import api_of
+from loadgen.workload.api import api_of, backend_of
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
 from loadgen.workload.prompt import Prompt
 
@@ -108,9 +108,8 @@ async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], No
         )
         raise BadInput(field_name, f"the server at {base} has no model {asked!r}", remedy)
     model = settings.model or asked
-    backend = settings.backend or ("openai-chat" if target.is_chat(settings) else "openai")
     own = None if settings.served_model_name else _usable(rows.get(asked, {}).get("root"))
-    resolved = settings.replace(model=model, tokenizer=settings.tokenizer or own or model, backend=backend)
+    resolved = settings.replace(model=model, tokenizer=settings.tokenizer or own or model, backend=backend_of(settings))
     answered = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
     redacted = Redaction(target.headers(settings))
     about: dict[str, Any] = {"base_url": base} | {name: value and redacted(value) for name, value in answered.items()}

@@ -35,8 +35,15 @@ class Api:
 def api_of(settings: RunSettings) -> Api:
     """Return the API of the settings: by backend, else by path."""
     if settings.backend is None:
-        return CHAT if (settings.endpoint or "").endswith("/chat/completions") else COMPLETIONS
+        path = settings.endpoint or ""
+        return next((api for api in (CHAT, GENERATE) if path.endswith(api.path.removeprefix("/v1"))), COMPLETIONS)
     return BY_BACKEND.get(settings.backend, COMPLETIONS)
+
+
+def backend_of(settings: RunSettings) -> str:
+    """Return the backend of the settings, or the one that their path means."""
+    own = api_of(settings)
+    return settings.backend or next((name for name, api in BY_BACKEND.items() if api is own), "openai")
 
 
 def _chat(prompt: Prompt, model: str, fields: Fields) -> Fields:

@@ -144,8 +144,8 @@ def test_the_first_lines_name_the_load_and_how_the_run_stands() -> None:
 @pytest.mark.parametrize(
     ("settings", "load"),
     [
-        ({"max_concurrency": 64, "duration": 90.0}, "at most 64 in flight, random 1024 in, 128 out, 1.5 min"),
-        ({"dataset_name": "sharegpt"}, "all at once, data set sharegpt, 6000 requests"),
+        ({"max_concurrency": 64, "duration": 90.0}, "64 requests in flight, random 1024 in, 128 out, 1.5 min"),
+        ({"dataset_name": "sharegpt"}, "all requests at once, data set sharegpt, 6000 requests"),
         (
             {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 40.0},
             "1 to 40 requests/s, random 1024 in, 128 out, 6000 requests",

@@ -68,6 +68,19 @@ def test_a_request_of_sglangs_own_api_has_its_sampling_parameters_apart():
     assert head(backend="sglang-native")[0] == "POST /generate HTTP/1.1"
 
 
+def test_the_path_alone_means_its_api():
+    assert "text" in body(endpoint="/generate")
+    assert "messages" in body(endpoint="/v1/chat/completions")
+    assert "prompt" in body(endpoint="/my/completions")
+
+
+def test_a_path_of_another_api_is_refused():
+    with pytest.raises(BadInput, match=r"^--endpoint: /v1/completions is not an endpoint of the backend sglang-native"):
+        RunSettings(backend="sglang-native", endpoint="/v1/completions").checked()
+    with pytest.raises(BadInput, match=r"use --backend sglang-native with \.\.\./generate"):
+        RunSettings(backend="openai", endpoint="/generate").checked()
+
+
 def test_a_chat_of_several_messages_is_sent_as_it_is():
     messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"})
     sent = target(backend="openai-chat").body(replace(PROMPT, messages=messages))

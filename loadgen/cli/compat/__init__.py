@@ -41,7 +41,7 @@ class Tool:
         return self.shared.union(flag.name for flag in self.flags)
 
 
-NO_TOOL = Tool(vllm.SHARED, vllm.FLAGS, lambda given: {}, finish=vllm.without_marker)
+NO_TOOL = Tool(vllm.SHARED, vllm.FLAGS, lambda given: {}, finish=vllm.without_ignored)
 TOOLS = {
     "vllm-0.11": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_11, finish=vllm.as_sent),
     "vllm-0.32": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),

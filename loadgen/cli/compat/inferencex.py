@@ -47,4 +47,4 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     Raises:
         BadInput: The ratio of the ranges is not between 0 and 1.
     """
-    return with_length_ranges(vllm.without_marker(settings))
+    return with_length_ranges(vllm.without_ignored(settings))

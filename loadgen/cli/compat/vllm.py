@@ -41,7 +41,7 @@ V0_11: dict[str, Any] = {
 }
 V0_32: dict[str, Any] = {"latency_from": "sent", "warmup_prompt": "first"}
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
-SKIPPED = "skip_chat_template"  # a marker, removed by `without_marker`
+SKIPPED = "skip_chat_template"  # a marker, removed by `without_ignored`
 TEMPLATED = ("custom", "sonnet")  # data sets to which vLLM applies the chat template by default
 CHATS = {"backend": "chat", "endpoint": "chat/completions"}  # the endings of values that choose the chat API
 RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.11
@@ -63,7 +63,7 @@ def address(given: Given) -> dict[str, Any]:
     return {} if names_a_server(given) else ADDRESS
 
 
-def without_marker(settings: dict[str, Any]) -> dict[str, Any]:
+def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings without the marker of --skip-chat-template, and without a file that vLLM does not read."""
     found = {name: value for name, value in settings.items() if name != SKIPPED}
     if (
@@ -86,7 +86,7 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         problem = f"vLLM applies the chat template to prompts of {name}; loadgen sends them unchanged"
         remedy = "use --backend openai-chat, so that the server applies it, or give --skip-chat-template"
         raise BadInput("--dataset-name", problem, remedy)
-    return without_marker(settings)
+    return without_ignored(settings)
 
 
 def _asks_chat(given: Given) -> bool:

@@ -7,12 +7,11 @@ from loadgen.checks.sending import late_limit_ns
 from loadgen.cli.live.history import History
 from loadgen.cli.live.progress_line import OVERLOADED
 from loadgen.cli.live.slo_so_far import LimitSoFar, State
-from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import wants_simulator
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.progress import Progress
-from loadgen.report.load_line import spacing
+from loadgen.report import load_line
 from loadgen.report.summary_line import Colour, Part
 from loadgen.util.number_format import duration, plural
 
@@ -40,15 +39,9 @@ def _model(settings: RunSettings) -> Iterator[str]:
 
 
 def _pace(settings: RunSettings) -> Iterator[str]:
-    cap, rate = settings.max_concurrency, settings.request_rate
-    if settings.ramp_up_strategy is not None:
-        yield f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
-    elif math.isfinite(rate):
-        yield f"{rate:g} requests/s ({spacing(settings.burstiness)})"
-    elif cap is None and settings.dataset_name != TRACE:
-        yield "all at once"
-    if cap is not None:
-        yield f"at most {cap} in flight"
+    arrivals = f" ({load_line.spacing(settings.burstiness)})" if math.isfinite(settings.request_rate) else ""
+    yield load_line.pace(settings) + arrivals
+    yield load_line.cap(settings)
 
 
 def _data(settings: RunSettings) -> Iterator[str]:

@@ -343,3 +343,35 @@ def test_many_streams_at_once_are_whole_and_their_own() -> None:
         assert {len(texts(reply)) for reply in replies.values()} == {50}
         assert len({tuple(texts(reply)) for reply in replies.values()}) == 20
         assert len({reply.events[0]["id"] for reply in replies.values()}) == 20
+
+
+def test_sglangs_own_api_streams_its_counts_with_every_event(client: Client) -> None:
+    *tokens, done = client.post("/generate", text="one two", sampling_params={"max_new_tokens": 3}, stream=True).events
+    assert done == "[DONE]"
+    assert all(event["text"] for event in tokens)
+    assert [event["meta_info"]["completion_tokens"] for event in tokens] == [1, 2, 3]
+    assert {event["meta_info"]["prompt_tokens"] for event in tokens} == {2}
+    assert [event["meta_info"]["finish_reason"] for event in tokens] == [None, None, {"type": "length"}]
+
+
+def test_sglangs_own_api_answers_in_one_piece_and_takes_token_ids(client: Client) -> None:
+    answer = client.post("/generate", input_ids=[1, 2, 3], sampling_params={"max_new_tokens": 2}).json
+    assert answer["text"]
+    assert {"prompt_tokens": 3, "completion_tokens": 2, "finish_reason": {"type": "length"}}.items() <= (
+        answer["meta_info"].items()
+    )
+
+
+@pytest.mark.parametrize("body", [{}, {"text": "a", "sampling_params": [1]}])
+def test_a_request_of_sglangs_own_api_that_is_wrong_is_refused(client: Client, body: dict[str, Any]) -> None:
+    assert client.post("/generate", **body).status == 400
+
+
+def test_a_run_of_sglangs_own_api_counts_every_token(server: Server, tmp_path: Any) -> None:
+    settings = loadgen.RunSettings(
+        base_url=server.base_url, endpoint="/generate", num_prompts=5, random_input_len=8, random_output_len=4
+    )
+    result = loadgen.run_sync(settings)
+    numbers = result.data["loadgen"] | result.data
+    assert (numbers["backend"], numbers["completed"], numbers["total_output_tokens"]) == ("sglang-native", 5, 20)
+    assert numbers["total_input_tokens"] == 40

@@ -1,0 +1,126 @@
+"""SGLang and InferenceX: lengths up to the one named, and bodies as their own tools send them."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.target import Target
+from tests.helpers.compat_lines import read, refusal
+
+NATIVE = {"lora_path": None, "return_logprob": False, "return_routed_experts": False, "logprob_start_len": -1}
+
+
+def test_sglang_draws_lengths_up_to_the_one_named() -> None:
+    drawn = read("--compat sglang --model m --dataset-name random --random-input-len 100 --random-range-ratio 0.5")
+    assert (drawn.random_input_len, drawn.random_output_len) == ("50:100", "512:1024")
+    all_of_it = read("--compat sglang --model m --dataset-name random-ids --random-input-len 100")
+    assert all_of_it.random_input_len == "1:100"
+    fixed = read("--compat sglang --model m --dataset-name random --random-output-len 8 --random-range-ratio 1")
+    assert (fixed.random_input_len, fixed.random_output_len) == (1024, 8)
+    assert refusal("--compat sglang --random-range-ratio 2 --dataset-name random").startswith("--random-range-ratio: 2")
+
+
+@pytest.mark.parametrize(
+    ("flags", "made"),
+    [
+        (
+            "",
+            {
+                "backend": "sglang-native",
+                "port": 30000,
+                "seed": 42,
+                "temperature": 0.0,
+                "num_warmups": 1,
+                "ignore_eos": True,
+            },
+        ),
+        ("", {"warmup_prompt": "first"}),
+        ("--backend vllm-chat --seed 7", {"backend": "openai-chat", "seed": 7}),
+        ("--backend lmdeploy", {"backend": "openai", "port": 23333}),
+        ("--backend vllm --port 9", {"port": 9}),
+        ("--base-url http://a:1", {"host": None, "port": None}),
+        ("--disable-ignore-eos --warmup-requests 3", {"ignore_eos": False, "num_warmups": 3}),
+        ('--backend vllm --extra-request-body {"a":1}', {"extra_body": {"a": 1}}),
+        ('--extra-request-body {"a":1}', {"extra_body": {**NATIVE, "a": 1}}),
+        (
+            "--return-logprob --top-logprobs-num 3",
+            {"extra_body": NATIVE | {"return_logprob": True, "top_logprobs_num": 3}},
+        ),
+        ("--backend vllm --return-logprob", {"extra_body": None}),
+        ("--dataset-name sharegpt --dataset-path x", {"dataset_rule": "sglang"}),
+        ("--output-file r.jsonl --output-details", {"result_filename": "r.jsonl", "append_result": True}),
+        ("--tag x", {"metadata": ("tag=x",)}),
+        ("--tag x --metadata a=b", {"metadata": ("a=b", "tag=x")}),
+        (
+            "--dataset-name generated-shared-prefix --gsp-num-groups 4 --gsp-prompts-per-group 5 --gsp-question-len 9",
+            {
+                "dataset_name": "prefix_repetition",
+                "prefix_repetition_num_prefixes": 4,
+                "num_prompts": 20,
+                "prefix_repetition_suffix_len": 9,
+                "prefix_repetition_prefix_len": 2048,
+                "prefix_repetition_output_len": 256,
+            },
+        ),
+        (
+            "--dataset-name mooncake --mooncake-slowdown-factor 4 --use-trace-timestamps",
+            {"dataset_name": "trace", "trace_format": "mooncake", "time_scale": 0.25},
+        ),
+    ],
+)
+def test_sglang_flags_set_the_same_settings(flags: str, made: dict[str, Any]) -> None:
+    settings = read(f"--compat sglang --model m {flags}")
+    assert {name: getattr(settings, name) for name in made} == made
+
+
+@pytest.mark.parametrize("name", ["random", "random-ids"])
+def test_the_file_that_sglang_takes_random_words_from_is_not_needed(name: str) -> None:
+    line = f"--compat sglang --model m --dataset-name {name}"
+    assert read(f"{line} --dataset-path ShareGPT.json") == read(line)
+    assert read("--compat sglang --model m --dataset-path ShareGPT.json").dataset_path == "ShareGPT.json"
+
+
+def test_sglangs_own_api_is_sent_what_its_own_tool_sends() -> None:
+    settings = read("--compat sglang --model m --backend sglang --dataset-name random --random-output-len 8")
+    body = orjson.loads(Target.from_settings(settings, "m").body(Prompt("Why?", 1, 8, "x/0")))
+    sampling = {"temperature": 0.0, "max_new_tokens": 8, "ignore_eos": True}
+    assert body == {"text": "Why?", "sampling_params": sampling, "stream": True, **NATIVE}
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("[1]", "--extra-request-body: [1] is not a JSON object"),
+        ("null", "--extra-request-body: null is not a JSON object"),
+        ('{"sampling_params":5}', "--extra-body: sampling_params is not a JSON object"),
+        ('{"sampling_params":{"n":2}}', "--extra-body: n: 2 requests several answers to a prompt"),
+        ('{"text":"x"}', "--extra-body: text would replace every prompt"),
+    ],
+)
+def test_a_body_that_cannot_be_sent_to_sglang_is_refused(body: str, says: str) -> None:
+    assert refusal(f"--compat sglang --model m --extra-request-body {body}").startswith(says)
+
+
+def test_an_unknown_backend_of_sglang_is_refused() -> None:
+    assert refusal("--compat sglang --backend trt").startswith(
+        "--backend: 'trt' is not supported; choose from sglang, "
+    )
+
+
+def test_inferencex_draws_lengths_up_to_the_one_named() -> None:
+    flags = "--compat inferencex --model m --random-input-len 64 --random-output-len 16 --random-range-ratio"
+    drawn = read(f"{flags} 0.8")
+    assert (drawn.random_input_len, drawn.random_output_len) == ("51:64", "12:16")
+    assert (drawn.temperature, drawn.ignore_eos, drawn.latency_from) == (0.0, False, "sent")
+    assert read(f"{flags} 1").random_input_len == 64
+    assert refusal(f"{flags} 2").startswith("--random-range-ratio: 2")
+
+
+def test_inferencexs_chat_template_is_applied_by_the_server_and_counted() -> None:
+    settings = read("--compat inferencex --model m --backend vllm --endpoint /v1/completions --use-chat-template")
+    assert (settings.backend, settings.endpoint, settings.input_len_counts) == ("openai-chat", None, "server")
+    assert refusal("--use-chat-template") == (
+        "--use-chat-template: unknown; this is a flag of InferenceX: add --compat inferencex"
+    )
