@@ -18,7 +18,7 @@ UNKNOWN = "unknown"  # `BadInput.problem` of a flag that the parser does not kno
 class OneLineParser(argparse.ArgumentParser):
     """An argument parser that raises BadInput instead of printing the usage and exiting.
 
-    Flags may be abbreviated where the parser says so, as long as only one of them begins so.
+    Flags may be abbreviated where the parser says so, as long as only one of them begins with the word.
 
     Args:
         prog: The name of the command.
@@ -50,7 +50,7 @@ class OneLineParser(argparse.ArgumentParser):
         """Complete the flag that a word abbreviates.
 
         Raises:
-            BadInput: Several flags begin so.
+            BadInput: Several flags begin with it.
         """
         name, equals, value = word.partition("=")
         if not name.startswith("--") or name == "--" or name in self._option_string_actions:
@@ -58,7 +58,7 @@ class OneLineParser(argparse.ArgumentParser):
         found = [flag for flag in sorted(self.abbreviable) if flag.startswith(name)]
         found.sort(key=self.not_suggested.__contains__)
         if len(found) > 1:
-            raise BadInput(name, UNKNOWN, f"{first_of(found, MAX_NAMED)} begin so: write the whole flag")
+            raise BadInput(name, UNKNOWN, f"{first_of(found, MAX_NAMED)} begin with it: write the whole flag")
         return found[0] + equals + value if found else word
 
     def error(self, message: str) -> NoReturn:
