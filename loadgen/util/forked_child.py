@@ -55,13 +55,19 @@ class ForkedChild:
             pipe.close()
 
 
-def fork_ahead(module: str) -> None:
+def fork_ahead(module: str, message: bytes = b"") -> None:
     """Fork a child that runs `run()` of a module; call while there is one thread, and no event loop.
 
     Does nothing where forking is not safe: beyond Linux, system libraries may have threads.
+
+    Args:
+        module: The name of the module.
+        message: What is written to the child's standard input at once; shorter than the buffer of a pipe.
     """
     if sys.platform == "linux":
-        _waiting.setdefault(module, []).append(_fork(module))
+        child = _fork(module)
+        child.stdin.write(message)
+        _waiting.setdefault(module, []).append(child)
 
 
 def take(module: str) -> ForkedChild | None:

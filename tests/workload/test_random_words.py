@@ -53,7 +53,7 @@ def prompts(count=100, **changes):
 class TestWords:
     @pytest.mark.slow
     def test_a_text_of_them_is_as_many_tokens_in_every_family(self, tokenizer, words):
-        items = words.items.tolist()
+        items = list(words.items)
         for text in (items[:1], items[:50], items):
             assert words.additive is False or tokenizer.count([" ".join(text)]) == [len(text)]
         assert tokenizer.count(items) == [1] * len(items)
@@ -62,7 +62,7 @@ class TestWords:
     def test_first_word_after_other_text_may_be_more_tokens(self, tmp_path):
         """Why what a chat template adds is counted with words in it, and not taken to be its own tokens."""
         tokenizer = load(str(trained.unigram(tmp_path)))
-        words = Words.of(tokenizer).items.tolist()
+        words = list(Words.of(tokenizer).items)
         (alone,) = tokenizer.count(["\n"])
         assert {count - alone for count in tokenizer.count([f"\n{word}" for word in words])} > {1}
 
@@ -118,7 +118,7 @@ class TestGuard:
         assert all(count < 200 for count in superwords.count([prompt.text for prompt in made]))
 
     def test_fitted_takes_as_many_words_as_it_needs(self, superwords):
-        words = Words.of(superwords).items.tolist()
+        words = list(Words.of(superwords).items)
         rows, wanted = [words, words[::-1], words[5:]], [1, 50, 120]
         assert superwords.count(fit_texts(rows, wanted, superwords)) == wanted
 

@@ -3,7 +3,8 @@
 import pytest
 
 from loadgen.workload.chat_template.template import ChatTemplate
-from loadgen.workload.tokenizer import word_list
+from loadgen.workload.files import cache
+from loadgen.workload.tokenizer import fact_cache, word_list
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import trained_tokenizers as trained
 
@@ -36,8 +37,8 @@ def unparsed(monkeypatch):
 def facts(folder):
     tokenizer = load(str(folder))
     words = word_list.words_of(tokenizer)
-    added = ChatTemplate.of(tokenizer).added_tokens(words.items[:4].tolist())
-    return tokenizer.size, tokenizer.own_size, tokenizer.special_tokens, words.items.tolist(), words.additive, added
+    added = ChatTemplate.of(tokenizer).added_tokens(words.items[:4])
+    return tokenizer.size, tokenizer.own_size, tokenizer.special_tokens, words.items, words.additive, added
 
 
 def test_second_time_parses_no_tokenizer(folder, unparsed):
@@ -63,3 +64,29 @@ def test_template_that_asks_for_the_date_is_counted_each_time(folder, unparsed):
     unparsed()
     with pytest.raises(pytest.fail.Exception):
         facts(folder)
+
+
+def test_a_fact_that_another_process_makes_is_waited_for(monkeypatch):
+    made = []
+
+    def other_process_ends(seconds):
+        made.append(seconds)
+        cache.write(fact_cache._entry("kind", "hash", []), b"7")
+        other.__exit__(None, None, None)
+
+    other = cache.locked("hash")
+    other.__enter__()
+    monkeypatch.setattr(cache.time, "sleep", other_process_ends)
+    assert fact_cache.get_or_make("kind", "hash", [], lambda: pytest.fail("it was made twice")) == 7
+    assert len(made) == 1
+
+
+def test_a_process_that_makes_facts_for_too_long_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(cache, "LOCKED_S", 0.0)
+    with cache.locked("hash"):
+        assert fact_cache.get_or_make("kind", "hash", [], lambda: 7) == 7
+
+
+def test_facts_are_made_without_a_cache_folder(tmp_path):
+    (tmp_path / "cache").write_text("no folder")
+    assert fact_cache.get_or_make("kind", "hash", [], lambda: 7) == 7

@@ -35,7 +35,7 @@ def superwords(tmp_path_factory):
 
 
 def same(one, other):
-    return one.items.tolist() == other.items.tolist() and one.additive is other.additive
+    return one.items == other.items and one.additive is other.additive
 
 
 def test_words_are_found_once(unigram, searches):

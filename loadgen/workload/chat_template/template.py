@@ -130,8 +130,8 @@ class ChatTemplate:
 
         if CLOCK in self._text:  # the count may be another one tomorrow
             return tuple(count())
-        key = [VERSION, self._tokenizer.sha256, self.sha256, self._special, options, list(probes)]
-        return tuple(fact_cache.get_or_make("template", key, count))
+        key = [VERSION, self.sha256, self._special, options, list(probes)]
+        return tuple(fact_cache.get_or_make("template", self._tokenizer.sha256, key, count))
 
 
 def user_message(text: str) -> Message:

@@ -5,11 +5,13 @@ time; `make_room` removes the entries that were unused for the longest time.
 """
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +22,8 @@ LIMIT = "LOADGEN_CACHE_BYTES"
 DEFAULT_LIMIT_BYTES = 4 << 30
 DRAFT = ".draft"  # suffix of a file that is being written
 ABANDONED_S = 86_400.0  # age after which a draft has no writer any more
+LOCK = ".lock"  # suffix of a file that is locked while an entry is made
+LOCKED_S, POLL_S = 10.0, 0.002  # the longest wait for a lock, and the time between two attempts
 
 
 def folder() -> Path:
@@ -56,6 +60,31 @@ def write(name: str, content: bytes) -> None:
     with Draft(folder() / name) as draft:
         draft.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
         draft.commit()
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold a lock, so that one process at a time makes an entry.
+
+    The context is entered without the lock where the folder cannot be written, or another process holds it for long.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = stack.enter_context(open(folder() / f"{name}{LOCK}", "wb", opener=private_files.opener))
+            deadline = time.monotonic() + LOCKED_S
+            while not _lock(file) and time.monotonic() < deadline:
+                time.sleep(POLL_S)
+        yield
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Try to lock a file until it is closed; returns whether that was possible."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def mark_used(path: Path) -> None:

@@ -14,9 +14,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from loadgen.errors import BadInput
 from loadgen.workload.tokenizer.tokenizer import FIELD, Tokenizer
 
@@ -34,12 +31,12 @@ class Words:
     """The words of one tokenizer.
 
     Attributes:
-        items: The words, an array of str whose length is a power of two.
+        items: The words; their number is a power of two.
         additive: Whether the tokens of words always add up. They may not if a token of the vocabulary spans two words;
             texts then need `fit_texts`.
     """
 
-    items: NDArray[np.object_]
+    items: tuple[str, ...]
     additive: bool
 
     @classmethod
@@ -63,7 +60,7 @@ class Words:
             problem = f"{tokenizer.name} has {len(found)} words of one token, and random prompts need {MIN_WORDS}"
             raise BadInput(FIELD, problem, "use another tokenizer, or a data set with its own texts")
         words = list(found)[: min(MAX_WORDS, 1 << (len(found).bit_length() - 1))]
-        return cls(np.array(words, dtype=object), _tokens_add_up(words, tokenizer))
+        return cls(tuple(words), _tokens_add_up(words, tokenizer))
 
 
 def _is_word(word: str, ids: Sequence[int], tokenizer: Tokenizer) -> bool:

@@ -41,7 +41,11 @@ class RandomText:
         any.
         """
         drawn = generator(self.seed, PHRASES).integers(0, len(self.words.items), (1 << 16, PHRASE))
-        return Phrases(self.words, drawn)
+        return Phrases(self._items, drawn)
+
+    @cached_property
+    def _items(self) -> NDArray[np.object_]:
+        return np.array(self.words.items, dtype=object)
 
     def prefixes(self, tokens: int, numbers: Sequence[int] = (0,)) -> list[str]:
         """Make the prefixes of these numbers, each of `tokens` tokens; "" for 0 tokens."""
@@ -80,8 +84,7 @@ class RandomText:
 
     def probes(self) -> list[str]:
         """Return some words, as prompts begin and end with them."""
-        words: list[str] = self.words.items[:MIN_WORDS].tolist()
-        return words
+        return list(self.words.items[:MIN_WORDS])
 
     def adds_up(self, template_counts: Sequence[int]) -> bool:
         """Return whether the server's count of any text is its tokens plus a constant number."""
@@ -111,7 +114,7 @@ class RandomText:
         keys = _splitmix64(rows * GOLDEN + base)
         drawn = _splitmix64(np.repeat(keys, numbers) + step.astype(np.uint64) * GOLDEN).view(np.uint16).reshape(-1, 4)
         pieces = self.phrases.take(drawn)
-        pieces[starts] = self.words.items.take(drawn[starts] & np.uint16(len(self.words.items) - 1))
+        pieces[starts] = self._items.take(drawn[starts] & np.uint16(len(self._items) - 1))
         flat = pieces.ravel().tolist()
         for start, length in zip((4 * starts).tolist(), lengths, strict=True):
             whole, rest = divmod(max(length - 4, 0), PHRASE)
@@ -125,11 +128,11 @@ class Phrases:
     """Phrases of words, each joined when it is first used: all of them take 0.05 s, and a short run needs few.
 
     Args:
-        words: The words.
+        words: The words, shape (words,).
         drawn: The numbers of the words of each phrase, shape (phrases, words).
     """
 
-    def __init__(self, words: Words, drawn: NDArray[np.int64]) -> None:
+    def __init__(self, words: NDArray[np.object_], drawn: NDArray[np.int64]) -> None:
         self._words, self._drawn = words, drawn
         self._joined, self._is_joined = np.full(len(drawn), None, dtype=object), np.zeros(len(drawn), dtype=np.bool_)
 
@@ -139,7 +142,7 @@ class Phrases:
         is_wanted[numbers.ravel()] = True
         fresh = np.flatnonzero(is_wanted & ~self._is_joined)
         if len(fresh):
-            own = self._words.items.take(self._drawn[fresh]).tolist()
+            own = self._words.take(self._drawn[fresh]).tolist()
             self._joined[fresh] = [" ".join(phrase) for phrase in own]
             self._is_joined[fresh] = True
         return self._joined.take(numbers)

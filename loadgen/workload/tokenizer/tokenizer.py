@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.errors import BadInput
@@ -64,7 +63,7 @@ class Tokenizer:
         gguf: "GgufTokenizer | None" = None,
     ) -> None:
         self._parse, self.name, self.sha256, self.folder, self.gguf = parse, name, sha256, folder, gguf
-        sizes = fact_cache.get_or_make("sizes", [VERSION, sha256], self._sizes)
+        sizes = fact_cache.get_or_make("sizes", sha256, [VERSION], self._sizes)
         self.special_tokens, self.size, self.own_size = sizes
 
     def _sizes(self) -> list[int]:
@@ -320,6 +319,8 @@ def _cached_folder(name: str) -> Path | None:
 
 def has_address(url: str) -> bool:
     """Return whether the host of a URL has an address. Without one, the hub's client would retry for 23 s."""
+    from urllib.request import getproxies
+
     if getproxies():
         return True
     try:

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-
 from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer.exact_text import Words
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-VERSION = 1  # of the rule of `Words.of`
+KIND, VERSION = "words", 1  # VERSION: of the rule of `Words.of`
 
 
 def words_of(tokenizer: Tokenizer) -> Words:
@@ -20,7 +18,12 @@ def words_of(tokenizer: Tokenizer) -> Words:
 
     def find() -> list[Any]:
         found = Words.of(tokenizer)
-        return [found.additive, found.items.tolist()]
+        return [found.additive, found.items]
 
-    additive, words = fact_cache.get_or_make("words", [VERSION, tokenizer.sha256], find)
-    return Words(np.array(words, dtype=object), additive)
+    additive, words = fact_cache.get_or_make(KIND, tokenizer.sha256, [VERSION], find)
+    return Words(tuple(words), additive)
+
+
+def are_known(sha256: str) -> bool:
+    """Return whether the words of the tokenizer with this hash are in the cache."""
+    return fact_cache.find(KIND, sha256, [VERSION]) is not None

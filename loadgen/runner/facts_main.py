@@ -1,0 +1,58 @@
+"""A process that finds what a run of random words needs to know of a tokenizer, when it is used for the first time.
+
+Parsing a tokenizer takes half a second. It needs no NumPy, so this process begins before the command has imported
+that. The preparer waits for it, since `fact_cache` lets one process at a time make the facts of a tokenizer. `run()`
+reads one line, the path of a tokenizer.json.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.util import child_process
+from loadgen.workload.files import file_hash
+from loadgen.workload.tokenizer import fact_cache, tokenizer, word_list
+from loadgen.workload.tokenizer.exact_text import MIN_WORDS
+
+MODULE = __name__
+OF_RANDOM_WORDS = ("random", "prefix_repetition")  # data sets that need no more of a tokenizer than these facts
+
+
+def unknown_file(settings: RunSettings) -> Path | None:
+    """Return the tokenizer.json of a run of random words if its words are not in the cache; None in all other cases.
+
+    A tokenizer that is given by its name on the hub is not looked for.
+    """
+    if settings.dataset_name not in OF_RANDOM_WORDS or settings.tokenizer is None:
+        return None
+    path = Path(os.path.expanduser(settings.tokenizer))
+    if path.is_dir():
+        path /= tokenizer.FILE
+    try:
+        known = path.name != tokenizer.FILE or word_list.are_known(file_hash.sha256(path))
+    except OSError:
+        return None
+    return None if known else path
+
+
+def run() -> None:
+    """Find the facts of the tokenizer on standard input; an error is left to the preparer, which meets it again."""
+    child_process.name_process("facts")
+    path = Path(os.fsdecode(sys.stdin.buffer.readline().rstrip(b"\n")))
+    try:
+        with fact_cache.making(file_hash.sha256(path)):
+            _find(path)
+    except (OSError, BadInput):
+        return
+
+
+def _find(path: Path) -> None:
+    from loadgen.workload.chat_template.template import ChatTemplate
+
+    found = tokenizer.load(str(path))
+    words = word_list.words_of(found).items
+    template = ChatTemplate.of(found)
+    if template is not None:
+        template.added_tokens(words[:MIN_WORDS])

@@ -1,0 +1,71 @@
+"""The process that finds the facts of a tokenizer, before the preparer asks for them."""
+
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.runner import facts_main
+from loadgen.util import child_process
+from loadgen.workload.chat_template.template import ChatTemplate
+from loadgen.workload.tokenizer import word_list
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
+from tests.helpers import trained_tokenizers as trained
+
+pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A tokenizer with a chat template."""
+    (tmp_path / "tokenizer.json").write_bytes(trained.unigram(tmp_path).read_bytes())
+    (tmp_path / "chat_template.jinja").write_text("<|user|>{{ messages[0].content }}<|end|>")
+    return tmp_path
+
+
+def run_facts_process(line, monkeypatch):
+    """Run what the facts process runs, with this line on its standard input."""
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(line)))
+    monkeypatch.setattr(child_process, "name_process", lambda role: None)
+    facts_main.run()
+
+
+def test_facts_process_finds_all_that_a_run_of_random_words_needs(folder, monkeypatch):
+    run_facts_process(f"{folder / 'tokenizer.json'}\n".encode(), monkeypatch)
+    monkeypatch.setattr(Tokenizer, "_core", property(lambda tokenizer: pytest.fail("the tokenizer was parsed")))
+    tokenizer = load(str(folder))
+    words = word_list.words_of(tokenizer)
+    ChatTemplate.of(tokenizer).added_tokens(words.items[:256])
+
+
+@pytest.mark.parametrize("content", [None, "{}", "no JSON"])
+def test_facts_process_leaves_errors_to_the_preparer(tmp_path, monkeypatch, capsys, content):
+    if content is not None:
+        (tmp_path / "tokenizer.json").write_text(content)
+    run_facts_process(f"{tmp_path / 'tokenizer.json'}\n".encode(), monkeypatch)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_facts_process_is_wanted_until_the_words_are_known(folder):
+    settings = RunSettings(tokenizer=str(folder))
+    assert facts_main.unknown_file(settings) == folder / "tokenizer.json"
+    word_list.words_of(load(str(folder)))
+    assert facts_main.unknown_file(settings) is None
+
+
+def test_facts_process_is_not_wanted_for_other_data_hub_names_and_missing_files(folder):
+    for settings in (
+        RunSettings(tokenizer=str(folder), dataset_name="sharegpt"),
+        RunSettings(tokenizer="an-organization/a-model"),
+        RunSettings(tokenizer=str(folder / "no.json")),
+        RunSettings(tokenizer="none"),
+        RunSettings(model="a-model"),
+    ):
+        assert facts_main.unknown_file(settings) is None
