@@ -1,6 +1,7 @@
 """The flags of other tools' benchmarks, read from their wheels without importing or installing anything.
 
-`python -m tests.helpers.bench_flags TOOL VERSION=WHEEL...` prints the content of `tests/data/flags/TOOL.json`.
+`python -m tests.helpers.bench_flags TOOL VERSION=WHEEL...` prints the content of `tests/data/flags/TOOL.json`. In place
+of a wheel, the Rust client of vLLM has a file with what `vllm-rs bench serve --help` prints.
 """
 
 import ast
@@ -9,6 +10,7 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 
 SOURCES = {
     "vllm": ("vllm/benchmarks/serve.py", "vllm/benchmarks/datasets.py", "vllm/benchmarks/datasets/datasets.py"),
@@ -16,7 +18,10 @@ SOURCES = {
     "aiperf": ("aiperf/config/flags/cli_config.py",),
     "guidellm": ("guidellm/__main__.py", "guidellm/cli/run.py", "guidellm/schemas/benchmark/entrypoints.py"),
 }
+RUST = "vllm-rs"
+HELPED = re.compile(r"^ {2,6}(?:-[a-zA-Z], )?(--[a-z0-9-]+)", re.MULTILINE)
 HOW = "pip download --no-deps; its source read with ast: python -m tests.helpers.bench_flags"
+HELP = "vllm-rs bench serve --help > FILE; python -m tests.helpers.bench_flags vllm-rs VERSION=FILE"
 FLAG = re.compile("--[a-z][a-z0-9-]+")
 ALIAS = "argument_alias"  # by which guidellm calls the flag of a model's field
 
@@ -46,6 +51,8 @@ def written(tree: ast.Module) -> Iterator[str]:
 
 def flags(tool: str, wheel: str) -> list[str]:
     """Every flag of a release, in order."""
+    if tool == RUST:
+        return sorted({*HELPED.findall(Path(wheel).read_text())} - {"--help"})
     reader = added if tool in ("vllm", "sglang") else written
     found: set[str] = set()
     with zipfile.ZipFile(wheel) as archive:
@@ -58,4 +65,5 @@ def flags(tool: str, wheel: str) -> list[str]:
 if __name__ == "__main__":
     tool, *wheels = sys.argv[1:]
     releases = {version: flags(tool, wheel) for version, _, wheel in (text.partition("=") for text in wheels)}
-    print(json.dumps({"how": HOW, "flags": releases}, indent=1))
+    how = HELP if tool == RUST else HOW
+    print(json.dumps({"how": how, "flags": releases}, indent=1))

@@ -1,0 +1,1 @@
+"""Benchmark commands from public repositories, and a server that answers all of them."""
