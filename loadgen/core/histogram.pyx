@@ -253,7 +253,9 @@ cdef class Histogram:
         twin = HdrHistogram(1, self.highest, _SIGNIFICANT_DIGITS)
         ctypes.memmove(twin.counts, <size_t>self.counts, self.size * sizeof(int64_t))
         twin.total_count, twin.max_value = self.count, max(self.largest, 0)
-        return twin.encode().decode()
+        encoded = twin.encode().decode()
+        twin.encoder = None  # the two refer to each other, and have 0.6 MB
+        return encoded
 
     def to_dict(self):
         """Return a dict for JSON from which `from_dict` makes an equal histogram; ints above 2**53 are strings."""
@@ -340,5 +342,6 @@ cdef Histogram decoded(encoded):
         raise ValueError(f"not counts of integers to {_SIGNIFICANT_DIGITS} digits")
     cdef Histogram histogram = Histogram(twin.highest_trackable_value)
     cdef bytes counts = bytes(twin.counts)
+    twin.encoder = None  # as in `encode`
     memcpy(histogram.counts, <const char *>counts, min(<size_t>len(counts), histogram.size * sizeof(int64_t)))
     return histogram

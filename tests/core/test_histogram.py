@@ -1,6 +1,7 @@
 """A histogram equals the sorted values to three digits, and merging loses no value."""
 
 import base64
+import gc
 import json
 import pickle
 from array import array
@@ -333,3 +334,15 @@ def test_incomplete_dict_is_refused(missing):
 
 def test_repr_shows_count_and_extremes():
     assert repr(histogram_of([5, 7, -1])) == "<Histogram count=2 rejects=1 min=5 max=7>"
+
+
+def test_coding_needs_no_garbage_collector_to_free_its_memory():
+    histogram = Histogram()
+    histogram.record(7)
+    gc.collect()
+    gc.disable()
+    try:
+        Histogram.from_dict(histogram.to_dict())
+        assert not [found for found in gc.get_objects() if isinstance(found, HdrHistogram)]
+    finally:
+        gc.enable()
