@@ -41,6 +41,7 @@ from tests.qa.peers.vllm_rs import VllmRs
 from tests.qa.performance.load import Load
 
 DOCUMENT = ROOT / "docs/peers.md"
+OWN = "loadgen beside transformers"  # in the sizes of environments
 START = Load("S", rate=20, count=20, tokens=2)
 LOADS = (
     START,
@@ -161,7 +162,11 @@ def installed_mb(peers: Sequence[Peer]) -> dict[str, float]:
                 shutil.copy(ROOT / part, source)
             for part in ("loadgen", "engines", "bench"):
                 shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__"))
-            sizes[OURS[0].name] = _size_mb(made(Recipe("loadgen", ((str(source),),)), Path(name)).parent)
+            ours = made(Recipe("loadgen", ((str(source),),)), Path(name)).parent
+            (installed,) = ours.glob("lib/*/site-packages/transformers-*.dist-info")
+            wanted = f"transformers=={installed.stem.split('-')[1]}"
+            sizes[OURS[0].name] = _size_mb(ours)
+            sizes[OWN] = sizes[OURS[0].name] - _size_mb(made(Recipe("transformers", ((wanted,),)), Path(name)).parent)
     return sizes
 
 
@@ -177,7 +182,7 @@ def what_we_have_to_be(found: dict[str, Costs], sizes: dict[str, float]) -> list
     of_start = start_aims(plain, first, tools.get(VllmRs.name, Costs({})))
     if not recording.trials:
         return of_start
-    return [*of_start, *aims(recording, one_core, tools, sizes.get(OURS[0].name))]
+    return [*of_start, *aims(recording, one_core, tools, sizes.get(OWN))]
 
 
 def settings_table(peers: Sequence[Peer]) -> str:

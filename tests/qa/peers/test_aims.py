@@ -24,11 +24,11 @@ def judged(found: list[Aim]) -> list[bool | None]:
 
 
 def test_all_can_be_met() -> None:
-    assert judged(aims(ours(), heavy(error_ms=0.49), TOOLS, 349.0)) == [True] * 7
+    assert judged(aims(ours(), heavy(error_ms=0.49), TOOLS, 39.0)) == [True] * 7
 
 
 def test_each_can_be_missed() -> None:
-    found = aims(ours(cpu_s=1.7, measuring_mb=101.0), heavy("SUSPECT: lag p99", 0.6), TOOLS, 351.0)
+    found = aims(ours(cpu_s=1.7, measuring_mb=61.0), heavy("SUSPECT: lag p99", 0.6), TOOLS, 41.0)
     assert judged(found) == [False, False, False, False, True, False, False]
     assert found[0].cells == ("W3 on one core: VALID", "SUSPECT: lag p99", "**missed**")
 
