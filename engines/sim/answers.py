@@ -4,7 +4,7 @@ import asyncio
 from typing import Protocol
 
 from loadgen.engines.sim import emit, http1
-from loadgen.engines.sim.api_format import DONE, ResponseWriter, Usage
+from loadgen.engines.sim.api_format import ResponseWriter, Usage
 from loadgen.engines.sim.completion_request import CompletionRequest
 from loadgen.engines.sim.scheduler import Sequence
 
@@ -83,10 +83,10 @@ class StreamedAnswer(Answer):
             tail = _tail(request, self.writer, request.finish_reason)
         else:
             counts = self.usage if request.continuous_usage else None
-            events = http1.chunk(self.writer.finish(request.finish_reason, counts))
+            events = _chunk(self.writer.finish(request.finish_reason, counts))
         if request.include_usage:
-            events += http1.chunk(self.writer.usage(self.usage))
-        self.stream.write(before, tokens=1, after=events + http1.chunk(DONE) + http1.LAST_CHUNK, tail=tail)
+            events += _chunk(self.writer.usage(self.usage))
+        self.stream.write(before, tokens=1, after=events + _chunk(self.writer.done) + http1.LAST_CHUNK, tail=tail)
         self.stream.close()
         self.client.finish()
 
@@ -97,8 +97,7 @@ class StreamedAnswer(Answer):
     def _opening(self) -> bytes:
         head = http1.stream_head(keep_alive=self.client.keep_alive)
         counts = Usage(self.prompt_tokens, 0, 0) if self.request.continuous_usage else None
-        role = self.writer.role(counts)
-        return head + http1.chunk(role) if role else head
+        return head + _chunk(self.writer.role(counts))
 
 
 class WholeAnswer(Answer):
@@ -115,6 +114,11 @@ class WholeAnswer(Answer):
         body = self.writer.whole(content, reasoning, request.finish_reason, usage)
         self.client.transport.write(http1.response(200, http1.JSON, body, keep_alive=self.client.keep_alive))
         self.client.finish()
+
+
+def _chunk(events: bytes) -> bytes:
+    """Return events as a chunk of the body; nothing if there are none, since an empty chunk is the last one."""
+    return http1.chunk(events) if events else b""
 
 
 def _tail(request: CompletionRequest, writer: ResponseWriter, reason: str) -> bytes:

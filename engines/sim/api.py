@@ -4,11 +4,12 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple, Self
 
 import orjson
 
-from loadgen.engines.sim import http1, metrics
+from loadgen.engines.sim import http1, metrics, responses_format
 from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
 from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat, ResponseWriter
 from loadgen.engines.sim.completion_request import (
@@ -26,6 +27,33 @@ from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
 from loadgen.engines.sim.vocabulary import TOKENIZER
 from loadgen.version import __version__
+
+
+class Dialect(NamedTuple):
+    """The requests and answers at one path.
+
+    Attributes:
+        api: The API of OpenAI whose rules the requests follow.
+        as_openai: Returns a body as one of that API, given the name of the served model.
+        writer: Makes the writer of an answer from its id, its time, the model and the finish reason.
+    """
+
+    api: ApiFormat
+    as_openai: Callable[[dict[str, Any], str], dict[str, Any]]
+    writer: Callable[[str, int, str, str], ResponseWriter]
+
+    @classmethod
+    def of_openai(cls, api: ApiFormat) -> Self:
+        """Return the requests and answers of chat completions, or of completions."""
+        return cls(api, lambda body, model: body, lambda *about: ResponseWriter(api, *about[:3]))
+
+
+DIALECTS = {
+    "/v1/chat/completions": Dialect.of_openai(CHAT),
+    "/v1/completions": Dialect.of_openai(COMPLETION),
+    "/v1/responses": Dialect(CHAT, responses_format.as_chat, responses_format.ResponsesWriter),
+    "/generate": Dialect(COMPLETION, as_completion, GenerateWriter),
+}
 
 
 class Api:
@@ -49,9 +77,7 @@ class Api:
         self._model = orjson.dumps(settings.served_model_name).decode()
         self._started, self._run_id, self._requests = int(time.time()), os.urandom(4).hex(), 0
         self._routes: dict[str, tuple[str, Callable[[http1.Request, Client], Answer | bytes]]] = {
-            "/v1/chat/completions": ("POST", lambda request, client: self._complete(CHAT, request, client)),
-            "/v1/completions": ("POST", lambda request, client: self._complete(COMPLETION, request, client)),
-            "/generate": ("POST", lambda request, client: self._complete(COMPLETION, request, client, native=True)),
+            **{path: ("POST", partial(self._complete, dialect)) for path, dialect in DIALECTS.items()},
             "/v1/models": ("GET", self._models),
             "/tokenize": ("POST", self._tokenize),
             "/metrics": ("GET", self._metrics),
@@ -86,19 +112,17 @@ class Api:
             sys.stderr.flush()
             os._exit(1)
 
-    def _complete(self, api: ApiFormat, request: http1.Request, client: Client, *, native: bool = False) -> Answer:
+    def _complete(self, dialect: Dialect, request: http1.Request, client: Client) -> Answer:
         if self.state in ("loading", "unavailable"):
             raise ApiError(503, "the server does not accept prompts now", kind="ServiceUnavailableError")
         self._requests += 1
         if self._faults.fault and self._requests > self._faults.fault_after:
             self.fail()
-        body = parse_json(request.body)
-        if native:
-            body = as_completion(body, self._settings.served_model_name)
+        body = dialect.as_openai(parse_json(request.body), self._settings.served_model_name)
         # The answer depends on the server and on the number of the request, and on nothing else.
-        parsed = parse_request(body, api, self._settings, self._settings.seed * 1_000_003 + self._requests)
+        parsed = parse_request(body, dialect.api, self._settings, self._settings.seed * 1_000_003 + self._requests)
         answer_id = f"{self._run_id}{self._requests:08x}"
-        writer = GenerateWriter(answer_id) if native else ResponseWriter(api, answer_id, int(time.time()), self._model)
+        writer = dialect.writer(answer_id, int(time.time()), self._model, parsed.finish_reason)
         kind = StreamedAnswer if parsed.stream else WholeAnswer
         answer = kind(client, parsed, writer, self._tokenizer.words)
         if self.state != "silent":

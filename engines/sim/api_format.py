@@ -90,7 +90,12 @@ class ResponseWriter:
         answer_id: Unique part of the answer's id.
         created: Unix time, s.
         model: Name of the model, as JSON.
+
+    Attributes:
+        done: The event that ends a stream; empty: the API has none.
     """
+
+    done = DONE
 
     def __init__(self, api: ApiFormat, answer_id: str, created: int, model: str) -> None:
         self._api, self._created, self._model = api, created, model

@@ -41,10 +41,11 @@ class GenerateWriter(ResponseWriter):
 
     Args:
         answer_id: The answer's id.
+        created, model, reason: Not used: an answer has none of them, or another way to say it.
     """
 
-    def __init__(self, answer_id: str) -> None:
-        super().__init__(COMPLETION, answer_id, 0, '""')
+    def __init__(self, answer_id: str, created: int, model: str, reason: str) -> None:
+        super().__init__(COMPLETION, answer_id, created, model)
         self._answer_id = answer_id
 
     @property

@@ -18,6 +18,7 @@ from loadgen.client.connector import Connector
 from loadgen.client.idle_connections import IdleConnections
 from loadgen.client.spare_connections import SpareConnections
 from loadgen.client.timeouts import Timeouts
+from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
@@ -75,6 +76,7 @@ class Transport:
         self.silent: dict[int, int] = {}
         self._tracker = ReachabilityTracker()
         self._head = target.head(f"{secrets.token_hex(8)}-")
+        self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
         self._redacted = Redaction(target.headers)
         self._idle = IdleConnections(self._close)
         self._active: set[Connection] = set()
@@ -247,7 +249,7 @@ class Transport:
                 self._tracker.answered(now_ns())
             raise
         try:
-            connection = Connection(self, transport, self._read_loop, tls)
+            connection = Connection(self, transport, self._read_loop, tls, self._scanner)
             connection.transport.set_protocol(connection)
             connection.begin_reading()
         except BaseException:

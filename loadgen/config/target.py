@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 from loadgen.config.option import ENGINE, SAMPLING, TARGET, option
 
-Backend = Literal["openai-chat", "openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp", "sglang-native"]
 Balance = Literal["round-robin", "least-outstanding"]
-CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, GENERATE_ENDPOINT = "/v1/chat/completions", "/v1/completions", "/generate"
+CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
 BALANCE: Balance = "round-robin"  # the default
 
 SIMULATOR = "sim"
@@ -32,11 +31,12 @@ class TargetSettings:
     host: str | None = option(None, TARGET, "server host; with --engine, the address it listens on (127.0.0.1)")
     port: int | None = option(None, TARGET, "server port (8000)")
     endpoint: str | None = option(None, TARGET, "path of the API (depends on --backend)", metavar="PATH")
-    backend: Backend | None = option(
+    backend: str | None = option(
         None,
         TARGET,
-        "openai-chat; sglang-native for /generate; openai for completions, which all others mean, too (openai; the "
-        "simulator: openai-chat)",
+        "openai-chat; openai-responses; sglang-native for /generate; openai for completions, also as vllm, lmdeploy, "
+        "scalellm, sglang or llama.cpp; or an API that a package adds (openai; the simulator: openai-chat)",
+        metavar="NAME",
     )
     model: str | None = option(None, TARGET, "model name (the first model of the server)")
     served_model_name: str | None = option(

@@ -22,8 +22,7 @@ MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
-ENDPOINT_ENDS = {"openai-chat": "/chat/completions", "sglang-native": "/generate"}  # of no other backend
-NATIVE_PROMPTS = ("text", "input_ids")  # the fields of a prompt in SGLang's own API
+PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
 SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request body for one answer
 
 
@@ -301,11 +300,6 @@ def _check_target(settings: RunFields) -> None:
     if settings.balance is not None and len(settings.urls) < 2 and settings.replicas < 2:
         remedy = "leave it out, or give --base-url for each server, or --replicas"
         raise BadInput("--balance", "given for a single target", remedy)
-    path = settings.endpoint
-    for backend, end in ENDPOINT_ENDS.items():
-        if path is not None and settings.backend is not None and path.endswith(end) != (settings.backend == backend):
-            problem = f"{path} is not an endpoint of the backend {settings.backend}"
-            raise BadInput("--endpoint", problem, f"leave it out, or use --backend {backend} with ...{end}")
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
         problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
         raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")
@@ -317,10 +311,9 @@ def _check_body(settings: RunFields) -> None:
     body = settings.extra_body or {}
     if not body.get("stream", True):
         raise BadInput("--extra-body", "stream: false", "leave it out: latencies of tokens need a stream")
-    native = settings.backend == "sglang-native"
-    for field in {"messages", "prompt", *(NATIVE_PROMPTS if native else ())} & set(body):
+    for field in PROMPTS & set(body):
         raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
-    sampling = body.get("sampling_params", {}) if native else {}
+    sampling = body.get("sampling_params", {})
     if not isinstance(sampling, dict):
         raise BadInput("--extra-body", "sampling_params is not a JSON object", 'write for example {"min_p": 0.1}')
     for field, single in SINGLE_ANSWER.items():

@@ -1,5 +1,6 @@
 """Response: the bytes of an HTTP/1.1 response in, stamps and an Outcome out, without I/O."""
 
+from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 
@@ -9,6 +10,9 @@ MAX_RESPONSE: int
 class Response:
     """Reads one response at a time into a Record.
 
+    Args:
+        scanner: Reads the events of an API with a dialect of its own; None: they are those of chat.
+
     Attributes:
         record: What it writes to; None before the first request.
         complete: Whether the response has ended and the record has its outcome.
@@ -17,6 +21,7 @@ class Response:
         wants_reader: Whether aiohttp's reader must decode the body: give it the bytes of `raw()`.
     """
 
+    def __init__(self, scanner: DialectScanner | None = None) -> None: ...
     @property
     def record(self) -> Record: ...
     @property

@@ -13,6 +13,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from loadgen.core.c.buffer cimport append_bytes, free_buffer
 from loadgen.core.c.http_head cimport clear_head, find_head_end, parse_chunk_size, parse_head
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, RESPONSES, count_objects, live_count
+from loadgen.core.dialect_scan cimport DialectScanner
 from loadgen.core.record cimport Record
 from loadgen.core.sse cimport SseReader
 
@@ -34,6 +35,9 @@ def live():
 cdef class Response:
     """Reads one response at a time into a Record.
 
+    Args:
+        scanner: Reads the events of an API with a dialect of its own; None: they are those of chat.
+
     Attributes:
         record: What it writes to; None before the first request.
         complete: Whether the response has ended and the record has its outcome.
@@ -46,6 +50,9 @@ cdef class Response:
         self.events = SseReader()
         clear_head(&self.head)
         count_objects(RESPONSES, 1)
+
+    def __init__(self, DialectScanner scanner=None):
+        self.events.scanner = scanner
 
     def __dealloc__(self):
         count_objects(RESPONSES, -1)

@@ -4,11 +4,13 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from loadgen.core.c.buffer cimport Buffer
+from loadgen.core.dialect_scan cimport DialectScanner
 from loadgen.core.record cimport Record
 
 
 @cython.final
 cdef class SseReader:
+    cdef DialectScanner scanner  # of an API with a dialect of its own; else None
     cdef readonly Record record
     cdef readonly bint failed
     cdef readonly object outcome, detail  # of a stream that has failed
@@ -16,11 +18,14 @@ cdef class SseReader:
     cdef Py_ssize_t tail  # bytes since the last token-bearing event ended, without the end of its chunk
     cdef bint skips_lf  # the last line ended with CR: an LF that follows belongs to it
     cdef bint has_data, at_first_line, at_end
+    cdef bint is_aside  # events are not those of chat: they are of a dialect, or [DONE] has come
     cdef Buffer partial_line, event
     cdef int begin(self, Record record) except -1
     cdef int feed(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
     cdef int finish(self, int64_t at_ns) except -1
     cdef int _read_line(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_event(self, const char *p, Py_ssize_t n) except -1
+    cdef int _read_aside(self, const char *p, Py_ssize_t n) except -1
+    cdef int _read_done(self) except -1
     cdef int _parse_event(self, bytes payload) except -1
     cdef int _fail(self, object outcome, object detail) except -1

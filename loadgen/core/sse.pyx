@@ -39,6 +39,21 @@ cdef bytes _escaped(str text):
         return json.dumps(text).encode()
 
 
+cdef inline int put_delta(Record record, Delta *delta, int64_t at_ns) except -1:
+    """Write what one event says into the record."""
+    record.add_event(delta.kinds | delta.says, delta.tokens, delta.completion_tokens, at_ns)
+    if delta.kinds:
+        if record.keeps_text:
+            record.append_text(delta.text, delta.text_len, delta.says & SO_FAR)
+        if record.keeps_answer and delta.kinds == CONTENT:
+            record.append_answer(delta.text, delta.text_len, delta.says & SO_FAR)
+    if delta.finish != NULL:
+        record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
+    if delta.says & USAGE:
+        record.set_usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens, delta.reasoning_tokens)
+    return 0
+
+
 @cython.final
 cdef class SseReader:
     """Cuts the body of a stream into lines and events, and writes into a Record which tokens they bear, and when.
@@ -47,6 +62,7 @@ cdef class SseReader:
     fields count.
 
     Attributes:
+        scanner: Reads the events of an API with a dialect of its own; None: they are those of chat.
         record: What it writes to.
         failed: Whether the stream broke the protocol; then it reads no further.
         outcome, detail: Those of a stream that has failed.
@@ -61,6 +77,7 @@ cdef class SseReader:
         self.record, self.outcome, self.detail = record, None, None
         self.failed = self.skips_lf = self.has_data = self.at_end = False
         self.at_first_line = True
+        self.is_aside = self.scanner is not None
         self.partial_line.size = self.event.size = 0
         return 0
 
@@ -141,36 +158,38 @@ cdef class SseReader:
         return append_bytes(&self.event, p, n)
 
     cdef int _read_event(self, const char *p, Py_ssize_t n) except -1:
-        """Read the data of one event with the scanner."""
+        """Read the data of one event with the scanner. One test leaves the path of chat, whatever the reason."""
         cdef Delta delta
-        cdef Record record = self.record
-        if record.done_seen or n == 0:
-            return 0
+        if self.is_aside or n == 0:
+            return self._read_aside(p, n)
         if n == 6 and p[:6] == b"[DONE]":
-            record.done_seen = True
-            return record.add_event(DONE, -1, -1, self.at_ns)
+            return self._read_done()
         if not scan_event(p, n, &delta):
             return self._parse_event(p[:n])
-        record.add_event(delta.kinds | delta.says, delta.tokens, delta.completion_tokens, self.at_ns)
-        if delta.kinds:
-            if record.keeps_text:
-                record.append_text(delta.text, delta.text_len, delta.says & SO_FAR)
-            if record.keeps_answer and delta.kinds == CONTENT:
-                record.append_answer(delta.text, delta.text_len, delta.says & SO_FAR)
-        if delta.finish != NULL:
-            record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
-        if delta.says & USAGE:
-            record.set_usage(
-                delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens, delta.reasoning_tokens
-            )
-        return 0
+        return put_delta(self.record, &delta, self.at_ns)
+
+    cdef int _read_aside(self, const char *p, Py_ssize_t n) except -1:
+        """Read the data of one event of a dialect; after [DONE], nothing."""
+        cdef Delta delta
+        if self.record.done_seen or n == 0:
+            return 0
+        if n == 6 and p[:6] == b"[DONE]":
+            return self._read_done()
+        if not self.scanner.scan(p, n, &delta):
+            return self._parse_event(p[:n])
+        return put_delta(self.record, &delta, self.at_ns)
+
+    cdef int _read_done(self) except -1:
+        self.record.done_seen = self.is_aside = True
+        return self.record.add_event(DONE, -1, -1, self.at_ns)
 
     cdef int _parse_event(self, bytes payload) except -1:
         """Read the data of one event with the JSON parser."""
         cdef Record record = self.record
         try:
             # An event stream is UTF-8, and bytes that are not stand as U+FFFD.
-            delta = sse_event.parse(payload.decode("utf-8", "replace").encode())
+            payload_utf8 = payload.decode("utf-8", "replace").encode()
+            delta = sse_event.parse(payload_utf8, None if self.scanner is None else self.scanner.dialect)
         except ValueError as wrong:
             if self.at_end:
                 return self._fail(Outcome.TRUNCATED, "the stream ended inside an event")

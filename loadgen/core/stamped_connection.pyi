@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol, final
 
+from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
@@ -46,7 +47,14 @@ class Connection:
     def keep_alive_ns(self) -> int: ...
     @property
     def read_loop(self) -> ReadLoop: ...
-    def __init__(self, owner: Owner, transport: Any, read_loop: ReadLoop, tls: Any = None) -> None: ...
+    def __init__(
+        self,
+        owner: Owner,
+        transport: Any,
+        read_loop: ReadLoop,
+        tls: Any = None,
+        scanner: DialectScanner | None = None,
+    ) -> None: ...
     def begin_reading(self) -> None: ...
     def release(self) -> None: ...
     def is_open(self) -> bool: ...

@@ -60,6 +60,7 @@ cdef class Connection:
         transport: The asyncio transport.
         read_loop: The loop that reads the socket; its hook counts reads, tokens and sends.
         tls: A `TlsStream` whose hands are shaken; None: the connection has no TLS.
+        scanner: As that of a `Response`.
 
     Attributes:
         tap: None, or an object that gets what is sent and all that arrives, before it is parsed.
@@ -69,10 +70,10 @@ cdef class Connection:
         lost: Whether the connection has ended.
     """
 
-    def __init__(self, owner, transport, ReadLoop read_loop not None, tls=None):
+    def __init__(self, owner, transport, ReadLoop read_loop not None, tls=None, scanner=None):
         self.owner, self.transport = owner, transport
         self.read_loop, self.hook, self.tls = read_loop, read_loop.hook, tls
-        self.response = Response()
+        self.response = Response(scanner)
         self.response.keep_alive = True
         self.fd = -1
         self.was_emptied = self.all_emptied = self.count_agreed = True

@@ -23,7 +23,7 @@ from loadgen.runner.prepare_main import PrepareOrder, check, prepare
 from loadgen.runner.server import Server, probe, request_targets
 from loadgen.runner.start_engine import start_engine_server
 from loadgen.util import scratch_dir
-from loadgen.workload import request_store
+from loadgen.workload import endpoints, request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
 from loadgen.workload.due_times import DueTimes
 from loadgen.workload.prompt import Dataset
@@ -65,7 +65,7 @@ async def run(
         BadInput: A setting that cannot be used; nothing was sent.
         Unreachable: No server where the settings say, or at one of several places.
     """
-    asked = (settings or RunSettings()).checked()
+    asked = endpoints.checked(settings or RunSettings())
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(scratch_dir.scratch_folder())
         if server is None:

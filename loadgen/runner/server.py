@@ -16,8 +16,7 @@ from loadgen.errors import BadInput, Unreachable
 from loadgen.metrics.progress import Progress
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
-from loadgen.workload import target
-from loadgen.workload.api import api_of, backend_of
+from loadgen.workload import endpoints, target
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
 from loadgen.workload.prompt import Prompt
 
@@ -109,11 +108,13 @@ async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], No
         raise BadInput(field_name, f"the server at {base} has no model {asked!r}", remedy)
     model = settings.model or asked
     own = None if settings.served_model_name else _usable(rows.get(asked, {}).get("root"))
-    resolved = settings.replace(model=model, tokenizer=settings.tokenizer or own or model, backend=backend_of(settings))
+    resolved = settings.replace(
+        model=model, tokenizer=settings.tokenizer or own or model, backend=endpoints.name_of(settings)
+    )
     answered = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
     redacted = Redaction(target.headers(settings))
     about: dict[str, Any] = {"base_url": base} | {name: value and redacted(value) for name, value in answered.items()}
-    if api_of(resolved).counts_always:
+    if endpoints.find(resolved).counts is not endpoints.Counts.AS_ASKED:
         resolved = resolved.replace(continuous_usage=False)
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
         resolved = resolved.replace(continuous_usage=False)

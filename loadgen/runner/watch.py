@@ -14,6 +14,7 @@ from loadgen.runner.coordinator import open_participant
 from loadgen.runner.participant import Participant
 from loadgen.runner.run import run
 from loadgen.runner.run_result import Result
+from loadgen.workload import endpoints
 from loadgen.workload.prompt import Dataset
 
 LEFT = (
@@ -113,7 +114,7 @@ async def watch(
     """
     if not 0 < every_s < math.inf:
         raise BadInput("every_s", f"{every_s} is out of range", "give seconds above 0")
-    asked = (settings or RunSettings()).checked()
+    asked = endpoints.checked(settings or RunSettings())
     async with open_participant(asked, own_loop=True) as participant:
         watched = Watched(asked, dataset, participant, every_s)
         try:

@@ -12,7 +12,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import http_client
 from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, redact_user
-from loadgen.workload.api import SAMPLING, Api, api_of
+from loadgen.workload import endpoints
+from loadgen.workload.endpoints.api import SAMPLING, Api, Counts
 from loadgen.workload.prompt import Prompt
 
 _REQUEST_ID = "x-request-id"
@@ -53,7 +54,7 @@ class Target:
         return cls(
             url=base_url(settings) + endpoint(settings),
             model=model,
-            api=api_of(settings),
+            api=endpoints.find(settings),
             headers=headers(settings),
             fields=fields | _body(settings.extra_body),
             verify_tls=not settings.insecure,
@@ -68,7 +69,7 @@ class Target:
             BadInput: The prompt is a chat, and the endpoint takes no messages.
         """
         fields: dict[str, Any] = {"stream": True}
-        if not self.api.counts_always:
+        if self.api.counts is Counts.AS_ASKED:
             fields["stream_options"] = {"include_usage": True}
             if self.continuous_usage:
                 fields["stream_options"]["continuous_usage_stats"] = True
@@ -114,13 +115,13 @@ def _body(extra: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def is_chat(settings: RunSettings) -> bool:
-    """Return whether the settings request chat completions."""
-    return api_of(settings).takes_messages
+    """Return whether the settings request answers to the messages of a chat."""
+    return endpoints.find(settings).takes_messages
 
 
 def endpoint(settings: RunSettings) -> str:
     """Return the path of the API: as given, else by backend."""
-    path = settings.endpoint or api_of(settings).path
+    path = settings.endpoint or endpoints.find(settings).path
     if not path.isascii() or not path.isprintable() or " " in path:
         raise BadInput("--endpoint", f"invalid path {path!r}", "write it percent-encoded, as in a URL")
     return path if path.startswith("/") else "/" + path
@@ -143,12 +144,15 @@ def origin(url: str) -> tuple[str, str | None, int | None]:
 
 def headers(settings: RunSettings) -> dict[str, str]:
     """Return the extra request headers: --header over --api-key over a user in the first URL over OPENAI_API_KEY."""
-    found: dict[str, str] = {}
+    api = endpoints.find(settings)
+    found = dict(api.headers)
     user = _base_parts(settings.urls[0]).netloc.rpartition("@")[0] if settings.urls else ""
     if settings.api_key or not user:
         key = settings.api_key or os.environ.get(KEY_VARIABLE)
         if key:
             found["Authorization"] = f"Bearer {_clean('--api-key', key)}"
+            if api.key_header is not None:
+                found[api.key_header] = key
     else:
         found["Authorization"] = http_client.basic_auth(user)
     for given in settings.header:

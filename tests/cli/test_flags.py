@@ -157,7 +157,6 @@ def test_a_config_file_stands_beside_the_settings():
         (["--rate", "1e400"], "--request-rate", "'1e400' is too large"),
         (["--duration", "30 parsecs"], "--duration", "'30 parsecs' is not a time"),
         (["--rate"], "--request-rate", "expected one argument"),
-        (["--backend", "grpc"], "--backend", "'openai-chat'"),
         (["--extra-body", "{"], "--extra-body", "is not valid JSON"),
         (["--latency-from", "first"], "--latency-from", "'due'"),
         (["--quiet=yes"], "--quiet", "ignored explicit argument 'yes'"),

@@ -82,8 +82,6 @@ BAD = [
     ({"warm_connections": "-1"}, "--warm-connections"),
     ({"warm_connections": "1.5"}, "--warm-connections"),
     ({"warm_connections": ""}, "--warm-connections"),
-    ({"backend": "openai", "endpoint": "/v1/chat/completions"}, "--endpoint"),
-    ({"backend": "openai-chat", "endpoint": "/v1/completions"}, "--endpoint"),
     ({"extra_body": [1]}, "--extra-body"),
     ({"extra_body": "x"}, "--extra-body"),
     ({"extra_body": {"stream": False}}, "--extra-body"),
@@ -141,8 +139,6 @@ def test_a_setting_that_cannot_be_used_is_refused(given, at_fault):
         RAMP,
         {**RAMP, "ramp_up_start_rps": 0.0},
         {**RAMP, "request_rate": math.inf},
-        {"backend": "openai-chat", "endpoint": "/api/v1/chat/completions"},
-        {"backend": "vllm", "endpoint": "/v1/completions"},
         {"endpoint": "/v1/chat/completions"},
         {"extra_body": {}},
         {"extra_body": {"stream": True, "min_tokens": 3}},
@@ -242,9 +238,7 @@ def test_the_name_of_a_header_is_what_stands_before_its_value(header, name):
     assert header_name(header) == name
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("latency_from", "arrival"), ("backend", "openai_chat"), ("ramp_up_strategy", "cubic")]
-)
+@pytest.mark.parametrize(("name", "value"), [("latency_from", "arrival"), ("ramp_up_strategy", "cubic")])
 def test_a_choice_that_is_none_is_refused_with_those_there_are(name, value):
     with pytest.raises(BadInput, match=f"unknown value '{value}'; choose from "):
         RunSettings(**{name: value}).checked()

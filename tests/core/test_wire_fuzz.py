@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadgen.core import event_flags
+from loadgen.core.dialect import Dialect
+from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from tests.helpers import captured_responses, response_grammar
+from tests.helpers import captured_responses, dialect_events, response_grammar
 from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, event, streamed, usage
 from tests.helpers.stream_events import events
 from tests.helpers.wire_reference import Facts, read
@@ -24,14 +26,14 @@ MS = 1_000_000
 WORDED = (Outcome.STATUS, Outcome.STREAM_ERROR, Outcome.TRUNCATED)  # whose detail is the server's, or is defined
 
 
-def compare(wire: bytes, cuts: Iterable[int], end: str | None) -> Facts:
+def compare(wire: bytes, cuts: Iterable[int], end: str | None, dialect: Dialect | None = None) -> Facts:
     """Feed `wire` in slices, the n-th of which arrives at n ms, then end the connection; hold it to the reference."""
     edges = sorted({0, *(cut for cut in cuts if cut < len(wire)), len(wire)})
-    response, record = Response(), Record(due=1)
+    response, record = Response(dialect and DialectScanner(dialect)), Record(due=1)
     response.begin(record)
     for number, (start, stop) in enumerate(pairwise(edges), 1):
         response.feed(wire[start:stop], number * MS)
-    told = read(wire, end)
+    told = read(wire, end, dialect)
     assert response.wants_reader == (told.reader_from >= 0)
     if response.wants_reader:
         assert response.raw() == wire[told.reader_from :]
@@ -104,6 +106,18 @@ def test_fuzz_damaged_events_match_the_reference(payload: bytes) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("name", dialect_events.DIALECTS)
+@fuzzed
+@given(data=st.data(), cuts=cuttings, end=endings)
+def test_fuzz_responses_in_a_dialect_match_the_reference(
+    data: st.DataObject, name: str, cuts: Iterable[int], end: str | None
+) -> None:
+    dialect = dialect_events.DIALECTS[name]
+    responses = response_grammar.responses(dialect_events.chunks(dialect))
+    compare(data.draw(st.one_of(responses, response_grammar.mutated(responses))), cuts, end, dialect)
+
+
+@pytest.mark.integration
 @fuzzed
 @given(noise=st.binary(max_size=300), cuts=cuttings)
 def test_fuzz_noise_matches_the_reference(noise: bytes, cuts: Iterable[int]) -> None:
@@ -139,6 +153,16 @@ def test_response_cut_off_anywhere_matches_the_reference(name: str) -> None:
     for length in range(len(wire) + 1):
         for end in (None, "", "Connection reset by peer"):
             compare(wire[:length], [length // 2], end)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", dialect_events.ANSWERS)
+def test_response_in_a_dialect_cut_anywhere_matches_the_reference(name: str) -> None:
+    wire, dialect = streamed(dialect_events.ANSWERS[name], 90), dialect_events.DIALECTS[name]
+    assert compare(wire, list(range(len(wire))), "", dialect).outcome is Outcome.OK
+    for length in range(len(wire) + 1):
+        for end in (None, "", "Connection reset by peer"):
+            compare(wire[:length], [length // 2], end, dialect)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.testing.faulty import HEADER
 from loadgen.util.clock import now_ns
-from loadgen.workload.api import CHAT
+from loadgen.workload.endpoints.openai import CHAT
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 

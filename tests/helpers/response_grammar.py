@@ -1,5 +1,7 @@
 """What servers send, as hypothesis strategies: valid responses from a grammar, and the ways in which bytes go wrong."""
 
+from typing import Any
+
 import orjson
 from hypothesis import strategies as st
 
@@ -99,10 +101,16 @@ odd_so_far_chunks = st.fixed_dictionaries(
 )
 
 
+Chunks = st.SearchStrategy[dict[str, Any]]
+any_chunks: Chunks = st.one_of(
+    likely_chunks, likely_chunks, odd_chunks, so_far_chunks, so_far_chunks, odd_so_far_chunks
+)
+
+
 @st.composite
-def payloads(draw: st.DrawFn) -> bytes:
+def payloads(draw: st.DrawFn, chunks: Chunks = any_chunks) -> bytes:
     """An event's data: a chunk with its keys in any order, packed, spread out, or escaped to ASCII."""
-    chunk = draw(st.one_of(likely_chunks, likely_chunks, odd_chunks, so_far_chunks, so_far_chunks, odd_so_far_chunks))
+    chunk = draw(chunks)
     keys = draw(st.permutations(list(chunk)))
     ordered = {key: chunk[key] for key in keys}
     dumped = orjson.dumps(ordered, option=orjson.OPT_INDENT_2 if draw(st.integers(0, 4)) == 0 else None)
@@ -115,7 +123,7 @@ def payloads(draw: st.DrawFn) -> bytes:
 
 
 @st.composite
-def events(draw: st.DrawFn) -> bytes:
+def events(draw: st.DrawFn, chunks: Chunks) -> bytes:
     """One event of a stream, or something that stands between events; lines end with LF."""
     match draw(st.integers(0, 11)):
         case 0:
@@ -127,17 +135,17 @@ def events(draw: st.DrawFn) -> bytes:
         case 2:
             return b"data: [DONE]\n\n"
     space = draw(st.sampled_from([b" ", b" ", b"", b"  "]))
-    return b"".join(b"data:" + space + line + b"\n" for line in draw(payloads()).split(b"\n")) + b"\n"
+    return b"".join(b"data:" + space + line + b"\n" for line in draw(payloads(chunks)).split(b"\n")) + b"\n"
 
 
 @st.composite
-def bodies(draw: st.DrawFn) -> bytes:
-    """A whole body: drawn, or recorded from a real server (its beginning and its end)."""
-    if draw(st.integers(0, 3)) == 0:
+def bodies(draw: st.DrawFn, chunks: Chunks) -> bytes:
+    """A whole body: drawn, or of chat recorded from a real server (its beginning and its end)."""
+    if chunks is any_chunks and draw(st.integers(0, 3)) == 0:
         seed = draw(st.sampled_from(SEEDS)).split(b"\n\n")
         body = b"\n\n".join(seed[: draw(st.integers(0, 4))] + seed[-draw(st.integers(1, 4)) :])
     else:
-        body = b"".join(draw(st.lists(events(), max_size=6)))
+        body = b"".join(draw(st.lists(events(chunks), max_size=6)))
     bom = draw(st.sampled_from([b"", b"", b"", b"\xef\xbb\xbf"]))
     return bom + body.replace(b"\n", draw(st.sampled_from(LINE_ENDS)))
 
@@ -171,9 +179,9 @@ framings = st.sampled_from(
 
 
 @st.composite
-def responses(draw: st.DrawFn) -> bytes:
+def responses(draw: st.DrawFn, chunks: Chunks = any_chunks) -> bytes:
     """All bytes of one response, framed in one of the ways of HTTP/1.1; a few are not what the standard allows."""
-    body = draw(bodies())
+    body = draw(bodies(chunks))
     framing = draw(framings)
     lines = draw(st.lists(plain_headers, max_size=4))
     if framing in ("chunked", "both", "te"):
@@ -191,11 +199,11 @@ def responses(draw: st.DrawFn) -> bytes:
             [b""] * 4 + [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 x\r\nContent-Type: a/json\r\n\r\n"]
         )
     )
-    return interim + head + (draw(chunks(body)) if framing in ("chunked", "both", "te") else body)
+    return interim + head + (draw(chunked(body)) if framing in ("chunked", "both", "te") else body)
 
 
 @st.composite
-def chunks(draw: st.DrawFn, body: bytes) -> bytes:
+def chunked(draw: st.DrawFn, body: bytes) -> bytes:
     """`body` in chunks of one size, with or without extensions and trailers."""
     size = draw(st.integers(1, 400))
     form = draw(st.sampled_from([b"%x\r\n%s\r\n", b"%X;a=b\r\n%s\r\n", b"0%x \r\n%s\r\n", b"%x\n%s\n"]))

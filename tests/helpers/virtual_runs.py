@@ -23,8 +23,8 @@ from loadgen.testing import virtual
 from loadgen.testing.memory import Memory, Server
 from loadgen.util.clock import Clock
 from loadgen.workload import request_store
-from loadgen.workload.api import CHAT
 from loadgen.workload.arrivals import Schedule
+from loadgen.workload.endpoints.openai import CHAT
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 from tests.helpers import run_facts

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from loadgen.core import event_flags, sse_event
+from loadgen.core.delta import Delta
+from loadgen.core.dialect import Dialect
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE
 
@@ -31,6 +33,7 @@ MAX_REST_S = 10**6
 class Facts:
     """What one response said; `outcome` is None while it is open. Stamps are offsets into the wire."""
 
+    dialect: Dialect | None = None
     outcome: Outcome | None = None
     detail: str | None = None
     status: int = 0
@@ -52,7 +55,7 @@ class Facts:
     keep_alive: bool = True
     rest_s: int = 0  # how long the connection may lie idle, 0 where the server does not say
 
-    def bear(self, delta: sse_event.Delta, at: int) -> None:
+    def bear(self, delta: Delta, at: int) -> None:
         """An event bears tokens: as many as usage in every event, or its ids or logprobs say, else one."""
         running = not self.kinds or self.counted_by == BY_USAGE  # usage at the end alone says nothing of one event
         if delta.completion_tokens >= 0 and running:
@@ -102,14 +105,15 @@ class Body:
         return len(piece) == size
 
 
-def read(wire: bytes, end: str | None = None) -> Facts:
+def read(wire: bytes, end: str | None = None, dialect: Dialect | None = None) -> Facts:
     """Read a response.
 
     Args:
         wire: All bytes that came.
         end: None: the connection is open; "": it was closed after them; else: it was reset, and this is the error.
+        dialect: That of its events; None: they are those of chat.
     """
-    facts, start = Facts(), 0
+    facts, start = Facts(dialect=dialect), 0
     try:
         while found := HEAD_END.search(wire, start):
             head_end = found.end()
@@ -243,7 +247,7 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             facts.stream.append((event_flags.DONE, at))
             continue
         try:
-            delta = sse_event.parse(payload.decode("utf-8", "replace").encode())
+            delta = sse_event.parse(payload.decode("utf-8", "replace").encode(), facts.dialect)
         except ValueError:
             facts.ended(Outcome.TRUNCATED if cut else Outcome.PROTOCOL_ERROR, at)
         else:

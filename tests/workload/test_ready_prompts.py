@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload import api, datasets
+from loadgen.workload import datasets
 from loadgen.workload.datasets import prompt_rows as rows
 from loadgen.workload.datasets import row_file
 from loadgen.workload.datasets.row_file import REMEDY, RowFile
+from loadgen.workload.endpoints import openai as api
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.target import Target
 from loadgen.workload.tokenizer.tokenizer import load

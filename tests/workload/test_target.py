@@ -74,13 +74,6 @@ def test_the_path_alone_means_its_api():
     assert "prompt" in body(endpoint="/my/completions")
 
 
-def test_a_path_of_another_api_is_refused():
-    with pytest.raises(BadInput, match=r"^--endpoint: /v1/completions is not an endpoint of the backend sglang-native"):
-        RunSettings(backend="sglang-native", endpoint="/v1/completions").checked()
-    with pytest.raises(BadInput, match=r"use --backend sglang-native with \.\.\./generate"):
-        RunSettings(backend="openai", endpoint="/generate").checked()
-
-
 def test_a_chat_of_several_messages_is_sent_as_it_is():
     messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"})
     sent = target(backend="openai-chat").body(replace(PROMPT, messages=messages))

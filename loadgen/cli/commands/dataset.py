@@ -57,7 +57,9 @@ def main(argv: list[str]) -> int:
         return cache.main(argv[1:])
     given = _parsed(argv)
     path = given.pop("export", None)
-    settings = run_settings.settings(given).checked()
+    from loadgen.workload import endpoints
+
+    settings = endpoints.checked(run_settings.settings(given))
     unnamed = settings.tokenizer is None and settings.model is None
     if unnamed:
         settings = settings.replace(tokenizer=_simulators_tokenizer())

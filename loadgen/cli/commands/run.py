@@ -28,8 +28,10 @@ def main(argv: list[str]) -> int:
     given = flags.run_settings(argv)  # --help ends here, before any slow import
     plot = given.pop("plot", None)
     swept, runs = run_settings.swept(given)
+    from loadgen.workload import endpoints
+
     for settings in runs:
-        settings.checked()
+        endpoints.checked(settings)
     log_setup.to_stderr(runs[0].log_level)
     credentials.warn_of_visible(given)
     if swept is not None:

@@ -51,7 +51,9 @@ def main(argv: list[str]) -> int:
         problem = "a trace sets its own request rate, which a search must vary"
         raise BadInput("--dataset-name", problem, "choose another data set")
     rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0  # a --duration needs a finite rate
-    requested.replace(request_rate=rate).checked()
+    from loadgen.workload import endpoints
+
+    endpoints.checked(requested.replace(request_rate=rate))
     log_setup.to_stderr(requested.log_level)
     credentials.warn_of_visible(given)
     with single_threaded():

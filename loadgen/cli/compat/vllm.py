@@ -264,7 +264,8 @@ SHARED = frozenset(
 
 # Notes on flags of the same name that do less or more here.
 NOTES = {
-    "--backend": "openai-chat; openai, also as vllm, lmdeploy, scalellm, sglang, llama.cpp; others are refused",
+    "--backend": "openai-chat; openai-responses; openai, also as vllm, lmdeploy, scalellm, sglang, llama.cpp; "
+    "others are refused",
     "--base-url": "repeat it for several servers",
     "--burstiness": "also inf: evenly spaced",
     "--custom-output-len": "the default for rows without a length; in vLLM a row's own length counts only with -1",

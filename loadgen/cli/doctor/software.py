@@ -12,6 +12,7 @@ COMPILED = (
     "loadgen.core.histogram",
     "loadgen.core.record",
     "loadgen.core.record_json",
+    "loadgen.core.dialect_scan",
     "loadgen.core.sse",
     "loadgen.core.http1",
     "loadgen.core.kernel_clock",

@@ -261,16 +261,8 @@ cdef inline bint scan_meta_info(Cursor *c, Delta *out) noexcept nogil:
     return step == AT_END
 
 
-cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept nogil:
-    """Fill `out` from one event's JSON object; return False if a real parser must read it."""
-    cdef Cursor c
-    cdef Text key
-    cdef Text text
-    cdef Text so_far
-    cdef bint ok
-    cdef int step, seen_keys = 0
-    if has_control_char(p, n):
-        return False
+cdef inline void begin_event(Cursor *c, const char *p, Py_ssize_t n, Delta *out) noexcept nogil:
+    """Begin to scan n bytes; `out` says nothing yet."""
     c.p = p
     c.end = p + n
     c.has_escapes = memchr(p, b"\\", n) != NULL
@@ -281,6 +273,19 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
     out.text = NULL
     out.text_len = 0
     out.prompt_tokens = out.completion_tokens = out.cached_tokens = out.reasoning_tokens = -1
+
+
+cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept nogil:
+    """Fill `out` from one event's JSON object; return False if a real parser must read it."""
+    cdef Cursor c
+    cdef Text key
+    cdef Text text
+    cdef Text so_far
+    cdef bint ok
+    cdef int step, seen_keys = 0
+    if has_control_char(p, n):
+        return False
+    begin_event(&c, p, n, out)
     so_far.n = -1
     step = first_key(&c, &key)
     while step == AT_VALUE:

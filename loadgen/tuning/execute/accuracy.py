@@ -12,11 +12,13 @@ from loadgen.tuning.execute.trial import Answers
 from loadgen.tuning.spec.questions import Question, sha256
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
+from loadgen.workload import endpoints
 from loadgen.workload.chat_template.template_tokens import template_options
-from loadgen.workload.target import Target, is_chat
+from loadgen.workload.target import Target
 
 TOGETHER = 8  # questions in flight
 ANSWER_TOKENS = 2048  # at most, thinking included
+CHAT = "openai-chat"
 ANSWER_S = 120.0
 MAX_FAILED = 0.05  # share of the questions that may get no answer; they count as wrong
 MAX_EXAMPLES, MAX_CHARACTERS = 5, 200  # of wrong answers that are kept
@@ -34,7 +36,8 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
         model: Name of the model in requests.
         questions: The questions.
     """
-    chat = settings.replace(backend="openai-chat", endpoint=settings.endpoint if is_chat(settings) else None)
+    own_path = settings.endpoint if endpoints.name_of(settings) == CHAT else None
+    chat = settings.replace(backend=CHAT, endpoint=own_path)
     target = Target.from_settings(chat, model)
     slots, failures = asyncio.Semaphore(TOGETHER), list[str]()
     most = int(MAX_FAILED * len(questions))

@@ -10,6 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
+from loadgen.workload import endpoints
 
 PROFILE_KEYS = gpustack_profile.KEYS.keys() - {field.name for field in dataclasses.fields(RunSettings)}
 TARGET_KEYS = {"backend", "endpoint", "tokenizer", "extra_body", "continuous_usage"}  # without its address
@@ -31,7 +32,7 @@ def loads(study: Study) -> dict[str, RunSettings]:
 
 def _settings(at: At, said: Any) -> RunSettings:
     try:
-        return RunSettings(**_given(at, said)).checked()
+        return endpoints.checked(RunSettings(**_given(at, said)))
     except AtFault:
         raise
     except BadInput as error:

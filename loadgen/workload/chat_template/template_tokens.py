@@ -81,9 +81,9 @@ async def _by_apply_template(target: Target, base_url: str) -> Any:
 
 async def _by_usage(target: Target, base_url: str) -> Any:
     body = orjson.loads(target.body(Prompt(PROBE, 1, 1, "probe"))) | {"stream": False}
-    del body["stream_options"]
+    body.pop("stream_options", None)
     usage = (await _post(target, target.url, body)).get("usage")
-    return usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return usage.get("prompt_tokens", usage.get("input_tokens")) if isinstance(usage, dict) else None
 
 
 def _chat(target: Target) -> dict[str, Any]:

@@ -181,7 +181,13 @@ LIES = (
     ),
     Mutant(
         "prompt + 3 tokens",
-        (Edit("loadgen/workload/api.py", '"content": prompt.text}', '"content": prompt.text + " badu kemo badu"}'),),
+        (
+            Edit(
+                "loadgen/workload/endpoints/api.py",
+                '"content": prompt.text}',
+                '"content": prompt.text + " badu kemo badu"}',
+            ),
+        ),
         Check("input length off", SHORT),
     ),
     Mutant(

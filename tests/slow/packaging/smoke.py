@@ -17,6 +17,7 @@ COMPILED = (
     "core.histogram",
     "core.record",
     "core.record_json",
+    "core.dialect_scan",
     "core.sse",
     "core.http1",
     "core.kernel_clock",

@@ -1,0 +1,102 @@
+"""The registry of APIs, by the name in `--backend`.
+
+An API is an `Api`. The built-in ones are listed here; other packages add theirs through the entry-point group
+`loadgen.endpoints`.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.workload.endpoints.api import Api, Counts
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
+__all__ = ["Api", "Counts", "checked", "find", "name_of"]
+
+GROUP = "loadgen.endpoints"
+COMPLETIONS = "loadgen.workload.endpoints.openai:COMPLETIONS"
+BUILT_IN = {
+    "openai-chat": "loadgen.workload.endpoints.openai:CHAT",
+    "openai-responses": "loadgen.workload.endpoints.responses:RESPONSES",
+    "sglang-native": "loadgen.workload.endpoints.generate:GENERATE",
+    "openai": COMPLETIONS,
+    **dict.fromkeys(("vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"), COMPLETIONS),
+}
+
+
+def find(settings: RunSettings) -> Api:
+    """Find the API of the settings: by backend, else by path.
+
+    Raises:
+        BadInput: The backend is unknown, or cannot be imported.
+    """
+    return _named(name_of(settings))
+
+
+def name_of(settings: RunSettings) -> str:
+    """Return the backend of the settings, or the built-in one that their path means."""
+    path = settings.endpoint or ""
+    return settings.backend or next((name for name, ending in _endings() if path.endswith(ending)), "openai")
+
+
+def checked(settings: RunSettings) -> RunSettings:
+    """Check every value, and whether their API can send them; return the settings.
+
+    Raises:
+        BadInput: The first value that cannot be used; nothing has been sent or written.
+    """
+    api, path = find(settings.checked()), settings.endpoint
+    if path is not None and not path.endswith(api.ending):
+        problem = f"{path} is not an endpoint of the backend {name_of(settings)}"
+        raise BadInput("--endpoint", problem, f"leave it out, or give ...{api.ending}")
+    for name, ending in _endings():
+        if path is not None and path.endswith(ending) and not api.path.endswith(ending):
+            problem = f"{path} is not an endpoint of the backend {settings.backend}"
+            raise BadInput("--endpoint", problem, f"leave it out, or use --backend {name}")
+    for field in api.prompt_fields & set(settings.extra_body or {}):
+        raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
+    if settings.continuous_usage and api.counts is Counts.AT_END:
+        problem = f"{name_of(settings)} counts the tokens of an answer only at its end"
+        raise BadInput("--continuous-usage", problem, "leave it out")
+    return settings
+
+
+def _endings() -> Iterator[tuple[str, str]]:
+    """Yield the built-in backends that own an ending of paths, each with it."""
+    return ((name, ending) for name in BUILT_IN if (ending := _named(name).ending))
+
+
+@cache
+def _named(name: str) -> Api:
+    if name in BUILT_IN:
+        return _loaded(BUILT_IN[name])
+    installed = _installed()
+    if name not in installed.names:
+        remedy = f"choose from {', '.join([*BUILT_IN, *sorted(installed.names)])}"
+        raise BadInput("--backend", f"unknown value {name!r}", remedy)
+    try:
+        found = installed[name].load()
+    except (ImportError, AttributeError) as error:
+        problem = f"{name!r} cannot be loaded ({error})"
+        raise BadInput("--backend", problem, "repair the package that adds it") from error
+    if not isinstance(found, Api):
+        raise BadInput("--backend", f"{name!r} is not an Api", "repair the package that adds it")
+    return found
+
+
+def _loaded(place: str) -> Api:
+    module, attribute = place.split(":")
+    found: Api = getattr(import_module(module), attribute)
+    return found
+
+
+def _installed() -> "EntryPoints":
+    """Scan the installed packages. This takes 10 ms, so it is not done for a built-in name."""
+    from importlib.metadata import entry_points
+
+    return entry_points(group=GROUP)

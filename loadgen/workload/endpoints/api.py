@@ -1,0 +1,69 @@
+"""`Api`: the path of one API of a server, the bodies of its requests, and the events of its answers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from loadgen.core.dialect import Dialect
+from loadgen.errors import BadInput
+from loadgen.workload.prompt import Prompt
+
+# Settings that are fields of every request.
+SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
+
+Fields = dict[str, Any]
+
+
+class Counts(Enum):
+    """When a server counts the tokens of an answer."""
+
+    AT_END = auto()  # at its end, without being asked
+    WITH_EVENTS = auto()  # with every event, without being asked
+    AS_ASKED = auto()  # at its end or with every event, as `stream_options` ask
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API: what `--backend` chooses.
+
+    An object of another package is an entry point of the group `loadgen.endpoints` (docs/add-endpoint.md).
+
+    Attributes:
+        path: Its usual path.
+        body: Makes the body of a request from a prompt, the model's name and further fields: those of the sampling
+            settings, of `--extra-body`, and `stream: true`.
+        takes_messages: Whether a request has the messages of a chat, so that the server applies its chat template.
+        counts: When the server counts the tokens of an answer.
+        dialect: The events of its answers; None: those of chat completions, completions or /generate.
+        ending: How each of its paths ends, and no path of another API; empty: its path may be any.
+        prompt_fields: Fields of a body that hold the prompt, beside `messages` and `prompt`.
+        headers: Headers of every request.
+        key_header: The header with the API key, beside the bearer token; None: there is none.
+    """
+
+    path: str
+    body: Callable[[Prompt, str, Fields], Fields]
+    takes_messages: bool = False
+    counts: Counts = Counts.AT_END
+    dialect: Dialect | None = None
+    ending: str = ""
+    prompt_fields: frozenset[str] = frozenset()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    key_header: str | None = None
+
+
+def messages_of(prompt: Prompt) -> list[Fields]:
+    """Return the prompt as the messages of a chat."""
+    return [*prompt.messages] or [{"role": "user", "content": prompt.text}]
+
+
+def text_of(prompt: Prompt) -> str:
+    """Return the text of a prompt.
+
+    Raises:
+        BadInput: It is a chat.
+    """
+    if prompt.messages:
+        raise BadInput("--endpoint", f"{prompt.source} is a chat", "use a chat endpoint: --backend openai-chat")
+    return prompt.text

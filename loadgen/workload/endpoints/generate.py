@@ -1,0 +1,23 @@
+"""SGLang's own API."""
+
+from loadgen.workload.endpoints.api import SAMPLING, Api, Counts, Fields, text_of
+from loadgen.workload.prompt import Prompt
+
+SAMPLED = frozenset((*SAMPLING, "ignore_eos"))  # what it takes as sampling parameters
+
+
+def _generate(prompt: Prompt, model: str, fields: Fields) -> Fields:
+    """Make a body, which names no model and has its sampling parameters apart."""
+    sampling = {name: value for name, value in fields.items() if name in SAMPLED}
+    others = {name: value for name, value in fields.items() if name not in SAMPLED}
+    sampling = {"max_new_tokens": prompt.output_tokens} | sampling | others.pop("sampling_params", {})
+    return {"text": text_of(prompt), "sampling_params": sampling} | others
+
+
+GENERATE = Api(
+    "/generate",
+    _generate,
+    counts=Counts.WITH_EVENTS,
+    ending="/generate",
+    prompt_fields=frozenset(("text", "input_ids")),
+)

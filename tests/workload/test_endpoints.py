@@ -1,0 +1,178 @@
+"""The registry of APIs: what --backend and --endpoint choose, and what they refuse."""
+
+import tomllib
+from dataclasses import replace
+from importlib.metadata import EntryPoint, EntryPoints
+from typing import Any
+
+import orjson
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.workload import endpoints
+from loadgen.workload.endpoints.api import Api
+from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
+from loadgen.workload.endpoints.responses import RESPONSES
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.target import Target
+from tests.helpers.source import ROOT
+
+PROMPT = Prompt("Why?", 3, 64, "test/0")
+CONVERSATION = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"})
+
+
+def body(prompt: Prompt = PROMPT, **options: Any) -> Any:
+    return orjson.loads(Target.from_settings(RunSettings(**options), "m").body(prompt))
+
+
+def test_the_built_in_names_are_those_that_the_package_declares() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][endpoints.GROUP]
+    assert declared == endpoints.BUILT_IN
+
+
+def test_every_built_in_name_has_an_api() -> None:
+    apis = {name: endpoints.find(RunSettings(backend=name)) for name in endpoints.BUILT_IN}
+    assert apis["openai-chat"] is CHAT
+    assert {name for name, api in apis.items() if api is COMPLETIONS} == {
+        *("openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp")
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "backend"),
+    [
+        ("/v1/chat/completions", "openai-chat"),
+        ("/v1/completions", "openai"),
+        ("/generate", "sglang-native"),
+        ("/v1/responses", "openai-responses"),
+        ("/x", "openai"),
+        (None, "openai"),
+    ],
+)
+def test_a_path_alone_means_a_built_in_backend(path: str | None, backend: str) -> None:
+    assert endpoints.name_of(RunSettings(endpoint=path)) == backend
+
+
+@pytest.mark.parametrize(
+    ("backend", "path"),
+    [
+        ("openai", "/v1/chat/completions"),
+        ("openai-chat", "/v1/completions"),
+        ("sglang-native", "/v1/completions"),
+        ("openai", "/generate"),
+        ("openai-chat", "/v1/responses"),
+        ("openai-responses", "/v1/chat/completions"),
+    ],
+)
+def test_a_path_of_another_api_is_refused(backend: str, path: str) -> None:
+    with pytest.raises(
+        BadInput, match=f"^--endpoint: {path} is not an endpoint of the backend {backend}; leave it out"
+    ):
+        endpoints.checked(RunSettings(backend=backend, endpoint=path))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"backend": "openai-chat", "endpoint": "/api/v1/chat/completions"},
+        {"backend": "vllm", "endpoint": "/v1/completions"},
+        {"backend": "openai-responses", "extra_body": {"prompt_cache_key": "a"}},
+        {"endpoint": "/v1/chat/completions", "continuous_usage": True},
+    ],
+)
+def test_settings_that_an_api_can_send_come_back_as_they_are(given: dict[str, Any]) -> None:
+    settings = RunSettings(**given)
+    assert endpoints.checked(settings) == settings
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"backend": "openai-responses", "extra_body": {"input": "x"}}, "--extra-body"),
+        ({"backend": "sglang-native", "extra_body": {"input_ids": [1]}}, "--extra-body"),
+        ({"backend": "openai-responses", "continuous_usage": True}, "--continuous-usage"),
+        ({"request_rate": -1.0}, "--request-rate"),
+    ],
+)
+def test_settings_that_an_api_cannot_send_are_refused(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        endpoints.checked(RunSettings(**given))
+    assert caught.value.field == field
+
+
+def test_an_unknown_backend_is_refused_with_those_there_are() -> None:
+    with pytest.raises(
+        BadInput, match=r"^--backend: unknown value 'openai_chat'; choose from openai-chat, openai-resp"
+    ):
+        endpoints.checked(RunSettings(backend="openai_chat"))
+
+
+MINE = replace(COMPLETIONS, path="/mine")
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = {"mine": "tests.workload.test_endpoints:MINE", "gone": "tests.nowhere:API", "wrong": "orjson:dumps"}
+    found = EntryPoints(EntryPoint(name, place, endpoints.GROUP) for name, place in entries.items())
+    monkeypatch.setattr(endpoints, "_installed", lambda: found)
+
+
+@pytest.mark.usefixtures("plugins")
+def test_a_package_adds_an_api_by_its_name() -> None:
+    settings = RunSettings(backend="mine")
+    found: Api = endpoints.find(settings)
+    assert (found.path, endpoints.checked(settings)) == ("/mine", settings)
+    assert endpoints.checked(settings.replace(endpoint="/other")).endpoint == "/other"
+
+
+@pytest.mark.usefixtures("plugins")
+@pytest.mark.parametrize(("name", "problem"), [("gone", "cannot be loaded"), ("wrong", "is not an Api")])
+def test_an_api_that_cannot_be_used_is_refused(name: str, problem: str) -> None:
+    with pytest.raises(BadInput, match=f"^--backend: '{name}' {problem}.*; repair the package"):
+        endpoints.find(RunSettings(backend=name))
+
+
+# -- Responses
+
+
+def test_a_request_for_a_response_bears_the_prompt_as_input() -> None:
+    # As `vllm-rs bench serve --backend openai-responses` sends it.
+    assert body(backend="openai-responses", ignore_eos=True) == {
+        "model": "m",
+        "input": "Why?",
+        "max_output_tokens": 64,
+        "store": False,
+        "stream": True,
+        "ignore_eos": True,
+    }
+
+
+def test_a_response_may_be_asked_for_with_several_messages() -> None:
+    assert body(replace(PROMPT, messages=CONVERSATION), backend="openai-responses")["input"] == list(CONVERSATION)
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        ({"status": "completed"}, "completed"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "max_output_tokens"),
+        ({}, "completed"),
+    ],
+)
+def test_a_response_ends_for_the_reason_that_its_last_event_names(response: dict[str, Any], reason: str) -> None:
+    assert RESPONSES.dialect is not None
+    delta = RESPONSES.dialect.read({"type": "response.completed", "response": response})
+    assert (delta.finish_reason, delta.completion_tokens) == (reason, -1)
+
+
+@pytest.mark.parametrize(
+    ("event", "error"),
+    [
+        ({"type": "error", "code": "x", "message": "no"}, '{"type":"error","code":"x","message":"no"}'),
+        ({"type": "response.failed", "response": {"error": {"message": "no"}}}, '{"message":"no"}'),
+    ],
+)
+def test_a_response_may_end_as_an_error(event: dict[str, Any], error: str) -> None:
+    assert RESPONSES.dialect is not None
+    assert RESPONSES.dialect.read(event).error == error
