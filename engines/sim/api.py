@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import orjson
 
-from loadgen.engines.sim import http1, metrics, responses_format
+from loadgen.engines.sim import http1, messages_format, metrics, responses_format
 from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
 from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat, ResponseWriter
 from loadgen.engines.sim.completion_request import (
@@ -52,6 +52,7 @@ DIALECTS = {
     "/v1/chat/completions": Dialect.of_openai(CHAT),
     "/v1/completions": Dialect.of_openai(COMPLETION),
     "/v1/responses": Dialect(CHAT, responses_format.as_chat, responses_format.ResponsesWriter),
+    "/v1/messages": Dialect(CHAT, messages_format.as_chat, messages_format.MessagesWriter),
     "/generate": Dialect(COMPLETION, as_completion, GenerateWriter),
 }
 

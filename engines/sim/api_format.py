@@ -82,6 +82,11 @@ class Usage:
         return usage
 
 
+def typed_event(kind: str, **fields: Any) -> bytes:
+    """Return an event whose type is a member of its object, and stands in a line before it."""
+    return f"event: {kind}\ndata: ".encode() + orjson.dumps({"type": kind, **fields}) + b"\n\n"
+
+
 class ResponseWriter:
     """Writes the events or the single response of one answer.
 

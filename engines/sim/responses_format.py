@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.engines.sim.api_format import CHAT, ResponseWriter, Usage
+from loadgen.engines.sim.api_format import CHAT, ResponseWriter, Usage, typed_event
 from loadgen.engines.sim.completion_request import ApiError
 
 CUT = {"length": "max_output_tokens"}  # finish reasons of an answer that is incomplete
@@ -69,10 +69,10 @@ class ResponsesWriter(ResponseWriter):
         part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
         return b"".join(
             (
-                event("response.created", response=begun),
-                event("response.in_progress", response=begun),
-                event("response.output_item.added", output_index=0, item=self._item | {"content": []}),
-                event("response.content_part.added", **self._place, part=part),
+                typed_event("response.created", response=begun),
+                typed_event("response.in_progress", response=begun),
+                typed_event("response.output_item.added", output_index=0, item=self._item | {"content": []}),
+                typed_event("response.content_part.added", **self._place, part=part),
             )
         )
 
@@ -86,10 +86,10 @@ class ResponsesWriter(ResponseWriter):
         kind = "response.incomplete" if self._reason in CUT else "response.completed"
         return b"".join(
             (
-                event("response.output_text.done", **self._place, text="", logprobs=[]),
-                event("response.content_part.done", **self._place, part=part),
-                event("response.output_item.done", output_index=0, item=self._item | {"content": [part]}),
-                event(kind, response=self._ended([], usage)),
+                typed_event("response.output_text.done", **self._place, text="", logprobs=[]),
+                typed_event("response.content_part.done", **self._place, part=part),
+                typed_event("response.output_item.done", output_index=0, item=self._item | {"content": [part]}),
+                typed_event(kind, response=self._ended([], usage)),
             )
         )
 
@@ -100,7 +100,7 @@ class ResponsesWriter(ResponseWriter):
         return orjson.dumps(self._ended([self._item | {"content": parts}], usage))
 
     def _head(self, kind: str) -> bytes:
-        opened = event(kind, **self._place, delta="")
+        opened = typed_event(kind, **self._place, delta="")
         return opened.removesuffix(b'"}\n\n')
 
     def _ended(self, output: list[Any], usage: Usage) -> dict[str, Any]:
@@ -118,8 +118,3 @@ class ResponsesWriter(ResponseWriter):
                 "total_tokens": usage.prompt_tokens + usage.completion_tokens,
             },
         }
-
-
-def event(kind: str, **fields: Any) -> bytes:
-    """Return an event whose type also stands in a line of its own."""
-    return f"event: {kind}\ndata: ".encode() + orjson.dumps({"type": kind, **fields}) + b"\n\n"

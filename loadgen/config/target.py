@@ -34,8 +34,9 @@ class TargetSettings:
     backend: str | None = option(
         None,
         TARGET,
-        "openai-chat; openai-responses; sglang-native for /generate; openai for completions, also as vllm, lmdeploy, "
-        "scalellm, sglang or llama.cpp; or an API that a package adds (openai; the simulator: openai-chat)",
+        "openai-chat; openai-responses; anthropic for /v1/messages; sglang-native for /generate; openai for "
+        "completions, also as vllm, lmdeploy, scalellm, sglang or llama.cpp; or one that a package adds (openai; the "
+        "simulator: openai-chat)",
         metavar="NAME",
     )
     model: str | None = option(None, TARGET, "model name (the first model of the server)")

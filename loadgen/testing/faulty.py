@@ -1,8 +1,9 @@
 """Faulty: a server that plays faults, for tests of clients of LLM servers: `python -m loadgen.testing.faulty`.
 
-It answers chat completions and completions correctly, unless a request names a fault in its header `X-Fault: NAME` (or
-`NAME:NUMBER`), or belongs to a share of requests with a fault. `GET /v1/models` is always answered correctly, so that a
-client can find the model. `GET /counts` returns the numbers of requests and of played faults.
+It answers chat completions, completions, Responses and Messages correctly, unless a request names a fault in its header
+`X-Fault: NAME` (or `NAME:NUMBER`), or belongs to a share of requests with a fault. Faults that end a stream early, send
+an error or leave counts out have the form of the API; others have events of chat. `GET /v1/models` is always answered
+correctly, so that a client can find the model. `GET /counts` returns the numbers of requests and of played faults.
 """
 
 import asyncio

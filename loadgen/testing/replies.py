@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from loadgen.engines.sim.api_format import typed_event as typed_event
 from loadgen.engines.sim.http1 import LAST_CHUNK as LAST_CHUNK
 from loadgen.engines.sim.http1 import chunk as chunk
 

@@ -1,4 +1,4 @@
-"""Request: an HTTP request as a test server reads it, with the fields of OpenAI's completion APIs."""
+"""Request: an HTTP request as a test server reads it, with the fields of the APIs of LLM servers."""
 
 import re
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from loadgen.engines.sim import http1
 from loadgen.errors import BadInput
 
 MAX_TOKENS = 1 << 20
+LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")  # of an answer, in the words of several APIs
 
 _INDEX = re.compile(r"(?:^|-)(\d{1,18})\Z", re.ASCII)
 
@@ -61,7 +62,7 @@ class Request(http1.Request):
     @property
     def tokens(self) -> int:
         """Requested number of tokens of the answer; 16 if the request has no valid number."""
-        wanted = self.fields.get("max_completion_tokens") or self.fields.get("max_tokens")
+        wanted = next(filter(None, map(self.fields.get, LIMITS)), None)
         return wanted if isinstance(wanted, int) and wanted > 0 else 16
 
     def stream_tokens(self, default: int) -> int:
@@ -82,7 +83,8 @@ class Request(http1.Request):
     def prompt_tokens(self) -> int:
         """Number of words in the prompt, which the test servers report as its tokens."""
         texts = [message.get("content") for message in self.fields.get("messages") or ()]
-        return sum(len(text.split()) for text in (*texts, self.fields.get("prompt")) if isinstance(text, str))
+        texts += [self.fields.get("prompt"), self.fields.get("input")]
+        return sum(len(text.split()) for text in texts if isinstance(text, str))
 
     @property
     def wants_usage(self) -> bool:

@@ -1,6 +1,5 @@
 """Events of an API with a dialect of its own: their tokens, counts and end."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -139,13 +138,16 @@ def test_a_description_that_cannot_be_followed_is_refused(changes: dict[str, Any
         dialect(**changes)
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_answers_of_servers_are_read(name: str) -> None:
-    facts: dict[str, Callable[[Record], object]] = {
-        "responses": lambda r: (r.events, r.content_events, r.reasoning_events, r.other_events),
-        "untyped": lambda r: (r.events, r.content_events, r.reasoning_events),
-    }
-    expected = {"responses": (5, 2, 2, 1), "untyped": (2, 1, 1)}
+@pytest.mark.parametrize(
+    ("name", "kinds", "counts", "reason"),
+    [
+        ("responses", (2, 2, 1), (7, 5, 4, 2), "completed"),
+        ("messages", (2, 1, 1), (7, 4, 4, -1), "end_turn"),
+        ("untyped", (1, 1, 0), (-1, 3, -1, -1), "length"),
+    ],
+)
+def test_answers_of_servers_are_read(name: str, kinds: tuple[int, ...], counts: tuple[int, ...], reason: str) -> None:
     record = record_of(ANSWERS[name], DIALECTS[name])
-    assert record.outcome is Outcome.OK
-    assert facts[name](record) == expected[name]
+    assert (record.outcome, record.finish_reason) == (Outcome.OK, reason)
+    assert (record.content_events, record.reasoning_events, record.other_events) == kinds
+    assert (record.prompt_tokens, record.completion_tokens, record.cached_tokens, record.reasoning_tokens) == counts

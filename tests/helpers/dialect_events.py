@@ -9,6 +9,7 @@ from loadgen.core.delta import Delta
 from loadgen.core.dialect import Dialect
 from loadgen.core.event_flags import CHOICE, CONTENT, FINISH, REASONING, USAGE
 from loadgen.core.json_fields import count_of, object_of, word_of
+from loadgen.workload.endpoints.messages import MESSAGES
 from loadgen.workload.endpoints.responses import RESPONSES
 from tests.helpers.response_grammar import Chunks, counts, junk, texts
 
@@ -35,7 +36,8 @@ UNTYPED = Dialect(
     decisive=("details",),
 )
 assert RESPONSES.dialect is not None
-DIALECTS = {"responses": RESPONSES.dialect, "untyped": UNTYPED}
+assert MESSAGES.dialect is not None
+DIALECTS = {"responses": RESPONSES.dialect, "messages": MESSAGES.dialect, "untyped": UNTYPED}
 USAGE_OF_RESPONSES = {
     "input_tokens": 7,
     "input_tokens_details": {"cached_tokens": 4},
@@ -43,6 +45,7 @@ USAGE_OF_RESPONSES = {
     "output_tokens_details": {"reasoning_tokens": 2},
     "total_tokens": 12,
 }
+USAGE_OF_MESSAGES = {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 4}
 PLACE = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
 ANSWERS = {
     "responses": event("response.created", response={"status": "in_progress", "usage": None}, sequence_number=0)
@@ -56,6 +59,21 @@ ANSWERS = {
     + event("response.function_call_arguments.delta", delta='{"a"', **PLACE)
     + event("response.output_text.done", text='a "é"\n', **PLACE)
     + event("response.completed", response={"status": "completed", "error": None, "usage": USAGE_OF_RESPONSES}),
+    "messages": event(
+        "message_start",
+        message={"role": "assistant", "content": [], "usage": {"input_tokens": 7, "output_tokens": 1}},
+    )
+    + event("content_block_start", index=0, content_block={"type": "thinking", "thinking": ""})
+    + event("ping")
+    + event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": "hm"})
+    + event("content_block_delta", index=0, delta={"type": "signature_delta", "signature": "f00"})
+    + event("content_block_stop", index=0)
+    + event("content_block_start", index=1, content_block={"type": "text", "text": ""})
+    + event("content_block_delta", index=1, delta={"type": "text_delta", "text": "a"})
+    + event("content_block_delta", index=1, delta={"type": "text_delta", "text": ' "é"'})
+    + event("content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": '{"a"'})
+    + event("message_delta", delta={"stop_reason": "end_turn", "stop_sequence": None}, usage=USAGE_OF_MESSAGES)
+    + event("message_stop"),
     "untyped": b'data:{"index":1,"token":{"id":5,"text":"a"},"details":null}\n\n'
     b'data:{"index":2,"token":{"id":6,"thought":{"text":"hm"}},"details":null}\n\n'
     b'data:{"index":3,"token":{"id":7,"text":"b"},"details":{"finish_reason":"length","generated_tokens":3}}\n\n',
@@ -78,12 +96,18 @@ def chunks(draw: st.DrawFn, dialect: Dialect) -> dict[str, Any]:
             chunk[key] = draw(st.one_of(st.none(), st.just(False), ends, junk))
     if draw(st.integers(0, 2)) == 0:
         chunk["response"] = draw(st.one_of(ended_responses, ended_responses, junk))
+    if draw(st.integers(0, 2)) == 0:
+        message = draw(st.one_of(message_parts, message_parts, junk))
+        chunk |= {"message": message} if draw(st.booleans()) or not isinstance(message, dict) else message
     if draw(st.integers(0, 9)) == 0:
         chunk[draw(st.sampled_from(["error", "object"]))] = draw(st.one_of(st.none(), junk, st.just("error")))
     return chunk
 
 
-ENDS = ("", "response.completed", "response.incomplete", "response.failed", "error", "response.unknown")
+ENDS = (
+    *("", "error", "unknown", "message_start", "message_delta"),
+    *("response.completed", "response.incomplete", "response.failed"),
+)
 reasons = st.one_of(st.sampled_from(["stop", "length", "completed", "max_output_tokens"]), texts)
 ends = st.fixed_dictionaries({}, optional={"finish_reason": reasons, "generated_tokens": counts})
 ended_responses: Chunks = st.fixed_dictionaries(
@@ -105,6 +129,19 @@ ended_responses: Chunks = st.fixed_dictionaries(
                 },
             ),
         ),
+    },
+)
+
+
+usages = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("input_tokens", "output_tokens", "cache_read_input_tokens"), counts)
+)
+message_parts: Chunks = st.fixed_dictionaries(
+    {},
+    optional={
+        "role": texts,
+        "usage": st.one_of(usages, usages, junk),
+        "delta": st.fixed_dictionaries({}, optional={"stop_reason": reasons, "stop_sequence": texts}),
     },
 )
 

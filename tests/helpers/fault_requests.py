@@ -10,6 +10,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.testing.faulty import HEADER
 from loadgen.util.clock import now_ns
+from loadgen.workload.endpoints.api import Api
 from loadgen.workload.endpoints.openai import CHAT
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
@@ -20,16 +21,16 @@ S = 1_000_000_000
 NEIGHBOURS = 3
 
 
-def target(url: str, fault: str | None = None, *, verify_tls: bool = True) -> Target:
+def target(url: str, fault: str | None = None, *, verify_tls: bool = True, api: Api = CHAT) -> Target:
     headers = {HEADER: fault} if fault else {}
-    return Target(url + "/v1/chat/completions", "m", CHAT, headers=headers, verify_tls=verify_tls)
+    return Target(url + api.path, "m", api, headers=headers, verify_tls=verify_tls)
 
 
 class Sender:
     """A transport, and the records that came back, in order of ending: exactly one for each request."""
 
-    def __init__(self, url: str, timeouts: Timeouts | None = None, *, verify_tls: bool = True) -> None:
-        self.url, self.target = url, target(url, verify_tls=verify_tls)
+    def __init__(self, url: str, timeouts: Timeouts | None = None, *, verify_tls: bool = True, api: Api = CHAT) -> None:
+        self.url, self.target = url, target(url, verify_tls=verify_tls, api=api)
         self.transport = Transport(self.target, timeouts or Timeouts(connect=10 * S))
         self.transport.on_end = self._ended
         self.records: list[Record] = []
@@ -48,7 +49,7 @@ class Sender:
     def start(self, count: int = 1, fault: str | None = None) -> "list[asyncio.Future[Record]]":
         """Send `count` requests that meet `fault`; returns what will be their records."""
         # A run sends the same headers with each request; here one transport has to serve good and bad alike.
-        self.transport._head = target(self.url, fault).head()
+        self.transport._head = target(self.url, fault, api=self.target.api).head()
         return [self._send() for _ in range(count)]
 
     async def ended(self, count: int) -> list[Record]:

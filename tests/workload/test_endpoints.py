@@ -12,10 +12,11 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints.api import Api
+from loadgen.workload.endpoints.messages import MESSAGES
 from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
 from loadgen.workload.endpoints.responses import RESPONSES
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.target import Target
+from loadgen.workload.target import Target, headers
 from tests.helpers.source import ROOT
 
 PROMPT = Prompt("Why?", 3, 64, "test/0")
@@ -46,6 +47,7 @@ def test_every_built_in_name_has_an_api() -> None:
         ("/v1/completions", "openai"),
         ("/generate", "sglang-native"),
         ("/v1/responses", "openai-responses"),
+        ("/v1/messages", "anthropic"),
         ("/x", "openai"),
         (None, "openai"),
     ],
@@ -63,6 +65,7 @@ def test_a_path_alone_means_a_built_in_backend(path: str | None, backend: str) -
         ("openai", "/generate"),
         ("openai-chat", "/v1/responses"),
         ("openai-responses", "/v1/chat/completions"),
+        ("anthropic", "/v1/responses"),
     ],
 )
 def test_a_path_of_another_api_is_refused(backend: str, path: str) -> None:
@@ -92,6 +95,7 @@ def test_settings_that_an_api_can_send_come_back_as_they_are(given: dict[str, An
         ({"backend": "openai-responses", "extra_body": {"input": "x"}}, "--extra-body"),
         ({"backend": "sglang-native", "extra_body": {"input_ids": [1]}}, "--extra-body"),
         ({"backend": "openai-responses", "continuous_usage": True}, "--continuous-usage"),
+        ({"backend": "anthropic", "continuous_usage": True}, "--continuous-usage"),
         ({"request_rate": -1.0}, "--request-rate"),
     ],
 )
@@ -176,3 +180,73 @@ def test_a_response_ends_for_the_reason_that_its_last_event_names(response: dict
 def test_a_response_may_end_as_an_error(event: dict[str, Any], error: str) -> None:
     assert RESPONSES.dialect is not None
     assert RESPONSES.dialect.read(event).error == error
+
+
+# -- Messages
+
+
+def test_a_request_for_a_message_bears_the_prompt_as_the_users() -> None:
+    assert body(backend="anthropic", temperature=0.0) == {
+        "model": "m",
+        "max_tokens": 64,
+        "messages": [{"role": "user", "content": "Why?"}],
+        "stream": True,
+        "temperature": 0.0,
+    }
+
+
+def test_the_systems_messages_stand_apart() -> None:
+    sent = body(replace(PROMPT, messages=CONVERSATION), backend="anthropic")
+    assert (sent["system"], sent["messages"]) == ("Be brief.", [{"role": "user", "content": "Why?"}])
+    several = ({"role": "system", "content": "Be kind."}, *CONVERSATION)
+    assert body(replace(PROMPT, messages=several), backend="anthropic")["system"] == [
+        {"type": "text", "text": "Be kind."},
+        {"type": "text", "text": "Be brief."},
+    ]
+
+
+def test_a_request_for_a_message_has_its_version_and_both_forms_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    settings = RunSettings(backend="anthropic")
+    assert headers(settings) == {"anthropic-version": "2023-06-01"}
+    assert headers(settings.replace(api_key="hunter2")) == {
+        "anthropic-version": "2023-06-01",
+        "Authorization": "Bearer hunter2",
+        "x-api-key": "hunter2",
+    }
+    own = settings.replace(header=("Anthropic-Version=2024-01-01",))
+    assert headers(own) == {"Anthropic-Version": "2024-01-01"}
+
+
+@pytest.mark.parametrize(
+    ("event", "facts"),
+    [
+        ({"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 1}}}, (9, -1, -1, None)),
+        ({"type": "message_start", "message": {"usage": {"input_tokens": 0, "output_tokens": 0}}}, (-1, -1, -1, None)),
+        (
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "max_tokens"},
+                "usage": {
+                    "input_tokens": 2,
+                    "cache_read_input_tokens": 4,
+                    "cache_creation_input_tokens": 3,
+                    "output_tokens": 5,
+                },
+            },
+            (9, 5, 4, "max_tokens"),
+        ),
+        ({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, (-1, -1, -1, "end_turn")),
+    ],
+)
+def test_a_message_counts_its_tokens_at_both_ends(event: dict[str, Any], facts: tuple[object, ...]) -> None:
+    assert MESSAGES.dialect is not None
+    delta = MESSAGES.dialect.read(event)
+    assert (delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens, delta.finish_reason) == facts
+
+
+def test_a_message_may_end_at_a_stop_sequence_or_as_an_error() -> None:
+    assert MESSAGES.dialect is not None
+    stopped = {"type": "message_delta", "delta": {"stop_reason": "stop_sequence", "stop_sequence": "END"}}
+    assert MESSAGES.dialect.read(stopped).matched_stop == "END"
+    assert MESSAGES.dialect.read({"type": "error"}).error == '{"type":"error"}'

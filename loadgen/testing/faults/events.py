@@ -5,7 +5,7 @@ import orjson
 from loadgen.testing.faults.fault import Steps, fault
 from loadgen.testing.faults.framing import body
 from loadgen.testing.good_answer import GoodAnswer
-from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, delta, error_body, event, streamed, usage
+from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, delta, event, streamed, usage
 from loadgen.testing.request import Request
 
 BLOCK = 1 << 16
@@ -14,7 +14,7 @@ BLOCK = 1 << 16
 def streaming(*events: bytes) -> Steps:
     """Return the steps of a complete response, each event in its own chunk and write."""
     yield STREAM
-    for data in events:
+    for data in filter(None, events):
         yield chunk(data)
     yield LAST_CHUNK
 
@@ -22,20 +22,23 @@ def streaming(*events: bytes) -> Steps:
 def with_odd(request: Request, odd: bytes) -> Steps:
     """Return the steps of a correct answer with another event after its first token."""
     answer = GoodAnswer.to(request)
-    yield from streaming(answer.role + answer.tokens[0], odd, *answer.tokens[1:], answer.finish, answer.usage, DONE)
+    yield from streaming(
+        answer.role + answer.tokens[0], odd, *answer.tokens[1:], answer.finish, answer.usage, answer.done
+    )
 
 
 @fault
 def no_finish(request: Request) -> Steps:
     """Ends a stream with [DONE] that never gave a finish reason."""
     answer = GoodAnswer.to(request)
-    yield from streaming(answer.role, *answer.tokens, answer.usage, DONE)
+    yield from streaming(answer.role, *answer.tokens, answer.usage, answer.done)
 
 
 @fault
 def no_done(request: Request) -> Steps:
     """Ends a stream after finish reason and usage without [DONE]."""
-    yield from streaming(*GoodAnswer.to(request).events(with_usage=True)[:-1])
+    answer = GoodAnswer.to(request)
+    yield from streaming(answer.role, *answer.tokens, answer.finish, answer.usage)
 
 
 @fault
@@ -48,25 +51,23 @@ def after_done(request: Request) -> Steps:
 def stream_error(request: Request) -> Steps:
     """Sends an error as an event after the first token, and ends the stream."""
     answer = GoodAnswer.to(request)
-    yield from streaming(
-        answer.role + answer.tokens[0], b"data: " + error_body("the fault stream-error", 500) + b"\n\n"
-    )
+    yield from streaming(answer.role + answer.tokens[0], answer.error("the fault stream-error"))
 
 
 @fault
 def error_after_end(request: Request) -> Steps:
     """Sends an error as an event after the last token to a request with ignore_eos; else a good answer."""
     answer = GoodAnswer.to(request)
-    end = [answer.finish, answer.usage, DONE]
+    end = [answer.finish, answer.usage, answer.done]
     if request.fields.get("ignore_eos"):
-        end = [b"data: " + error_body("the fault error-after-end", 500) + b"\n\n"]
+        end = [answer.error("the fault error-after-end")]
     yield from streaming(answer.role, *answer.tokens, *end)
 
 
 @fault
 def stream_error_done(request: Request) -> Steps:
     """Sends an error as an event after the first token, then finish reason and [DONE] as if all were well."""
-    yield from with_odd(request, b"data: " + error_body("the fault stream-error-done", 500) + b"\n\n")
+    yield from with_odd(request, GoodAnswer.to(request).error("the fault stream-error-done"))
 
 
 @fault
@@ -123,7 +124,8 @@ def usage_each(request: Request) -> Steps:
 @fault
 def usage_absent(request: Request) -> Steps:
     """Answers well, without token counts, requested or not."""
-    yield from streaming(*GoodAnswer.to(request).events(with_usage=False))
+    answer = GoodAnswer.to(request)
+    yield from streaming(answer.role, *answer.tokens, answer.uncounted, answer.done)
 
 
 @fault

@@ -16,13 +16,14 @@ from loadgen.workload.endpoints.api import Api, Counts
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
-__all__ = ["Api", "Counts", "checked", "find", "name_of"]
+__all__ = ["Api", "Counts", "checked", "find", "name_of", "named"]
 
 GROUP = "loadgen.endpoints"
 COMPLETIONS = "loadgen.workload.endpoints.openai:COMPLETIONS"
 BUILT_IN = {
     "openai-chat": "loadgen.workload.endpoints.openai:CHAT",
     "openai-responses": "loadgen.workload.endpoints.responses:RESPONSES",
+    "anthropic": "loadgen.workload.endpoints.messages:MESSAGES",
     "sglang-native": "loadgen.workload.endpoints.generate:GENERATE",
     "openai": COMPLETIONS,
     **dict.fromkeys(("vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"), COMPLETIONS),
@@ -35,7 +36,7 @@ def find(settings: RunSettings) -> Api:
     Raises:
         BadInput: The backend is unknown, or cannot be imported.
     """
-    return _named(name_of(settings))
+    return named(name_of(settings))
 
 
 def name_of(settings: RunSettings) -> str:
@@ -68,11 +69,16 @@ def checked(settings: RunSettings) -> RunSettings:
 
 def _endings() -> Iterator[tuple[str, str]]:
     """Yield the built-in backends that own an ending of paths, each with it."""
-    return ((name, ending) for name in BUILT_IN if (ending := _named(name).ending))
+    return ((name, ending) for name in BUILT_IN if (ending := named(name).ending))
 
 
 @cache
-def _named(name: str) -> Api:
+def named(name: str) -> Api:
+    """Find an API by the name of its backend.
+
+    Raises:
+        BadInput: The name is unknown, or cannot be imported.
+    """
     if name in BUILT_IN:
         return _loaded(BUILT_IN[name])
     installed = _installed()

@@ -1,4 +1,4 @@
-"""The simulator's Responses, asked directly and measured in whole runs."""
+"""The simulator's Responses and Messages, asked directly and measured in whole runs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,10 @@ from loadgen.engines import Server
 from tests.helpers.raw_client import FAST, Client
 from tests.helpers.sim_server import simulated
 
-ASKED = {"openai-responses": ("/v1/responses", {"input": "one two", "max_output_tokens": 3})}
+ASKED = {
+    "openai-responses": ("/v1/responses", {"input": "one two", "max_output_tokens": 3}),
+    "anthropic": ("/v1/messages", {"messages": [{"role": "user", "content": "one two"}], "max_tokens": 3}),
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +46,35 @@ def test_a_response_comes_in_one_piece(client: Client) -> None:
     assert (answer["usage"]["input_tokens"], answer["usage"]["output_tokens"]) == (1, 2)
 
 
-@pytest.mark.parametrize(("path", "body"), [("/v1/responses", {}), ("/v1/responses", {"input": 3})])
+def test_a_message_is_streamed_with_its_blocks(client: Client) -> None:
+    opening = ["message_start", "content_block_start", "content_block_start"]
+    closing = ["content_block_stop", "content_block_stop", "message_delta", "message_stop"]
+    assert types(client, "anthropic") == [*opening, *["content_block_delta"] * 3, *closing]
+
+
+def test_a_message_comes_in_one_piece(client: Client) -> None:
+    asked = {"messages": [{"role": "user", "content": "one"}], "system": "two three", "max_tokens": 2}
+    answer = client.post("/v1/messages", **asked).json
+    assert [block["type"] for block in answer["content"]] == ["text"]
+    assert (answer["stop_reason"], answer["usage"]) == ("max_tokens", {"input_tokens": 3, "output_tokens": 2})
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/responses", {}),
+        ("/v1/responses", {"input": 3}),
+        ("/v1/messages", {"max_tokens": 3}),
+        ("/v1/messages", {"messages": [{"role": "user", "content": "one"}]}),
+    ],
+)
 def test_a_request_without_a_prompt_is_refused(client: Client, path: str, body: dict[str, Any]) -> None:
     assert client.post(path, **body).status == 400
 
 
-@pytest.mark.parametrize(("backend", "reason"), [("openai-responses", "max_output_tokens")])
+@pytest.mark.parametrize(
+    ("backend", "reason"), [("openai-responses", "max_output_tokens"), ("anthropic", "max_tokens")]
+)
 def test_a_run_counts_every_token(server: Server, backend: str, reason: str) -> None:
     settings = loadgen.RunSettings(
         base_url=server.base_url, backend=backend, num_prompts=5, random_input_len=8, random_output_len=4

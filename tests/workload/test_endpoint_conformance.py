@@ -1,0 +1,76 @@
+"""The built-in APIs pass the tests that every API must pass."""
+
+import pytest
+
+from loadgen.testing.endpoint_conformance import Case, EndpointOnPaper
+from loadgen.workload.endpoints.generate import GENERATE
+from loadgen.workload.endpoints.messages import MESSAGES
+from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
+from loadgen.workload.endpoints.responses import RESPONSES
+from tests.helpers.dialect_events import ANSWERS, event
+from tests.helpers.response_bytes import DONE, answer, usage
+from tests.helpers.response_bytes import event as untyped
+
+ERROR = untyped(error={"message": "no"})
+COUNTS = usage(prompt_tokens=7, completion_tokens=2)
+WORDS = [untyped(choices=[{"index": 0, "text": word, "finish_reason": None}]) for word in ("a", " b")]
+SO_FAR = [
+    untyped(text=text, meta_info={"prompt_tokens": 7, "completion_tokens": tokens, "finish_reason": reason})
+    for text, tokens, reason in (("a", 1, None), ("a b", 2, {"type": "length"}))
+]
+CASES = {
+    "chat": Case(
+        api=CHAT,
+        answer=answer("a", " b").removesuffix(DONE) + COUNTS + DONE,
+        tokens=2,
+        finish_reason="stop",
+        prompt_tokens=7,
+        completion_tokens=2,
+        error=ERROR,
+    ),
+    "completions": Case(
+        api=COMPLETIONS,
+        answer=b"".join(WORDS) + untyped(choices=[{"index": 0, "text": "", "finish_reason": "length"}]) + COUNTS + DONE,
+        tokens=2,
+        finish_reason="length",
+        prompt_tokens=7,
+        completion_tokens=2,
+        error=ERROR,
+    ),
+    "generate": Case(
+        api=GENERATE,
+        answer=b"".join(SO_FAR) + DONE,
+        tokens=2,
+        finish_reason="length",
+        prompt_tokens=7,
+        completion_tokens=2,
+        error=ERROR,
+    ),
+    "responses": Case(
+        api=RESPONSES,
+        answer=ANSWERS["responses"],
+        tokens=5,
+        finish_reason="completed",
+        prompt_tokens=7,
+        completion_tokens=5,
+        error=event("error", code="x", message="no"),
+    ),
+    "messages": Case(
+        api=MESSAGES,
+        answer=ANSWERS["messages"],
+        tokens=4,
+        finish_reason="end_turn",
+        prompt_tokens=7,
+        completion_tokens=4,
+        error=event("error", error={"type": "api_error", "message": "no"}),
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
+
+
+class TestBuiltIn(EndpointOnPaper):
+    """Each in turn."""

@@ -1,0 +1,60 @@
+"""The API in docs/add-endpoint.md can be loaded, and passes the tests that every API must pass."""
+
+import importlib.util
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from loadgen.testing.endpoint_conformance import Case, EndpointOnPaper
+from loadgen.workload import endpoints
+from tests.helpers.source import ROOT
+
+GUIDE = ROOT / "docs/add-endpoint.md"
+BLOCKS = dict(
+    re.findall(r"^`([\w.]+)`[^\n]*:\n\n<!-- [^\n]* -->\n```\w+\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ModuleType]]:
+    """The modules that the page shows, by name."""
+    folder, modules = tmp_path_factory.mktemp("package"), dict[str, ModuleType]()
+    for name in ("loadgen_tgi", "test_loadgen_tgi"):
+        path = Path(folder, f"{name}.py")
+        path.write_text(BLOCKS[path.name])
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        modules[name] = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(modules[name])
+    yield modules
+    for name in modules:
+        del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def case(package: dict[str, ModuleType]) -> Case:
+    made: Case = package["test_loadgen_tgi"].case.__wrapped__()
+    return made
+
+
+class TestShown(EndpointOnPaper):
+    """The API that the page shows."""
+
+
+def test_the_package_names_its_object(package: dict[str, ModuleType]) -> None:
+    named = tomllib.loads(BLOCKS["pyproject.toml"])["project"]["entry-points"][endpoints.GROUP]
+    module, _, attribute = named["tgi"].partition(":")
+    assert isinstance(getattr(package[module], attribute), endpoints.Api)
+
+
+def test_the_page_lists_the_built_in_backends() -> None:
+    listed = re.findall(r"^\| `([\w.-]+)` \| `([\w/]+)` \|", GUIDE.read_text(), re.MULTILINE)
+    own = {name for name, place in endpoints.BUILT_IN.items() if name == "openai" or place != endpoints.COMPLETIONS}
+    assert {name for name, _ in listed} == own
+    assert all(endpoints.named(name).path == path for name, path in listed)
