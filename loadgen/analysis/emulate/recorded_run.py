@@ -17,6 +17,7 @@ from loadgen.errors import BadInput
 from loadgen.metrics.recorder import GIVEN_UP
 from loadgen.metrics.throughput import most_at_once
 from loadgen.util.arrays import Int64s
+from loadgen.workload import endpoints
 from loadgen.workload.target import is_chat
 
 Bools = NDArray[np.bool_]
@@ -89,10 +90,14 @@ class RecordedRun:
         abandoned: Whether loadgen gave the request up, so that its end is unknown.
 
     Raises:
-        BadInput: A record does not hold the events of its stream.
+        BadInput: A record does not hold the events of its stream, or the run used an API whose events the tools read in
+            ways that are not known here.
     """
 
     def __init__(self, settings: RunSettings, start_ns: int, records: Iterable[Record]) -> None:
+        if endpoints.find(settings).dialect is not None:
+            problem = f"what the tools print for the backend {endpoints.name_of(settings)} is not known"
+            raise BadInput("--as", problem, "name a run of chat, completions or /generate")
         self.settings, self.start_ns, self.chat = settings, start_ns, is_chat(settings)
         self._at, self._flags, self._event_tokens = array("q"), array("h"), array("i")
         self._has_event_tokens = False

@@ -35,7 +35,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
 
     date: Annotated[str, about("Local start time, YYYYmmdd-HHMMSS.")]
     endpoint_type: Annotated[str, about("The backend, by vLLM's older name of the key.")]
-    backend: Annotated[str, about("The API that was used: `openai-chat`, or a name of completions.")]
+    backend: Annotated[str, about("The API that was used, by its name in `--backend`.")]
     label: Annotated[str | None, about("`--label`; null: none was given.")]
     model_id: Annotated[str, about("The model's name in requests.")]
     tokenizer_id: Annotated[str, about("`--tokenizer`, else the model's name.")]
