@@ -12,12 +12,7 @@ import pytest
 
 from loadgen.testing.endpoint_conformance import Case, EndpointOnPaper
 from loadgen.workload import endpoints
-from tests.helpers.source import ROOT
-
-GUIDE = ROOT / "docs/add-endpoint.md"
-BLOCKS = dict(
-    re.findall(r"^`([\w.]+)`[^\n]*:\n\n<!-- [^\n]* -->\n```\w+\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
-)
+from tests.helpers.endpoint_guide import BLOCKS, GUIDE
 
 
 @pytest.fixture(scope="module")

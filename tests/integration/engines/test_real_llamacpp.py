@@ -57,6 +57,19 @@ def test_real_sharegpt_prompts_on_a_real_engine(engine: str, tokenizer: str, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("backend", ["openai-responses", "anthropic"])
+def test_a_real_engine_counts_the_tokens_of_its_other_apis(engine: str, tokenizer: str, backend: str) -> None:
+    flags = ["--base-url", engine, "--backend", backend, "--tokenizer", tokenizer, "--max-concurrency", "2"]
+    flags += ["--num-prompts", "3", "--random-input-len", "20", "--random-output-len", "4", "--json"]
+    done = loadgen("run", *flags, timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    tokens = result["loadgen"]["tokens"]
+    assert (result["backend"], result["completed"], result["total_output_tokens"]) == (backend, 3, 12)
+    assert (tokens["output_counted_by"], tokens["content_events"]) == ("usage", 12)
+
+
+@pytest.mark.slow
 def test_random_prompts_are_exact_as_the_real_engine_counts_them(engine: str, tokenizer: str, tmp_path: Path) -> None:
     flags = ["--base-url", engine, "--backend", "openai", "--tokenizer", tokenizer, "--max-concurrency", "4"]
     flags += [

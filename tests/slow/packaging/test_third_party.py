@@ -1,17 +1,23 @@
-"""A data set of another package is found, used and named like a built-in one."""
+"""A data set and an API of another package are found, used and named like built-in ones."""
 
+import http.server
 import json
+import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.helpers.command_line import environment
+from tests.helpers.endpoint_guide import BLOCKS
 from tests.helpers.source import ROOT
 from tests.slow.docs.blocks import blocks
 
 GUIDE = ROOT / "docs" / "datasets.md"
+TOKENIZER = ROOT / "engines" / "sim" / "tokenizer.json"
 PROJECT = """
 [build-system]
 requires = ["setuptools"]
@@ -34,12 +40,12 @@ def module_in_the_guide() -> str:
     return next(block.text for block in blocks(GUIDE) if block.marks.get("file") == "countdown.py")
 
 
-@pytest.mark.timeout(300)
-def test_the_data_set_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
-    source, site = tmp_path / "source", tmp_path / "site"
+def installed(files: dict[str, str], folder: Path) -> str:
+    """Install a package of these files, and return the folder in which its modules are found."""
+    source, site = folder / "source", folder / "site"
     source.mkdir()
-    (source / "countdown.py").write_text(module_in_the_guide())
-    (source / "pyproject.toml").write_text(PROJECT)
+    for name, text in files.items():
+        (source / name).write_text(text)
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
     done = subprocess.run(
         [*install, "--target", site, source],
@@ -50,29 +56,69 @@ def test_the_data_set_of_the_guide_is_installed_and_measured(tmp_path: Path) -> 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    run = [
-        "run",
-        "--dataset-name",
-        "countdown",
-        "--num-prompts",
-        "5",
-        "--rate",
-        "100",
-        "--json",
-        "--records",
-        "r.jsonl",
-    ]
+    return str(site)
+
+
+def measured(site: str, folder: Path, *flags: str) -> dict[str, Any]:
+    """Return the result of `loadgen run` where the package is installed."""
     done = subprocess.run(
-        [sys.executable, "-m", "loadgen", *run],
-        cwd=tmp_path,
-        env=environment() | {"PYTHONPATH": str(site)},
+        [sys.executable, "-m", "loadgen", "run", "--json", *flags],
+        cwd=folder,
+        env=environment() | {"PYTHONPATH": f"{site}:{ROOT}"},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+@pytest.mark.timeout(300)
+def test_the_data_set_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
+    site = installed({"countdown.py": module_in_the_guide(), "pyproject.toml": PROJECT}, tmp_path)
+    flags = ["--dataset-name", "countdown", "--num-prompts", "5", "--rate", "100", "--records", "r.jsonl"]
+    result = measured(site, tmp_path, *flags)
     assert result["completed"] == 5
     prompts = result["loadgen"]["provenance"]["prompts"]
     assert (prompts["name"], prompts["distinct"]) == ("countdown", 5)
+
+
+class TgiServer(http.server.BaseHTTPRequestHandler):
+    """Text Generation Inference, with the answer of the guide to every request."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._reply("application/json", b'{"data": [{"id": "tgi"}]}')
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert (self.path, asked["parameters"]["max_new_tokens"]) == ("/generate_stream", 3)
+        answer = re.search(r'^ANSWER = b"""(.*?)^"""', BLOCKS["test_loadgen_tgi.py"], re.MULTILINE | re.DOTALL)
+        assert answer is not None
+        self._reply("text/event-stream", answer[1].replace("\\\n", "").encode())
+
+    def log_message(self, *args: Any) -> None:
+        """Keep the test's output free of requests."""
+
+    def _reply(self, kind: str, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.mark.timeout(300)
+def test_the_api_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
+    site = installed({name: BLOCKS[name] for name in ("loadgen_tgi.py", "pyproject.toml")}, tmp_path)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), TgiServer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        lengths = ["--random-input-len", "4", "--random-output-len", "3", "--tokenizer", str(TOKENIZER)]
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        result = measured(site, tmp_path, "--backend", "tgi", "--base-url", url, "--num-prompts", "5", *lengths)
+        server.shutdown()
+    assert (result["backend"], result["completed"], result["total_output_tokens"]) == ("tgi", 5, 15)
+    assert result["loadgen"]["finish_reasons"] == {"length": 5}
