@@ -20,21 +20,29 @@ class Client(Protocol):
 
 
 class Answer(Sequence):
-    """A sequence whose tokens go to a client.
+    """A sequence of a client.
 
     Attributes:
+        generates: Whether it generates tokens; an embedding does not.
         stream: Writes each token as it comes; None if the answer is sent in one piece.
         arrival_ns: When the request was read (CLOCK_MONOTONIC, ns).
         core: Number of the engine core that computes it.
     """
 
-    __slots__ = ("arrival_ns", "client", "core", "request", "stream", "words", "writer")
+    __slots__ = ("arrival_ns", "client", "core", "request", "stream")
 
-    def __init__(self, client: Client, request: CompletionRequest, writer: ResponseWriter, words: emit.Words) -> None:
+    generates = True
+
+    def __init__(self, client: Client, request: CompletionRequest) -> None:
         super().__init__(request.prompt_tokens, request.output_tokens, blocks=request.blocks or ())
-        self.client, self.request, self.writer, self.words = client, request, writer, words
+        self.client, self.request = client, request
         self.stream: emit.Stream | None = None
         self.arrival_ns = self.core = 0
+
+    @property
+    def sequences(self) -> "tuple[Answer, ...]":
+        """The sequences that are computed for the request of the client."""
+        return (self,)
 
     @property
     def usage(self) -> Usage:
@@ -55,7 +63,22 @@ class Answer(Sequence):
         """Write nothing more: the client has disconnected."""
 
 
-class StreamedAnswer(Answer):
+class TextAnswer(Answer):
+    """An answer of generated tokens.
+
+    Attributes:
+        writer: Writes their JSON.
+        words: The words of the tokens.
+    """
+
+    __slots__ = ("words", "writer")
+
+    def __init__(self, client: Client, request: CompletionRequest, writer: ResponseWriter, words: emit.Words) -> None:
+        super().__init__(client, request)
+        self.writer, self.words = writer, words
+
+
+class StreamedAnswer(TextAnswer):
     """An answer whose tokens are sent as they come."""
 
     __slots__ = ()
@@ -100,7 +123,7 @@ class StreamedAnswer(Answer):
         return head + _chunk(self.writer.role(counts))
 
 
-class WholeAnswer(Answer):
+class WholeAnswer(TextAnswer):
     """An answer that is sent when it is complete."""
 
     __slots__ = ()

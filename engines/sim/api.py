@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import orjson
 
-from loadgen.engines.sim import http1, messages_format, metrics, responses_format
+from loadgen.engines.sim import http1, messages_format, metrics, pooling, responses_format
 from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
 from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat, ResponseWriter
 from loadgen.engines.sim.completion_request import (
@@ -27,6 +27,8 @@ from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
 from loadgen.engines.sim.vocabulary import TOKENIZER
 from loadgen.version import __version__
+
+MakePooled = Callable[[dict[str, Any], Client, SimSettings, str, int], Answer]
 
 
 class Dialect(NamedTuple):
@@ -56,6 +58,12 @@ DIALECTS = {
     "/generate": Dialect(COMPLETION, as_completion, GenerateWriter),
 }
 
+POOLED: dict[str, MakePooled] = {
+    "/v1/embeddings": pooling.embeddings,
+    "/pooling": pooling.pooling,
+    **dict.fromkeys(("/rerank", "/v1/rerank", "/v2/rerank"), pooling.rerank),
+}
+
 
 class Api:
     """Answers requests, at once or through an engine core.
@@ -79,6 +87,7 @@ class Api:
         self._started, self._run_id, self._requests = int(time.time()), os.urandom(4).hex(), 0
         self._routes: dict[str, tuple[str, Callable[[http1.Request, Client], Answer | bytes]]] = {
             **{path: ("POST", partial(self._complete, dialect)) for path, dialect in DIALECTS.items()},
+            **{path: ("POST", partial(self._pool, make)) for path, make in POOLED.items()},
             "/v1/models": ("GET", self._models),
             "/tokenize": ("POST", self._tokenize),
             "/metrics": ("GET", self._metrics),
@@ -113,17 +122,31 @@ class Api:
             sys.stderr.flush()
             os._exit(1)
 
-    def _complete(self, dialect: Dialect, request: http1.Request, client: Client) -> Answer:
+    def _begin(self, request: http1.Request) -> dict[str, Any]:
+        """Count a request with prompts, and parse its body."""
         if self.state in ("loading", "unavailable"):
             raise ApiError(503, "the server does not accept prompts now", kind="ServiceUnavailableError")
         self._requests += 1
         if self._faults.fault and self._requests > self._faults.fault_after:
             self.fail()
-        body = dialect.as_openai(parse_json(request.body), self._settings.served_model_name)
+        return parse_json(request.body)
+
+    def _pool(self, make: MakePooled, request: http1.Request, client: Client) -> Answer:
+        body = self._begin(request)
+        answer = make(body, client, self._settings, self._answer_id, int(time.time()))
+        if self.state != "silent":
+            self.cores.submit(answer)
+        return answer
+
+    @property
+    def _answer_id(self) -> str:
+        return f"{self._run_id}{self._requests:08x}"
+
+    def _complete(self, dialect: Dialect, request: http1.Request, client: Client) -> Answer:
+        body = dialect.as_openai(self._begin(request), self._settings.served_model_name)
         # The answer depends on the server and on the number of the request, and on nothing else.
         parsed = parse_request(body, dialect.api, self._settings, self._settings.seed * 1_000_003 + self._requests)
-        answer_id = f"{self._run_id}{self._requests:08x}"
-        writer = dialect.writer(answer_id, int(time.time()), self._model, parsed.finish_reason)
+        writer = dialect.writer(self._answer_id, int(time.time()), self._model, parsed.finish_reason)
         kind = StreamedAnswer if parsed.stream else WholeAnswer
         answer = kind(client, parsed, writer, self._tokenizer.words)
         if self.state != "silent":

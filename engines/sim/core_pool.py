@@ -23,14 +23,16 @@ class CorePool:
         ]
 
     def submit(self, answer: Answer) -> None:
-        """Give the answer to a new request to a core."""
-        core = min(self._cores, key=lambda core: core.requests)
-        answer.core = core.number
-        core.submit(answer)
+        """Give each sequence of the answer to a new request to a core."""
+        for sequence in answer.sequences:
+            core = min(self._cores, key=lambda core: core.requests)
+            sequence.core = core.number
+            core.submit(sequence)
 
     def abort(self, answer: Answer) -> None:
         """Drop an answer whose client has disconnected."""
-        self._cores[answer.core].abort(answer)
+        for sequence in answer.sequences:
+            self._cores[sequence.core].abort(sequence)
 
     def exposition(self) -> str:
         """Return the metrics in Prometheus' text format."""

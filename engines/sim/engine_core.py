@@ -91,7 +91,7 @@ class EngineCore:
         metrics = self.metrics
         metrics.steps += 1
         metrics.iteration_tokens.observe(step.prefill_tokens + step.decodes)
-        metrics.generation_tokens += len(progress.started) + len(progress.continued) + len(progress.finished)
+        metrics.generation_tokens += len(progress.started) + len(progress.continued)
         metrics.itl_s.observe((step.end_ns - step.begin_ns) / 1e9, times=step.decodes)
         for answer in progress.started:
             self._count_first(answer, step.end_ns)
@@ -99,7 +99,8 @@ class EngineCore:
             if answer.generated == 1:
                 self._count_first(answer, step.end_ns)
             metrics.finished[answer.request.finish_reason] += 1
-            metrics.request_generation_tokens.observe(answer.generated)
+            metrics.generation_tokens += answer.generates
+            metrics.request_generation_tokens.observe(answer.generated if answer.generates else 0)
             metrics.e2el_s.observe((step.end_ns - answer.arrival_ns) / 1e9)
 
     def _count_cut(self, answer: Answer) -> None:
@@ -109,4 +110,5 @@ class EngineCore:
     def _count_first(self, answer: Answer, now_ns: int) -> None:
         self.metrics.prompt_tokens += answer.prompt_tokens
         self.metrics.request_prompt_tokens.observe(answer.prompt_tokens)
-        self.metrics.ttft_s.observe((now_ns - answer.arrival_ns) / 1e9)
+        if answer.generates:
+            self.metrics.ttft_s.observe((now_ns - answer.arrival_ns) / 1e9)

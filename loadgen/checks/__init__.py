@@ -8,12 +8,12 @@ from loadgen.checks import server
 from loadgen.checks.accounting import accounting
 from loadgen.checks.check import Check, Verdict, reasons, verdict
 from loadgen.checks.client_error import NAME as CLIENT_ERROR
-from loadgen.checks.distortion import distortion
+from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER, distortion
 from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import LATE_SENDS, OFF_SCHEDULE, sending
 from loadgen.checks.sufficiency import PILE_UP, sufficiency, unfinished_p99_ns
-from loadgen.checks.workload import repeated_prompts, workload
+from loadgen.checks.workload import PAST_THE_END, TOKENS_PER_EVENT, repeated_prompts, workload
 from loadgen.metrics.run_data import RunData
 
 __all__ = [
@@ -65,10 +65,22 @@ EXPLAINED = (LATE_SENDS, OFF_SCHEDULE, CLIENT_ERROR)
 SERVER_CHECKS = {"C": server.distortion, "E": server.workload, "F": server.consistency}
 
 
+# What is checked of tokens: nothing where answers have none.
+OF_TOKENS = frozenset(
+    (
+        *("answers miscounted", READ_TOGETHER, GAPS_BELOW_50_US, "output length off", PAST_THE_END, TOKENS_PER_EVENT),
+        *("latencies disagree", "sums disagree", "peak below the mean", "median gap 0", "timeline tokens differ"),
+        *(server.TTFT, server.SOONER, server.TOKENS),
+    )
+)
+
+
 def examine(run: RunData) -> list[Check]:
-    """Make all checks of a run, group by group."""
+    """Make all checks of a run that apply to its API, group by group."""
     found: list[Check] = []
     for letter, group in GROUPS.items():
         checks = group.check(run) + (SERVER_CHECKS[letter](run) if letter in SERVER_CHECKS else [])
-        found += [replace(check, group=letter) for check in checks]
+        found += [
+            replace(check, group=letter) for check in checks if run.settings.streams or check.name not in OF_TOKENS
+        ]
     return found

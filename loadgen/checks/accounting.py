@@ -23,7 +23,7 @@ def accounting(run: RunData) -> list[Check]:
         _requests(snapshot),
         _load(snapshot),
         _answers(snapshot),
-        _histograms(snapshot),
+        _histograms(run),
         _range(snapshot),
         *shared(run),
         Check("stamps out of order", disordered == 0, f"{plural(disordered, 'record')} out of order", "0", _BUG),
@@ -93,9 +93,11 @@ def _answers(snapshot: Snapshot) -> Check:
     return Check("answers miscounted", finished == counted == snapshot.ok, value, "equal", _BUG)
 
 
-def _histograms(snapshot: Snapshot) -> Check:
+def _histograms(run: RunData) -> Check:
+    snapshot = run.snapshot
     counters, histograms = snapshot.counters, snapshot.histograms
-    expected = dict.fromkeys(("ttft_due", "ttft_sent", "e2el_due", "e2el_sent"), snapshot.ok)
+    latencies = ("ttft", "e2el") if run.settings.streams else ("e2el",)
+    expected = {f"{latency}_{clock}": snapshot.ok for latency in latencies for clock in ("due", "sent")}
     expected |= dict.fromkeys(("lag", "pool_wait", "connect"), int((snapshot.sent >= 0).sum()))
     expected["icl"] = counters["token_events"] - snapshot.ok
     if not any(counters[name] for name in ("unseen_tokens", "surplus_events", "tokenizer_requests")):

@@ -65,7 +65,11 @@ def is_local(run: RunData) -> bool:
 
 
 def late_limit_ns(ttft_p50: float | None) -> float:
-    """Return how long after it could be sent a request counts as late, by the median TTFT from sent; ns."""
+    """Return how long after it could be sent a request counts as late, ns.
+
+    Args:
+        ttft_p50: The median TTFT from sent, or E2EL where answers have no tokens, ns; None: not measured.
+    """
     return max(LATE_FLOOR_NS, LATE_SHARE_OF_TTFT * (ttft_p50 or 0.0))
 
 
@@ -75,7 +79,7 @@ def _on_time(run: RunData, advice: str) -> Check:
     lag, connect = histograms["lag"], histograms["connect"]
     if not lag.count:
         return inapplicable(LATE_SENDS, "nothing was sent")
-    limit = late_limit_ns(histograms["ttft_sent"].percentile(50))
+    limit = late_limit_ns(histograms["ttft_sent" if run.settings.streams else "e2el_sent"].percentile(50))
     late = lag.count - lag.count_at_or_below(limit)
     unconnected = connect.count - connect.count_at_or_below(limit)
     if run.client.connections_reused is False:  # opening a connection is then a part of each request

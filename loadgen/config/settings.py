@@ -44,11 +44,13 @@ class RunSettings(RunFields):
         return tuple(self.replace(base_url=url, balance=None) for url in self.urls)
 
     def implied(self) -> "RunSettings":
-        """Return a copy with `ignore_eos` set as the data set implies, unless it is given.
+        """Return a copy with what data set and API imply of `ignore_eos`, unless it is given, and `percentile_metrics`.
 
         Random prompts ask for answers of full length, as in `vllm bench serve`: only the length of such an answer is of
-        interest. So do the rules of tools that ignore EOS.
+        interest. So do the rules of tools that ignore EOS. Where answers have no tokens, E2EL is the only latency.
         """
+        if not self.streams:
+            return self.replace(percentile_metrics="e2el")
         full = self.dataset_rule in FULL_LENGTH if self.dataset_rule else self.dataset_name == "random"
         return self.replace(ignore_eos=full) if self.ignore_eos is None else self
 

@@ -7,6 +7,15 @@ from loadgen.config.option import ENGINE, SAMPLING, TARGET, option
 
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
+EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT = "/v1/embeddings", "/pooling", "/v1/rerank"
+# Backends whose answers have no tokens, but embeddings or scores in one piece; and their usual paths.
+POOLING_BACKENDS = {
+    "openai-embeddings": EMBEDDINGS_ENDPOINT,
+    "openai-embeddings-chat": EMBEDDINGS_ENDPOINT,
+    "infinity-embeddings": EMBEDDINGS_ENDPOINT,
+    "vllm-pooling": POOLING_ENDPOINT,
+    "vllm-rerank": RERANK_ENDPOINT,
+}
 BALANCE: Balance = "round-robin"  # the default
 
 SIMULATOR = "sim"
@@ -34,9 +43,9 @@ class TargetSettings:
     backend: str | None = option(
         None,
         TARGET,
-        "openai-chat; openai-responses; anthropic for /v1/messages; sglang-native for /generate; openai for "
-        "completions, also as vllm, lmdeploy, scalellm, sglang or llama.cpp; or one that a package adds (openai; the "
-        "simulator: openai-chat)",
+        "openai-chat; openai-responses; anthropic for /v1/messages; sglang-native for /generate; embeddings, pooling "
+        "and rerank have their own; openai for completions, also as vllm, lmdeploy, scalellm, sglang or llama.cpp; or "
+        "one that a package adds (openai; the simulator: openai-chat)",
         metavar="NAME",
     )
     model: str | None = option(None, TARGET, "model name (the first model of the server)")
@@ -102,6 +111,14 @@ class TargetSettings:
         if self.base_url is None:
             return ()
         return (self.base_url,) if isinstance(self.base_url, str) else self.base_url
+
+    @property
+    def streams(self) -> bool:
+        """Whether answers are streams of tokens; embeddings and scores come in one piece."""
+        if self.backend is not None:
+            return self.backend not in POOLING_BACKENDS
+        ends = [path.removeprefix("/v1") for path in POOLING_BACKENDS.values()]
+        return self.endpoint is None or not self.endpoint.endswith(tuple(ends))
 
 
 def wants_engine(settings: TargetSettings) -> bool:

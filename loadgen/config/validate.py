@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from loadgen.config import slo
-from loadgen.config.data import TRACE, DataSettings
+from loadgen.config.data import MULTI_TURN, TRACE, DataSettings
 from loadgen.config.load import SEED_FIELDS, LoadSettings
-from loadgen.config.option import flag
+from loadgen.config.option import SAMPLING, flag
 from loadgen.config.output import METRICS, NAMING, OutputSettings, parse_listen
 from loadgen.config.scale import ScaleSettings
 from loadgen.config.target import TargetSettings, wants_simulator
@@ -23,6 +23,9 @@ MAX_DURATION_S = 30 * 86400.0
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
 PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
+NO_TOKENS = "embeddings, pooling and rerank generate no tokens"
+WITHOUT_TOKENS = ("e2el", "error")  # metrics of answers without tokens
+JSON_ENCODINGS = ("float", "base64")  # of embeddings
 SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request body for one answer
 
 
@@ -90,6 +93,8 @@ def check(settings: RunFields) -> None:
     _check_engine(settings)
     _check_target(settings)
     _check_body(settings)
+    if not settings.streams:
+        _check_without_tokens(settings)
     check_output(settings)
     source_address.parse(settings.source_address)
     slo.parse_goodput(settings.goodput)
@@ -303,6 +308,26 @@ def _check_target(settings: RunFields) -> None:
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
         problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
         raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")
+
+
+def _check_without_tokens(settings: RunFields) -> None:
+    """Refuse what asks for tokens, where answers have none."""
+    sampling = [each.name for each in fields(TargetSettings) if each.metadata["group"] == SAMPLING]
+    sampling.remove("ignore_eos")  # vLLM sends it where it is given
+    for name in ("continuous_usage", "first_token_timeout", "turns", *sampling):
+        if getattr(settings, name) != getattr(RunFields, name):
+            raise BadInput(flag(name), NO_TOKENS, "leave it out")
+    if settings.dataset_name == MULTI_TURN:
+        raise BadInput("--dataset-name", f"{NO_TOKENS}, which {MULTI_TURN} repeats", "use random, jsonl or custom")
+    named = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
+    named += [("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())]
+    if settings.percentile_metrics != RunFields.percentile_metrics:
+        named += [("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")]
+    for name, metric in named:
+        if metric not in WITHOUT_TOKENS:
+            raise BadInput(name, f"{metric} needs tokens: {NO_TOKENS}", "use e2el, the latency of the whole answer")
+    if (form := (settings.extra_body or {}).get("encoding_format", "float")) not in JSON_ENCODINGS:
+        raise BadInput("--extra-body", f"encoding_format {form!r} is not JSON", f"use {' or '.join(JSON_ENCODINGS)}")
 
 
 def _check_body(settings: RunFields) -> None:

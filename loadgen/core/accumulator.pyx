@@ -176,7 +176,7 @@ cdef class Tally:
     cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps, hidden_tokens, nan_events
     cdef readonly int64_t inexact_events, user_stamped_events, unbounded_events
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
-    cdef readonly int64_t decode_tokens, unequal
+    cdef readonly int64_t decode_tokens, unequal, results
 
     def __init__(self, int64_t start_ns, int64_t bin_ns, dict latencies not None, dict waits not None,
                  bint from_due=True):
@@ -207,6 +207,7 @@ cdef class Tally:
             self.imputed_gaps += fold_events(record, self.icl, self.itl, self.bin_counts, self.start_ns, self.bin_ns)
             self._add_latencies(record)
             self._add_over_time(record)
+            self.results += max(record.results, 0)
         else:
             self.lost_token_events += record.events
 
@@ -280,10 +281,12 @@ cdef class Tally:
         cdef int64_t written = max(sent, record.written), least_ns, greatest_ns
         cdef int64_t earliest_first = record.earliest_at(0), earliest_last = record.earliest_at(record.events - 1)
         cdef int64_t after_first = record.tokens_after_first_event(), but_one = record.tokens_but_one()
-        self.ttft_due.add(first - due, earliest_first - due, first - due, 1)
-        self.ttft_sent.add(first - sent, earliest_first - written, first - sent, 1)
         self.e2el_due.add(last - due, earliest_last - due, last - due, 1)
         self.e2el_sent.add(last - sent, earliest_last - written, last - sent, 1)
+        if record.results >= 0:  # it has no tokens
+            return 0
+        self.ttft_due.add(first - due, earliest_first - due, first - due, 1)
+        self.ttft_sent.add(first - sent, earliest_first - written, first - sent, 1)
         if record.first_answer:
             least_ns = record.first_answer_earliest - due
             self.ttfo_due.add(record.first_answer - due, least_ns, record.first_answer - due, 1)
@@ -306,7 +309,8 @@ cdef class Tally:
         cdef Py_ssize_t i
         if record.last_token - self.start_ns >= self.end_ns:
             self._widen_columns(record.last_token - self.start_ns)
-        self._count_over_time(self.ttft_over_time, record.first_token, record.due if self.from_due else record.sent)
+        if record.results < 0:
+            self._count_over_time(self.ttft_over_time, record.first_token, record.due if self.from_due else record.sent)
         for i in range(1, record.events):
             self._count_over_time(self.icl_over_time, stamps[i], stamps[i - 1])
         return 0

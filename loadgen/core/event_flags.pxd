@@ -6,7 +6,8 @@ cpdef enum:
     CONTENT = 1
     REASONING = 2
     OTHER = 4            # a refusal, or arguments of a tool call
-    TOKENS = 7           # any of these three
+    RESULT = 4096        # no token: all embeddings or scores of an answer in one piece
+    TOKENS = 4103        # any of these four
     # What else it says: load generators differ in which of these they take for a token.
     CHOICE = 8           # it has a choice
     ROLE = 16            # it names a role

@@ -3,6 +3,7 @@
 CONTENT: int
 REASONING: int
 OTHER: int
+RESULT: int
 TOKENS: int
 CHOICE: int
 ROLE: int

@@ -8,6 +8,7 @@ NAMES = {
     "content": CONTENT,
     "reasoning": REASONING,
     "other": OTHER,
+    "result": RESULT,
     "choice": CHOICE,
     "role": ROLE,
     "empty": EMPTY,

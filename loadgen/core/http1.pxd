@@ -40,4 +40,5 @@ cdef class Response:
     cdef int _read_chunk_line(self) except -1
     cdef int _read_body(self, const char *p, Py_ssize_t n) except -1
     cdef int _end(self, object outcome=*, object detail=*) except -1
+    cdef tuple _read_results(self)
     cdef int _fail(self, object outcome, object detail) except -1

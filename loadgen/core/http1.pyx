@@ -12,12 +12,14 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.c.buffer cimport append_bytes, free_buffer
 from loadgen.core.c.http_head cimport clear_head, find_head_end, parse_chunk_size, parse_head
+from loadgen.core.c.json_scan cimport Delta, scan_results
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, RESPONSES, count_objects, live_count
 from loadgen.core.dialect_scan cimport DialectScanner
-from loadgen.core.record cimport Record
+from loadgen.core.event_flags cimport RESULT
+from loadgen.core.record cimport BY_EVENTS, Record
 from loadgen.core.sse cimport SseReader
 
-from loadgen.core import sse_event
+from loadgen.core import sse_event, whole_answer
 from loadgen.core.outcome import NO_FINISH_REASON, Outcome
 from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
 
@@ -198,7 +200,7 @@ cdef class Response:
 
     cdef int _start_body(self) except -1:
         """Choose how the body is read, by the head."""
-        self.is_stream, self.body_left = not self.head.is_json, self.head.content_length
+        self.is_stream, self.body_left = not self.head.is_json and self.record.results < 0, self.head.content_length
         if self.head.status == 204 or self.head.status == 304 or (self.body_left == 0 and not self.head.is_chunked):
             self.undecoded.size = 0
             return self._end()
@@ -243,7 +245,7 @@ cdef class Response:
             return 0
         if self.record.status != 200:
             return append_bytes(&self.body, p, min(n, max_sample - self.body.size))
-        if not self.is_stream and self.body.size == 0:
+        if not self.is_stream and self.body.size == 0 and self.record.results < 0:
             while n > 0 and (p[0] == b"\n" or p[0] == b"\r"):
                 p += 1
                 n -= 1
@@ -254,7 +256,7 @@ cdef class Response:
             if self.events.failed:
                 return self._fail(self.events.outcome, self.events.detail)
             return 0
-        if self.body.size + n > max_line:
+        if self.record.results < 0 and self.body.size + n > max_line:
             return self._fail(Outcome.PROTOCOL_ERROR, "a JSON body without end")
         return append_bytes(&self.body, p, n)
 
@@ -266,6 +268,8 @@ cdef class Response:
         if outcome is None and record.status != 200:
             outcome = Outcome.STATUS
             detail = self.body.data[:self.body.size].decode("utf-8", "replace") if self.body.size else ""
+        elif outcome is None and record.results >= 0:
+            outcome, detail = self._read_results()
         elif outcome is None and not self.is_stream and self.body.size:
             outcome, detail = _json_outcome(self.body.data[:self.body.size])
             self.keep_alive = False
@@ -286,6 +290,37 @@ cdef class Response:
         self.wants_reader = False
         record.end(outcome, detail, self.at_ns)
         return 0
+
+    cdef tuple _read_results(self):
+        """Read the body of an answer in one piece into the record, as one event that came with the last byte.
+
+        Returns:
+            The outcome and its detail.
+        """
+        cdef Record record = self.record
+        cdef Delta delta
+        cdef int64_t results = 0
+        cdef bint has_nan = False
+        if scan_results(self.body.data, self.body.size, &delta, &results):
+            prompt_tokens, cached_tokens = delta.prompt_tokens, delta.cached_tokens
+        else:
+            try:
+                answer = whole_answer.parse(self.body.data[:self.body.size] if self.body.size else b"")
+            except ValueError as wrong:
+                return Outcome.PROTOCOL_ERROR, f"no JSON of an answer in one piece ({wrong})"
+            if answer.error is not None:
+                return Outcome.STREAM_ERROR, answer.error[:max_sample]
+            results, has_nan = answer.results, answer.has_nan
+            prompt_tokens, cached_tokens = answer.prompt_tokens, answer.cached_tokens
+        if results == 0:
+            return Outcome.EMPTY, "the answer has no embedding or score"
+        record.results = results
+        record.add_event(RESULT, 0, -1, self.at_ns)
+        record.counted_by = BY_EVENTS
+        record.nan_events += has_nan
+        record.set_usage(prompt_tokens, 0, cached_tokens, -1)
+        self.events.tail = 0
+        return Outcome.OK, None
 
     cdef int _fail(self, object outcome, object detail) except -1:
         """End the response with a failure; a status other than 200 remains the outcome."""

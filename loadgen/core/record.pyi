@@ -49,6 +49,7 @@ class Record:
     counted: int
     counted_by: int
     tokenized: int
+    results: int
     user_stamped: int
     written: int
     first_answer_earliest: int

@@ -16,7 +16,7 @@ from loadgen.core.c.event_arrays cimport (
 from loadgen.core.c.event_runs cimport append_event, append_run, is_complete
 from loadgen.core.c.leak_count cimport BYTES, COUNTING, RECORDS, count_freed, count_objects, live_count
 from loadgen.core.c.tpot cimport tokens_of_tpot, tokens_of_vllms_tpot
-from loadgen.core.event_flags cimport CONTENT, REASONING, SO_FAR, TOKENS
+from loadgen.core.event_flags cimport CONTENT, OTHER, REASONING, SO_FAR, TOKENS
 
 import json
 
@@ -35,7 +35,7 @@ cdef class Record:
     def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
         self.index, self.due = index, due
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
-        self.server_tokens = -1
+        self.server_tokens = self.results = -1
         self.first_answer_event = -1
         self.prompt_tokens = self.completion_tokens = self.cached_tokens = self.tokenized = self.reasoning_tokens = -1
 
@@ -83,7 +83,7 @@ cdef class Record:
                 self.first_answer_event = self.events
         elif kinds & REASONING:
             self.reasoning_events += 1
-        else:
+        elif kinds & OTHER:
             self.other_events += 1
         if self.events == self.arrays.capacity:
             reserve(&self.arrays, max(2 * self.events, min(max(self.output_tokens, 8), 512)))

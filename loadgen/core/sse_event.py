@@ -41,7 +41,7 @@ def parse(payload: bytes, dialect: Dialect | None = None) -> Delta:
     Raises:
         ValueError: It is not a JSON object, or its members have types that the API does not have.
     """
-    event, has_nan = _loads(payload)
+    event, has_nan = loads(payload)
     if not isinstance(event, dict):
         raise ValueError("not a JSON object")
     if event.get("error") is not None or event.get("object") == "error":
@@ -133,7 +133,7 @@ def _so_far(event: dict[str, Any], has_nan: bool) -> Delta:
     )
 
 
-def _loads(payload: bytes) -> tuple[Any, bool]:
+def loads(payload: bytes) -> tuple[Any, bool]:
     """Return the payload's value, and whether it holds NaN or an infinity."""
     try:
         return orjson.loads(payload), False

@@ -296,7 +296,7 @@ cdef class Connection:
             response.events.tail += self.tls.is_partial
         if record is not None:
             self.hook.tokens += record.counted - counted
-            if n >= WINDOW_BYTES:
+            if n >= WINDOW_BYTES and record.results < 0:  # an answer in one piece may be larger than any window
                 record.window_filled = True
             if record.events > events:
                 self._bound(record, events, at_ns, read_ns, is_stamped, emptied)

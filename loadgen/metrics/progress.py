@@ -39,6 +39,7 @@ class Progress:
         usual_s: That this engine takes to start.
         waiting: Requests that are due and have not been sent: without a slot under the cap, or late.
         cap: Most requests in flight; None for no limit.
+        streams: Whether answers are streams of tokens; embeddings and scores come in one piece.
         closed_loop: Whether a request is due when a slot is free for it.
         sending_s: When the last request is due, on the clock; None where that is not known beforehand.
         counted_tokens: Of those that ended well, as events show them: one for an event without a count.
@@ -75,6 +76,7 @@ class Progress:
     never_sent: int = 0
     waiting: int = 0
     cap: int | None = None
+    streams: bool = True
     closed_loop: bool = False
     sending_s: float | None = None
     counted_tokens: int = 0
@@ -154,6 +156,7 @@ class Progress:
             min((one.phase for one in each), key=PHASES.index),
             max(one.elapsed_s for one in each),
             cap=_of_all(sum, [one.cap for one in each]),
+            streams=all(one.streams for one in each),
             closed_loop=any(one.closed_loop for one in each),
             sending_s=_of_all(max, [one.sending_s for one in each]),
             failures=reduce(add, (Counter(one.failures) for one in each)),

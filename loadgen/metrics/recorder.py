@@ -105,7 +105,8 @@ class Recorder:
         if record.first_token and record.closed - record.first_token >= SILENCE_NS:
             self._add_silence(record)
         if ok:
-            _count_word(self._finishes, record.finish_reason or "")
+            if record.results < 0:
+                _count_word(self._finishes, record.finish_reason or "")
             if record.counts_tokens and record.answer_tokens < record.output_tokens:
                 _count_word(self._early_stops, _why_ended(record))
             if self._limits:

@@ -59,6 +59,7 @@ TOKENS = (
     "hidden_tokens",  # those of them that usage calls reasoning, of answers that streamed none
     "surplus_events",  # events beyond the tokens that usage counts
     "nan_events",  # events of ok requests in which a number was NaN or infinite
+    "results",  # embeddings or scores of ok requests whose answers have no tokens
     "lost_token_events",  # token-bearing events of requests that were not ok
     "input_as_planned",  # ok requests whose prompt tokens the server counted as predicted, else as planned
     "input_counted",  # ok requests whose prompt tokens were planned, and counted by the server

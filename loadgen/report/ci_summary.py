@@ -65,8 +65,11 @@ def _blocks(result: RunResult) -> Iterator[Block]:
 
 def _rates(result: RunResult) -> Table:
     numbers = result.numbers
-    heads = ("req/s", "output tok/s", "total tok/s", "peak in flight", "ok", "failed")
-    values = (numbers.request_throughput, numbers.output_throughput, numbers.total_token_throughput)
+    rates = {"req/s": numbers.request_throughput, "output tok/s": numbers.output_throughput}
+    rates |= {"total tok/s": numbers.total_token_throughput}
+    if not result.streams:
+        del rates["output tok/s"]
+    heads, values = (*rates, "peak in flight", "ok", "failed"), rates.values()
     counts = (numbers.max_concurrent_requests, numbers.completed, numbers.failed)
     cells = (*map(three_digits, values), *(UNKNOWN if count is None else f"{count:g}" for count in counts))
     return Table(heads, (tuple(map(cell, cells)),), text_columns=0)

@@ -14,7 +14,7 @@ def lines(result: RunResult) -> Iterator[str]:
     if result.closed_loop:
         yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
     yield f"Client: {_loop_and_connections(result)}"
-    yield from _arrival_times(result.tokens)
+    yield from _arrival_times(result.tokens, "tokens" if result.streams else "answers")
     if result.provenance.engine.continuous_usage == "refused":
         yield "The server refuses to count tokens with every event (--continuous-usage): it was not asked to."
     if client.connections_reused is False and not result.outcomes.get("refused"):
@@ -36,11 +36,11 @@ def _loop_and_connections(result: RunResult) -> str:
     return f"{busy}connections opened: {ahead} before the clock, {spare} in the background, {late} by requests"
 
 
-def _arrival_times(tokens: Tokens) -> Iterator[str]:
-    """Write how many arrival times of tokens the kernel stamped, and how many are exact."""
+def _arrival_times(tokens: Tokens, what: str) -> Iterator[str]:
+    """Write how many arrival times of tokens, or of whole answers, the kernel stamped, and how many are exact."""
     if (events := tokens.token_events) and not tokens.unbounded_events:
         by_kernel, exact = 1 - tokens.user_stamped_events / events, 1 - tokens.inexact_events / events
-        yield f"Arrival times: {percent(by_kernel, 1)} of the tokens stamped by the kernel, {percent(exact, 1)} exact"
+        yield f"Arrival times: {percent(by_kernel, 1)} of the {what} stamped by the kernel, {percent(exact, 1)} exact"
 
 
 def _capture(capture: Capture) -> Iterator[str]:

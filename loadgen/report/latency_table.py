@@ -19,6 +19,7 @@ TITLES = {
     "icl": "ICL",
     "e2el": "E2EL",
 }
+OF_TOKENS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers without tokens do not have
 # The checks that find several tokens in one event, or several events sent at once.
 BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
 FEW_REQUESTS = "* few requests; 99 % confidence interval if requests are independent, in ms"
@@ -42,6 +43,8 @@ def notes(result: RunResult) -> Iterator[str]:
             yield f"{title}: {error}"
     if intervals := [each for name, title in named for each in interval_text(name, title, result)]:
         yield f"{FEW_REQUESTS}: {', '.join(intervals)}"
+    if not result.streams:
+        return
     yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
     yield from _bundles(result)
 
@@ -102,7 +105,8 @@ def _redundant(result: RunResult) -> set[str]:
         "pool_wait": result.numbers.max_concurrency is None or result.closed_loop,
         "connect": not result.client.late_connections,
     }
-    return {name for name, is_so in repeated.items() if is_so}
+    absent = set() if result.streams else OF_TOKENS
+    return absent | {name for name, is_so in repeated.items() if is_so}
 
 
 def _row(title: str, distribution: Distribution, columns: list[str], requests: int) -> str:

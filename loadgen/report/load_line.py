@@ -66,6 +66,10 @@ def _tokens(result: RunResult) -> Iterator[str]:
         return
     planned = not tokens.unplanned_requests
     prompts = tokens.planned_input_tokens if planned else result.numbers.total_input_tokens
+    if not result.streams:
+        if prompts is not None:
+            yield f"{prompts / ok:.0f} tokens{_range(result, 'input_tokens')} on average"
+        return
     answers, asked = tokens.output_tokens, tokens.planned_output_tokens
     shorter = abs(asked - answers) > SAME * asked
     of_prompts = "" if prompts is None else f"{prompts / ok:.0f} tokens in{_range(result, 'input_tokens')} and "

@@ -40,7 +40,7 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
     for what, count, measured in (
         ("requests ended", counts.requests, sum(result.outcomes.values()) - result.cancelled.never_sent),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
-        ("output tokens", counts.generation_tokens, tokens.output_tokens),
+        ("output tokens", counts.generation_tokens if result.streams else None, tokens.output_tokens),
         ("preemptions", counts.preemptions, None),
     ):
         if count is not None:

@@ -14,7 +14,10 @@ from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, 
 
 SEPARATOR, LINE_END = " | ", " |"  # between two parts; after the last part of a line
 MAX_REASONS = 2  # checks that are named
-FIGURES = {"ttft": ("p50", "p99"), "tpot": ("p50",)}  # the latencies of the line, of which the first is the median
+FIGURES: dict[str, tuple[str, ...]] = {
+    "ttft": ("p50", "p99"),
+    "tpot": ("p50",),
+}  # the latencies of the line, of which the first is the median
 SLO_STATES = {True: "SLO met", False: "SLO MISSED", None: "SLO cannot be told"}
 
 
@@ -73,12 +76,17 @@ def parts(result: RunResult) -> Iterator[Part]:
     if rate := _rate(result):
         yield rate, Colour.NONE
     if numbers.completed:
-        for metric, statistics in FIGURES.items():
+        for metric, statistics in figures(result).items():
             if result.latency(metric).count:
                 yield f"{metric.upper()} {_latencies(result, metric, statistics)}", Colour.NONE
     if result.slo and not slo_decides:
         yield of_slo
     yield from caveats(result)
+
+
+def figures(result: RunResult) -> dict[str, tuple[str, ...]]:
+    """Name the latencies of the line: E2EL where answers have no tokens."""
+    return FIGURES if result.streams else {"e2el": ("p50", "p99")}
 
 
 def _latencies(result: RunResult, metric: str, statistics: Sequence[str]) -> str:
@@ -184,7 +192,7 @@ def client_error_ms(result: RunResult) -> float | None:
         return None
     errors = [
         result.client_error_ms.named(slo.distribution(metric, result.latency_from)).get(statistic)
-        for metric, statistics in FIGURES.items()
+        for metric, statistics in figures(result).items()
         for statistic in statistics
     ]
     return max((error for error in errors if error is not None), default=None)

@@ -23,12 +23,13 @@ def table(result: RunResult) -> Iterator[str]:
     titles = "".join(f"{title:>{wide}}" for title, wide in COLUMNS)
     balance, clock = result.provenance.settings.balance, result.latency_from
     yield f"{len(targets)} targets, {balance}; latencies in ms from {clock}, p50 / p99"
-    yield f"{'':<{width}}{titles}" + "".join(f"{name:>20}" for name in METRICS)
+    metrics = METRICS if result.streams else {"E2EL": "e2el"}
+    yield f"{'':<{width}}{titles}" + "".join(f"{name:>20}" for name in metrics)
     for row in targets:
         rate = fixed(row.output_throughput, 2)
         cells = (row.requests, row.ok, row.failed, rate, row.max_concurrent_requests)
         line = "".join(f"{cell:>{wide}}" for cell, (_, wide) in zip(cells, COLUMNS, strict=True))
-        line += "".join(_percentiles(row.latency_ms.latency(metric, clock)) for metric in METRICS.values())
+        line += "".join(_percentiles(row.latency_ms.latency(metric, clock)) for metric in metrics.values())
         yield f"{row.base_url:<{width}}{line}".rstrip()
     yield ""
 

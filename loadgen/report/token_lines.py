@@ -16,6 +16,9 @@ def rows_left_out(result: RunResult) -> Iterator[str]:
 def token_counts(result: RunResult) -> Iterator[str]:
     """Write the output tokens, how they were counted, and how count and stream differ."""
     tokens = result.tokens
+    if not result.streams:
+        yield f"Embeddings or scores: {tokens.results}"
+        return
     yield f"Output tokens counted by {tokens.output_counted_by}: {tokens.output_tokens}" + (
         f" ({plural(tokens.reasoning_events, 'reasoning event')})" if tokens.reasoning_events else ""
     )

@@ -31,13 +31,17 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
         yield _row("Request rate configured (RPS):", result["request_rate"])
     yield _row("Benchmark duration (s):", result["duration"])
     yield _row("Total input tokens:", result["total_input_tokens"], "")
-    yield _row("Total generated tokens:", result["total_output_tokens"], "")
+    if "total_output_tokens" in result:
+        yield _row("Total generated tokens:", result["total_output_tokens"], "")
     yield _row("Request throughput (req/s):", result["request_throughput"])
+    if "input_sequence_throughput" in result:
+        yield _row("Input throughput (inputs/s):", result["input_sequence_throughput"])
     if result["request_goodput"] is not None:
         yield _row("Request goodput (req/s):", result["request_goodput"])
-    yield _row("Output token throughput (tok/s):", result["output_throughput"])
-    yield _row("Peak output token throughput (tok/s):", result["max_output_tokens_per_s"])
-    yield _row("Peak concurrent requests:", result["max_concurrent_requests"])
+    if "output_throughput" in result:
+        yield _row("Output token throughput (tok/s):", result["output_throughput"])
+        yield _row("Peak output token throughput (tok/s):", result["max_output_tokens_per_s"])
+        yield _row("Peak concurrent requests:", result["max_concurrent_requests"])
     yield _row("Total token throughput (tok/s):", result["total_token_throughput"])
     for metric, (name, header) in HEADERS.items():
         if metric in metrics:

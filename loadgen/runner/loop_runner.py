@@ -214,6 +214,7 @@ class LoopRunner:
             never_sent=sum(count for _, count in recorder.never_sent),
             waiting=load.waiting,
             cap=self._job.max_concurrency,
+            streams=settings.streams,
             closed_loop=load.closed_loop,
             sending_s=load.sending_s,
             oldest_s=0.0 if load.oldest_ns is None else max(0.0, (at_ns - load.oldest_ns) / 1e9),

@@ -129,6 +129,14 @@ class PromptSource:
 
         return replace(own, prompts=prediction.predict(own.prompts), origin=origin, beyond=beyond)
 
+    def without_answers(self) -> "PromptSource":
+        """Return the same prompts, which ask for no output tokens."""
+
+        def beyond(made: int) -> Iterator[Prompt]:
+            return map(_without_answer, self.beyond(made))
+
+        return replace(self, prompts=map(_without_answer, self.prompts), beyond=beyond)
+
     @classmethod
     def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "PromptSource":
         beyond = dataset.beyond if isinstance(dataset, Continued) else _nothing
@@ -213,6 +221,8 @@ def prepare(
         source = PromptSource.named(order.settings, order.target, order.count, order.template_tokens)
     else:
         source = PromptSource.of(dataset, order.settings, order.count)
+    if not order.target.api.streams:
+        source = source.without_answers()
     with _room_for(source.count, order.folder):
         folder, body, settings = order.folder, order.target.body, order.settings
         digest = request_store.write(
@@ -256,6 +266,10 @@ def _room_for(count: int, folder: Path) -> Iterator[None]:
             raise
         problem = f"no room for {count} requests in {folder.parent} ({error.strerror})"
         raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or shorter prompts") from error
+
+
+def _without_answer(prompt: Prompt) -> Prompt:
+    return replace(prompt, output_tokens=0)
 
 
 def _nothing(count: int) -> Iterator[Prompt]:

@@ -29,6 +29,7 @@ class Prompt:
         due_ns: Due time in ns from the start of the run, from a trace; None: the arrival process of the run decides.
         follows: Whether it is the next turn of the session of the prompt before it, due after that one is answered.
         think_ns: Time from the end of that answer until it is due, ns.
+        texts: Several texts of one request, in place of `text`: the inputs of embeddings, or a query and documents.
     """
 
     text: str
@@ -40,6 +41,7 @@ class Prompt:
     due_ns: int | None = None
     follows: bool = False
     think_ns: int = 0
+    texts: tuple[str, ...] = ()
 
 
 class Dataset(Protocol):

@@ -40,7 +40,7 @@ class PromptDigest:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 in hex over a JSON line for each prompt, `[TEXT OR MESSAGES, OUTPUT_TOKENS]`."""
+        """SHA-256 in hex over a JSON line for each prompt, `[TEXT, TEXTS OR MESSAGES, OUTPUT_TOKENS]`."""
         return self._sha256.hexdigest()
 
     @property
@@ -58,4 +58,4 @@ def prompt_mark(prompt: Prompt) -> int:
 
 
 def _content(prompt: Prompt) -> bytes:
-    return orjson.dumps(prompt.messages or prompt.text)
+    return orjson.dumps(prompt.messages or prompt.texts or prompt.text)

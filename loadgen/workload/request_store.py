@@ -150,7 +150,7 @@ def next_block(waiting: Iterator[Prompt]) -> list[Prompt]:
     characters = 0
     for prompt in itertools.islice(waiting, BLOCK):
         block.append(prompt)
-        characters += len(prompt.text)
+        characters += len(prompt.text) + sum(map(len, prompt.texts))
         if characters >= BLOCK_CHARACTERS:
             break
     return block

@@ -68,7 +68,7 @@ class Target:
         Raises:
             BadInput: The prompt is a chat, and the endpoint takes no messages.
         """
-        fields: dict[str, Any] = {"stream": True}
+        fields: dict[str, Any] = {"stream": True} if self.api.streams else {}
         if self.api.counts is Counts.AS_ASKED:
             fields["stream_options"] = {"include_usage": True}
             if self.continuous_usage:

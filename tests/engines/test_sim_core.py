@@ -7,9 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from loadgen.engines.sim.answers import Answer
-from loadgen.engines.sim.api_format import COMPLETION, ResponseWriter
+from loadgen.engines.sim.api_format import COMPLETION
 from loadgen.engines.sim.completion_request import CompletionRequest, parse_request
-from loadgen.engines.sim.emit import Words
 from loadgen.engines.sim.engine_core import EngineCore
 from loadgen.engines.sim.metrics import Metrics
 from loadgen.engines.sim.settings import SimSettings
@@ -31,7 +30,7 @@ class Timed(Answer):
     """An answer that notes when it is delivered, after doing what the test wants done then."""
 
     def __init__(self, question: CompletionRequest, deliver: Callable[[], None] = lambda: None) -> None:
-        super().__init__(Client(), question, ResponseWriter(COMPLETION, "x", 0, '"sim"'), Words(["a"]))
+        super().__init__(Client(), question)
         self.deliver, self.done, self.finished_ns = deliver, asyncio.Event(), 0
 
     def start(self) -> None:

@@ -20,6 +20,7 @@ from loadgen.cli.compat.tool_flags import (
     refused,
     renamed,
 )
+from loadgen.config.target import POOLING_BACKENDS
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer
 
@@ -41,6 +42,7 @@ V0_11: dict[str, Any] = {
 }
 V0_32: dict[str, Any] = {"latency_from": "sent", "warmup_prompt": "first"}
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
+OF_TOKENS = ("temperature", "ignore_eos")  # of these defaults, what an embedding does not have
 SKIPPED = "skip_chat_template"  # a marker, removed by `without_ignored`
 TEMPLATED = ("custom", "sonnet")  # data sets to which vLLM applies the chat template by default
 CHATS = {"backend": "chat", "endpoint": "chat/completions"}  # the endings of values that choose the chat API
@@ -50,7 +52,9 @@ RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.
 def defaults_0_11(given: Given) -> dict[str, Any]:
     """Return the defaults of 0.11."""
     by_rule = given.get("dataset_name", "random") in RULED and not given.get("workload")
-    return V0_11 | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | address(given)
+    generates = given.get("backend") not in POOLING_BACKENDS
+    defaults = {name: value for name, value in V0_11.items() if generates or name not in OF_TOKENS}
+    return defaults | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | address(given)
 
 
 def defaults_0_32(given: Given) -> dict[str, Any]:

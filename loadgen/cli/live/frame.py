@@ -5,7 +5,7 @@ right; on a low one the least important rows are dropped.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -80,7 +80,7 @@ def frame(
         *_client_and_server(progress, width),
     ]
     if width >= WIDE:
-        rows += _charts(history, height - len(rows), ascii_only)
+        rows += _charts(settings, history, height - len(rows), ascii_only)
     while len(rows) > height and (worst := max(row.rank for row in rows)):
         rows = [row for row in rows if row.rank < worst]
     return [_text(row.line, width) for row in rows]
@@ -139,7 +139,8 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
     of_all = f"of {total}" if (total := _request_total(progress)) else ""
     yield Row(7, row("requests ended", "ended", progress.ended, of_all))
     tokens = round(progress.streamed_tokens * progress.tokens_per_counted)
-    yield Row(4, row("output tokens", "tokens", tokens))
+    if settings.streams:
+        yield Row(4, row("output tokens", "tokens", tokens))
 
 
 def _requested_rate(settings: RunSettings) -> str:
@@ -175,6 +176,7 @@ def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterato
     since = " from sent" if settings.latency_from == "sent" else ""
     yield Row(6, _row("latency (ms)", ["p50", "p90", "p99", "count"], width, style=FAINT))
     rows = [(6, f"TTFT{since}", progress.ttft), (8, *gaps), (9, f"E2EL{since}", progress.e2el)]
+    rows = rows if settings.streams else rows[2:]
     for rank, label, sketch in [*rows, (11, "sent late by", progress.lag)]:
         yield Row(rank, _row(label, _summary(sketch), width))
 
@@ -204,14 +206,16 @@ def _slo_value(so_far: LimitSoFar) -> str:
     return f"{'~' * (so_far.state is State.CLOSE)}{_ms(so_far.value, ' ms')}"
 
 
-def _charts(history: History, room: int, ascii_only: bool) -> Iterator[Row]:
-    """Draw in-flight requests and the median TTFT over time, as high as the room allows."""
+def _charts(settings: RunSettings, history: History, room: int, ascii_only: bool) -> Iterator[Row]:
+    """Draw in-flight requests and, where there are tokens, the median TTFT over time, as high as the room allows."""
     over_time, height = history.over_time, min(max((room - 1) // 2, 1), MAX_CHART_HEIGHT)
     yield Row(BLANK, [])
-    for label, values, form in (
-        ("in flight", over_time.in_flight, _count),
-        ("TTFT over time", over_time.ttft_p50_ms, latency),
-    ):
+    charts: list[tuple[str, Sequence[float | None], Callable[[float], str]]] = [
+        ("in flight", over_time.in_flight, _count)
+    ]
+    if settings.streams:
+        charts.append(("TTFT over time", over_time.ttft_p50_ms, latency))
+    for label, values, form in charts:
         known = [value for value in values if value is not None]
         lines = bars(values, height, ascii_only=ascii_only)
         for number, line in enumerate(lines):

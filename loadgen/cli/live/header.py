@@ -9,6 +9,7 @@ from loadgen.cli.live.progress_line import OVERLOADED
 from loadgen.cli.live.slo_so_far import LimitSoFar, State
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import wants_simulator
+from loadgen.core.sketch import Sketch
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.progress import Progress
 from loadgen.report import load_line
@@ -46,7 +47,8 @@ def _pace(settings: RunSettings) -> Iterator[str]:
 
 def _data(settings: RunSettings) -> Iterator[str]:
     if settings.dataset_name == "random":
-        yield f"random {settings.random_input_len} in, {settings.random_output_len} out"
+        out = f", {settings.random_output_len} out" if settings.streams else ""
+        yield f"random {settings.random_input_len} in{out}"
     else:
         yield f"data set {settings.dataset_name}"
 
@@ -65,7 +67,7 @@ def so_far(settings: RunSettings, progress: Progress, history: History, limits: 
         parts.append((OVERLOADED, Colour.RED))
     if limits:
         parts.append(_slo(limits))
-    parts.append(_client(progress))
+    parts.append(_client(progress.ttft if settings.streams else progress.e2el, progress))
     return sorted(parts, key=lambda part: part[1] is not Colour.RED)
 
 
@@ -92,10 +94,10 @@ def _slo(limits: list[LimitSoFar]) -> Part:
     return "SLO met so far", Colour.GREEN
 
 
-def _client(progress: Progress) -> Part:
-    """Say whether requests were sent on time so far; a run is SUSPECT if they were not."""
-    ttft_ms = progress.ttft.p50_ms
-    limit_ms = late_limit_ns(None if ttft_ms is None else ttft_ms * 1e6) / 1e6
+def _client(latency: Sketch, progress: Progress) -> Part:
+    """Say whether requests were sent on time so far, by a latency of them; a run is SUSPECT if they were not."""
+    p50_ms = latency.p50_ms
+    limit_ms = late_limit_ns(None if p50_ms is None else p50_ms * 1e6) / 1e6
     if (late_ms := progress.lag.p99_ms or 0.0) > limit_ms:
         return f"SUSPECT: requests are sent {late_ms:.1f} ms late (p99)", Colour.YELLOW
     return "sent on time", Colour.NONE

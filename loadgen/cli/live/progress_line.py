@@ -110,14 +110,17 @@ def describe(progress: Progress, pace: Pace | None = None) -> str:
     of_all = f" of {progress.scheduled}" if progress.scheduled else ""
     line = (
         f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ok}{of_all} answered, "
-        f"{progress.in_flight} in flight, {progress.failed} failed, {progress.output_tokens} tokens"
+        f"{progress.in_flight} in flight, {progress.failed} failed"
     )
+    if progress.streams:
+        line += f", {progress.output_tokens} tokens"
     if lost := lost_text(progress.cut_off, progress.never_sent):
         line += f", {lost}"
     if progress.silent:
         line += f", {len(progress.silent)} silent: {longest_silence(progress)}"
     if pace is not None:
-        line += f"; now {pace.sent:.1f} requests/s, {pace.tokens:.0f} tokens/s"
+        line += f"; now {pace.sent:.1f} requests/s"
+        line += f", {pace.tokens:.0f} tokens/s" if progress.streams else ""
         line += f", TTFT p99 so far {ttft:.1f} ms" if (ttft := progress.ttft.p99_ms) is not None else ""
     return line
 

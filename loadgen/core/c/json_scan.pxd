@@ -317,3 +317,41 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
         elif so_far.n == 0:
             out.says |= EMPTY
     return step == AT_END and c.p == c.end
+
+
+cdef inline bint scan_results(const char *p, Py_ssize_t n, Delta *out, int64_t *results) noexcept nogil:
+    """Scan an answer in one piece: the usage, and how many embeddings (`data`) or scores (`results`) it has.
+
+    Returns:
+        False if a real parser must read it: any error, no list of results, or a usage without `prompt_tokens`.
+    """
+    cdef Cursor c
+    cdef Text key
+    cdef Text text
+    cdef bint ok
+    cdef int step, seen_keys = 0
+    if n == 0 or has_control_char(p, n):
+        return False
+    c.p = p
+    c.end = p + n
+    c.has_escapes = memchr(p, b"\\", n) != NULL
+    out.says = 0
+    out.prompt_tokens = out.completion_tokens = out.cached_tokens = out.reasoning_tokens = -1
+    results[0] = -1
+    step = first_key(&c, &key)
+    while step == AT_VALUE:
+        if text_is(&key, b"data", 4) or text_is(&key, b"results", 7):
+            ok = is_new_key(&seen_keys, 1) and count_items(&c, results)
+        elif text_is(&key, b"usage", 5):
+            ok = is_new_key(&seen_keys, 2) and scan_usage(&c, out, USAGE_TOTALS)
+        elif text_is(&key, b"error", 5):
+            ok = is_new_key(&seen_keys, 4) and take_null(&c)
+        elif text_is(&key, b"object", 6):
+            ok = is_new_key(&seen_keys, 8) and take_string(&c, &text) and not has_escape(&c, &text)
+            ok = ok and not text_is(&text, b"error", 5)
+        else:
+            ok = skip_value(&c)
+        step = next_key(&c, &key, ok)
+    if results[0] < 0 or (out.says & USAGE and out.prompt_tokens < 0):
+        return False
+    return step == AT_END and c.p == c.end

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from loadgen.config.output import METRICS, NAMING, parse_percentiles
+from loadgen.config.target import POOLING_BACKENDS
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.report.result.fields import about
@@ -59,9 +60,15 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     total_output_tokens: Annotated[
         int, about("Output tokens of ok requests, counted as `loadgen.tokens.output_counted_by` says.")
     ]
+    total_input_sequences: Annotated[
+        int | None, about("Embeddings or scores of ok requests; missing where answers are streams of tokens.")
+    ] = None
     request_throughput: Annotated[
         float | None, about("Ok requests per second of `duration`; null where nothing was sent.")
     ]
+    input_sequence_throughput: Annotated[
+        float | None, about("Embeddings or scores per second of `duration`; missing where answers are streams.")
+    ] = None
     request_goodput: Annotated[
         float | None, about("Requests per second that met every --goodput limit from sent; null without --goodput.")
     ]
@@ -124,6 +131,11 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     percentiles_ms: dict[str, float | None]
     metadata: dict[str, Any]
 
+    @property
+    def streams(self) -> bool:
+        """Whether answers are streams of tokens; embeddings and scores have none."""
+        return self.backend not in POOLING_BACKENDS
+
     @classmethod
     def of(cls, run: RunData, latencies: Distributions) -> Self:
         """Compute them.
@@ -157,17 +169,19 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             failed=snapshot.ended - snapshot.ok - snapshot.outcomes.get("cancelled", 0),
             total_input_tokens=inputs,
             total_output_tokens=outputs,
+            total_input_sequences=None if settings.streams else counters["results"],
+            input_sequence_throughput=None if settings.streams else rates.rate(counters["results"]),
             request_throughput=rates.rate(snapshot.ok),
             request_goodput=rates.rate(counters["good_sent"]) if settings.goodput else None,
-            output_throughput=rates.rate(outputs),
+            output_throughput=rates.rate(outputs) if settings.streams else None,
             total_token_throughput=None if inputs is None else rates.rate(inputs + outputs),
             max_output_tokens_per_s=float(throughput.peak_output_tokens(snapshot)),
             max_concurrent_requests=throughput.peak_concurrency(snapshot),
-            **_latencies(latencies, parse_percentiles(settings.metric_percentiles)),
+            **_latencies(latencies, parse_percentiles(settings.metric_percentiles), streams=settings.streams),
         )
 
     def to_dict(self, columns: RequestColumns | None = None) -> dict[str, Any]:
-        """Convert to the flat keys of `vllm bench serve`, in its order.
+        """Convert to the flat keys of `vllm bench serve`, in its order: those that answers of the backend have.
 
         Args:
             columns: What --save-detailed keeps; its keys stand among the others.
@@ -180,10 +194,11 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         if columns is not None:
             flat |= msgspec.to_builtins(columns)
         flat |= peaks
-        for metric in METRICS:
+        for metric in METRICS if self.streams else ("e2el",):
             flat |= {f"{statistic}_{metric}_ms": getattr(self, f"{statistic}_{metric}_ms") for statistic in STATISTICS}
             flat |= {key: value for key, value in self.percentiles_ms.items() if key.endswith(f"_{metric}_ms")}
-        return flat
+        absent = OF_SEQUENCES if self.streams else OF_TOKENS
+        return {name: value for name, value in flat.items() if name not in absent}
 
     @classmethod
     def from_dict(cls, flat: Mapping[str, Any]) -> Self:
@@ -196,13 +211,15 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         known = {*cls.__struct_fields__, *percentiles, *RequestColumns.__struct_fields__, "loadgen"}
         metadata = {key: value for key, value in flat.items() if key not in known}
         fields = {name: flat[name] for name in cls.__struct_fields__ if name in flat}
+        if flat.get("backend") in POOLING_BACKENDS:
+            fields = OF_TOKENS | fields
         try:
             return msgspec.convert(fields | {"percentiles_ms": percentiles, "metadata": metadata}, cls)
         except msgspec.ValidationError as error:
             raise ValueError(str(error)) from error
 
 
-def _latencies(latencies: Distributions, percentiles: Iterable[float]) -> dict[str, Any]:
+def _latencies(latencies: Distributions, percentiles: Iterable[float], *, streams: bool) -> dict[str, Any]:
     """Look up the statistics of vLLM's four latencies, by the names of the fields of RunNumbers."""
     found: dict[str, Any] = {"percentiles_ms": {}}
     names = [percentile(p) for p in percentiles]
@@ -211,10 +228,19 @@ def _latencies(latencies: Distributions, percentiles: Iterable[float]) -> dict[s
         found[f"mean_{metric}_ms"] = latency.mean_ms
         found[f"median_{metric}_ms"] = latency.p50_ms
         found[f"std_{metric}_ms"] = latency.std_ms
-        found["percentiles_ms"] |= {f"{name}_{metric}_ms": latency.percentiles_ms[name] for name in names}
+        if streams or metric == "e2el":
+            found["percentiles_ms"] |= {f"{name}_{metric}_ms": latency.percentiles_ms[name] for name in names}
     return found
 
 
 STATISTICS = ("mean", "median", "std")
+# Keys of streams of tokens alone, with their values where there are no tokens; and keys of embeddings and scores alone.
+OF_TOKENS: dict[str, Any] = {
+    "total_output_tokens": 0,
+    "output_throughput": None,
+    "max_output_tokens_per_s": 0.0,
+    **{f"{statistic}_{metric}_ms": None for metric in METRICS if metric != "e2el" for statistic in STATISTICS},
+}
+OF_SEQUENCES = ("total_input_sequences", "input_sequence_throughput")
 AFTER_COLUMNS = ("max_output_tokens_per_s", "max_concurrent_requests")
 SCALARS = RunNumbers.__struct_fields__[: RunNumbers.__struct_fields__.index("mean_ttft_ms")]

@@ -69,7 +69,7 @@ class Rates(Struct, frozen=True, kw_only=True):
         uncached = counters["input_tokens"] - counters["cached_tokens"]
         return cls(
             answers_per_s=throughput.answer_rate(snapshot) if run.schedule.duration_ns else None,
-            steady_output_tokens_per_s=throughput.steady_output_rate(snapshot),
+            steady_output_tokens_per_s=throughput.steady_output_rate(snapshot) if run.settings.streams else None,
             uncached_input_tokens_per_s=per_second.rate(uncached) if counters["cached_counted"] else None,
             goodput_requests_per_s=per_second.rate(counters["good"]) if is_judged else None,
             good_share=counters["good"] / snapshot.scheduled if is_judged and snapshot.scheduled else None,

@@ -10,20 +10,34 @@ from msgspec import UNSET, Struct, UnsetType
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.fields import about
 
+OF_TOKENS = ("output_lens", "ttfts", "itls", "generated_texts")
+
 
 class RequestColumns(Struct, frozen=True, kw_only=True):
     """What `--save-detailed` keeps: lists with an item for each request, in the order of the schedule."""
 
     input_lens: Annotated[list[int], about("Prompt tokens, as the server counts them, else as planned.")]
-    output_lens: Annotated[list[int], about("Output tokens; 0 where the request failed.")]
-    ttfts: Annotated[list[float], about("TTFT from sent, s; 0 where the request failed.")]
-    itls: Annotated[list[list[float]], about("Gaps between the events with tokens, s.")]
+    output_lens: Annotated[
+        list[int] | UnsetType, about("Output tokens; 0 where the request failed. Missing where answers have no tokens.")
+    ] = UNSET
+    ttfts: Annotated[
+        list[float] | UnsetType,
+        about("TTFT from sent, s; 0 where the request failed. Missing where answers have no tokens."),
+    ] = UNSET
+    itls: Annotated[
+        list[list[float]] | UnsetType,
+        about("Gaps between the events with tokens, s. Missing where answers have no tokens."),
+    ] = UNSET
     latencies: Annotated[list[float], about("E2EL from sent, s; 0 where the request failed.")]
     start_times: Annotated[list[float], about("When it was sent, s on CLOCK_MONOTONIC; 0 where it never was.")]
     queue_times: Annotated[list[float], about("From due to sent, s.")]
     generated_texts: Annotated[
-        list[str], about("The text of the answer, without reasoning; empty where the request failed.")
-    ]
+        list[str] | UnsetType,
+        about(
+            "The text of the answer, without reasoning; empty where the request failed. Missing where answers have no "
+            "tokens."
+        ),
+    ] = UNSET
     errors: Annotated[list[str], about("Why the request failed; empty where it did not.")]
     targets: Annotated[
         list[int] | UnsetType,
@@ -31,12 +45,19 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
     ] = UNSET
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Self | None:
-        """Sort what was kept of each request by its number in the run; None where nothing was kept."""
+    def of(cls, snapshot: Snapshot, *, streams: bool = True) -> Self | None:
+        """Sort what was kept of each request by its number in the run; None where nothing was kept.
+
+        Args:
+            snapshot: The snapshot of the run.
+            streams: Whether answers are streams of tokens; else the columns of tokens are left out.
+        """
         if snapshot.details is None:
             return None
         order = sorted(range(len(snapshot.index)), key=snapshot.index.__getitem__)
         columns: dict[str, Any] = {name: [kept[i] for i in order] for name, kept in vars(snapshot.details).items()}
+        if not streams:
+            columns = {name: kept for name, kept in columns.items() if name not in OF_TOKENS}
         if snapshot.targets:
             numbers = np.repeat(np.arange(len(snapshot.targets)), [len(part.index) for part in snapshot.targets])
             index = np.concatenate([part.index for part in snapshot.targets])

@@ -163,6 +163,11 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         """End-to-end latency, on the clock of `latency_from`."""
         return self.latency("e2el")
 
+    @property
+    def streams(self) -> bool:
+        """Whether answers are streams of tokens; embeddings and scores come in one piece."""
+        return self.numbers.streams
+
     def latency(self, metric: str) -> Distribution:
         """Look up a latency: ttft, ttfo, tpot, itl, icl or e2el, on the clock of `latency_from`."""
         return self.latency_ms.latency(metric, self.latency_from)
@@ -224,7 +229,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         is_steady = next((check.ok for check in checks if check.name == PILE_UP), None)
         return cls(
             numbers=RunNumbers.of(run, latencies),
-            columns=RequestColumns.of(snapshot),
+            columns=RequestColumns.of(snapshot, streams=settings.streams),
             schema=SCHEMA,
             verdict=verdict(checks),
             checks=checks,
@@ -286,5 +291,5 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         """
         findings = from_json_values(data["loadgen"], RunFindings)
         fields = {name: getattr(findings, name) for name in RunFindings.__struct_fields__}
-        columns = from_json_values(data, RequestColumns) if "generated_texts" in data else None
+        columns = from_json_values(data, RequestColumns) if "input_lens" in data else None
         return cls(**fields, numbers=RunNumbers.from_dict(data), columns=columns)

@@ -21,10 +21,13 @@ def drawing(result: RunResult) -> Drawing | None:
     levels = server_levels.curves(server_levels.telemetry(result), columns.ends[-1], LEVELS)
     flying = (columns.steps("in flight", timeline.in_flight, 1), *levels)
     scale = Linear.over("", (y for curve in flying for y in curve.ys))
-    ttft = _ttft(result, timeline, columns)
+    ttft = _ttft(result, timeline, columns) if result.streams else None
     panels = (Panel("Requests", scale, flying, height=110), *([ttft] if ttft else []))
-    about = "Over the seconds of the run: requests in flight, those running and waiting at the server, and TTFT"
-    chart = Chart("In flight and TTFT over time", about, ALONG, columns.scale, panels, columns.middles)
+    about = "Over the seconds of the run: requests in flight, those running and waiting at the server"
+    about += ", and TTFT" if ttft else ""
+    chart = Chart(
+        f"In flight{' and TTFT' * bool(ttft)} over time", about, ALONG, columns.scale, panels, columns.middles
+    )
     return Drawing("in-flight", chart)
 
 

@@ -28,12 +28,14 @@ def headline(result: RunResult) -> Facts:
     if gone_s is not None:
         until = f"until {gone_s:.1f} s"
         wanted, beside_tokens = f"{until}{f'; {wanted}' if wanted else ''}", f"{until}; {beside_tokens}"
-    facts = [
-        Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends),
-        Fact(*_rate(result), wanted),
-        Fact(term("output_throughput", "Output tokens"), three_digits(tokens_per_s, "tok/s"), beside_tokens),
-    ]
-    for metric, title in HEADLINE_LATENCIES.items():
+    facts = [Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends), Fact(*_rate(result), wanted)]
+    if result.streams:
+        facts.append(
+            Fact(term("output_throughput", "Output tokens"), three_digits(tokens_per_s, "tok/s"), beside_tokens)
+        )
+    else:
+        facts.append(Fact(Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), ""))
+    for metric, title in HEADLINE_LATENCIES.items() if result.streams else [("e2el", "E2EL")]:
         name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
         few = " (few values)" if latency_table.few_mark("p99", latency_table.request_count(name, result)) else ""
         p99 = f"p99 {latency(found.p99_ms)}{few}" if found.count else ""

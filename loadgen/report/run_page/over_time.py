@@ -29,11 +29,13 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if result.request_sample is not None:
         e2el = scatter.panel("e2el", result.request_sample, result, columns.reach)
         panels += [e2el] if e2el else []
-    tokens = columns.rates(timeline.output_tokens)
-    panels.append(Panel("Output tokens/s", Linear.over("/s", tokens), (columns.steps("output tokens", tokens, 1),)))
+    if result.streams:
+        tokens = columns.rates(timeline.output_tokens)
+        panels.append(Panel("Output tokens/s", Linear.over("/s", tokens), (columns.steps("output tokens", tokens, 1),)))
     panels += _server(telemetry, columns.ends[-1])
-    about = "Over the seconds of the run: requests sent, ended and failed, E2EL, output tokens" + (
-        ", and the metrics of the server and its GPUs" if telemetry.sources or telemetry.gpus else ""
+    about = (
+        f"Over the seconds of the run: requests sent, ended and failed, E2EL{', output tokens' * result.streams}"
+        + (", and the metrics of the server and its GPUs" if telemetry.sources or telemetry.gpus else "")
     )
     chart = Chart("The run over time", about, ALONG, columns.scale, tuple(panels), columns.middles)
     yield Drawing("course", chart)

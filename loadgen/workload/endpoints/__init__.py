@@ -25,6 +25,11 @@ BUILT_IN = {
     "openai-responses": "loadgen.workload.endpoints.responses:RESPONSES",
     "anthropic": "loadgen.workload.endpoints.messages:MESSAGES",
     "sglang-native": "loadgen.workload.endpoints.generate:GENERATE",
+    "openai-embeddings": "loadgen.workload.endpoints.pooling:EMBEDDINGS",
+    "openai-embeddings-chat": "loadgen.workload.endpoints.pooling:CHAT_EMBEDDINGS",
+    "infinity-embeddings": "loadgen.workload.endpoints.pooling:INFINITY",
+    "vllm-pooling": "loadgen.workload.endpoints.pooling:POOLING",
+    "vllm-rerank": "loadgen.workload.endpoints.pooling:RERANK",
     "openai": COMPLETIONS,
     **dict.fromkeys(("vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"), COMPLETIONS),
 }
@@ -41,8 +46,9 @@ def find(settings: RunSettings) -> Api:
 
 def name_of(settings: RunSettings) -> str:
     """Return the backend of the settings, or the built-in one that their path means."""
-    path = settings.endpoint or ""
-    return settings.backend or next((name for name, ending in _endings() if path.endswith(ending)), "openai")
+    if settings.backend is not None or settings.endpoint is None:
+        return settings.backend or "openai"
+    return next((name for name, ending in _endings() if settings.endpoint.endswith(ending)), "openai")
 
 
 def checked(settings: RunSettings) -> RunSettings:

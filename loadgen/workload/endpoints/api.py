@@ -39,6 +39,7 @@ class Api:
         ending: How each of its paths ends, and no path of another API; empty: its path may be any.
         prompt_fields: Fields of a body that hold the prompt, beside `messages` and `prompt`.
         headers: Headers of every request.
+        streams: Whether the answer is a stream of tokens; else it is embeddings or scores, in one piece.
         key_header: The header with the API key, beside the bearer token; None: there is none.
     """
 
@@ -51,10 +52,16 @@ class Api:
     prompt_fields: frozenset[str] = frozenset()
     headers: Mapping[str, str] = field(default_factory=dict)
     key_header: str | None = None
+    streams: bool = True
 
 
 def messages_of(prompt: Prompt) -> list[Fields]:
-    """Return the prompt as the messages of a chat."""
+    """Return the prompt as the messages of a chat.
+
+    Raises:
+        BadInput: It is several texts.
+    """
+    refuse_several(prompt)
     return [*prompt.messages] or [{"role": "user", "content": prompt.text}]
 
 
@@ -62,8 +69,20 @@ def text_of(prompt: Prompt) -> str:
     """Return the text of a prompt.
 
     Raises:
-        BadInput: It is a chat.
+        BadInput: It is a chat, or several texts.
     """
     if prompt.messages:
         raise BadInput("--endpoint", f"{prompt.source} is a chat", "use a chat endpoint: --backend openai-chat")
+    refuse_several(prompt)
     return prompt.text
+
+
+def refuse_several(prompt: Prompt) -> None:
+    """Refuse a prompt of several texts.
+
+    Raises:
+        BadInput: It is one.
+    """
+    if prompt.texts:
+        problem = f"{prompt.source} is several texts"
+        raise BadInput("--backend", problem, "use openai-embeddings, or another API that takes them")

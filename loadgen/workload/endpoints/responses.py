@@ -6,7 +6,7 @@ from loadgen.core.delta import Delta
 from loadgen.core.dialect import Dialect
 from loadgen.core.event_flags import CHOICE, CONTENT, FINISH, OTHER, REASONING, TOOL, USAGE
 from loadgen.core.json_fields import count_of, object_of, to_json, word_of
-from loadgen.workload.endpoints.api import Api, Fields
+from loadgen.workload.endpoints.api import Api, Fields, text_of
 from loadgen.workload.prompt import Prompt
 
 ENDS = ("response.completed", "response.incomplete")
@@ -51,7 +51,7 @@ def _read(event: dict[str, Any]) -> Delta:
 
 def _body(prompt: Prompt, model: str, fields: Fields) -> Fields:
     """Make a body. Nothing is stored: vLLM would keep every answer for as long as it runs."""
-    asked = [*prompt.messages] or prompt.text
+    asked = [*prompt.messages] or text_of(prompt)
     return {"model": model, "input": asked, "max_output_tokens": prompt.output_tokens, "store": False} | fields
 
 

@@ -1,0 +1,47 @@
+"""Parser of an answer in one piece: the definition that the compiled scanner (c/json_scan.pxd) must match.
+
+Embeddings and pooling answer with a list under `data`, rerank with one under `results`.
+"""
+
+from dataclasses import dataclass
+
+from loadgen.core import sse_event
+from loadgen.core.json_fields import count_of
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAnswer:
+    """The facts of an answer that is no stream.
+
+    Attributes:
+        results: How many embeddings or scores it has.
+        prompt_tokens: The input tokens by its usage, `total_tokens` where it has no others; -1: it gives none.
+        cached_tokens: Those of them that came from a cache; -1: it does not say.
+        has_nan: Whether it holds NaN or an infinity, which are not JSON.
+        error: An error object in place of the answer, as JSON text.
+    """
+
+    results: int = 0
+    prompt_tokens: int = -1
+    cached_tokens: int = -1
+    has_nan: bool = False
+    error: str | None = None
+
+
+def parse(body: bytes) -> WholeAnswer:
+    """Parse the body of an answer.
+
+    Raises:
+        ValueError: It is not a JSON object with a list of results, or its usage has types that the API does not have.
+    """
+    event = sse_event.parse(body)  # errors and usage are those of any other API
+    if event.error is not None:
+        return WholeAnswer(error=event.error)
+    answer, has_nan = sse_event.loads(body)
+    results = answer.get("data", answer.get("results"))
+    if not isinstance(results, list):
+        raise ValueError("neither data nor results is a list")
+    prompt_tokens = event.prompt_tokens
+    if prompt_tokens < 0:
+        prompt_tokens = count_of(answer.get("usage") or {}, "total_tokens")
+    return WholeAnswer(len(results), prompt_tokens, event.cached_tokens, has_nan)

@@ -1,0 +1,46 @@
+"""Embeddings, pooling and rerank: answers in one piece, without tokens. The bodies are those of vLLM's client."""
+
+from loadgen.config.target import EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT
+from loadgen.errors import BadInput
+from loadgen.workload.endpoints.api import Api, Fields, refuse_several, text_of
+from loadgen.workload.prompt import Prompt
+
+TRUNCATED: Fields = {"truncate_prompt_tokens": -1}  # the server cuts a prompt that is longer than the model takes
+INPUT = frozenset(("input",))
+
+
+def _embeddings(prompt: Prompt, model: str, fields: Fields) -> Fields:
+    return {"model": model, "input": _input(prompt)} | TRUNCATED | fields
+
+
+def _chat_embeddings(prompt: Prompt, model: str, fields: Fields) -> Fields:
+    refuse_several(prompt)
+    messages = [*prompt.messages] or [{"role": "user", "content": [{"type": "text", "text": prompt.text}]}]
+    return {"model": model, "messages": messages} | TRUNCATED | fields
+
+
+def _infinity(prompt: Prompt, model: str, fields: Fields) -> Fields:
+    return {"model": model, "input": _input(prompt)} | fields
+
+
+def _pooling(prompt: Prompt, model: str, fields: Fields) -> Fields:
+    return {"model": model} | TRUNCATED | {"input": _input(prompt)} | fields
+
+
+def _rerank(prompt: Prompt, model: str, fields: Fields) -> Fields:
+    if len(prompt.texts) < 2:
+        problem = f"{prompt.source} is one text, and rerank needs a query and documents"
+        raise BadInput("--dataset-name", problem, "use random-rerank")
+    query, *documents = prompt.texts
+    return {"model": model, "query": query, "documents": documents} | TRUNCATED | fields
+
+
+def _input(prompt: Prompt) -> str | list[str]:
+    return list(prompt.texts) or text_of(prompt)
+
+
+EMBEDDINGS = Api(EMBEDDINGS_ENDPOINT, _embeddings, ending="/embeddings", prompt_fields=INPUT, streams=False)
+CHAT_EMBEDDINGS = Api(EMBEDDINGS_ENDPOINT, _chat_embeddings, takes_messages=True, ending="/embeddings", streams=False)
+INFINITY = Api(EMBEDDINGS_ENDPOINT, _infinity, ending="/embeddings", prompt_fields=INPUT, streams=False)
+POOLING = Api(POOLING_ENDPOINT, _pooling, ending="/pooling", prompt_fields=INPUT, streams=False)
+RERANK = Api(RERANK_ENDPOINT, _rerank, ending="/rerank", prompt_fields=frozenset(("query", "documents")), streams=False)

@@ -1,0 +1,42 @@
+"""Settings that ask for tokens are refused where answers have none."""
+
+from typing import Any
+
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+
+
+def settings(**options: Any) -> RunSettings:
+    return RunSettings(**{"backend": "openai-embeddings"} | options)
+
+
+@pytest.mark.parametrize(
+    ("flag", "options"),
+    [
+        ("--slo", {"slo": "ttft_p99<1s"}),
+        ("--slo", {"slo": "e2el_p99<1s,icl_p50<10ms"}),
+        ("--goodput", {"goodput": ("tpot:50",)}),
+        ("--percentile-metrics", {"percentile_metrics": "e2el,ttft"}),
+        ("--temperature", {"temperature": 0.0}),
+        ("--continuous-usage", {"continuous_usage": True}),
+        ("--first-token-timeout", {"first_token_timeout": 3.0}),
+        ("--turns", {"turns": "2", "dataset_name": "sharegpt"}),
+        ("--dataset-name", {"dataset_name": "multi_turn"}),
+        ("--extra-body", {"extra_body": {"encoding_format": "bytes"}}),
+    ],
+)
+def test_refused(flag: str, options: dict[str, Any]) -> None:
+    with pytest.raises(BadInput) as refused:
+        settings(**options).checked()
+    assert refused.value.field == flag
+
+
+def test_e2el_can_be_limited() -> None:
+    settings(slo="e2el_p99<1s,error_rate<1%", goodput=("e2el:100",), percentile_metrics="e2el").checked()
+
+
+def test_implied_settings_have_no_output() -> None:
+    implied = settings().implied()
+    assert (implied.percentile_metrics, implied.ignore_eos) == ("e2el", None)

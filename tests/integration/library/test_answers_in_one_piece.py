@@ -1,0 +1,88 @@
+"""Runs of embeddings, pooling and rerank: measured end to end, and reported without a word of tokens."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loadgen
+from loadgen import report
+from loadgen.engines import Server
+from loadgen.report import run_page
+from loadgen.report.result import RunResult
+from tests.helpers.raw_client import FAST
+from tests.helpers.sim_server import simulated
+
+STREAM_WORDS = ("TTFT", "TPOT", "ITL", "ICL", "Output token", "generated", "steady")
+COUNT = 12
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with simulated(**FAST) as server:
+        yield server
+
+
+async def measured(server: Server, backend: Any, **options: Any) -> RunResult:
+    asked: dict[str, Any] = {"num_prompts": COUNT, "request_rate": 200.0, "random_input_len": 16} | options
+    return await loadgen.run(loadgen.RunSettings(base_url=server.base_url, backend=backend, **asked))
+
+
+@pytest.mark.parametrize(
+    "backend", ["openai-embeddings", "openai-embeddings-chat", "infinity-embeddings", "vllm-pooling"]
+)
+async def test_every_request_is_answered_and_counted(server: Server, backend: str) -> None:
+    result = await measured(server, backend)
+    assert (result.outcomes, result.numbers.total_input_tokens) == ({"ok": COUNT}, COUNT * 16)
+    assert (result.e2el.count, result.ttft.count, result.tpot.count, result.icl.count) == (COUNT, 0, 0, 0)
+    assert [check.name for check in result.failed_checks if check.group in "AEF"] == []  # the others depend on time
+
+
+async def test_warm_ups_and_the_ready_check_are_of_the_same_api(server: Server) -> None:
+    result = await measured(server, "openai-embeddings", num_warmups=3, ready_check_timeout_sec=5.0)
+    assert result.outcomes == {"ok": COUNT}
+
+
+async def test_the_json_has_the_keys_of_vllm(server: Server) -> None:
+    result = await measured(server, "openai-embeddings", save_detailed=True)
+    keys = {
+        *("duration", "completed", "total_input_tokens", "total_input_sequences", "request_throughput"),
+        *("input_sequence_throughput", "total_token_throughput", "input_lens", "latencies", "queue_times", "errors"),
+        *("mean_e2el_ms", "median_e2el_ms", "std_e2el_ms", "p99_e2el_ms"),
+    }
+    absent = {"total_output_tokens", "output_throughput", "ttfts", "itls", "generated_texts", "mean_ttft_ms"}
+    data = result.to_dict()
+    assert keys <= data.keys()
+    assert not absent & data.keys()
+    again = RunResult.from_dict(data)
+    assert (again.numbers, again.columns) == (result.numbers, result.columns)
+
+
+async def test_no_report_speaks_of_tokens_that_were_generated(server: Server) -> None:
+    result = await measured(server, "vllm-pooling")
+    text = report.render(result)
+    assert "Input throughput (inputs/s):" in text
+    assert [word for word in STREAM_WORDS if word.lower() in text.lower()] == []
+    page = run_page.html([result])
+    assert "Input tokens" in page
+    assert "Time to First Token" not in page
+
+
+async def test_records_give_the_same_result(server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    result = await measured(server, "openai-embeddings", records=str(path))
+    again = loadgen.from_records(path)
+    assert again.numbers == result.numbers
+    assert again.tokens.results == COUNT
+
+
+async def test_a_server_without_the_api_fails_every_request(server: Server) -> None:
+    result = await measured(server, "vllm-pooling", endpoint="/v1/pooling")
+    assert result.outcomes == {"status(404)": COUNT}
+
+
+async def test_a_limit_of_e2el_is_judged(server: Server) -> None:
+    result = await measured(server, "openai-embeddings", slo="e2el_p50<10s", goodput=("e2el:10000",))
+    assert [row.met for row in result.slo] == [True]
+    assert result.rates.good_share == 1.0
