@@ -53,6 +53,8 @@ def _all(run: RunData) -> Iterator[Check]:
 def _to_us_alone(run: RunData) -> list[Check]:
     if why := _untold(run):
         return [inapplicable(ALONE, why)]
+    if run.snapshot.counters["results"] > run.snapshot.ok:
+        return [inapplicable(ALONE, "requests have several inputs, which servers count one by one")]
     ok = _alone(run)
     count, sent = _served(run), _sent(run)
     if ok is None:

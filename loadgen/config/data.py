@@ -9,6 +9,8 @@ Rule = Literal["vllm-0.11", "vllm-0.9", "guidellm-0.5", "benchmark-runner", "sgl
 FULL_LENGTH: tuple[Rule, ...] = ("guidellm-0.5", "benchmark-runner")  # rules of tools that ask the server to ignore EOS
 TRACE = "trace"  # the data set with a due time for each request
 NO_TOKENIZER = "none"  # value of --tokenizer: prompts are sent as they are, and only the server counts tokens
+RERANK = "random-rerank"  # a data set of a query with documents
+BATCHED = ("random", RERANK)  # data sets of which a request may have several texts
 MULTI_TURN = "multi_turn"  # a data set of sessions for any --turns
 
 
@@ -22,8 +24,8 @@ class DataSettings:
     dataset_name: str = option(
         "random",
         DATA,
-        "name of the data set; random, prefix_repetition, multi_turn, sharegpt, trace, prose or sonnet, jsonl, csv, "
-        "custom, hf, or one of an installed package",
+        "name of the data set; random, random-rerank, prefix_repetition, multi_turn, sharegpt, trace, prose or sonnet, "
+        "jsonl, csv, custom, hf, or one of an installed package",
         metavar="NAME",
     )
     dataset_path: str | None = option(
@@ -52,6 +54,15 @@ class DataSettings:
         metavar="R",
     )
     random_prefix_len: int = option(0, DATA, "tokens of a prefix shared by all random prompts", metavar="TOKENS")
+    random_batch_size: int = option(
+        1,
+        DATA,
+        "random texts in each request of embeddings, pooling or rerank; --num-prompts then counts the texts",
+        metavar="N",
+    )
+    no_reranker: bool = option(
+        False, DATA, "random-rerank for a model that embeds query and documents one by one, each of the whole length"
+    )
     input_len_counts: Literal["raw", "server"] = option(
         "raw",
         DATA,
@@ -100,6 +111,13 @@ class DataSettings:
     hf_column: tuple[str, ...] = option(
         (), DATA, "columns of a data set on the hub: prompt, messages, answer, ...", metavar="FIELD=COLUMN"
     )
+
+    def requests_of(self, texts: int) -> int:
+        """Return how many requests so many texts of --num-prompts are."""
+        if self.dataset_name not in BATCHED:
+            return texts
+        queries = int(self.no_reranker)  # it is one of the texts
+        return -(-(texts - queries) // (self.random_batch_size - queries))
 
     @property
     def timed_by_data(self) -> bool:

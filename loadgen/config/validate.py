@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from loadgen.config import slo
-from loadgen.config.data import MULTI_TURN, TRACE, DataSettings
+from loadgen.config.data import MULTI_TURN, RERANK, TRACE, DataSettings
 from loadgen.config.load import SEED_FIELDS, LoadSettings
 from loadgen.config.option import SAMPLING, flag
 from loadgen.config.output import METRICS, NAMING, OutputSettings, parse_listen
@@ -32,6 +32,11 @@ SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class RunFields(LoadSettings, TargetSettings, DataSettings, OutputSettings, ScaleSettings):
     """All fields of a run, in the order of the topics scale, output, data, target, load."""
+
+    @property
+    def requests(self) -> int | None:
+        """The number of requests that --num-prompts means; None if it is not given."""
+        return None if self.num_prompts is None else self.requests_of(self.num_prompts)
 
 
 Range = tuple[tuple[str, ...], Callable[[Any], bool], str]  # fields, what must hold, and what to give instead
@@ -69,7 +74,7 @@ _DATA_RANGES: tuple[Range, ...] = (
         lambda v: v >= 0,
         "0 tokens or more",
     ),
-    (("prefix_repetition_num_prefixes",), lambda v: v >= 1, "1 or more"),
+    (("prefix_repetition_num_prefixes", "random_batch_size"), lambda v: v >= 1, "1 or more"),
     (("custom_output_len",), lambda v: v >= 1 or v == -1, "1 token or more, or -1 if every row has output_tokens"),
 )
 
@@ -95,6 +100,11 @@ def check(settings: RunFields) -> None:
     _check_body(settings)
     if not settings.streams:
         _check_without_tokens(settings)
+    elif settings.random_batch_size > 1 or settings.dataset_name == RERANK:
+        name, problem = "--random-batch-size", "an answer of tokens is to one prompt"
+        if settings.dataset_name == RERANK:
+            name, problem = "--dataset-name", f"{RERANK} needs an API that takes several texts"
+        raise BadInput(name, problem, "use --backend vllm-rerank, openai-embeddings or vllm-pooling")
     check_output(settings)
     source_address.parse(settings.source_address)
     slo.parse_goodput(settings.goodput)
@@ -112,6 +122,9 @@ def check_data(settings: DataSettings) -> None:
         if not isinstance(getattr(settings, name), str):
             require(name, getattr(settings, name), lambda v: v >= 1, "1 token or more")
     _check_ranges(settings, _DATA_RANGES)
+    if settings.no_reranker and settings.dataset_name == RERANK and settings.random_batch_size < 2:
+        problem = "has no room for a document beside the query, with --no-reranker"
+        raise BadInput("--random-batch-size", problem, "give 2 or more")
 
 
 def check_output(settings: OutputSettings) -> None:

@@ -37,8 +37,14 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
         rows.append(("TTFT mean, ms from sent", fixed(theirs.mean), fixed(ours.mean)))
         rows.append(("TTFT p50, ms from sent", bucket(theirs.p50), fixed(ours.p50)))
         rows.append(("TTFT p99, ms from sent", bucket(theirs.p99), fixed(ours.p99)))
+    ended = sum(result.outcomes.values()) - result.cancelled.never_sent
+    has_batches = tokens.results > result.numbers.completed  # a server counts each input as a request
     for what, count, measured in (
-        ("requests ended", counts.requests, sum(result.outcomes.values()) - result.cancelled.never_sent),
+        (
+            "inputs ended" if has_batches else "requests ended",
+            counts.requests,
+            tokens.results if has_batches else ended,
+        ),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
         ("output tokens", counts.generation_tokens if result.streams else None, tokens.output_tokens),
         ("preemptions", counts.preemptions, None),

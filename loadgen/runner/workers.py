@@ -90,7 +90,7 @@ def worker_count(settings: RunSettings) -> int:
         return int(settings.workers)
     if settings.capture is not None:  # one process keeps the responses
         return 1
-    return auto_workers(machine.usable_cores(), settings.max_concurrency, settings.num_prompts)
+    return auto_workers(machine.usable_cores(), settings.max_concurrency, settings.requests)
 
 
 def auto_workers(cores: int, *limits: int | None) -> int:

@@ -129,7 +129,7 @@ class Schedule(DueTimes):
             BadInput: As `draw`, or the due times of the prompts conflict with the settings.
         """
         if asked is None:
-            return cls._drawn(settings, seed, settings.num_prompts)
+            return cls._drawn(settings, seed, settings.requests)
         return cls._of_prompts(settings, seed, np.asarray(asked, dtype=np.int64))
 
     @classmethod
@@ -155,14 +155,12 @@ class Schedule(DueTimes):
     @classmethod
     def _drawn(cls, settings: RunSettings, seed: int, count: int | None) -> "Schedule":
         """Draw `count` arrivals, or those within the duration."""
-        duration_s, rate = settings.duration, _rate(settings)
+        duration_s, rate, usual = settings.duration, _rate(settings), settings.requests_of(DEFAULT_COUNT)
         if rate is None:
-            prepared = (
-                DEFAULT_COUNT if duration_s is None else min(math.ceil(duration_s * CLOSED_LOOP_RPS), MAX_REQUESTS)
-            )
+            prepared = usual if duration_s is None else min(math.ceil(duration_s * CLOSED_LOOP_RPS), MAX_REQUESTS)
             return cls.burst(count or prepared)
         if count is None and duration_s is None:
-            count = DEFAULT_COUNT
+            count = usual
         return cls.draw(rate, count=count, duration_s=duration_s, burstiness=settings.burstiness, seed=seed)
 
     @classmethod

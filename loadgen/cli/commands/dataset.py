@@ -137,7 +137,9 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
         return preparing_text(done, count, elapsed_s)
 
     with ProgressLine(text, quiet=settings.quiet) as progress:
-        source = PromptSource.named(settings, target, settings.num_prompts or DEFAULT_COUNT, asks=False)
+        source = PromptSource.named(
+            settings, target, settings.requests_of(settings.num_prompts or DEFAULT_COUNT), asks=False
+        )
         count = source.count
         prompts = _askable(source.prompts, target)
         with _destination(path) as file:

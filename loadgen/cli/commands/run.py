@@ -70,7 +70,7 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
     from loadgen.config.target import wants_engine
     from loadgen.workload.arrivals import DEFAULT_COUNT
 
-    count = settings.num_prompts or DEFAULT_COUNT
+    count = settings.requests_of(settings.num_prompts or DEFAULT_COUNT)
     intended = "request_rate" in given or "config" in given or wants_engine(settings)
     bounded = settings.max_concurrency is not None or settings.ramp_up_strategy is not None or settings.timed_by_data
     if intended or bounded or math.isfinite(settings.request_rate) or count <= MAX_QUIET_BURST:

@@ -50,6 +50,9 @@ def main(argv: list[str]) -> int:
     if requested.dataset_name == TRACE:
         problem = "a trace sets its own request rate, which a search must vary"
         raise BadInput("--dataset-name", problem, "choose another data set")
+    if requested.random_batch_size > 1:
+        problem = "makes --num-prompts a number of texts, and a search chooses numbers of requests"
+        raise BadInput("--random-batch-size", problem, "leave it out, or measure rates with `loadgen run --rate 1,2,4`")
     rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0  # a --duration needs a finite rate
     from loadgen.workload import endpoints
 

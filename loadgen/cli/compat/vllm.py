@@ -155,8 +155,6 @@ FLAGS: tuple[ToolFlag, ...] = (
     refused(
         "--plot-dataset-stats", "this plot is not available", "use `loadgen dataset`, which prints the lengths", NONE
     ),
-    refused("--random-batch-size", "embeddings are not measured", "leave it out", no_op_value=1),
-    refused("--no-reranker", "rerankers are not measured", "leave it out", NONE),
     refused("--enable-multimodal-chat", NO_MEDIA, TEXT, NONE),
     refused("--custom-ensure-client-side-data", NO_MEDIA, TEXT, NONE),
     *(
@@ -229,6 +227,7 @@ SHARED = frozenset(
         "--metric-percentiles",
         "--min-p",
         "--model",
+        "--no-reranker",
         "--num-prompts",
         "--num-warmups",
         "--percentile-metrics",
@@ -241,6 +240,7 @@ SHARED = frozenset(
         "--ramp-up-end-rps",
         "--ramp-up-start-rps",
         "--ramp-up-strategy",
+        "--random-batch-size",
         "--random-input-len",
         "--random-output-len",
         "--random-prefix-len",
@@ -269,11 +269,12 @@ SHARED = frozenset(
 # Notes on flags of the same name that do less or more here.
 NOTES = {
     "--backend": "openai-chat; openai-responses; openai, also as vllm, lmdeploy, scalellm, sglang, llama.cpp; "
-    "others are refused",
+    "openai-embeddings, openai-embeddings-chat, infinity-embeddings, vllm-pooling, vllm-rerank; others are refused",
     "--base-url": "repeat it for several servers",
     "--burstiness": "also inf: evenly spaced",
     "--custom-output-len": "the default for rows without a length; in vLLM a row's own length counts only with -1",
-    "--dataset-name": "random, prefix_repetition, sharegpt, custom, sonnet, hf, and loadgen's own; others are refused",
+    "--dataset-name": "random, random-rerank, prefix_repetition, sharegpt, custom, sonnet, hf, and loadgen's own; "
+    "others are refused",
     "--goodput": "failed and unfinished requests count as not good",
     "--header": "@FILE keeps a secret off the command line",
     "--ignore-eos": "the default for random prompts, as in vLLM 0.32; `--no-ignore-eos` switches it off",

@@ -341,7 +341,7 @@ def _workers(settings: RunSettings, cores: list[int]) -> int:
         BadInput: All together they are more than may be in flight at once.
     """
     cap, nodes = settings.max_concurrency, len(cores)
-    most = [limit // nodes for limit in (cap, settings.num_prompts) if limit is not None]
+    most = [limit // nodes for limit in (cap, settings.requests) if limit is not None]
     workers = auto_workers(min(cores), *most) if settings.workers == "auto" else int(settings.workers)
     check_share(cap, workers, nodes)
     return workers

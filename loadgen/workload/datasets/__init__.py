@@ -7,13 +7,13 @@ listed here; other packages add theirs through the entry-point group `loadgen.da
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from loadgen.config.data import MULTI_TURN, TRACE, DataSettings
+from loadgen.config.data import BATCHED, MULTI_TURN, RERANK, TRACE, DataSettings
 from loadgen.config.option import flag
 from loadgen.errors import BadInput
 from loadgen.workload.datasets import rules
 from loadgen.workload.files.mapped_file import FIELD as PATH
 from loadgen.workload.files.mapped_file import checked_path
-from loadgen.workload.prompt import Dataset
+from loadgen.workload.prompt import Continued, Dataset
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -31,6 +31,7 @@ BUILT_IN = {
     MULTI_TURN: "loadgen.workload.datasets.multi_turn:MultiTurnDataset",
     "prefix_repetition": "loadgen.workload.datasets.prefix_repetition:PrefixRepetitionDataset",
     "prose": "loadgen.workload.datasets.prose:ProseDataset",
+    RERANK: "loadgen.workload.datasets.random_rerank:RandomRerankDataset",
     "random": "loadgen.workload.datasets.random_words:RandomDataset",
     "sharegpt": "loadgen.workload.datasets.sharegpt:ShareGPTDataset",
     "sonnet": "loadgen.workload.datasets.prose:ProseDataset",
@@ -39,9 +40,11 @@ BUILT_IN = {
 
 # Fields that only some built-in data sets use. The others refuse them.
 SESSIONS, TRACES = ("sharegpt", MULTI_TURN), (TRACE,)
-WITHOUT_FILE = ("random", "prefix_repetition", MULTI_TURN)
+WITHOUT_FILE = ("random", RERANK, "prefix_repetition", MULTI_TURN)
 USED_BY = {
     "dataset_path": tuple(name for name in BUILT_IN if name not in WITHOUT_FILE),
+    "random_batch_size": BATCHED,
+    "no_reranker": (RERANK,),
     "turns": SESSIONS,
     "think_time": SESSIONS,
     "history": SESSIONS,
@@ -86,7 +89,22 @@ def find(settings: "RunSettings") -> DatasetClass:
     _require_used(settings)
     if settings.dataset_name in BUILT_IN and settings.dataset_path is not None:
         checked_path(PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
-    return kind if settings.dataset_rule is None else rules.find(settings.dataset_name, settings.dataset_rule)
+    found = kind if settings.dataset_rule is None else rules.find(settings.dataset_name, settings.dataset_rule)
+    return _Batched(found) if settings.dataset_name == "random" and settings.random_batch_size > 1 else found
+
+
+class _Batched:
+    """The class of a data set, with several of its prompts in each request."""
+
+    def __init__(self, texts: DatasetClass) -> None:
+        self._texts = texts
+
+    def from_settings(self, settings: "RunSettings") -> Dataset:
+        from loadgen.workload.datasets.text_batches import TextBatches
+
+        texts = self._texts.from_settings(settings)
+        assert isinstance(texts, Continued)  # as all data sets of random prompts are
+        return TextBatches.of(texts, settings)
 
 
 def _require_used(settings: "RunSettings") -> None:

@@ -99,19 +99,19 @@ def export_rows(prompts: Iterable[Prompt], file: BinaryIO) -> Iterator[Prompt]:
     """Yield prompts, and write each one as a row that the data set jsonl can send.
 
     Raises:
-        BadInput: A prompt follows another, or has a due time, which rows cannot hold.
+        BadInput: A prompt follows another, has a due time or several texts, which rows cannot hold.
     """
     for prompt in prompts:
-        if prompt.follows or prompt.due_ns is not None:
-            what = "sessions" if prompt.follows else "due times"
+        if prompt.follows or prompt.due_ns is not None or prompt.texts:
+            what = "sessions" if prompt.follows else "several texts" if prompt.texts else "due times"
             raise BadInput("--export", f"rows cannot hold {what}", "send the data set itself")
         file.write(line(prompt))
         yield prompt
 
 
 def is_whole_in_a_row(prompt: Prompt) -> bool:
-    """Return whether a row can hold everything of a prompt. It has no sessions, due times and server tokens."""
-    return not prompt.follows and prompt.due_ns is None and prompt.server_tokens is None
+    """Return whether a row can hold everything of a prompt: no sessions, due times, server tokens or several texts."""
+    return not prompt.texts and not prompt.follows and prompt.due_ns is None and prompt.server_tokens is None
 
 
 def message_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:

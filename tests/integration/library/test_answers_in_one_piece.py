@@ -86,3 +86,18 @@ async def test_a_limit_of_e2el_is_judged(server: Server) -> None:
     result = await measured(server, "openai-embeddings", slo="e2el_p50<10s", goodput=("e2el:10000",))
     assert [row.met for row in result.slo] == [True]
     assert result.rates.good_share == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "inputs", "tokens"),
+    [
+        ({"backend": "openai-embeddings"}, COUNT, 16),
+        ({"backend": "vllm-rerank", "dataset_name": "random-rerank"}, COUNT, 16),
+    ],
+)
+async def test_several_texts_in_a_request(server: Server, options: dict[str, Any], inputs: int, tokens: int) -> None:
+    result = await measured(server, **options, random_batch_size=5)
+    numbers = result.numbers
+    assert result.outcomes == {"ok": 3}
+    assert (numbers.total_input_sequences, numbers.total_input_tokens) == (inputs, inputs * tokens)
+    assert [check.name for check in result.failed_checks if check.group in "AEF"] == []
