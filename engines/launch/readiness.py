@@ -1,4 +1,4 @@
-"""Readiness: whether a server answers with one real token, as the requested model."""
+"""Readiness: whether a server answers with one real token, an embedding or a score, as the requested model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +10,12 @@ from loadgen.errors import EngineError, Unreachable
 HEALTH_S = 5.0
 # A healthy server that answers with one of these statuses will not change its mind.
 REFUSALS = {400, 401, 403, 404, 405, 422}
+# What a server is asked that completes nothing.
+POOLED: dict[str, dict[str, Any]] = {
+    "/v1/embeddings": {"input": "Hello"},
+    "/pooling": {"input": "Hello"},
+    "/rerank": {"query": "Hello", "documents": ["Hello"]},
+}
 
 
 def health_problem(
@@ -26,7 +32,7 @@ def health_problem(
 def readiness_problem(
     base_url: str, model: str, probes: Probes, timeout_s: float, on_wait: Callable[[], object]
 ) -> str | None:
-    """Return why the server is not ready yet; None once it has answered with one token.
+    """Return why the server is not ready yet; None once it has answered with one token, embedding or score.
 
     Args:
         base_url: Scheme, host and port.
@@ -47,6 +53,8 @@ def readiness_problem(
             served = ", ".join(map(repr, models))
             raise EngineError(f"the server has {served} and not {model!r}; name one of its models")
         response = _request_token(base_url, model, timeout_s, on_wait)
+        if response.status in REFUSALS and _pools(base_url, model, timeout_s, on_wait):
+            return None
     except Unreachable as error:
         return str(error)
     if response.status in REFUSALS:
@@ -65,6 +73,12 @@ def _request_token(base_url: str, model: str, timeout_s: float, on_wait: Callabl
     # Some servers have only chats, and some models have no chat template.
     chat = fields | {"messages": [{"role": "user", "content": "Hello"}]}
     return request(f"{base_url}/v1/chat/completions", chat, timeout_s=timeout_s, on_wait=on_wait)
+
+
+def _pools(base_url: str, model: str, timeout_s: float, on_wait: Callable[[], object]) -> bool:
+    """Return whether the server gives embeddings or scores."""
+    asked = ((base_url + path, {"model": model} | fields) for path, fields in POOLED.items())
+    return any(request(url, body, timeout_s=timeout_s, on_wait=on_wait).status == 200 for url, body in asked)
 
 
 def _has_token(body: Any) -> bool:

@@ -8,7 +8,7 @@ from loadgen.config import slo
 from loadgen.report import load_line
 from loadgen.report.result.series import Point, Series
 from loadgen.report.series import TOO_FEW, is_highest_level, knee_candidate, level_of, level_text, level_with_unit
-from loadgen.report.series_rows import Row, rows
+from loadgen.report.series_rows import Row, has_tokens, rows
 from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
 from loadgen.util.number_format import first_of, four_digits, plural, value_range
 
@@ -55,8 +55,11 @@ def load(series: Series) -> str:
     prompts = [each.total_input_tokens for each in numbers if each.total_input_tokens is not None]
     knows_prompts = len(prompts) == len(numbers)
     lengths = f"{sum(prompts) / ok:.0f} tokens in and {answers:.0f}" if knows_prompts else f"{answers:.0f} tokens"
+    lengths += " out"
+    if not has_tokens(series):
+        lengths = f"{sum(prompts) / ok:.0f} tokens" if knows_prompts else "prompts of unknown length"
     arrivals = f", {load_line.spacing(numbers[-1].burstiness)} arrivals" if series.over == "rate" else ""
-    return f"{value_range(min(counts), max(counts))} requests a run, {lengths} out on average{arrivals}"
+    return f"{value_range(min(counts), max(counts))} requests a run, {lengths} on average{arrivals}"
 
 
 def remarks(series: Series) -> Iterator[str]:

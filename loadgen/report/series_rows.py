@@ -13,6 +13,7 @@ from loadgen.util.number_format import fixed, percent
 
 SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
 SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
+WHOLE_LATENCIES = ("e2el_p50", "e2el_p99")  # of answers without tokens
 MARK = "*"  # of a percentile of few values
 INTERVAL = "confidence interval"
 FEW_VALUES = f"{MARK} few values; the result of the run has the confidence interval"
@@ -110,6 +111,16 @@ def rows(series: Series) -> list[Row]:
     ]
 
 
+def has_tokens(series: Series) -> bool:
+    """Return whether answers are streams of tokens, as all runs of a series have one API."""
+    return all(point.result.numbers.streams for point in series.points)
+
+
+def sweep_latencies(series: Series) -> tuple[str, ...]:
+    """Name the usual latencies of a run: E2EL where answers have no tokens."""
+    return SWEEP_LATENCIES if has_tokens(series) else WHOLE_LATENCIES
+
+
 def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
     """Make the columns of the table; latencies are in ms.
 
@@ -129,7 +140,8 @@ def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
         columns.append(Column("answers/s", _numbers(answers)))
     if None in answers:  # a closed loop, a burst, few answers, or a series of an earlier version
         columns.append(Column("req/s", _numbers([row.throughput("request_throughput") for row in own])))
-    columns.append(Column("tok/s", _numbers([row.throughput("output_throughput") for row in own])))
+    if has_tokens(series):
+        columns.append(Column("tok/s", _numbers([row.throughput("output_throughput") for row in own])))
     if any(row.failed for row in own):
         columns.append(Column("failed", [percent(row.failed, 1) for row in own]))
     if any(len(row.runs) > 1 for row in own):
@@ -161,7 +173,7 @@ def _latencies(series: Series, own: Sequence[Row], *, with_bounds: bool) -> list
     """Make the columns of the latencies that the SLO limits and, of a sweep, of the usual ones."""
     columns, limits = list[Column](), slo.required_limits(series.slo) if series.slo else []
     limited = {limit.name.replace("median", "p50"): limit for limit in limits if limit.metric != "error"}
-    shown = SWEEP_LATENCIES if series.kind == "sweep" else ()
+    shown = sweep_latencies(series) if series.kind == "sweep" else ()
     for name in shown:
         cells = _numbers([row.runs[0].latency_ms.named(name) for row in own], [_few(row, name) for row in own])
         columns.append(Column(heading(name), cells))

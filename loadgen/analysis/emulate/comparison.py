@@ -99,6 +99,10 @@ def compare(path: str | Path, name: str) -> ToolComparison:
     if not RecordFile.is_one(path):
         raise BadInput("--as", f"{path} holds no records of requests", "name a file of --records")
     file = RecordFile(path)
+    if not file.header.settings.streams:
+        raise BadInput(
+            "--as", f"the answers in {path} have no tokens, whose times these rules are about", "leave it out"
+        )
     run = RecordedRun(file.header.settings, file.start_ns, file)
     return ToolComparison(TOOLS[name], str(path), len(run), explain(TOOLS[name], run, from_records(path)))
 

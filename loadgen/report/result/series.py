@@ -38,6 +38,8 @@ class PointLatencies(Struct, frozen=True, kw_only=True):
     tpot_p50: Annotated[float | None, about("Median TPOT.")]
     tpot_p99: Annotated[float | None, about("99th percentile of TPOT.")]
     e2el_mean: Annotated[float | None, about("Mean E2EL.")]
+    e2el_p50: Annotated[float | None, about("Median E2EL.")] = None
+    e2el_p99: Annotated[float | None, about("99th percentile of E2EL.")] = None
 
     def named(self, name: str) -> float | None:
         """Look up a latency by its name: ttft_p50.

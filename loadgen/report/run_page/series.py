@@ -25,7 +25,7 @@ from loadgen.report.run_page.load_curve import load_chart
 from loadgen.report.series import level_of, level_text
 from loadgen.report.series_answer import answer, is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
-from loadgen.report.series_rows import FEW_VALUES, INTERVAL, MARK, SWEEP_LATENCIES, Column, heading, table
+from loadgen.report.series_rows import FEW_VALUES, INTERVAL, MARK, Column, has_tokens, heading, sweep_latencies, table
 from loadgen.report.summary_line import Colour
 from loadgen.util.number_format import fixed, plural
 
@@ -92,16 +92,18 @@ def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
 
 def _runs(runs: Series) -> Table:
     """List the runs in the order in which they ended, with the usual latencies, the reasons, and their files."""
-    latencies = tuple(map(heading, SWEEP_LATENCIES))
-    head = ("run", runs.over, "verdict", "why", "kept in", "req/s", "tok/s", "peak", *latencies)
-    return Table(head, tuple(_run(number, point) for number, point in enumerate(runs.points, 1)), text_columns=5)
+    rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
+    head = ("run", runs.over, "verdict", "why", "kept in", *rates, "peak", *map(heading, sweep_latencies(runs)))
+    return Table(head, tuple(_run(number, point, runs) for number, point in enumerate(runs.points, 1)), text_columns=5)
 
 
-def _run(number: int, point: Point) -> tuple[Cell, ...]:
+def _run(number: int, point: Point, runs: Series) -> tuple[Cell, ...]:
     numbers = point.result.numbers
     why = [*([point.why] if point.why else []), *point.result.findings.reasons]
-    rates = (fixed(numbers.request_throughput, 2), fixed(numbers.output_throughput, 1))
-    values = (fixed(point.latency_ms.named(name), 2) for name in SWEEP_LATENCIES)
+    rates = [fixed(numbers.request_throughput, 2)]
+    if numbers.streams:
+        rates.append(fixed(numbers.output_throughput, 1))
+    values = (fixed(point.latency_ms.named(name), 2) for name in sweep_latencies(runs))
     return (
         cell(str(number)),
         cell(level_text(level_of(point))),

@@ -8,7 +8,9 @@ import pytest
 
 import loadgen
 from loadgen import report
+from loadgen.analysis import emulate
 from loadgen.engines import Server
+from loadgen.errors import BadInput
 from loadgen.report import run_page
 from loadgen.report.result import RunResult
 from tests.helpers.raw_client import FAST
@@ -75,6 +77,8 @@ async def test_records_give_the_same_result(server: Server, tmp_path: Path) -> N
     again = loadgen.from_records(path)
     assert again.numbers == result.numbers
     assert again.tokens.results == COUNT
+    with pytest.raises(BadInput):  # other tools' rules are about the times of tokens
+        emulate.compare(path, "sglang")
 
 
 async def test_a_server_without_the_api_fails_every_request(server: Server) -> None:

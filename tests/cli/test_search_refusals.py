@@ -1,0 +1,13 @@
+"""What a search refuses before anything is sent."""
+
+import pytest
+
+from loadgen.cli.commands import search
+from loadgen.errors import BadInput
+
+
+def test_batches_of_texts() -> None:
+    flags = "--base-url http://127.0.0.1:1 --backend openai-embeddings --random-batch-size 2 --slo e2el_p50<1s"
+    with pytest.raises(BadInput) as refused:
+        search.main(flags.split())
+    assert refused.value.field == "--random-batch-size"
