@@ -45,6 +45,12 @@ def test_batches_hold_the_texts_of_the_data_set_in_order() -> None:
     assert batched == single
 
 
+def test_texts_by_the_rule_of_another_tool_are_batched_too() -> None:
+    options: dict[str, Any] = {"backend": "openai-embeddings", "random_input_len": 8, "dataset_rule": "vllm-0.11"}
+    prompts = made(**options, random_batch_size=3, num_prompts=7)
+    assert [len(prompt.texts) for prompt in prompts] == [3, 3, 1]
+
+
 def test_a_batch_of_one_is_a_text() -> None:
     (prompt,) = made(backend="openai-embeddings", random_input_len=8, num_prompts=1)
     assert (prompt.texts, words(prompt.text)) == ((), 8)

@@ -13,7 +13,7 @@ from loadgen.errors import BadInput
 from loadgen.workload.datasets import rules
 from loadgen.workload.files.mapped_file import FIELD as PATH
 from loadgen.workload.files.mapped_file import checked_path
-from loadgen.workload.prompt import Continued, Dataset
+from loadgen.workload.prompt import Dataset
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -102,9 +102,7 @@ class _Batched:
     def from_settings(self, settings: "RunSettings") -> Dataset:
         from loadgen.workload.datasets.text_batches import TextBatches
 
-        texts = self._texts.from_settings(settings)
-        assert isinstance(texts, Continued)  # as all data sets of random prompts are
-        return TextBatches.of(texts, settings)
+        return TextBatches.of(self._texts.from_settings(settings), settings)
 
 
 def _require_used(settings: "RunSettings") -> None:

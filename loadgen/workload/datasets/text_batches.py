@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from loadgen.config.settings import RunSettings
-from loadgen.workload.prompt import Continued, Prompt
+from loadgen.workload.prompt import Continued, Dataset, Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class TextBatches:
         tokens_per_text: Tokens counted with each text, beside its own.
     """
 
-    texts: Continued
+    texts: Dataset
     size: int
     total: int | None
     query: str = ""
@@ -30,7 +30,7 @@ class TextBatches:
     tokens_per_text: int = 0
 
     @classmethod
-    def of(cls, texts: Continued, settings: RunSettings) -> "TextBatches":
+    def of(cls, texts: Dataset, settings: RunSettings) -> "TextBatches":
         """Make batches of --random-batch-size."""
         return cls(texts, settings.random_batch_size, settings.num_prompts)
 
@@ -39,8 +39,8 @@ class TextBatches:
         return self._batches(self.texts.prompts(self._texts_of(count)))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield the requests after the first `count`."""
-        return self._batches(self.texts.beyond(self._texts_of(count)))
+        """Yield the requests after the first `count`; none if the data set has no further texts."""
+        return self._batches(self.texts.beyond(self._texts_of(count)) if isinstance(self.texts, Continued) else ())
 
     def provenance(self) -> dict[str, Any]:
         """Return the origin of the texts, and how many a request has."""
