@@ -111,6 +111,15 @@ class DataSettings:
     hf_column: tuple[str, ...] = option(
         (), DATA, "columns of a data set on the hub: prompt, messages, answer, ...", metavar="FIELD=COLUMN"
     )
+    render_chat_template: Literal["whole", "without-bos"] | None = option(
+        None,
+        DATA,
+        "put the model's chat template around each prompt before it is sent, for completions; without-bos "
+        "leaves out its beginning-of-sequence token, which the server adds",
+    )
+    prompt_token_ids: bool = option(
+        False, DATA, "send prompts as token ids instead of text, with completions and SGLang's /generate"
+    )
 
     def requests_of(self, texts: int) -> int:
         """Return how many requests so many texts of --num-prompts are."""

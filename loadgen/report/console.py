@@ -4,7 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
-from loadgen.report import client_lines, latency_table, load_line, server_lines, targets, token_lines, verdict_lines
+from loadgen.report import (
+    client_lines,
+    latency_table,
+    load_line,
+    request_lines,
+    server_lines,
+    targets,
+    token_lines,
+    verdict_lines,
+)
 from loadgen.report.result import RunResult
 from loadgen.report.summary_line import summary_line
 from loadgen.report.vllm_block import block
@@ -49,6 +58,7 @@ def _details(result: RunResult) -> Iterator[str]:
     """Write what vLLM's block does not have: outcomes, tokens, the client, the server."""
     yield from _outcomes(result)
     for part in (
+        request_lines.lines,
         token_lines.rows_left_out,
         token_lines.token_counts,
         token_lines.rates,

@@ -77,20 +77,24 @@ class PromptSource:
     of_sessions: bool = False
 
     @classmethod
-    def of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "PromptSource":
+    def of(cls, dataset: Dataset, settings: RunSettings, target: Target, count: int) -> "PromptSource":
         """Take the prompts of a caller's data set, which says itself what it knows of the server's counts.
 
         Args:
             dataset: The data set.
             settings: The settings of the run.
+            target: The server.
             count: How many are due, as far as that is known beforehand.
 
         Raises:
-            BadInput: The settings want prompts made to the server's measure.
+            BadInput: The settings want prompts made to the server's measure, or a form that they cannot have.
         """
         if settings.input_len_counts == "server":
             raise BadInput(FIELD, "the length of your own data set is fixed", "leave it out")
-        return cls._of(dataset, settings, count)
+        from loadgen.workload.prompt_form import PromptForm
+
+        form = PromptForm.of(dataset, settings, target)
+        return cls._of(dataset, settings, count)._changed(form.apply, form.provenance)
 
     @classmethod
     def named(
@@ -116,18 +120,25 @@ class PromptSource:
         """
         from loadgen.workload.chat_template.prediction import TokenPrediction
         from loadgen.workload.datasets import prompt_cache
+        from loadgen.workload.prompt_form import PromptForm
 
         found = prompt_cache.cached_dataset(settings)
+        form = PromptForm.of(found, settings, target)
         prediction = TokenPrediction.of(found, settings, target, template_tokens, asks=asks)
-        own = cls._of(prediction.sized(found, settings), settings, count)
+        sized = (prediction if form.template is None else form).sized(found, settings)
+        own = cls._of(sized, settings, count)
+        return own._changed(form.apply, form.provenance)._changed(prediction.predict, prediction.provenance)
 
-        def origin() -> dict[str, Any]:
-            return own.origin() | prediction.provenance()
-
-        def beyond(made: int) -> Iterator[Prompt]:
-            return prediction.predict(own.beyond(made))
-
-        return replace(own, prompts=prediction.predict(own.prompts), origin=origin, beyond=beyond)
+    def _changed(
+        self, change: Callable[[Iterator[Prompt]], Iterator[Prompt]], facts: Callable[[], dict[str, Any]]
+    ) -> "PromptSource":
+        """Return a source of these prompts, changed, with further facts about their origin."""
+        return replace(
+            self,
+            prompts=change(self.prompts),
+            origin=lambda: self.origin() | facts(),
+            beyond=lambda made: change(self.beyond(made)),
+        )
 
     def without_answers(self) -> "PromptSource":
         """Return the same prompts, which ask for no output tokens."""
@@ -200,8 +211,9 @@ def check(settings: RunSettings) -> None:
         BadInput: They cannot be used.
     """
     from loadgen.workload.datasets import prompt_cache
+    from loadgen.workload.prompt_form import PromptForm
 
-    prompt_cache.cached_dataset(settings)
+    PromptForm.of(prompt_cache.cached_dataset(settings), settings, Target.from_settings(settings, ""))
 
 
 def prepare(
@@ -220,7 +232,7 @@ def prepare(
     if dataset is None:
         source = PromptSource.named(order.settings, order.target, order.count, order.template_tokens)
     else:
-        source = PromptSource.of(dataset, order.settings, order.count)
+        source = PromptSource.of(dataset, order.settings, order.target, order.count)
     if not order.target.api.streams:
         source = source.without_answers()
     with _room_for(source.count, order.folder):

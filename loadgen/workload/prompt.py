@@ -30,6 +30,7 @@ class Prompt:
         follows: Whether it is the next turn of the session of the prompt before it, due after that one is answered.
         think_ns: Time from the end of that answer until it is due, ns.
         texts: Several texts of one request, in place of `text`: the inputs of embeddings, or a query and documents.
+        token_ids: The tokens of `text`, to be sent in its place; empty, and for a chat: the text is sent.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Prompt:
     follows: bool = False
     think_ns: int = 0
     texts: tuple[str, ...] = ()
+    token_ids: tuple[int, ...] = ()
 
 
 class Dataset(Protocol):

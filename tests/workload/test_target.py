@@ -68,6 +68,13 @@ def test_a_request_of_sglangs_own_api_has_its_sampling_parameters_apart():
     assert head(backend="sglang-native")[0] == "POST /generate HTTP/1.1"
 
 
+def test_token_ids_are_sent_in_place_of_the_text():
+    asked = replace(PROMPT, token_ids=(7, 8, 9))
+    assert orjson.loads(target(backend="openai").body(asked))["prompt"] == [7, 8, 9]
+    native = orjson.loads(target(backend="sglang-native").body(asked))
+    assert (native["input_ids"], "text" in native) == ([7, 8, 9], False)
+
+
 def test_the_path_alone_means_its_api():
     assert "text" in body(endpoint="/generate")
     assert "messages" in body(endpoint="/v1/chat/completions")

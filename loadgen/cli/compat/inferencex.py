@@ -4,7 +4,7 @@ from typing import Any
 
 from loadgen.cli.compat import vllm
 from loadgen.cli.compat.length_range import with_length_ranges
-from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag
+from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, with_fields
 from loadgen.util.argument_parser import number
 
 REPLACED = ("random_range_ratio",)  # settings whose flags mean something else there
@@ -18,7 +18,7 @@ DEFAULTS: dict[str, Any] = {
     "latency_from": "sent",
     "warmup_prompt": "first",
 }
-CHAT: dict[str, Any] = {"backend": "openai-chat", "endpoint": None, "input_len_counts": "server"}
+RENDERED: dict[str, Any] = {"render_chat_template": "whole", "input_len_counts": "server"}
 FLAGS: tuple[ToolFlag, ...] = (
     *vllm.FLAGS,
     ToolFlag(
@@ -29,8 +29,8 @@ FLAGS: tuple[ToolFlag, ...] = (
     ),
     ToolFlag(
         "--use-chat-template",
-        lambda value, given: CHAT,
-        "`--backend openai-chat --input-len-counts server`: the server applies it, and it is part of the length",
+        lambda value, given: RENDERED,
+        "`--render-chat-template whole --input-len-counts server`: it is part of the length",
         values=NONE,
     ),
 )
@@ -38,13 +38,14 @@ FLAGS: tuple[ToolFlag, ...] = (
 
 def defaults(given: Given) -> dict[str, Any]:
     """Return the defaults."""
-    return DEFAULTS | vllm.address(given)
+    return DEFAULTS | vllm.server(given)
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the ranges of lengths.
+    """Return the settings with the ranges of lengths, and the fields that completions always have.
 
     Raises:
         BadInput: The ratio of the ranges is not between 0 and 1.
     """
-    return with_length_ranges(vllm.without_ignored(settings))
+    found = with_length_ranges(vllm.without_ignored(settings))
+    return found if vllm.asks_chat(found) else with_fields(found, {"best_of": 1, "logprobs": None})

@@ -1,6 +1,7 @@
 """SGLang: the flags of its `bench_serving`, which often differ in meaning from vLLM's flags of the same name."""
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,14 +14,15 @@ from loadgen.cli.compat.tool_flags import (
     POST,
     PROFILER,
     SOME,
-    TEMPLATE,
     Given,
     ToolFlag,
     names_a_server,
     no_op,
     refused,
     renamed,
+    with_fields,
 )
+from loadgen.config.option import flag as spelled
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
@@ -52,6 +54,8 @@ DEFAULTS: dict[str, Any] = {
 }
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
 NATIVE_BODY = "native_body"  # a marker, removed by `as_sent`: fields that only SGLang's own API has
+APPLIED = "apply_chat_template"  # another one
+TEMPLATED = ("sharegpt", "custom")  # data sets on which --apply-chat-template has an effect
 NATIVE_DEFAULTS: dict[str, Any] = {
     "lora_path": None,
     "return_logprob": False,
@@ -89,12 +93,39 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     found = with_length_ranges(settings)
     native = found.pop(NATIVE_BODY, {})
     if found["backend"] == "sglang-native":
-        found["extra_body"] = NATIVE_DEFAULTS | native | (found.get("extra_body") or {})
+        found = with_fields(found, NATIVE_DEFAULTS | native)
+    elif found["backend"] == "openai":
+        found = with_fields(found, {"best_of": 1} | _logprobs(native))
+    _tell_ignored(found, native)
     if found["dataset_name"] == "sharegpt":
         found.setdefault("dataset_rule", "sglang")
     if found["dataset_name"] == "random":
         found.pop("dataset_path", None)
+    if found.pop(APPLIED, False):
+        if found["dataset_name"] in TEMPLATED:
+            found.setdefault("render_chat_template", "without-bos")
+        else:
+            _tell(f"--apply-chat-template has no effect on the data set {found['dataset_name']}")
     return found
+
+
+def _logprobs(native: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of completions for flags of SGLang's own API."""
+    count = native.get("top_logprobs_num", 0)
+    return {"logprobs": count} if native.get("return_logprob") and count > 0 else {}
+
+
+def _tell_ignored(found: dict[str, Any], native: dict[str, Any]) -> None:
+    """Write which flags of SGLang's own API have no effect on the API that was chosen."""
+    if found["backend"] == "sglang-native":
+        return
+    used = {"return_logprob", "top_logprobs_num"} if found["backend"] == "openai" and _logprobs(native) else set()
+    for field in sorted(native.keys() - used):
+        _tell(f"{spelled(field)} has no effect on {found['backend']}")
+
+
+def _tell(text: str) -> None:
+    print(f"loadgen: {text}, as in SGLang", file=sys.stderr)
 
 
 def _backend(value: str, given: Given) -> dict[str, Any]:
@@ -202,8 +233,18 @@ FLAGS: tuple[ToolFlag, ...] = (
     refused("--dataset-offset", "a file is read from its start", "shorten the file", no_op_value=0),
     refused("--sharegpt-context-len", "conversations are as long as they are", "leave out the long ones in the file"),
     refused("--prompt-suffix", "prompts are sent unchanged", "add it to the prompts in the file", no_op_value=""),
-    refused("--apply-chat-template", TEMPLATE, "use --backend sglang-oai-chat", NONE),
-    refused("--tokenize-prompt", "prompts are sent as text", "leave it out: their lengths are exact", NONE),
+    ToolFlag(
+        "--apply-chat-template",
+        lambda value, given: {APPLIED: True},
+        "`--render-chat-template without-bos`; no effect on other data sets than sharegpt and custom",
+        values=NONE,
+    ),
+    ToolFlag(
+        "--tokenize-prompt",
+        lambda value, given: {"prompt_token_ids": True},
+        "`--prompt-token-ids`, also with completions",
+        values=NONE,
+    ),
     refused("--disable-stream", "token latencies need a stream", "leave it out", NONE),
     refused("--print-requests", "requests are not printed", "use --records FILE, which writes a line for each", NONE),
     refused("--plot-throughput", "this plot is not available", "use --html FILE.html, which draws the rates", NONE),

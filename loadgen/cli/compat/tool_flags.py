@@ -78,6 +78,11 @@ def names_a_server(given: Given) -> bool:
     return bool(given.get("base_url") or given.get("engine"))
 
 
+def with_fields(settings: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings with fields that a tool puts into every request body; those of the user win."""
+    return settings | {"extra_body": fields | (settings.get("extra_body") or {})}
+
+
 def add_flags(parser: OneLineParser, flags: Sequence[ToolFlag]) -> None:
     """Add the flags to a parser; its help does not list them, and it suggests none that is refused."""
     parser.not_suggested = frozenset(flag.name for flag in flags if flag.convert is None)

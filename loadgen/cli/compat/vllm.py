@@ -19,6 +19,7 @@ from loadgen.cli.compat.tool_flags import (
     no_op,
     refused,
     renamed,
+    with_fields,
 )
 from loadgen.config.target import POOLING_BACKENDS
 from loadgen.errors import BadInput
@@ -54,17 +55,18 @@ def defaults_0_11(given: Given) -> dict[str, Any]:
     by_rule = given.get("dataset_name", "random") in RULED and not given.get("workload")
     generates = given.get("backend") not in POOLING_BACKENDS
     defaults = {name: value for name, value in V0_11.items() if generates or name not in OF_TOKENS}
-    return defaults | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | address(given)
+    return defaults | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | server(given)
 
 
 def defaults_0_32(given: Given) -> dict[str, Any]:
     """Return the defaults of 0.32 and 0.33."""
-    return V0_32 | address(given)
+    return V0_32 | server(given)
 
 
-def address(given: Given) -> dict[str, Any]:
-    """Return the address of a server that is not named."""
-    return {} if names_a_server(given) else ADDRESS
+def server(given: Given) -> dict[str, Any]:
+    """Return address and API of a server, where they are not named; a path means an API, too."""
+    found = {} if names_a_server(given) else ADDRESS
+    return found if given.get("endpoint") else {"backend": "openai"} | found
 
 
 def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
@@ -80,20 +82,26 @@ def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    """Check that vLLM's own tool would send the same prompts, and return the settings.
+    """Return the settings with which bodies and prompts are those of vLLM's own tool.
 
-    Raises:
-        BadInput: vLLM would apply the model's chat template to them.
+    Completions have the fields that it always sends. It puts the chat template around the prompts of some data sets; in
+    a chat around those of custom, too, which the server then does again.
     """
-    name = settings.get("dataset_name")
-    if name in TEMPLATED and not settings.get(SKIPPED) and not _asks_chat(settings):
-        problem = f"vLLM applies the chat template to prompts of {name}; loadgen sends them unchanged"
-        remedy = "use --backend openai-chat, so that the server applies it, or give --skip-chat-template"
-        raise BadInput("--dataset-name", problem, remedy)
-    return without_ignored(settings)
+    name, chat, made = settings.get("dataset_name"), asks_chat(settings), dict[str, Any]()
+    found = without_ignored(settings)
+    if not chat:
+        made["repetition_penalty"] = 1.0
+        found = with_fields(found, {"logprobs": None})
+    if name in TEMPLATED and not settings.get(SKIPPED):
+        if name == "sonnet":
+            made["input_len_counts"] = "server"
+        if name == "custom" or not chat:
+            made["render_chat_template"] = "whole"
+    return made | found
 
 
-def _asks_chat(given: Given) -> bool:
+def asks_chat(given: Given) -> bool:
+    """Return whether the settings choose the chat API."""
     return any(str(given.get(name) or "").endswith(end) for name, end in CHATS.items())
 
 
@@ -106,7 +114,7 @@ def _output_len(value: int, given: Given) -> dict[str, Any]:
 
 
 def _logprobs(value: int, given: Given) -> dict[str, Any]:
-    if _asks_chat(given):
+    if asks_chat(given):
         return {}  # vLLM requests them only from the completions API
     return {"extra_body": {"logprobs": value} | (given.get("extra_body") or {})}
 

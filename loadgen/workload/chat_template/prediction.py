@@ -95,7 +95,7 @@ class TokenPrediction:
         """
         if not target.chat:
             return cls.known(TemplateTokens(0, "a completions endpoint has no chat template"))
-        _require_sized(dataset, settings)
+        require_sized(dataset, settings)
         if template_tokens is not None:
             return cls.known(template_tokens)
         needed = settings.input_len_counts == "server"
@@ -118,7 +118,7 @@ class TokenPrediction:
 
     @classmethod
     def _by_template(cls, dataset: Dataset, tokenizer: Tokenizer, fields: dict[str, Any]) -> Self:
-        options = _options(fields)
+        options = template_variables(fields)
         try:
             template = ChatTemplate.of(tokenizer, tools=bool(options.get("tools")))
             if template is None:
@@ -177,18 +177,23 @@ class TokenPrediction:
         return [None if known is None or prompt.messages else prompt.input_tokens + known.tokens for prompt in prompts]
 
 
-def _require_sized(dataset: Dataset, settings: RunSettings) -> None:
+def require_sized(dataset: Dataset, settings: RunSettings) -> None:
+    """Check that the data set can make prompts of a length by the server's count, where the settings want such.
+
+    Raises:
+        BadInput: It cannot.
+    """
     if settings.input_len_counts != "server" or isinstance(dataset, SizedToServer):
         return
     if settings.dataset_rule is not None:
         problem = f"the rule {settings.dataset_rule} counts tokens like its tool"
         raise BadInput(FIELD, problem, f"leave out {FIELD} or --dataset-rule")
     problem = f"the data set {settings.dataset_name} cannot make prompts of a length by the server's count"
-    remedy = "leave it out, or use --dataset-name random or prefix_repetition"
+    remedy = "leave it out, or use --dataset-name random, prefix_repetition or prose"
     raise BadInput(FIELD, problem, remedy)
 
 
-def _options(fields: dict[str, Any]) -> dict[str, Any]:
+def template_variables(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the variables of the template in the fields of a request."""
     options = template_options(fields)
     kwargs = options.pop(KWARGS, None)

@@ -36,11 +36,13 @@ class ChatTemplate:
     Attributes:
         name: As given.
         sha256: Hash of its text, in hex.
+        bos: The beginning-of-sequence token; empty if it is not known.
     """
 
     def __init__(self, text: str, tokenizer: Tokenizer, name: str, special: dict[str, str] | None = None) -> None:
         self.name, self.sha256 = name, hashlib.sha256(text.encode()).hexdigest()
         self._text, self._tokenizer, self._special = text, tokenizer, special or {}
+        self.bos = self._special.get("bos_token", "")
 
     @cached_property
     def _template(self) -> "Template":

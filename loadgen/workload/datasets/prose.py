@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from itertools import cycle, islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import FIELD, checked_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
+from loadgen.workload.tokenizer.exact_text import Count
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 REMEDY = "give a text file with a sentence on each line, or leave it out for the built-in text"
@@ -23,6 +24,7 @@ BATCH = 256  # prompts made at a time
 SPARE_TOKENS = 64  # drawn beyond a length, to have text to cut
 REPAIRS = 16  # maximum words left out to make a cut possible
 LINES_AT_ONCE = 32  # lines drawn at a time
+PROBES = 64  # lines to which a chat template is tried
 FIRST = "a"  # a word before a line, because tokenizers treat the start of a text specially
 LINES, ORDER = range(2)  # separate random streams of a seed
 
@@ -57,6 +59,8 @@ class ProseDataset:
         output_tokens: Maximum tokens of each answer.
         seed_prompts: The seed of the lines.
         seed_order: The seed of the order.
+        template_tokens: Tokens of the chat template that are part of `input_tokens`.
+        measure: Counts a text with the template; None: nothing does.
     """
 
     tokenizer: Tokenizer
@@ -67,6 +71,8 @@ class ProseDataset:
     output_tokens: int
     seed_prompts: int
     seed_order: int
+    template_tokens: int = 0
+    measure: Count | None = None
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
@@ -96,9 +102,9 @@ class ProseDataset:
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
-        """Return the file of the text and the tokenizer's file; None if the tokenizer has none."""
+        """Return the file of the text and the tokenizer's file; None if it has none, or lengths are the server's."""
         tokenizer = tokenizers.tokenizer_file(settings)
-        return None if tokenizer is None else [_path(settings), tokenizer]
+        return None if tokenizer is None or settings.input_len_counts == "server" else [_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the same in every call. One batch at a time is in memory.
@@ -113,12 +119,43 @@ class ProseDataset:
         return self._generate(itertools.count(count))
 
     def _generate(self, order: Iterator[int]) -> Iterator[Prompt]:
-        wanted = self.input_tokens - self.tokenizer.special_tokens
+        wanted = self.input_tokens - self.tokenizer.special_tokens - self.template_tokens
         prefix = self._prefix()
         while rows := list(islice(order, BATCH)):
             drawn = [_join_lines(self._drawn(row), wanted - self.prefix_tokens, prefix) for row in rows]
-            for row, text in zip(rows, cut_to_tokens(drawn, wanted, self.tokenizer), strict=True):
-                yield Prompt(text, self.input_tokens, self.output_tokens, f"prose/{self.seed_prompts}/{row}")
+            texts = cut_to_tokens(drawn, wanted, self.tokenizer)
+            tokens = [self.input_tokens - self.template_tokens] * len(rows)
+            if self.measure is not None:
+                texts = [self._fitted(text, own, wanted) for (text, _), own in zip(drawn, texts, strict=True)]
+                tokens = self.tokenizer.count(texts, special=True)
+            for row, text, count in zip(rows, texts, tokens, strict=True):
+                yield Prompt(text, count, self.output_tokens, f"prose/{self.seed_prompts}/{row}")
+
+    def probes(self) -> list[str]:
+        """Return texts like the beginnings and ends of its prompts."""
+        return [line.text.strip() for line in self.lines[:PROBES]]
+
+    def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
+        """Return the same prompts; with `subtract`, made shorter by the tokens of the chat template.
+
+        Args:
+            template_counts: The distinct numbers of tokens that the template adds to `probes()`, ascending.
+            subtract: Whether lengths are those that the server counts.
+            measure: Counts texts like the server; None if only the numbers are known.
+
+        Raises:
+            BadInput: There is no room after the prefix, or the template adds a varying number and nothing counts them.
+        """
+        if not subtract:
+            return self
+        most = template_counts[-1]
+        if self.input_tokens - self.prefix_tokens - self.tokenizer.special_tokens - most < 2:
+            problem = f"{self.input_tokens} leaves no room after {self.prefix_tokens} tokens of the prefix and {most} "
+            raise BadInput("--sonnet-input-len", f"{problem}of the chat template", "raise it, or lower the prefix")
+        if measure is None and len(template_counts) > 1:
+            problem = "the chat template adds a varying number of tokens"
+            raise BadInput("--input-len-counts", problem, "give the folder of a tokenizer with its chat template")
+        return replace(self, template_tokens=most, measure=measure)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the hashes of text and tokenizer."""
@@ -136,6 +173,21 @@ class ProseDataset:
             "lines": len(self.lines),
             **self.tokenizer.provenance(),
         }
+
+    def _fitted(self, text: str, cut: str, tokens: int) -> str:
+        """Return a text that was cut to `tokens`, cut anew until it has `input_tokens` with the template.
+
+        Raises:
+            BadInput: That is not possible.
+        """
+        assert self.measure is not None
+        for _ in range(REPAIRS):
+            (more,) = (count - self.input_tokens for count in self.measure([cut]))
+            if not more:
+                return cut
+            tokens -= more
+            cut = _repaired(text, tokens, self.tokenizer)
+        raise _uncuttable(self.tokenizer, self.input_tokens)
 
     def _prefix(self) -> str:
         """Return the shared prefix."""
@@ -194,8 +246,12 @@ def _repaired(text: str, tokens: int, tokenizer: Tokenizer) -> str:
             return short
         before, space, _ = short.rstrip().rpartition(" ")
         text = before + space + text[len(short) :].partition(" ")[2]
+    raise _uncuttable(tokenizer, tokens)
+
+
+def _uncuttable(tokenizer: Tokenizer, tokens: int) -> BadInput:
     problem = f"{tokenizer.name} cannot cut a text to {tokens} tokens"
-    raise BadInput(tokenizers.FIELD, problem, "use another tokenizer or length")
+    return BadInput(tokenizers.FIELD, problem, "use another tokenizer or length")
 
 
 def _path(settings: RunSettings) -> Path:

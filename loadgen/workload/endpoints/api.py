@@ -77,6 +77,15 @@ def text_of(prompt: Prompt) -> str:
     return prompt.text
 
 
+def asked_of(prompt: Prompt) -> str | tuple[int, ...]:
+    """Return the text of a prompt, or the token ids in its place.
+
+    Raises:
+        BadInput: It is a chat, or several texts.
+    """
+    return prompt.token_ids or text_of(prompt)
+
+
 def refuse_several(prompt: Prompt) -> None:
     """Refuse a prompt of several texts.
 

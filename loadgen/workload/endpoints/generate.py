@@ -1,6 +1,6 @@
 """SGLang's own API."""
 
-from loadgen.workload.endpoints.api import SAMPLING, Api, Counts, Fields, text_of
+from loadgen.workload.endpoints.api import SAMPLING, Api, Counts, Fields, asked_of
 from loadgen.workload.prompt import Prompt
 
 SAMPLED = frozenset((*SAMPLING, "ignore_eos"))  # what it takes as sampling parameters
@@ -11,7 +11,7 @@ def _generate(prompt: Prompt, model: str, fields: Fields) -> Fields:
     sampling = {name: value for name, value in fields.items() if name in SAMPLED}
     others = {name: value for name, value in fields.items() if name not in SAMPLED}
     sampling = {"max_new_tokens": prompt.output_tokens} | sampling | others.pop("sampling_params", {})
-    return {"text": text_of(prompt), "sampling_params": sampling} | others
+    return {"input_ids" if prompt.token_ids else "text": asked_of(prompt), "sampling_params": sampling} | others
 
 
 GENERATE = Api(

@@ -1,7 +1,7 @@
 """Chat completions and completions of OpenAI."""
 
 from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
-from loadgen.workload.endpoints.api import Api, Counts, Fields, messages_of, text_of
+from loadgen.workload.endpoints.api import Api, Counts, Fields, asked_of, messages_of
 from loadgen.workload.prompt import Prompt
 
 
@@ -10,7 +10,7 @@ def _chat(prompt: Prompt, model: str, fields: Fields) -> Fields:
 
 
 def _completions(prompt: Prompt, model: str, fields: Fields) -> Fields:
-    return {"model": model, "prompt": text_of(prompt), "max_tokens": prompt.output_tokens} | fields
+    return {"model": model, "prompt": asked_of(prompt), "max_tokens": prompt.output_tokens} | fields
 
 
 CHAT = Api(CHAT_ENDPOINT, _chat, takes_messages=True, counts=Counts.AS_ASKED, ending="/chat/completions")

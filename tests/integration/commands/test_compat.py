@@ -112,18 +112,39 @@ RELEASES = [name for name in compat.TOOLS if name.startswith("vllm")]
 
 @pytest.mark.parametrize("tool", RELEASES)
 @pytest.mark.parametrize("name", ["custom", "sonnet"])
-def test_vllm_template_data_sets_need_an_explicit_choice(tool: str, name: str) -> None:
+def test_vllm_renders_the_chat_template_itself_unless_told_not_to(tool: str, name: str) -> None:
     line = f"--compat {tool} --model m --dataset-name {name} --dataset-path f"
-    refused = refusal(line)
-    assert refused.startswith("--dataset-name: ")
-    assert {"--backend", "--skip-chat-template"} <= set(words_in(refused))
-    for said in (
-        "--skip-chat-template",
-        "--custom-skip-chat-template",
-        "--backend openai-chat",
-        "--endpoint /v1/chat/completions",
-    ):
-        assert read(f"{line} {said}").dataset_name == name
+    assert read(line).render_chat_template == "whole"
+    assert read(f"{line} --skip-chat-template").render_chat_template is None
+    assert read(f"{line} --custom-skip-chat-template").render_chat_template is None
+
+
+@pytest.mark.parametrize("tool", RELEASES)
+def test_vllm_renders_chats_of_custom_twice_and_counts_the_template_of_sonnet(tool: str) -> None:
+    line = f"--compat {tool} --model m --dataset-path f --backend openai-chat --dataset-name"
+    assert read(f"{line} custom").render_chat_template == "whole"
+    assert read(f"{line} sonnet").render_chat_template is None
+    assert read(f"{line} sonnet").input_len_counts == "server"
+
+
+@pytest.mark.parametrize("tool", RELEASES)
+def test_completions_have_the_fields_that_vllm_always_sends(tool: str) -> None:
+    def fields(flags: str) -> dict[str, Any]:
+        settings = read(f"--compat {tool} --model m --dataset-name sharegpt --dataset-path f {flags}")
+        return Target.from_settings(settings, "m").fields
+
+    always = {"repetition_penalty": 1.0, "logprobs": None} | ({"temperature": 0.0} if tool == "vllm-0.11" else {})
+    assert fields("") == always
+    assert fields("--engine sim") == always
+    assert fields("--repetition-penalty 1.1 --logprobs 3") == always | {"repetition_penalty": 1.1, "logprobs": 3}
+    assert fields('--extra-body {"repetition_penalty":2}') == always | {"repetition_penalty": 2}
+    for chat in ("--backend openai-chat", "--endpoint /v1/chat/completions"):
+        assert fields(chat) == ({"temperature": 0.0} if tool == "vllm-0.11" else {})
+
+
+def test_without_compat_completions_have_no_fields_that_were_not_asked_for() -> None:
+    settings = read("--model m --backend openai --dataset-name sharegpt --dataset-path f")
+    assert Target.from_settings(settings, "m").fields == {}
 
 
 @pytest.mark.parametrize("flag", ["", "--skip-chat-template"])

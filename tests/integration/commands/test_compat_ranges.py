@@ -42,13 +42,18 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
         ("--backend vllm --port 9", {"port": 9}),
         ("--base-url http://a:1", {"host": None, "port": None}),
         ("--disable-ignore-eos --warmup-requests 3", {"ignore_eos": False, "num_warmups": 3}),
-        ('--backend vllm --extra-request-body {"a":1}', {"extra_body": {"a": 1}}),
+        ('--backend vllm --extra-request-body {"a":1}', {"extra_body": {"best_of": 1, "a": 1}}),
         ('--extra-request-body {"a":1}', {"extra_body": {**NATIVE, "a": 1}}),
         (
             "--return-logprob --top-logprobs-num 3",
             {"extra_body": NATIVE | {"return_logprob": True, "top_logprobs_num": 3}},
         ),
-        ("--backend vllm --return-logprob", {"extra_body": None}),
+        ("--backend vllm --return-logprob", {"extra_body": {"best_of": 1}}),
+        ("--backend vllm --return-logprob --top-logprobs-num 3", {"extra_body": {"best_of": 1, "logprobs": 3}}),
+        ("--backend vllm-chat --return-logprob", {"extra_body": None}),
+        ("--dataset-name custom --dataset-path x --apply-chat-template", {"render_chat_template": "without-bos"}),
+        ("--dataset-name random --apply-chat-template", {"render_chat_template": None}),
+        ("--dataset-name random --tokenize-prompt", {"prompt_token_ids": True}),
         ("--dataset-name sharegpt --dataset-path x", {"dataset_rule": "sglang"}),
         ("--output-file r.jsonl --output-details", {"result_filename": "r.jsonl", "append_result": True}),
         ("--tag x", {"metadata": ("tag=x",)}),
@@ -118,9 +123,23 @@ def test_inferencex_draws_lengths_up_to_the_one_named() -> None:
     assert refusal(f"{flags} 2").startswith("--random-range-ratio: 2")
 
 
-def test_inferencexs_chat_template_is_applied_by_the_server_and_counted() -> None:
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ("--backend vllm --return-logprob", "--return-logprob has no effect on openai"),
+        ("--backend vllm-chat --logprob-start-len 0", "--logprob-start-len has no effect on openai-chat"),
+        ("--dataset-name random --apply-chat-template", "--apply-chat-template has no effect on the data set random"),
+    ],
+)
+def test_a_flag_of_sglang_without_effect_is_named(flags: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    read(f"--compat sglang --model m {flags}")
+    assert capsys.readouterr().err == f"loadgen: {told}, as in SGLang\n"
+
+
+def test_inferencexs_chat_template_is_put_around_the_prompts_and_counted() -> None:
     settings = read("--compat inferencex --model m --backend vllm --endpoint /v1/completions --use-chat-template")
-    assert (settings.backend, settings.endpoint, settings.input_len_counts) == ("openai-chat", None, "server")
+    assert (settings.backend, settings.render_chat_template, settings.input_len_counts) == ("vllm", "whole", "server")
+    assert settings.extra_body == {"best_of": 1, "logprobs": None}
     assert refusal("--use-chat-template") == (
         "--use-chat-template: unknown; this is a flag of InferenceX: add --compat inferencex"
     )
