@@ -77,6 +77,9 @@ class TargetSettings:
     extra_body: dict[str, Any] | None = option(
         None, TARGET, "JSON object that is merged into every request body", metavar="JSON"
     )
+    content_parts: bool = option(
+        False, TARGET, "send the text of a chat as a list with one part, as vllm bench serve does; else as a text"
+    )
     continuous_usage: bool = option(
         False, TARGET, "request usage with every event, to count its tokens; omitted if the server refuses it"
     )

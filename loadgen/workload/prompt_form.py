@@ -49,8 +49,8 @@ class PromptForm:
             target: The endpoint, with the fields of every request.
 
         Raises:
-            BadInput: There is no tokenizer or no template, or a chat is to be sent as token ids, or to have lengths that
-                the server counts.
+            BadInput: There is no tokenizer or no template; or a chat is to be sent as token ids, or to have lengths by
+                the server's count.
         """
         rendering, as_ids = settings.render_chat_template, settings.prompt_token_ids
         if rendering is None and not as_ids:

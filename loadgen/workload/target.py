@@ -2,7 +2,7 @@
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -31,6 +31,7 @@ class Target:
         api: The form of its requests.
         headers: Extra request headers, with credentials; never logged.
         fields: Further fields of every request body, beside model, prompt and length.
+        content_parts: Whether the text of a chat is sent as a list with one part.
         verify_tls: Whether certificates are verified.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
         request_id_prefix: The prefix of every X-Request-Id.
@@ -41,6 +42,7 @@ class Target:
     api: Api
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     fields: dict[str, Any] = field(default_factory=dict)
+    content_parts: bool = False
     verify_tls: bool = True
     continuous_usage: bool = False
     request_id_prefix: str = "loadgen-"
@@ -57,6 +59,7 @@ class Target:
             api=endpoints.find(settings),
             headers=headers(settings),
             fields=fields | _body(settings.extra_body),
+            content_parts=settings.content_parts,
             verify_tls=not settings.insecure,
             continuous_usage=settings.continuous_usage,
             request_id_prefix=settings.request_id_prefix,
@@ -73,6 +76,9 @@ class Target:
             fields["stream_options"] = {"include_usage": True}
             if self.continuous_usage:
                 fields["stream_options"]["continuous_usage_stats"] = True
+        if self.content_parts and self.chat and not prompt.messages:
+            message = {"role": "user", "content": [{"type": "text", "text": prompt.text}]}
+            prompt = replace(prompt, messages=(message,))
         return orjson.dumps(self.api.body(prompt, self.model, fields | self.fields))
 
     @property

@@ -55,6 +55,10 @@ class TestForms:
         assert np.mean(found == 80) < 0.04
         assert np.mean(found == 130) < 0.04
 
+    def test_a_range_of_answers_begins_at_one_token_at_least(self):
+        assert set(drawn("1", ratio=0.8, clamped=True)) == {1, 2}
+        assert refusal("1", ratio=0.8).startswith(f"--random-range-ratio: 0.8 of {FLAG} 1 leaves no token")
+
     def test_without_bounds_a_normal_length_is_at_least_one_token(self):
         assert drawn("normal:3:10", 10_000).min() == 1
 

@@ -322,3 +322,10 @@ class TestBadInput:
     def test_an_answer_of_no_length(self, write):
         with pytest.raises(BadInput, match="--sharegpt-output-len: 0 is out of range; give 1 token or more"):
             rows(write(many()), 1, sharegpt_output_len=0)
+
+
+@pytest.mark.parametrize("name", ["image", "video"])
+def test_a_conversation_about_a_picture_is_refused(write, name):
+    seen = conversation("seen", 20, 20) | {name: "coco/1.jpg"}
+    with pytest.raises(BadInput, match=f"has {name} 'coco/1.jpg', and only text is sent; leave such conversations out"):
+        rows(write([seen]), 1)

@@ -68,6 +68,12 @@ def test_a_request_of_sglangs_own_api_has_its_sampling_parameters_apart():
     assert head(backend="sglang-native")[0] == "POST /generate HTTP/1.1"
 
 
+def test_the_text_of_a_chat_may_be_sent_as_a_part():
+    (message,) = body(backend="openai-chat", content_parts=True)["messages"]
+    assert message == {"role": "user", "content": [{"type": "text", "text": "Why?"}]}
+    assert body(backend="openai", content_parts=True) == body(backend="openai")
+
+
 def test_token_ids_are_sent_in_place_of_the_text():
     asked = replace(PROMPT, token_ids=(7, 8, 9))
     assert orjson.loads(target(backend="openai").body(asked))["prompt"] == [7, 8, 9]

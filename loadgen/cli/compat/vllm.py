@@ -21,11 +21,15 @@ from loadgen.cli.compat.tool_flags import (
     renamed,
     with_fields,
 )
+from loadgen.config.settings import RunSettings
 from loadgen.config.target import POOLING_BACKENDS
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer
+from loadgen.workload import endpoints
+from loadgen.workload.endpoints.api import Api
+from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
 
-COMPLETIONS = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # vLLM's other names for the completions API
+COMPLETIONS_NAMES = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # vLLM's other names for the completions API
 TOKENIZERS = ("auto", "hf", "slow")  # modes that use tokenizer.json
 OUTPUT_LENS = ("random", "sharegpt", "custom", "hf", "prefix_repetition", "sonnet")
 NO_MEDIA = "prompts are text: images, audio and video are not supported"
@@ -46,7 +50,6 @@ ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
 OF_TOKENS = ("temperature", "ignore_eos")  # of these defaults, what an embedding does not have
 SKIPPED = "skip_chat_template"  # a marker, removed by `without_ignored`
 TEMPLATED = ("custom", "sonnet")  # data sets to which vLLM applies the chat template by default
-CHATS = {"backend": "chat", "endpoint": "chat/completions"}  # the endings of values that choose the chat API
 RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.11
 
 
@@ -87,26 +90,32 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     Completions have the fields that it always sends. It puts the chat template around the prompts of some data sets; in
     a chat around those of custom, too, which the server then does again.
     """
-    name, chat, made = settings.get("dataset_name"), asks_chat(settings), dict[str, Any]()
+    name, api, made = settings.get("dataset_name"), api_of(settings), dict[str, Any]()
     found = without_ignored(settings)
-    if not chat:
+    if api is CHAT:
+        made["content_parts"] = True
+    elif api is COMPLETIONS:
         made["repetition_penalty"] = 1.0
         found = with_fields(found, {"logprobs": None})
     if name in TEMPLATED and not settings.get(SKIPPED):
         if name == "sonnet":
             made["input_len_counts"] = "server"
-        if name == "custom" or not chat:
+        if name == "custom" or api is not CHAT:
             made["render_chat_template"] = "whole"
     return made | found
 
 
-def asks_chat(given: Given) -> bool:
-    """Return whether the settings choose the chat API."""
-    return any(str(given.get(name) or "").endswith(end) for name, end in CHATS.items())
+def api_of(given: Given) -> Api:
+    """Return the API that the settings choose.
+
+    Raises:
+        BadInput: The backend is unknown.
+    """
+    return endpoints.find(RunSettings(backend=given.get("backend"), endpoint=given.get("endpoint")))
 
 
 def _backend(value: str) -> str:
-    return "openai" if value in COMPLETIONS else value
+    return "openai" if value in COMPLETIONS_NAMES else value
 
 
 def _output_len(value: int, given: Given) -> dict[str, Any]:
@@ -114,7 +123,7 @@ def _output_len(value: int, given: Given) -> dict[str, Any]:
 
 
 def _logprobs(value: int, given: Given) -> dict[str, Any]:
-    if asks_chat(given):
+    if api_of(given) is not COMPLETIONS:
         return {}  # vLLM requests them only from the completions API
     return {"extra_body": {"logprobs": value} | (given.get("extra_body") or {})}
 
@@ -122,8 +131,14 @@ def _logprobs(value: int, given: Given) -> dict[str, Any]:
 def _tokenizer_mode(value: str, given: Given) -> dict[str, Any]:
     if value in TOKENIZERS:
         return {}
-    remedy = "give --tokenizer a tokenizer.json of the model"
-    raise BadInput("--tokenizer-mode", f"{value!r} does not use a tokenizer.json", remedy)
+    from loadgen.workload.tokenizer.tokenizer import tokenizer_file
+
+    path = tokenizer_file(RunSettings(tokenizer=given.get("tokenizer"), model=given.get("model")))
+    if path is None:
+        remedy = "give --tokenizer a tokenizer.json of the model, or its folder"
+        raise BadInput("--tokenizer-mode", f"{value!r} does not use a tokenizer.json", remedy)
+    print(f"loadgen: --tokenizer-mode {value} has no effect: {path} is used", file=sys.stderr)
+    return {}
 
 
 FLAGS: tuple[ToolFlag, ...] = (
@@ -131,7 +146,11 @@ FLAGS: tuple[ToolFlag, ...] = (
     renamed("--input-len", "random_input_len", integer),
     ToolFlag("--output-len", _output_len, "the output length of the chosen data set", type_=integer),
     ToolFlag("--logprobs", _logprobs, "`--extra-body '{\"logprobs\": N}'`, only with completions", type_=integer),
-    ToolFlag("--tokenizer-mode", _tokenizer_mode, "auto, hf and slow are equivalent; others are refused"),
+    ToolFlag(
+        "--tokenizer-mode",
+        _tokenizer_mode,
+        "no effect: a tokenizer.json is used; others than auto, hf and slow are refused without one",
+    ),
     no_op("--trust-remote-code", "no effect: loadgen runs no code of a model"),
     no_op("--skip-tokenizer-init", "no effect: a tokenizer is loaded only if it is needed"),
     no_op("--use-beam-search", "no effect, in vLLM's own tool either"),

@@ -50,7 +50,9 @@ class Lengths:
     less: int = 0
 
     @classmethod
-    def parse(cls, flag: str, given: int | str, ratio: float = 0.0, *, less: int = 0) -> "Lengths":
+    def parse(
+        cls, flag: str, given: int | str, ratio: float = 0.0, *, less: int = 0, clamped: bool = False
+    ) -> "Lengths":
         """Parse lengths of `--random-input-len`; FORMS shows the forms.
 
         Args:
@@ -58,6 +60,7 @@ class Lengths:
             given: The lengths, in tokens.
             ratio: Relative half width of the range around a single number; 0 with any other form.
             less: Tokens to subtract: the special tokens of the tokenizer.
+            clamped: Whether a range that the ratio makes begins at one token where it would begin below.
 
         Raises:
             BadInput: The text is invalid, or lengths are below one token or above MAX_TOKENS.
@@ -66,7 +69,7 @@ class Lengths:
         if isinstance(given, bool) or not isinstance(given, int | str):
             raise BadInput(flag, f"invalid length {given!r}", FORMS)
         if WHOLE.fullmatch(text):
-            return cls.around(flag, int(text), ratio, less=less)
+            return cls.around(flag, int(text), ratio, less=less, clamped=clamped)
         if ratio:
             remedy = f'write the range itself, or {{"input": r, "output": r}} with 0 for {flag}'
             raise BadInput(RATIO, f"{ratio:g} applies only to a single number, and {flag} is {text}", remedy)
@@ -85,7 +88,7 @@ class Lengths:
         return made.shorter(flag, less, f"{less} special tokens")
 
     @classmethod
-    def around(cls, flag: str, mean: int, ratio: float = 0.0, *, less: int = 0) -> "Lengths":
+    def around(cls, flag: str, mean: int, ratio: float = 0.0, *, less: int = 0, clamped: bool = False) -> "Lengths":
         """Return the range [floor(m * (1 - ratio)), ceil(m * (1 + ratio))] with m = mean - less, as `vllm bench serve`.
 
         Args:
@@ -93,6 +96,7 @@ class Lengths:
             mean: The mean, tokens.
             ratio: Relative half width of the range, in [0, 1).
             less: Tokens to subtract: the special tokens of the tokenizer.
+            clamped: Whether a minimum below one token becomes one, as vLLM does for answers.
 
         Raises:
             BadInput: The minimum is below one token.
@@ -101,6 +105,7 @@ class Lengths:
         if mean - less < 1:
             raise BadInput(flag, f"{mean} leaves no token{special}", f"give at least {less + 1}")
         low, high = math.floor((mean - less) * (1 - ratio)), math.ceil((mean - less) * (1 + ratio))
+        low = max(low, 1) if clamped else low
         if low < 1:
             problem = f"{ratio} of {flag} {mean} leaves no token{special}"
             raise BadInput(RATIO, problem, "lower it, or give more tokens")

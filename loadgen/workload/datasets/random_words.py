@@ -73,7 +73,7 @@ class RandomDataset:
             BadInput: A length or ratio is out of range, or the tokenizer cannot be loaded or has too few words.
         """
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
-        outputs = Lengths.parse("--random-output-len", settings.random_output_len, output_ratio)
+        outputs = Lengths.parse("--random-output-len", settings.random_output_len, output_ratio, clamped=True)
         tokenizer = tokenizers.tokenizer_of(settings)
         special = tokenizer.special_tokens
         inputs = Lengths.parse(INPUT_LEN, settings.random_input_len, input_ratio, less=special)

@@ -18,6 +18,7 @@ from loadgen.workload.files.json_index import UNKNOWN, Structure
 from loadgen.workload.files.mapped_file import FIELD, map_file, provenance
 
 ENCODING_REMEDY = "save it as UTF-8"
+MEDIA = ("image", "video")  # fields of a conversation that a server would have to see
 REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of conversations"
 SPACE = b" \t\r\n"
 START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # after an optional byte order mark
@@ -168,6 +169,20 @@ def _mapped(path: Path) -> mmap.mmap:
 
 
 def _parsed(path: Path, data: mmap.mmap, start: int, end: int) -> dict[str, Any]:
+    """Parse the object at some bytes of a file.
+
+    Raises:
+        BadInput: It is not JSON, or has an image or a video.
+    """
+    entry = _read(path, data, start, end)
+    for name in MEDIA:
+        if entry.get(name):
+            problem = f"{path}: the conversation at byte {start} has {name} {entry[name]!r}, and only text is sent"
+            raise BadInput(FIELD, problem, "leave such conversations out")
+    return entry
+
+
+def _read(path: Path, data: mmap.mmap, start: int, end: int) -> dict[str, Any]:
     content = data[start:end]
     entry: dict[str, Any]
     with contextlib.suppress(

@@ -65,8 +65,12 @@ def checked(settings: RunSettings) -> RunSettings:
         if path is not None and path.endswith(ending) and not api.path.endswith(ending):
             problem = f"{path} is not an endpoint of the backend {settings.backend}"
             raise BadInput("--endpoint", problem, f"leave it out, or use --backend {name}")
-    for field in api.prompt_fields & set(settings.extra_body or {}):
+    body = settings.extra_body or {}
+    for field in api.prompt_fields & body.keys():
         raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
+    if api.length_field in body | body.get("sampling_params", {}):
+        problem = f"{api.length_field} would replace the output length of every request"
+        raise BadInput("--extra-body", problem, "give that of the data set, such as --random-output-len")
     if settings.continuous_usage and api.counts is Counts.AT_END:
         problem = f"{name_of(settings)} counts the tokens of an answer only at its end"
         raise BadInput("--continuous-usage", problem, "leave it out")

@@ -37,6 +37,7 @@ class Api:
         counts: When the server counts the tokens of an answer.
         dialect: The events of its answers; None: those of chat completions, completions or /generate.
         ending: How each of its paths ends, and no path of another API; empty: its path may be any.
+        length_field: The field of a body, or of its sampling parameters, that limits the answer; empty: there is none.
         prompt_fields: Fields of a body that hold the prompt, beside `messages` and `prompt`.
         headers: Headers of every request.
         streams: Whether the answer is a stream of tokens; else it is embeddings or scores, in one piece.
@@ -49,6 +50,7 @@ class Api:
     counts: Counts = Counts.AT_END
     dialect: Dialect | None = None
     ending: str = ""
+    length_field: str = "max_tokens"
     prompt_fields: frozenset[str] = frozenset()
     headers: Mapping[str, str] = field(default_factory=dict)
     key_header: str | None = None

@@ -19,5 +19,6 @@ GENERATE = Api(
     _generate,
     counts=Counts.WITH_EVENTS,
     ending="/generate",
+    length_field="max_new_tokens",
     prompt_fields=frozenset(("text", "input_ids")),
 )

@@ -13,5 +13,12 @@ def _completions(prompt: Prompt, model: str, fields: Fields) -> Fields:
     return {"model": model, "prompt": asked_of(prompt), "max_tokens": prompt.output_tokens} | fields
 
 
-CHAT = Api(CHAT_ENDPOINT, _chat, takes_messages=True, counts=Counts.AS_ASKED, ending="/chat/completions")
+CHAT = Api(
+    CHAT_ENDPOINT,
+    _chat,
+    takes_messages=True,
+    counts=Counts.AS_ASKED,
+    ending="/chat/completions",
+    length_field="max_completion_tokens",
+)
 COMPLETIONS = Api(COMPLETIONS_ENDPOINT, _completions, counts=Counts.AS_ASKED)

@@ -1,12 +1,13 @@
 """Embeddings, pooling and rerank: answers in one piece, without tokens. The bodies are those of vLLM's client."""
 
+from collections.abc import Callable
+
 from loadgen.config.target import EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT
 from loadgen.errors import BadInput
 from loadgen.workload.endpoints.api import Api, Fields, refuse_several, text_of
 from loadgen.workload.prompt import Prompt
 
 TRUNCATED: Fields = {"truncate_prompt_tokens": -1}  # the server cuts a prompt that is longer than the model takes
-INPUT = frozenset(("input",))
 
 
 def _embeddings(prompt: Prompt, model: str, fields: Fields) -> Fields:
@@ -39,8 +40,20 @@ def _input(prompt: Prompt) -> str | list[str]:
     return list(prompt.texts) or text_of(prompt)
 
 
-EMBEDDINGS = Api(EMBEDDINGS_ENDPOINT, _embeddings, ending="/embeddings", prompt_fields=INPUT, streams=False)
-CHAT_EMBEDDINGS = Api(EMBEDDINGS_ENDPOINT, _chat_embeddings, takes_messages=True, ending="/embeddings", streams=False)
-INFINITY = Api(EMBEDDINGS_ENDPOINT, _infinity, ending="/embeddings", prompt_fields=INPUT, streams=False)
-POOLING = Api(POOLING_ENDPOINT, _pooling, ending="/pooling", prompt_fields=INPUT, streams=False)
-RERANK = Api(RERANK_ENDPOINT, _rerank, ending="/rerank", prompt_fields=frozenset(("query", "documents")), streams=False)
+def _api(path: str, body: Callable[[Prompt, str, Fields], Fields], *prompt_fields: str, messages: bool = False) -> Api:
+    return Api(
+        path,
+        body,
+        takes_messages=messages,
+        ending=path.removeprefix("/v1"),
+        length_field="",
+        prompt_fields=frozenset(prompt_fields),
+        streams=False,
+    )
+
+
+EMBEDDINGS = _api(EMBEDDINGS_ENDPOINT, _embeddings, "input")
+CHAT_EMBEDDINGS = _api(EMBEDDINGS_ENDPOINT, _chat_embeddings, messages=True)
+INFINITY = _api(EMBEDDINGS_ENDPOINT, _infinity, "input")
+POOLING = _api(POOLING_ENDPOINT, _pooling, "input")
+RERANK = _api(RERANK_ENDPOINT, _rerank, "query", "documents")

@@ -61,5 +61,6 @@ RESPONSES = Api(
     takes_messages=True,
     dialect=Dialect(texts={name: {"delta": flags} for name, flags in TEXTS.items()}, silent=SILENT, read=_read),
     ending="/responses",
+    length_field="max_output_tokens",
     prompt_fields=frozenset(("input",)),
 )

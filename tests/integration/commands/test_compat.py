@@ -25,6 +25,7 @@ from tests.integration.commands import migrating
 
 # SGLang's flags that people's scripts have, and none of the releases that were read.
 IN_SCRIPTS = {"--trust-remote-code"}
+TOKENIZER = ROOT / "engines" / "sim" / "tokenizer.json"
 PAGES = ROOT / "tests/data/pages"
 
 
@@ -138,8 +139,34 @@ def test_completions_have_the_fields_that_vllm_always_sends(tool: str) -> None:
     assert fields("--engine sim") == always
     assert fields("--repetition-penalty 1.1 --logprobs 3") == always | {"repetition_penalty": 1.1, "logprobs": 3}
     assert fields('--extra-body {"repetition_penalty":2}') == always | {"repetition_penalty": 2}
+    assert not read(f"--compat {tool} --model m").content_parts
     for chat in ("--backend openai-chat", "--endpoint /v1/chat/completions"):
+        assert read(f"--compat {tool} --model m {chat}").content_parts
         assert fields(chat) == ({"temperature": 0.0} if tool == "vllm-0.11" else {})
+
+
+@pytest.mark.parametrize(
+    ("flags", "refused"),
+    [
+        ('--extra-body {"max_tokens":2}', "max_tokens"),
+        ('--backend openai-chat --extra-body {"max_completion_tokens":2}', "max_completion_tokens"),
+    ],
+)
+def test_an_output_length_is_that_of_the_data_set(flags: str, refused: str) -> None:
+    line = refusal(f"--model m {flags}")
+    assert line.startswith(f"--extra-body: {refused} would replace the output length of every request; ")
+    assert "--random-output-len" in line
+
+
+def test_a_field_beside_that_of_the_output_length_is_sent() -> None:
+    assert read('--model m --backend openai-chat --extra-body {"max_tokens":2}').extra_body == {"max_tokens": 2}
+
+
+def test_a_tokenizer_mode_has_no_effect_where_there_is_a_tokenizer_json(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "--model m --tokenizer-mode deepseek_v4 --tokenizer"
+    assert read(f"{line} {TOKENIZER.parent}") == read(f"--model m --tokenizer {TOKENIZER.parent}")
+    assert capsys.readouterr().err == f"loadgen: --tokenizer-mode deepseek_v4 has no effect: {TOKENIZER} is used\n"
+    assert refusal(f"{line} no/such-model").startswith("--tokenizer-mode: 'deepseek_v4' does not use a tokenizer.json")
 
 
 def test_without_compat_completions_have_no_fields_that_were_not_asked_for() -> None:

@@ -102,6 +102,8 @@ def test_sglangs_own_api_is_sent_what_its_own_tool_sends() -> None:
         ('{"sampling_params":5}', "--extra-body: sampling_params is not a JSON object"),
         ('{"sampling_params":{"n":2}}', "--extra-body: n: 2 requests several answers to a prompt"),
         ('{"text":"x"}', "--extra-body: text would replace every prompt"),
+        ('{"sampling_params":{"max_new_tokens":2}}', "--extra-body: max_new_tokens would replace the output length"),
+        ('{"max_new_tokens":2}', "--extra-body: max_new_tokens would replace the output length"),
     ],
 )
 def test_a_body_that_cannot_be_sent_to_sglang_is_refused(body: str, says: str) -> None:

@@ -21,6 +21,17 @@ def only_the_rust_client(packages: Path) -> None:
 
 
 vllm_rs = Recipe("vllm-rs", (("--no-deps", "vllm==0.33.0"),), only_the_rust_client)
+
+
+def only_the_request_functions(packages: Path) -> None:
+    """Keep one module of vLLM's distribution: the functions that build and send its requests, which need no torch."""
+    shutil.move(packages / "vllm" / "benchmarks" / "lib" / "endpoint_request_func.py", packages)
+    shutil.rmtree(packages / "vllm")
+
+
+vllm_requests = Recipe(
+    "vllm-requests", (("aiohttp", "regex", "tqdm"), ("--no-deps", "vllm==0.33.0")), only_the_request_functions
+)
 guidellm = Recipe("guidellm", ((TORCH,), ("guidellm==0.8.1",)))
 aiperf = Recipe("aiperf", (("aiperf==0.13.0",),))
 inference_perf = Recipe("inference-perf", (("inference-perf==0.7.0",),), python="3.12")

@@ -1,0 +1,132 @@
+"""What loadgen sends is what vLLM's clients send with the same flags, key for key; random texts are not compared."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from loadgen.testing.replies import error_body, whole
+from loadgen.testing.request import Request
+from tests.helpers.command_line import LOADGEN, TOKENIZER
+from tests.helpers.response_bytes import DONE, answer, event, streamed
+from tests.helpers.scripted_server import chatting, serving
+from tests.qa.engines.environments import CannotBeMade, Recipe, made
+from tests.qa.peers import recipes
+from tests.qa.peers.compare_vllm import offline
+
+pytestmark = pytest.mark.timeout(1800)  # installs the clients once
+
+INPUT, OUTPUT, COUNT = 12, 3, 3
+LENGTHS = f"--random-input-len {INPUT} --random-output-len {OUTPUT}".split()
+CHAT = ["--backend", "openai-chat", "--endpoint", "/v1/chat/completions"]
+SAMPLING = [
+    *("--temperature", "0.5", "--top-p", "0.9", "--top-k", "3", "--min-p", "0.1"),
+    *("--frequency-penalty", "0.2", "--presence-penalty", "0.3", "--repetition-penalty", "1.1"),
+]
+EXTRA = ["--extra-body", '{"min_tokens": 2, "nested": {"a": [1, null]}}']
+ALWAYS = {"repetition_penalty": 1.0}  # the Python client sends it with completions, the Rust client does not
+CASES = {
+    "completions": [],
+    "chat": CHAT,
+    "sampling of completions": SAMPLING,
+    "sampling of a chat": [*CHAT, *SAMPLING],
+    "ignore-eos": ["--ignore-eos"],
+    "logprobs": ["--logprobs", "2"],
+    "logprobs of a chat": [*CHAT, "--logprobs", "2"],
+    "extra body": EXTRA,
+    "extra body of a chat": [*CHAT, *EXTRA],
+    "extra body over a flag": ["--temperature", "0.5", "--extra-body", '{"temperature": 0.7}'],
+    "served name": ["--served-model-name", "m"],
+    "token ids": ["--prompt-token-ids"],
+}
+# The fields of `RequestFuncInput` that vLLM's command makes of the flags of the cases that its Python client has.
+MADE = {
+    "completions": {},
+    "chat": {},
+    "logprobs": {"logprobs": 2},
+    "logprobs of a chat": {"logprobs": 2},
+    "extra body": {"extra_body": json.loads(EXTRA[1])},
+    "extra body of a chat": {"extra_body": json.loads(EXTRA[1])},
+    "extra body over a flag": {"extra_body": {"temperature": 0.7}},
+}
+
+
+def installed(recipe: Recipe) -> Path:
+    try:
+        return made(recipe, recipes.FOLDER)
+    except CannotBeMade as error:
+        pytest.skip(f"{recipe.name} cannot be installed: {error}")
+
+
+async def bodies(*commands: list[str]) -> list[list[dict[str, Any]]]:
+    """Run commands, with URL in place of the server's URL; returns the bodies of the answers that each asked for."""
+    found: list[list[dict[str, Any]]] = []
+
+    def reply(request: Request) -> bytes:
+        if not request.path.endswith("/completions"):  # /tokenize, with which the Rust client checks its prompts
+            return whole(404, error_body("not here", 404))
+        body = orjson.loads(request.body)
+        found[-1].append(body)
+        if "messages" in body:
+            return streamed(answer("a", "b", "c"))
+        text, end = (event(choices=[{"index": 0, "text": "a", "finish_reason": why}]) for why in (None, "length"))
+        return streamed(OUTPUT * text + end + DONE)
+
+    async with serving(chatting(reply)) as url:
+        for command in commands:
+            found.append([])
+            words = [word.replace("URL", url) for word in command]
+            pipe = asyncio.subprocess.PIPE
+            process = await asyncio.create_subprocess_exec(*words, env=offline(), stdout=pipe, stderr=pipe)
+            out, err = await process.communicate()
+            assert process.returncode in (0, 3), f"{words}: {(out + err)[-2000:].decode()}"
+    return found
+
+
+def shape(body: dict[str, Any]) -> dict[str, Any]:
+    """A body without its random text; of token ids only how many there are."""
+    prompt = body.get("prompt")
+    if isinstance(prompt, list):
+        return body | {"prompt": len(prompt)}
+    if prompt is not None:
+        return body | {"prompt": "text"}
+    (message,) = body["messages"]
+    (part,) = message["content"]
+    return body | {"messages": [message | {"content": [part | {"text": "text"}]}]}
+
+
+def own(flags: list[str]) -> list[str]:
+    return [*LOADGEN, "run", "--compat", "vllm-0.33", *common(), *flags, "--quiet"]
+
+
+def common() -> list[str]:
+    named = ["--base-url", "URL", "--model", "m", "--tokenizer", TOKENIZER, "--dataset-name", "random"]
+    return [*named, *LENGTHS, "--num-prompts", str(COUNT), "--max-concurrency", "1", "--disable-tqdm"]
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_each_body_is_that_of_the_rust_client(case: str) -> None:
+    programs = installed(recipes.vllm_rs)
+    rust = [str(programs / "vllm-rs"), "bench", "serve", *common(), *CASES[case]]
+    theirs, ours = await bodies(rust, own(CASES[case]))
+    added = {} if "openai-chat" in CASES[case] else ALWAYS
+    assert len(ours) == COUNT
+    assert [shape(body) for body in ours] == [added | shape(body) for body in theirs]
+    if case == "token ids":
+        assert {len(body["prompt"]) for body in ours} == {INPUT}
+
+
+@pytest.mark.parametrize("case", MADE)
+async def test_each_body_is_that_of_the_python_client(case: str) -> None:
+    python = installed(recipes.vllm_requests) / "python"
+    api = "chat" if "openai-chat" in CASES[case] else "completions"
+    path = "/v1/chat/completions" if api == "chat" else "/v1/completions"
+    request = {"prompt": "text", "prompt_len": INPUT, "output_len": OUTPUT, "model": "m", "ignore_eos": True}
+    client = str(Path(__file__).with_name("vllm_requests.py"))
+    theirs, ours = await bodies(
+        [str(python), client, f"URL{path}", api, json.dumps(request | MADE[case])], own(CASES[case])
+    )
+    assert [shape(body) for body in ours] == [shape(theirs[0])] * COUNT
