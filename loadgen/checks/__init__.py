@@ -81,6 +81,10 @@ def examine(run: RunData) -> list[Check]:
     for letter, group in GROUPS.items():
         checks = group.check(run) + (SERVER_CHECKS[letter](run) if letter in SERVER_CHECKS else [])
         found += [
-            replace(check, group=letter) for check in checks if run.settings.streams or check.name not in OF_TOKENS
+            replace(check, group=letter)
+            for check in checks
+            if run.settings.streams
+            or check.name not in OF_TOKENS
+            or (run.settings.generates and check.name == "output length off")
         ]
     return found

@@ -78,7 +78,7 @@ class Transport:
         self._head = target.head(f"{secrets.token_hex(8)}-")
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
         self._redacted = Redaction(target.headers)
-        self._streams = target.api.streams
+        self._generates, self._streams = target.api.generates, target.streams
         self._idle = IdleConnections(self._close)
         self._active: set[Connection] = set()
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
@@ -150,7 +150,8 @@ class Transport:
         """Send one request now, or as soon as a connection is open; `on_end` is called with the record later."""
         record.redaction = self._redacted
         if not self._streams:
-            record.results = 0
+            record.is_whole = self._generates
+            record.results = -1 if self._generates else 0
         request = self._head % (record.index, len(body)) + body
         at_ns = now_ns()
         connection = self._idle.take(at_ns)

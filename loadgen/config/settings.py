@@ -47,10 +47,12 @@ class RunSettings(RunFields):
         """Return a copy with what data set and API imply of `ignore_eos`, unless it is given, and `percentile_metrics`.
 
         Random prompts ask for answers of full length, as in `vllm bench serve`: only the length of such an answer is of
-        interest. So do the rules of tools that ignore EOS. Where answers have no tokens, E2EL is the only latency.
+        interest. So do the rules of tools that ignore EOS. Where answers are no streams, E2EL is the only latency.
         """
-        if not self.streams:
-            return self.replace(percentile_metrics="e2el")
+        if not self.streams and self.percentile_metrics != "e2el":
+            return self.replace(percentile_metrics="e2el").implied()
+        if not self.generates:
+            return self
         full = self.dataset_rule in FULL_LENGTH if self.dataset_rule else self.dataset_name == "random"
         return self.replace(ignore_eos=full) if self.ignore_eos is None else self
 

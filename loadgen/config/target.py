@@ -43,9 +43,9 @@ class TargetSettings:
     backend: str | None = option(
         None,
         TARGET,
-        "openai-chat; openai-responses; anthropic for /v1/messages; sglang-native for /generate; embeddings, pooling "
-        "and rerank have their own; openai for completions, also as vllm, lmdeploy, scalellm, sglang or llama.cpp; or "
-        "one that a package adds (openai; the simulator: openai-chat)",
+        "openai-chat; openai-responses; anthropic for /v1/messages; sglang-native for /generate; those of embeddings, "
+        "pooling and rerank; openai for completions, as vllm and others mean, too; or one that a package adds (openai; "
+        "the simulator: openai-chat)",
         metavar="NAME",
     )
     model: str | None = option(None, TARGET, "model name (the first model of the server)")
@@ -76,6 +76,9 @@ class TargetSettings:
     )
     extra_body: dict[str, Any] | None = option(
         None, TARGET, "JSON object that is merged into every request body", metavar="JSON"
+    )
+    disable_stream: bool = option(
+        False, TARGET, "ask for each answer in one piece; its tokens have no times: E2EL and rates are reported alone"
     )
     content_parts: bool = option(
         False, TARGET, "send the text of a chat as a list with one part, as vllm bench serve does; else as a text"
@@ -117,7 +120,12 @@ class TargetSettings:
 
     @property
     def streams(self) -> bool:
-        """Whether answers are streams of tokens; embeddings and scores come in one piece."""
+        """Whether answers are streams of tokens, which come in one piece otherwise."""
+        return self.generates and not self.disable_stream
+
+    @property
+    def generates(self) -> bool:
+        """Whether answers have tokens; embeddings and scores have none."""
         if self.backend is not None:
             return self.backend not in POOLING_BACKENDS
         ends = [path.removeprefix("/v1") for path in POOLING_BACKENDS.values()]

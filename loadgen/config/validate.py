@@ -23,6 +23,7 @@ MAX_DURATION_S = 30 * 86400.0
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
 PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
+NO_TIMES = "tokens of an answer in one piece have no times"
 NO_TOKENS = "embeddings, pooling and rerank generate no tokens"
 WITHOUT_TOKENS = ("e2el", "error")  # metrics of answers without tokens
 JSON_ENCODINGS = ("float", "base64")  # of embeddings
@@ -99,7 +100,7 @@ def check(settings: RunFields) -> None:
     _check_target(settings)
     _check_body(settings)
     if not settings.streams:
-        _check_without_tokens(settings)
+        _check_without_stream(settings)
     elif settings.random_batch_size > 1 or settings.dataset_name == RERANK:
         name, problem = "--random-batch-size", "an answer of tokens is to one prompt"
         if settings.dataset_name == RERANK:
@@ -323,14 +324,17 @@ def _check_target(settings: RunFields) -> None:
         raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")
 
 
-def _check_without_tokens(settings: RunFields) -> None:
-    """Refuse what asks for tokens, where answers have none."""
-    sampling = [each.name for each in fields(TargetSettings) if each.metadata["group"] == SAMPLING]
-    sampling.remove("ignore_eos")  # vLLM sends it where it is given
-    for name in ("continuous_usage", "first_token_timeout", "turns", *sampling):
+def _check_without_stream(settings: RunFields) -> None:
+    """Refuse what asks for times of tokens, where answers come in one piece; and for tokens, where they have none."""
+    reason, without = NO_TIMES, ["continuous_usage", "first_token_timeout"]
+    if not settings.generates:
+        sampling = [each.name for each in fields(TargetSettings) if each.metadata["group"] == SAMPLING]
+        sampling.remove("ignore_eos")  # vLLM sends it where it is given
+        reason, without = NO_TOKENS, [*without, "disable_stream", "turns", *sampling]
+    for name in without:
         if getattr(settings, name) != getattr(RunFields, name):
-            raise BadInput(flag(name), NO_TOKENS, "leave it out")
-    if settings.dataset_name == MULTI_TURN:
+            raise BadInput(flag(name), reason, "leave it out")
+    if settings.dataset_name == MULTI_TURN and not settings.generates:
         raise BadInput("--dataset-name", f"{NO_TOKENS}, which {MULTI_TURN} repeats", "use random, jsonl or custom")
     named = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
     named += [("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())]
@@ -338,7 +342,7 @@ def _check_without_tokens(settings: RunFields) -> None:
         named += [("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")]
     for name, metric in named:
         if metric not in WITHOUT_TOKENS:
-            raise BadInput(name, f"{metric} needs tokens: {NO_TOKENS}", "use e2el, the latency of the whole answer")
+            raise BadInput(name, f"{metric} needs tokens: {reason}", "use e2el, the latency of the whole answer")
     if (form := (settings.extra_body or {}).get("encoding_format", "float")) not in JSON_ENCODINGS:
         raise BadInput("--extra-body", f"encoding_format {form!r} is not JSON", f"use {' or '.join(JSON_ENCODINGS)}")
 
@@ -347,8 +351,10 @@ def _check_body(settings: RunFields) -> None:
     if not isinstance(settings.extra_body, dict | None):
         raise BadInput("--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'")
     body = settings.extra_body or {}
-    if not body.get("stream", True):
-        raise BadInput("--extra-body", "stream: false", "leave it out: latencies of tokens need a stream")
+    if "stream" in body and body["stream"] != (not settings.disable_stream):
+        raise BadInput(
+            "--extra-body", f"stream: {str(body['stream']).lower()}", "leave it out, or use --disable-stream"
+        )
     for field in PROMPTS & set(body):
         raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
     sampling = body.get("sampling_params", {})

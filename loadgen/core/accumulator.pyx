@@ -283,7 +283,7 @@ cdef class Tally:
         cdef int64_t after_first = record.tokens_after_first_event(), but_one = record.tokens_but_one()
         self.e2el_due.add(last - due, earliest_last - due, last - due, 1)
         self.e2el_sent.add(last - sent, earliest_last - written, last - sent, 1)
-        if record.results >= 0:  # it has no tokens
+        if record.results >= 0 or record.is_whole:  # it has no tokens, or none with times
             return 0
         self.ttft_due.add(first - due, earliest_first - due, first - due, 1)
         self.ttft_sent.add(first - sent, earliest_first - written, first - sent, 1)
@@ -309,7 +309,7 @@ cdef class Tally:
         cdef Py_ssize_t i
         if record.last_token - self.start_ns >= self.end_ns:
             self._widen_columns(record.last_token - self.start_ns)
-        if record.results < 0:
+        if record.results < 0 and not record.is_whole:
             self._count_over_time(self.ttft_over_time, record.first_token, record.due if self.from_due else record.sent)
         for i in range(1, record.events):
             self._count_over_time(self.icl_over_time, stamps[i], stamps[i - 1])

@@ -40,5 +40,6 @@ cdef class Response:
     cdef int _read_chunk_line(self) except -1
     cdef int _read_body(self, const char *p, Py_ssize_t n) except -1
     cdef int _end(self, object outcome=*, object detail=*) except -1
+    cdef bint _in_one_piece(self) except -1
     cdef tuple _read_results(self)
     cdef int _fail(self, object outcome, object detail) except -1

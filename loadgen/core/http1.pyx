@@ -200,7 +200,7 @@ cdef class Response:
 
     cdef int _start_body(self) except -1:
         """Choose how the body is read, by the head."""
-        self.is_stream, self.body_left = not self.head.is_json and self.record.results < 0, self.head.content_length
+        self.is_stream, self.body_left = not self.head.is_json and not self._in_one_piece(), self.head.content_length
         if self.head.status == 204 or self.head.status == 304 or (self.body_left == 0 and not self.head.is_chunked):
             self.undecoded.size = 0
             return self._end()
@@ -245,7 +245,7 @@ cdef class Response:
             return 0
         if self.record.status != 200:
             return append_bytes(&self.body, p, min(n, max_sample - self.body.size))
-        if not self.is_stream and self.body.size == 0 and self.record.results < 0:
+        if not self.is_stream and self.body.size == 0 and not self._in_one_piece():
             while n > 0 and (p[0] == b"\n" or p[0] == b"\r"):
                 p += 1
                 n -= 1
@@ -270,11 +270,14 @@ cdef class Response:
             detail = self.body.data[:self.body.size].decode("utf-8", "replace") if self.body.size else ""
         elif outcome is None and record.results >= 0:
             outcome, detail = self._read_results()
-        elif outcome is None and not self.is_stream and self.body.size:
+        elif outcome is None and not self.is_stream and self.body.size and not record.is_whole:
             outcome, detail = _json_outcome(self.body.data[:self.body.size])
             self.keep_alive = False
         elif outcome is None:
-            self.events.finish(self.at_ns)
+            if record.is_whole:
+                self.events.read_whole(self.body.data[:self.body.size] if self.body.size else b"", self.at_ns)
+            else:
+                self.events.finish(self.at_ns)
             if self.events.failed:
                 outcome, detail = self.events.outcome, self.events.detail
                 self.keep_alive = False
@@ -290,6 +293,10 @@ cdef class Response:
         self.wants_reader = False
         record.end(outcome, detail, self.at_ns)
         return 0
+
+    cdef bint _in_one_piece(self) except -1:
+        """Return whether no stream was asked for."""
+        return self.record.results >= 0 or self.record.is_whole
 
     cdef tuple _read_results(self):
         """Read the body of an answer in one piece into the record, as one event that came with the last byte.

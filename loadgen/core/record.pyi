@@ -50,6 +50,7 @@ class Record:
     counted_by: int
     tokenized: int
     results: int
+    is_whole: bool
     user_stamped: int
     written: int
     first_answer_earliest: int

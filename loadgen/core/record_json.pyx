@@ -176,6 +176,8 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
         put_number(&out, b',"other_events":', record.other_events)
         put_number(&out, b',"nan_events":', record.nan_events)
         put_number(&out, b',"counted_by":', record.counted_by)
+        if record.is_whole:
+            put_number(&out, b',"whole":', 1)
         if record.results >= 0:
             put_number(&out, b',"results":', record.results)
         put_events(&out, record)

@@ -18,7 +18,7 @@ from loadgen.core.record cimport Record
 
 import json
 
-from loadgen.core import sse_event
+from loadgen.core import sse_event, whole_answer
 from loadgen.core.outcome import Outcome
 
 MAX_LINE = 64 * 1024 * 1024
@@ -185,7 +185,6 @@ cdef class SseReader:
 
     cdef int _parse_event(self, bytes payload) except -1:
         """Read the data of one event with the JSON parser."""
-        cdef Record record = self.record
         try:
             # An event stream is UTF-8, and bytes that are not stand as U+FFFD.
             payload_utf8 = payload.decode("utf-8", "replace").encode()
@@ -195,6 +194,21 @@ cdef class SseReader:
                 return self._fail(Outcome.TRUNCATED, "the stream ended inside an event")
             sample = payload[:200].decode("utf-8", "replace")
             return self._fail(Outcome.PROTOCOL_ERROR, f"an event that is no chunk of an answer ({wrong}): {sample}")
+        return self._add(delta)
+
+    cdef int read_whole(self, bytes payload, int64_t at_ns) except -1:
+        """Read an answer in one piece, which came at `at_ns`, as one event."""
+        self.at_ns, self.tail = at_ns, 0
+        try:
+            delta = whole_answer.parse_text(payload.decode("utf-8", "replace").encode())
+        except ValueError as wrong:
+            sample = payload[:200].decode("utf-8", "replace")
+            return self._fail(Outcome.PROTOCOL_ERROR, f"no answer in one piece ({wrong}): {sample}")
+        return self._add(delta)
+
+    cdef int _add(self, object delta) except -1:
+        """Write into the record what the JSON parser has found."""
+        cdef Record record = self.record
         if delta.error is not None:
             return self._fail(Outcome.STREAM_ERROR, delta.error[:max_sample])
         record.add_event(delta.kinds | delta.says, delta.tokens, delta.completion_tokens, self.at_ns)

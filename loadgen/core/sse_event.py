@@ -41,7 +41,20 @@ def parse(payload: bytes, dialect: Dialect | None = None) -> Delta:
     Raises:
         ValueError: It is not a JSON object, or its members have types that the API does not have.
     """
-    event, has_nan = loads(payload)
+    return delta_of(*loads(payload), dialect)
+
+
+def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta:
+    """Read the facts of one event.
+
+    Args:
+        event: Its value.
+        has_nan: Whether it holds NaN or an infinity.
+        dialect: As that of `parse`.
+
+    Raises:
+        ValueError: As `parse`.
+    """
     if not isinstance(event, dict):
         raise ValueError("not a JSON object")
     if event.get("error") is not None or event.get("object") == "error":

@@ -1,11 +1,13 @@
-"""Parser of an answer in one piece: the definition that the compiled scanner (c/json_scan.pxd) must match.
+"""Parser of an answer in one piece.
 
-Embeddings and pooling answer with a list under `data`, rerank with one under `results`.
+Embeddings and pooling answer with a list under `data`, rerank with one under `results`; the compiled scanner
+(c/json_scan.pxd) must match `parse`. A text has the form of an event that says everything, with `message` for `delta`.
 """
 
 from dataclasses import dataclass
 
 from loadgen.core import sse_event
+from loadgen.core.delta import Delta
 from loadgen.core.json_fields import count_of
 
 
@@ -45,3 +47,18 @@ def parse(body: bytes) -> WholeAnswer:
     if prompt_tokens < 0:
         prompt_tokens = count_of(answer.get("usage") or {}, "total_tokens")
     return WholeAnswer(len(results), prompt_tokens, event.cached_tokens, has_nan)
+
+
+def parse_text(body: bytes) -> Delta:
+    """Parse the body of an answer that is a text.
+
+    Raises:
+        ValueError: It is not a JSON object, or its members have types that the API does not have.
+    """
+    answer, has_nan = sse_event.loads(body)
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    if isinstance(choices, list):
+        answer["choices"] = [
+            choice | {"delta": choice.get("message")} if isinstance(choice, dict) else choice for choice in choices
+        ]
+    return sse_event.delta_of(answer, has_nan)

@@ -67,7 +67,7 @@ def _rates(result: RunResult) -> Table:
     numbers = result.numbers
     rates = {"req/s": numbers.request_throughput, "output tok/s": numbers.output_throughput}
     rates |= {"total tok/s": numbers.total_token_throughput}
-    if not result.streams:
+    if not result.generates:
         del rates["output tok/s"]
     heads, values = (*rates, "peak in flight", "ok", "failed"), rates.values()
     counts = (numbers.max_concurrent_requests, numbers.completed, numbers.failed)

@@ -66,7 +66,7 @@ def _tokens(result: RunResult) -> Iterator[str]:
         return
     planned = not tokens.unplanned_requests
     prompts = tokens.planned_input_tokens if planned else result.numbers.total_input_tokens
-    if not result.streams:
+    if not result.generates:
         if prompts is not None:
             yield f"{prompts / ok:.0f} tokens{_range(result, 'input_tokens')} on average"
         return

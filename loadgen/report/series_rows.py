@@ -112,8 +112,8 @@ def rows(series: Series) -> list[Row]:
 
 
 def has_tokens(series: Series) -> bool:
-    """Return whether answers are streams of tokens, as all runs of a series have one API."""
-    return all(point.result.numbers.streams for point in series.points)
+    """Return whether answers have tokens, as all runs of a series have one API."""
+    return all(point.result.numbers.generates for point in series.points)
 
 
 def sweep_latencies(series: Series) -> tuple[str, ...]:

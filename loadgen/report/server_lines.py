@@ -46,7 +46,7 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
             tokens.results if has_batches else ended,
         ),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
-        ("output tokens", counts.generation_tokens if result.streams else None, tokens.output_tokens),
+        ("output tokens", counts.generation_tokens if result.generates else None, tokens.output_tokens),
         ("preemptions", counts.preemptions, None),
     ):
         if count is not None:

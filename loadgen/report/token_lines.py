@@ -16,13 +16,16 @@ def rows_left_out(result: RunResult) -> Iterator[str]:
 def token_counts(result: RunResult) -> Iterator[str]:
     """Write the output tokens, how they were counted, and how count and stream differ."""
     tokens = result.tokens
-    if not result.streams:
+    if not result.generates:
         yield f"Embeddings or scores: {tokens.results}"
         return
     yield f"Output tokens counted by {tokens.output_counted_by}: {tokens.output_tokens}" + (
         f" ({plural(tokens.reasoning_events, 'reasoning event')})" if tokens.reasoning_events else ""
     )
-    yield from count_differences(result)
+    if result.streams:
+        yield from count_differences(result)
+    else:
+        yield "Each answer came in one piece (--disable-stream): its tokens have no times"
 
 
 def count_differences(result: RunResult) -> Iterator[str]:

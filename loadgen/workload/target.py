@@ -31,6 +31,7 @@ class Target:
         api: The form of its requests.
         headers: Extra request headers, with credentials; never logged.
         fields: Further fields of every request body, beside model, prompt and length.
+        streams: Whether answers are asked for as streams.
         content_parts: Whether the text of a chat is sent as a list with one part.
         verify_tls: Whether certificates are verified.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
@@ -42,6 +43,7 @@ class Target:
     api: Api
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     fields: dict[str, Any] = field(default_factory=dict)
+    streams: bool = True
     content_parts: bool = False
     verify_tls: bool = True
     continuous_usage: bool = False
@@ -59,6 +61,7 @@ class Target:
             api=endpoints.find(settings),
             headers=headers(settings),
             fields=fields | _body(settings.extra_body),
+            streams=settings.streams,
             content_parts=settings.content_parts,
             verify_tls=not settings.insecure,
             continuous_usage=settings.continuous_usage,
@@ -71,8 +74,8 @@ class Target:
         Raises:
             BadInput: The prompt is a chat, and the endpoint takes no messages.
         """
-        fields: dict[str, Any] = {"stream": True} if self.api.streams else {}
-        if self.api.counts is Counts.AS_ASKED:
+        fields: dict[str, Any] = {"stream": self.streams} if self.api.generates else {}
+        if self.streams and self.api.counts is Counts.AS_ASKED:
             fields["stream_options"] = {"include_usage": True}
             if self.continuous_usage:
                 fields["stream_options"]["continuous_usage_stats"] = True

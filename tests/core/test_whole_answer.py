@@ -126,3 +126,56 @@ def test_the_scanner_reads_what_the_parser_reads(answer: dict[str, Any]) -> None
 def test_nan_in_an_embedding_is_counted() -> None:
     _, record = read(response(b'{"data":[{"embedding":[NaN]}]}'))
     assert (record.outcome, record.nan_events) == (Outcome.OK, 1)
+
+
+# -- texts
+
+COUNTS = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+CHAT = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "a b c"}, "finish_reason": "length"}]}
+COMPLETION = {"choices": [{"index": 0, "text": "a b c", "finish_reason": "length"}]}
+META = {"finish_reason": {"type": "length", "length": 3}, "prompt_tokens": 7, "completion_tokens": 3}
+TEXTS = {
+    "chat": CHAT | {"usage": COUNTS},
+    "completions": COMPLETION | {"usage": COUNTS},
+    "generate": {"text": "a b c", "meta_info": META},
+}
+
+
+def read_text(body: Any, **options: Any) -> Record:
+    """Read a text in one piece, a byte each ms."""
+    data = response(body if isinstance(body, bytes) else orjson.dumps(body), **options)
+    reader, record = Response(), Record(due=1)
+    record.is_whole = record.keeps_answer = True
+    reader.begin(record)
+    for number, at in enumerate(range(len(data)), 1):
+        reader.feed(data[at : at + 1], number * 1_000_000)
+    assert reader.complete
+    return record
+
+
+@pytest.mark.parametrize("api", TEXTS)
+def test_a_text_is_one_event_with_all_its_tokens_at_the_last_byte(api: str) -> None:
+    record = read_text(TEXTS[api])
+    assert (record.outcome, record.events, record.finish_reason) == (Outcome.OK, 1, "length")
+    assert record.first_token == record.last_token == record.closed
+    assert (record.prompt_tokens, record.answer_tokens, record.counted) == (7, 3, 3)
+    assert record.generated_text == "a b c"
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        (b"data: x", Outcome.PROTOCOL_ERROR),
+        (b"[1]", Outcome.PROTOCOL_ERROR),
+        (b'{"choices":[]}', Outcome.EMPTY),
+        (orjson.dumps({"error": {"message": "no"}}), Outcome.STREAM_ERROR),
+        (orjson.dumps({"choices": [{"index": 0, "text": "a", "finish_reason": None}]}), Outcome.TRUNCATED),
+        (orjson.dumps({"choices": [{"index": 0, "text": "a"}, {"index": 1, "text": "b"}]}), Outcome.PROTOCOL_ERROR),
+    ],
+)
+def test_what_is_no_text_in_one_piece_fails(body: bytes, outcome: Outcome) -> None:
+    assert read_text(body).outcome == outcome
+
+
+def test_the_status_stays_the_outcome_of_a_text() -> None:
+    assert read_text(b"busy", status="503 Busy").outcome == Outcome.STATUS

@@ -68,6 +68,13 @@ def test_a_request_of_sglangs_own_api_has_its_sampling_parameters_apart():
     assert head(backend="sglang-native")[0] == "POST /generate HTTP/1.1"
 
 
+@pytest.mark.parametrize("backend", ["openai", "openai-chat", "sglang-native"])
+def test_an_answer_in_one_piece_is_asked_for_without_a_stream(backend):
+    sent = body(backend=backend, disable_stream=True)
+    assert sent["stream"] is False
+    assert "stream_options" not in sent
+
+
 def test_the_text_of_a_chat_may_be_sent_as_a_part():
     (message,) = body(backend="openai-chat", content_parts=True)["messages"]
     assert message == {"role": "user", "content": [{"type": "text", "text": "Why?"}]}

@@ -245,7 +245,6 @@ FLAGS: tuple[ToolFlag, ...] = (
         "`--prompt-token-ids`, also with completions",
         values=NONE,
     ),
-    refused("--disable-stream", "token latencies need a stream", "leave it out", NONE),
     refused("--print-requests", "requests are not printed", "use --records FILE, which writes a line for each", NONE),
     refused("--plot-throughput", "this plot is not available", "use --html FILE.html, which draws the rates", NONE),
     refused(
@@ -301,6 +300,7 @@ SHARED = frozenset(
     (
         "--base-url",
         "--dataset-path",
+        "--disable-stream",
         "--disable-tqdm",
         "--goodput",
         "--header",

@@ -185,7 +185,7 @@ def drive(
     return Drive(
         rate=rate,
         requests_per_s=numbers.request_throughput or 0.0,
-        events_per_s=numbers.max_output_tokens_per_s,
+        events_per_s=numbers.max_output_tokens_per_s or 0.0,
         streams=numbers.max_concurrent_requests,
         busy_share=result.client.busy_share or 0.0,
         lag_p99_ms=result.latency_ms.lag.p99_ms or 0.0,

@@ -54,6 +54,7 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
     if "first_answer_earliest" in data:
         record.first_answer_earliest = due + data["first_answer_earliest"]
     record.results = data.get("results", -1)
+    record.is_whole = bool(data.get("whole"))
     runs = event_runs(data.get("stream") or (), due)  # older files do not have it
     stamps = [due + since for since in data["token_times"]]
     earliest = [(number, due + since) for number, since in data.get("earliest", ())]

@@ -78,7 +78,9 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     total_token_throughput: Annotated[
         float | None, about("Input and output tokens per second of `duration`; null where either is null.")
     ]
-    max_output_tokens_per_s: Annotated[float, about("Output tokens in the peak second.")]
+    max_output_tokens_per_s: Annotated[
+        float | None, about("Output tokens in the peak second; null: answers came in one piece.")
+    ]
     max_concurrent_requests: Annotated[int, about("Peak number of requests in flight.")]
     mean_ttft_ms: Annotated[
         float | None,
@@ -132,8 +134,8 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any]
 
     @property
-    def streams(self) -> bool:
-        """Whether answers are streams of tokens; embeddings and scores have none."""
+    def generates(self) -> bool:
+        """Whether answers have tokens; embeddings and scores have none."""
         return self.backend not in POOLING_BACKENDS
 
     @classmethod
@@ -169,15 +171,15 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             failed=snapshot.ended - snapshot.ok - snapshot.outcomes.get("cancelled", 0),
             total_input_tokens=inputs,
             total_output_tokens=outputs,
-            total_input_sequences=None if settings.streams else counters["results"],
-            input_sequence_throughput=None if settings.streams else rates.rate(counters["results"]),
+            total_input_sequences=None if settings.generates else counters["results"],
+            input_sequence_throughput=None if settings.generates else rates.rate(counters["results"]),
             request_throughput=rates.rate(snapshot.ok),
             request_goodput=rates.rate(counters["good_sent"]) if settings.goodput else None,
-            output_throughput=rates.rate(outputs) if settings.streams else None,
+            output_throughput=rates.rate(outputs) if settings.generates else None,
             total_token_throughput=None if inputs is None else rates.rate(inputs + outputs),
-            max_output_tokens_per_s=float(throughput.peak_output_tokens(snapshot)),
+            max_output_tokens_per_s=None if settings.disable_stream else float(throughput.peak_output_tokens(snapshot)),
             max_concurrent_requests=throughput.peak_concurrency(snapshot),
-            **_latencies(latencies, parse_percentiles(settings.metric_percentiles), streams=settings.streams),
+            **_latencies(latencies, parse_percentiles(settings.metric_percentiles), streams=settings.generates),
         )
 
     def to_dict(self, columns: RequestColumns | None = None) -> dict[str, Any]:
@@ -194,10 +196,10 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         if columns is not None:
             flat |= msgspec.to_builtins(columns)
         flat |= peaks
-        for metric in METRICS if self.streams else ("e2el",):
+        for metric in METRICS if self.generates else ("e2el",):
             flat |= {f"{statistic}_{metric}_ms": getattr(self, f"{statistic}_{metric}_ms") for statistic in STATISTICS}
             flat |= {key: value for key, value in self.percentiles_ms.items() if key.endswith(f"_{metric}_ms")}
-        absent = OF_SEQUENCES if self.streams else OF_TOKENS
+        absent = OF_SEQUENCES if self.generates else OF_TOKENS
         return {name: value for name, value in flat.items() if name not in absent}
 
     @classmethod

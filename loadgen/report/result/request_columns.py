@@ -10,7 +10,8 @@ from msgspec import UNSET, Struct, UnsetType
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.fields import about
 
-OF_TOKENS = ("output_lens", "ttfts", "itls", "generated_texts")
+OF_TIMES = ("ttfts", "itls")
+OF_TOKENS = (*OF_TIMES, "output_lens", "generated_texts")
 
 
 class RequestColumns(Struct, frozen=True, kw_only=True):
@@ -45,19 +46,20 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
     ] = UNSET
 
     @classmethod
-    def of(cls, snapshot: Snapshot, *, streams: bool = True) -> Self | None:
+    def of(cls, snapshot: Snapshot, *, streams: bool = True, generates: bool = True) -> Self | None:
         """Sort what was kept of each request by its number in the run; None where nothing was kept.
 
         Args:
             snapshot: The snapshot of the run.
-            streams: Whether answers are streams of tokens; else the columns of tokens are left out.
+            streams: Whether answers are streams of tokens; else the times of tokens are left out.
+            generates: Whether answers have tokens; else all columns of tokens are left out.
         """
         if snapshot.details is None:
             return None
         order = sorted(range(len(snapshot.index)), key=snapshot.index.__getitem__)
         columns: dict[str, Any] = {name: [kept[i] for i in order] for name, kept in vars(snapshot.details).items()}
-        if not streams:
-            columns = {name: kept for name, kept in columns.items() if name not in OF_TOKENS}
+        absent = () if streams else OF_TIMES if generates else OF_TOKENS
+        columns = {name: kept for name, kept in columns.items() if name not in absent}
         if snapshot.targets:
             numbers = np.repeat(np.arange(len(snapshot.targets)), [len(part.index) for part in snapshot.targets])
             index = np.concatenate([part.index for part in snapshot.targets])

@@ -165,8 +165,13 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
     @property
     def streams(self) -> bool:
-        """Whether answers are streams of tokens; embeddings and scores come in one piece."""
-        return self.numbers.streams
+        """Whether answers are streams of tokens, which come in one piece otherwise."""
+        return self.generates and not self.provenance.settings.disable_stream
+
+    @property
+    def generates(self) -> bool:
+        """Whether answers have tokens; embeddings and scores have none."""
+        return self.numbers.generates
 
     def latency(self, metric: str) -> Distribution:
         """Look up a latency: ttft, ttfo, tpot, itl, icl or e2el, on the clock of `latency_from`."""
@@ -229,7 +234,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         is_steady = next((check.ok for check in checks if check.name == PILE_UP), None)
         return cls(
             numbers=RunNumbers.of(run, latencies),
-            columns=RequestColumns.of(snapshot, streams=settings.streams),
+            columns=RequestColumns.of(snapshot, streams=settings.streams, generates=settings.generates),
             schema=SCHEMA,
             verdict=verdict(checks),
             checks=checks,

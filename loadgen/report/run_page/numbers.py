@@ -24,12 +24,12 @@ def headline(result: RunResult) -> Facts:
     wanted = "" if isinstance(asked, str) else f"asked: {asked:g} req/s"
     gone_s = result.no_answer_since_s
     tokens_per_s = numbers.output_throughput if gone_s is None else numbers.total_output_tokens / gone_s
-    beside_tokens = f"{three_digits(peak, 'tok/s')} in the best second"
+    beside_tokens = "" if peak is None else f"{three_digits(peak, 'tok/s')} in the best second"
     if gone_s is not None:
         until = f"until {gone_s:.1f} s"
         wanted, beside_tokens = f"{until}{f'; {wanted}' if wanted else ''}", f"{until}; {beside_tokens}"
     facts = [Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends), Fact(*_rate(result), wanted)]
-    if result.streams:
+    if result.generates:
         facts.append(
             Fact(term("output_throughput", "Output tokens"), three_digits(tokens_per_s, "tok/s"), beside_tokens)
         )

@@ -101,7 +101,7 @@ def _run(number: int, point: Point, runs: Series) -> tuple[Cell, ...]:
     numbers = point.result.numbers
     why = [*([point.why] if point.why else []), *point.result.findings.reasons]
     rates = [fixed(numbers.request_throughput, 2)]
-    if numbers.streams:
+    if numbers.generates:
         rates.append(fixed(numbers.output_throughput, 1))
     values = (fixed(point.latency_ms.named(name), 2) for name in sweep_latencies(runs))
     return (

@@ -71,6 +71,9 @@ def checked(settings: RunSettings) -> RunSettings:
     if api.length_field in body | body.get("sampling_params", {}):
         problem = f"{api.length_field} would replace the output length of every request"
         raise BadInput("--extra-body", problem, "give that of the data set, such as --random-output-len")
+    if settings.disable_stream and api.dialect is not None:
+        problem = f"answers of {name_of(settings)} are read as streams alone"
+        raise BadInput("--disable-stream", problem, "leave it out, or use openai-chat, openai or sglang-native")
     if settings.continuous_usage and api.counts is Counts.AT_END:
         problem = f"{name_of(settings)} counts the tokens of an answer only at its end"
         raise BadInput("--continuous-usage", problem, "leave it out")

@@ -40,7 +40,7 @@ class Api:
         length_field: The field of a body, or of its sampling parameters, that limits the answer; empty: there is none.
         prompt_fields: Fields of a body that hold the prompt, beside `messages` and `prompt`.
         headers: Headers of every request.
-        streams: Whether the answer is a stream of tokens; else it is embeddings or scores, in one piece.
+        generates: Whether an answer has tokens; else it is embeddings or scores, in one piece.
         key_header: The header with the API key, beside the bearer token; None: there is none.
     """
 
@@ -54,7 +54,7 @@ class Api:
     prompt_fields: frozenset[str] = frozenset()
     headers: Mapping[str, str] = field(default_factory=dict)
     key_header: str | None = None
-    streams: bool = True
+    generates: bool = True
 
 
 def messages_of(prompt: Prompt) -> list[Fields]:

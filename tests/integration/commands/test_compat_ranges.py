@@ -55,6 +55,7 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
         ("--dataset-name random --apply-chat-template", {"render_chat_template": None}),
         ("--dataset-name random --tokenize-prompt", {"prompt_token_ids": True}),
         ("--dataset-name sharegpt --dataset-path x", {"dataset_rule": "sglang"}),
+        ("--disable-stream", {"disable_stream": True, "percentile_metrics": "e2el"}),
         ("--output-file r.jsonl --output-details", {"result_filename": "r.jsonl", "append_result": True}),
         ("--tag x", {"metadata": ("tag=x",)}),
         ("--tag x --metadata a=b", {"metadata": ("a=b", "tag=x")}),

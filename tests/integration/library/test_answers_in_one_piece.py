@@ -105,3 +105,28 @@ async def test_several_texts_in_a_request(server: Server, options: dict[str, Any
     assert result.outcomes == {"ok": 3}
     assert (numbers.total_input_sequences, numbers.total_input_tokens) == (inputs, inputs * tokens)
     assert [check.name for check in result.failed_checks if check.group in "AEF"] == []
+
+
+@pytest.mark.parametrize("backend", ["openai", "openai-chat", "sglang-native"])
+async def test_a_text_in_one_piece_has_its_tokens_and_no_times_of_them(server: Server, backend: str) -> None:
+    result = await measured(server, backend, disable_stream=True, random_output_len=5, save_detailed=True)
+    numbers = result.numbers
+    assert (result.outcomes, numbers.total_output_tokens) == ({"ok": COUNT}, COUNT * 5)
+    assert (result.e2el.count, result.ttft.count, result.tpot.count, result.icl.count) == (COUNT, 0, 0, 0)
+    assert (numbers.output_throughput or 0) > 0
+    assert numbers.max_output_tokens_per_s is None
+    data = result.to_dict()
+    assert (data["output_lens"], all(data["generated_texts"])) == ([5] * COUNT, True)
+    assert not {"ttfts", "itls"} & data.keys()
+    assert [check.name for check in result.failed_checks if check.group in "AEF"] == []
+    text = report.render(result)
+    assert "TTFT from" not in text  # the server's own is beside n/a
+    assert f"Output tokens counted by usage: {COUNT * 5}" in text
+    assert RunResult.from_dict(data).numbers == numbers
+
+
+async def test_records_of_texts_in_one_piece_give_the_same_report(server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    result = await measured(server, "openai", disable_stream=True, random_output_len=5, records=str(path))
+    again = loadgen.from_records(path)
+    assert (again.e2el, again.ttft.count, again.streams) == (result.e2el, 0, False)
