@@ -8,6 +8,7 @@ from loadgen.config.option import OUTPUT, option
 from loadgen.errors import BadInput
 
 METRICS = ("ttft", "tpot", "itl", "e2el")
+QUEUE_METRICS = ("client_queue_time", "e2el_including_client_queue")  # of runs with a cap on requests in flight
 LOOPBACK = "127.0.0.1"
 # Keys of the result that --metadata may not replace: they name files, and identify runs for a comparison.
 NAMING = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts")
@@ -17,7 +18,13 @@ NAMING = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id
 class OutputSettings:
     """Fields of the output, with the names and meanings of `vllm bench serve`."""
 
-    percentile_metrics: str = option("ttft,tpot,itl", OUTPUT, "latencies to report: ttft,tpot,itl,e2el", metavar="LIST")
+    percentile_metrics: str = option(
+        "ttft,tpot,itl",
+        OUTPUT,
+        "latencies to report: ttft,tpot,itl,e2el; with --max-concurrency also client_queue_time and "
+        "e2el_including_client_queue",
+        metavar="LIST",
+    )
     metric_percentiles: str = option("99", OUTPUT, "percentiles to report", metavar="LIST")
     save_result: bool = option(False, OUTPUT, "write the result as JSON")
     save_detailed: bool = option(False, OUTPUT, "write lengths, latencies and text of every request into the result")

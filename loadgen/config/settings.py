@@ -49,7 +49,7 @@ class RunSettings(RunFields):
         Random prompts ask for answers of full length, as in `vllm bench serve`: only the length of such an answer is of
         interest. So do the rules of tools that ignore EOS. Where answers are no streams, E2EL is the only latency.
         """
-        if not self.streams and self.percentile_metrics != "e2el":
+        if not self.streams and self.percentile_metrics == RunFields.percentile_metrics:
             return self.replace(percentile_metrics="e2el").implied()
         if not self.generates:
             return self

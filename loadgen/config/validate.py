@@ -10,7 +10,7 @@ from loadgen.config import slo
 from loadgen.config.data import MULTI_TURN, RERANK, TRACE, DataSettings
 from loadgen.config.load import SEED_FIELDS, LoadSettings
 from loadgen.config.option import SAMPLING, flag
-from loadgen.config.output import METRICS, NAMING, OutputSettings, parse_listen
+from loadgen.config.output import METRICS, NAMING, QUEUE_METRICS, OutputSettings, parse_listen
 from loadgen.config.scale import ScaleSettings
 from loadgen.config.target import TargetSettings, wants_simulator
 from loadgen.errors import BadInput
@@ -25,7 +25,7 @@ MAX_WORKERS = 256
 PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
 NO_TIMES = "tokens of an answer in one piece have no times"
 NO_TOKENS = "embeddings, pooling and rerank generate no tokens"
-WITHOUT_TOKENS = ("e2el", "error")  # metrics of answers without tokens
+WITHOUT_TOKENS = ("e2el", "error", *QUEUE_METRICS)  # metrics of answers without tokens
 JSON_ENCODINGS = ("float", "base64")  # of embeddings
 SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request body for one answer
 
@@ -135,8 +135,9 @@ def check_output(settings: OutputSettings) -> None:
         BadInput: The first value that cannot be used.
     """
     for metric in settings.percentile_metrics.split(","):
-        if metric not in METRICS:
-            raise BadInput("--percentile-metrics", f"unknown metric {metric!r}", f"choose from {','.join(METRICS)}")
+        if metric not in (*METRICS, *QUEUE_METRICS):
+            known = ",".join((*METRICS, *QUEUE_METRICS))
+            raise BadInput("--percentile-metrics", f"unknown metric {metric!r}", f"choose from {known}")
     for part in settings.metric_percentiles.split(","):
         try:
             usable = 0 <= float(part) <= 100

@@ -11,6 +11,8 @@ HEADERS = {
     "tpot": ("TPOT", "Time per Output Token (excl. 1st token)"),
     "itl": ("ITL", "Inter-token Latency"),
     "e2el": ("E2EL", "End-to-end Latency"),
+    "client_queue_time": ("Client Queue Time", "Client-side Queueing"),
+    "e2el_including_client_queue": ("E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency"),
 }
 
 
@@ -19,7 +21,7 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
 
     Args:
         result: The numbers, by `vllm bench serve`'s names.
-        metrics: The latencies that are shown: ttft, tpot, itl, e2el.
+        metrics: The latencies that are shown, as far as they are among the numbers.
         percentiles: Those that are shown of each.
     """
     yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
@@ -44,7 +46,7 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
         yield _row("Peak concurrent requests:", result["max_concurrent_requests"])
     yield _row("Total token throughput (tok/s):", result["total_token_throughput"])
     for metric, (name, header) in HEADERS.items():
-        if metric in metrics:
+        if metric in metrics and f"mean_{metric}_ms" in result:
             yield f"{header:-^{WIDTH}}"
             yield _row(f"Mean {name} (ms):", result[f"mean_{metric}_ms"])
             yield _row(f"Median {name} (ms):", result[f"median_{metric}_ms"])

@@ -307,8 +307,8 @@ NOTES = {
     "--ignore-eos": "the default for random prompts, as in vLLM 0.32; `--no-ignore-eos` switches it off",
     "--num-prompts": "1000, unless --duration is given",
     "--num-warmups": "warm-ups use other prompts than the run; with `--compat` its first one, as in vLLM",
-    "--percentile-metrics": "ttft, tpot, itl, e2el; client_queue_time and e2el_including_client_queue are refused: "
-    "they are printed below the block",
+    "--percentile-metrics": "client_queue_time is the wait for a slot, which a request of a run at --rate inf does not "
+    "have: it is due when a slot is free",
     "--random-input-len": "also distributions",
     "--random-range-ratio": "prompts have exactly the drawn lengths",
     "--sonnet-input-len": "from loadgen's own text",

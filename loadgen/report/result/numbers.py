@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
 from msgspec import Struct
 
 from loadgen.config.output import METRICS, NAMING, parse_percentiles
+from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.config.target import POOLING_BACKENDS
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
@@ -23,7 +24,11 @@ from loadgen.util.number_format import percentile
 # vLLM's latencies -> the distributions with their meaning: from sent, a gap per event, and TPOT as if the first event
 # were one token. The one difference: TTFT ends with the first token instead of the first chunk.
 VLLM_MEANING = {"ttft": "ttft_sent", "tpot": "tpot_n1", "itl": "icl", "e2el": "e2el_sent"}
-PERCENTILE_KEY = re.compile(r"^p[0-9.e-]+_(ttft|tpot|itl|e2el)_ms$")
+# And of those that are there only if they are asked for.
+QUEUE_MEANING = {"client_queue_time": "pool_wait", "e2el_including_client_queue": "e2el_due"}
+PERCENTILE_KEY = re.compile(
+    rf"^(p[0-9.e-]+_(ttft|tpot|itl|e2el)|(mean|median|std|p[0-9.e-]+)_({'|'.join(QUEUE_MEANING)}))_ms$"
+)
 Rate = float | Literal["inf"]
 
 
@@ -179,7 +184,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             total_token_throughput=None if inputs is None else rates.rate(inputs + outputs),
             max_output_tokens_per_s=None if settings.disable_stream else float(throughput.peak_output_tokens(snapshot)),
             max_concurrent_requests=throughput.peak_concurrency(snapshot),
-            **_latencies(latencies, parse_percentiles(settings.metric_percentiles), streams=settings.generates),
+            **_latencies(settings, latencies),
         )
 
     def to_dict(self, columns: RequestColumns | None = None) -> dict[str, Any]:
@@ -199,6 +204,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         for metric in METRICS if self.generates else ("e2el",):
             flat |= {f"{statistic}_{metric}_ms": getattr(self, f"{statistic}_{metric}_ms") for statistic in STATISTICS}
             flat |= {key: value for key, value in self.percentiles_ms.items() if key.endswith(f"_{metric}_ms")}
+        flat |= self.percentiles_ms
         absent = OF_SEQUENCES if self.generates else OF_TOKENS
         return {name: value for name, value in flat.items() if name not in absent}
 
@@ -221,17 +227,24 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             raise ValueError(str(error)) from error
 
 
-def _latencies(latencies: Distributions, percentiles: Iterable[float], *, streams: bool) -> dict[str, Any]:
-    """Look up the statistics of vLLM's four latencies, by the names of the fields of RunNumbers."""
+def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any]:
+    """Look up the statistics of vLLM's latencies, by the names of the fields of RunNumbers."""
     found: dict[str, Any] = {"percentiles_ms": {}}
-    names = [percentile(p) for p in percentiles]
+    names = [percentile(p) for p in parse_percentiles(settings.metric_percentiles)]
     for metric in METRICS:
         latency = latencies.named(VLLM_MEANING[metric])
         found[f"mean_{metric}_ms"] = latency.mean_ms
         found[f"median_{metric}_ms"] = latency.p50_ms
         found[f"std_{metric}_ms"] = latency.std_ms
-        if streams or metric == "e2el":
+        if settings.generates or metric == "e2el":
             found["percentiles_ms"] |= {f"{name}_{metric}_ms": latency.percentiles_ms[name] for name in names}
+    asked = settings.percentile_metrics.split(",") if settings.max_concurrency is not None else []
+    for metric in (each for each in QUEUE_MEANING if each in asked):
+        latency = latencies.named(QUEUE_MEANING[metric])
+        values = {"mean": latency.mean_ms, "median": latency.p50_ms, "std": latency.std_ms}
+        values |= {name: latency.percentiles_ms[name] for name in names}
+        is_known = not is_closed_loop(settings)  # there a request is due only when a slot is free
+        found["percentiles_ms"] |= {f"{name}_{metric}_ms": values[name] if is_known else None for name in values}
     return found
 
 

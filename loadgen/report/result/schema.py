@@ -36,7 +36,7 @@ def schema() -> Node:
     for name in (*OF_TOKENS, *OF_SEQUENCES):  # of some backends alone
         numbers["required"].remove(name)
     del numbers["additionalProperties"]
-    about = "A percentile of --metric-percentiles, ms; null: none was measured."
+    about = "A percentile of --metric-percentiles, or a statistic of the wait for a slot, ms; null: none was measured."
     numbers["patternProperties"] = {PERCENTILE_KEY.pattern: {"description": about, **OPTIONAL_NUMBER}}
     definitions = {
         "run": _flat(
