@@ -15,7 +15,7 @@ from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat, Response
 from loadgen.engines.sim.completion_request import (
     ApiError,
     check_model,
-    message_texts,
+    parse_chat,
     parse_json,
     parse_request,
     prompt_text,
@@ -154,8 +154,9 @@ class Api:
         return answer
 
     def _models(self, request: http1.Request, client: Client) -> bytes:
+        served, *adapters = self._settings.model_names
         model = {
-            "id": self._settings.served_model_name,
+            "id": served,
             "object": "model",
             "created": self._started,
             "owned_by": "loadgen-simulator",  # by this `loadgen run` recognises the simulator
@@ -163,13 +164,14 @@ class Api:
             "parent": None,
             "max_model_len": self._settings.max_model_len,
         }
-        return _json({"object": "list", "data": [model]}, request)
+        rows = [model, *(model | {"id": name, "root": name, "parent": served} for name in adapters)]
+        return _json({"object": "list", "data": rows}, request)
 
     def _tokenize(self, request: http1.Request, client: Client) -> bytes:
         body = parse_json(request.body)
-        check_model(body, self._settings.served_model_name)
+        check_model(body, self._settings.model_names)
         if "messages" in body:
-            texts, template = message_texts(body), self._settings.chat_template_tokens
+            texts, template = parse_chat(body).texts, self._settings.chat_template_tokens
         else:
             texts, template = [prompt_text(body)], 0
         # The template's tokens have no text: they come first, as unknown tokens.

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,20 +84,33 @@ def parse_json(body: bytes) -> dict[str, Any]:
     return value
 
 
-def check_model(body: dict[str, Any], served: str) -> None:
+def check_model(body: dict[str, Any], served: Sequence[str]) -> None:
     """Check the model's name.
 
     Raises:
         ApiError: The model is not served; the status is 404.
     """
-    model = body.get("model", served)
-    if model != served:
-        message = f"The model `{model}` does not exist. Valid aliases: {served}."
+    model = body.get("model", served[0])
+    if model not in served:
+        message = f"The model `{model}` does not exist. Valid aliases: {', '.join(served)}."
         raise ApiError(404, message, param="model", kind="NotFoundError")
 
 
-def message_texts(body: dict[str, Any]) -> list[str]:
-    """Return the texts of a chat's messages.
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What the messages of a chat hold.
+
+    Attributes:
+        texts: Their texts.
+        images: The addresses of their images.
+    """
+
+    texts: list[str]
+    images: list[str]
+
+
+def parse_chat(body: dict[str, Any]) -> Chat:
+    """Return the texts and images of a chat's messages.
 
     Raises:
         ApiError: There are no messages, or one is malformed.
@@ -104,17 +118,22 @@ def message_texts(body: dict[str, Any]) -> list[str]:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise ApiError(400, "messages must be a list with at least one message", param="messages")
-    texts: list[str] = []
+    chat = Chat([], [])
     for message in messages:
         content = message.get("content") if isinstance(message, dict) else None
         for part in content if isinstance(content, list) else [{"text": content}]:
-            text = part.get("text") if isinstance(part, dict) else None
-            if not isinstance(text, str):
-                raise ApiError(
-                    400, "each message must be an object with text, or parts of text, as content", param="messages"
-                )
-            texts.append(text)
-    return texts
+            is_image = isinstance(part, dict) and part.get("type") == "image_url"
+            found = _image_url(part) if is_image else part.get("text") if isinstance(part, dict) else None
+            if not isinstance(found, str):
+                message_form = "each message must be an object with text, or parts of text and images, as content"
+                raise ApiError(400, message_form, param="messages")
+            (chat.images if is_image else chat.texts).append(found)
+    return chat
+
+
+def _image_url(part: dict[str, Any]) -> object:
+    image = part.get("image_url")
+    return image.get("url") if isinstance(image, dict) else image
 
 
 def prompt_text(body: dict[str, Any]) -> str:
@@ -137,9 +156,11 @@ def _only_prompt(body: dict[str, Any]) -> object:
     return prompt
 
 
-def _count_prompt(body: dict[str, Any], api: ApiFormat, chat_template_tokens: int) -> int:
+def _count_prompt(body: dict[str, Any], api: ApiFormat, settings: SimSettings) -> int:
     if api is CHAT:
-        return chat_template_tokens + sum(map(count_tokens, message_texts(body)))
+        chat = parse_chat(body)
+        of_images = settings.image_tokens * len(chat.images)
+        return settings.chat_template_tokens + of_images + sum(map(count_tokens, chat.texts))
     prompt = _only_prompt(body)
     if isinstance(prompt, list) and all(type(token) is int for token in prompt):
         return len(prompt)
@@ -151,8 +172,9 @@ def _blocks(body: dict[str, Any], api: ApiFormat, settings: SimSettings) -> tupl
     if not settings.enable_prefix_caching:
         return None
     if api is CHAT:
-        template = [None] * settings.chat_template_tokens
-        return block_names([*template, *(piece for text in message_texts(body) for piece in pieces(text))])
+        chat, template = parse_chat(body), [None] * settings.chat_template_tokens
+        images = (image for image in chat.images for _ in range(settings.image_tokens))
+        return block_names([*template, *images, *(piece for text in chat.texts for piece in pieces(text))])
     prompt = _only_prompt(body)
     return block_names(prompt if isinstance(prompt, list) else pieces(prompt_text(body)))
 
@@ -163,8 +185,8 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
     Raises:
         ApiError: The model is unknown, a field is invalid, or the context length is exceeded.
     """
-    check_model(body, settings.served_model_name)
-    tokens = _count_prompt(body, api, settings.chat_template_tokens)
+    check_model(body, settings.model_names)
+    tokens = _count_prompt(body, api, settings)
     options = body.get("stream_options")
     if options is not None and not isinstance(options, dict):
         raise ApiError(400, "stream_options must be an object", param="stream_options")

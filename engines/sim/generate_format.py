@@ -26,7 +26,7 @@ def as_completion(body: dict[str, Any], model: str) -> dict[str, Any]:
     if prompt is None:
         raise ApiError(400, "text or input_ids must be given", param="text")
     return {
-        "model": model,
+        "model": body.get("lora_path") or model,
         "prompt": prompt,
         "max_tokens": sampling.get("max_new_tokens", MAX_NEW_TOKENS),
         "min_tokens": sampling.get("min_new_tokens"),

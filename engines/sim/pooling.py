@@ -8,7 +8,7 @@ import orjson
 from loadgen.engines.sim import http1
 from loadgen.engines.sim.answers import Answer, Client
 from loadgen.engines.sim.api_format import COMPLETION
-from loadgen.engines.sim.completion_request import ApiError, CompletionRequest, check_model, message_texts
+from loadgen.engines.sim.completion_request import ApiError, CompletionRequest, check_model, parse_chat
 from loadgen.engines.sim.emit import count_tokens
 from loadgen.engines.sim.prefix_cache import block_names
 from loadgen.engines.sim.settings import SimSettings
@@ -111,7 +111,7 @@ def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_i
         raise ApiError(400, "query must be a text and documents a list of texts", param="documents")
     if not all(isinstance(document, str) for document in documents):
         raise ApiError(400, "each document must be a text", param="documents")
-    check_model(body, settings.served_model_name)
+    check_model(body, settings.model_names)
     requests = [_request(f"{query}{SEPARATOR}{document}", body, settings) for document in documents]
     results = [
         {"index": index, "document": {"text": text}, "relevance_score": 0.5} for index, text in enumerate(documents)
@@ -123,7 +123,7 @@ def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_i
 def _vectors(
     body: dict[str, Any], client: Client, settings: SimSettings, head: dict[str, Any], kind: str, member: str
 ) -> Answer:
-    check_model(body, settings.served_model_name)
+    check_model(body, settings.model_names)
     encoding = body.get("encoding_format") or "float"
     if encoding not in VECTORS:
         raise ApiError(400, f"encoding_format must be float or base64, got {encoding!r}", param="encoding_format")
@@ -140,7 +140,7 @@ def _vectors(
 def _prompts(body: dict[str, Any]) -> list[str | list[int] | list[str]]:
     """Return the inputs: a text, token ids, or a list of either; the messages of a chat are one input."""
     if "messages" in body:
-        return [message_texts(body)]
+        return [parse_chat(body).texts]
     given = body.get("input")
     inputs: list[Any] = given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]
     for one in inputs:

@@ -33,6 +33,7 @@ class SimSettings:
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8000, "port to listen on; 0 takes a free one", minimum=0, maximum=65535)
     served_model_name: str = setting("sim", "model name that requests must use")
+    lora_modules: str = setting("", "names of LoRA adapters that requests may use in its place, with commas")
     seed: int = setting(0, "seed of the answers' words and lengths, and of the noise")
 
     profile: str = setting("", f"GPU and model whose costs and sizes are simulated: {', '.join(profiles.PROFILES)}")
@@ -75,6 +76,7 @@ class SimSettings:
     )
     reasoning_tokens: int = setting(0, "tokens at the start of each answer that are reasoning", minimum=0)
     tokens_per_event: int = setting(1, "tokens in one event of a stream", minimum=1, maximum=4096)
+    image_tokens: int = setting(256, "tokens of each image of a prompt", minimum=0)
     chat_template_tokens: int = setting(0, "tokens that a chat template adds to each prompt", minimum=0)
 
     def __post_init__(self) -> None:
@@ -114,6 +116,11 @@ class SimSettings:
             if getattr(plain, name) != getattr(default, name):
                 raise BadInput(flag(name), "it has no effect without a profile", "give --profile too")
         return cls(**given)
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """The names that requests may use: the model, then its adapters."""
+        return self.served_model_name, *filter(None, self.lora_modules.split(","))
 
     @property
     def limits(self) -> Limits:

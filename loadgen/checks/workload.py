@@ -37,6 +37,8 @@ def repeated_prompts(run: RunData) -> int:
 def _input(run: RunData) -> Check:
     name, counters = "input length off", run.snapshot.counters
     counted, unplanned = counters["input_counted"], counters["unplanned_requests"]
+    if run.header.provenance["prompts"].get("images"):
+        return inapplicable(name, "only the server counts the tokens of images")
     if not counted:
         if run.settings.tokenizer == NO_TOKENIZER:
             return inapplicable(name, "with --tokenizer none no length is planned")

@@ -11,6 +11,9 @@ TRACE = "trace"  # the data set with a due time for each request
 NO_TOKENIZER = "none"  # value of --tokenizer: prompts are sent as they are, and only the server counts tokens
 RERANK = "random-rerank"  # a data set of a query with documents
 BATCHED = ("random", RERANK)  # data sets of which a request may have several texts
+RANDOM_IMAGES = "random-mm"  # a data set of texts with images
+CUSTOM_IMAGE = "custom_image"  # rows with images
+FULL_ANSWERS = ("random", RANDOM_IMAGES)  # data sets whose answers have their full length
 MULTI_TURN = "multi_turn"  # a data set of sessions for any --turns
 
 
@@ -24,8 +27,8 @@ class DataSettings:
     dataset_name: str = option(
         "random",
         DATA,
-        "name of the data set; random, random-rerank, prefix_repetition, multi_turn, sharegpt, trace, prose or sonnet, "
-        "jsonl, csv, custom, hf, or one of an installed package",
+        "name of the data set; random, random-mm, random-rerank, prefix_repetition, multi_turn, sharegpt, trace, prose, "
+        "sonnet, jsonl, csv, custom, custom_image, hf, or one of an installed package",
         metavar="NAME",
     )
     dataset_path: str | None = option(
@@ -69,6 +72,21 @@ class DataSettings:
         "what a length of random and prefix_repetition counts: the tokens of the text alone (raw), or all tokens that "
         "the server counts, with its chat template (server)",
     )
+    images: int | str = option(1, DATA, "images of a prompt of random-mm; a number, or MIN:MAX", metavar="N|MIN:MAX")
+    image_sizes: str = option(
+        "256x256,720x1280",
+        DATA,
+        "sizes of images in pixels: HEIGHTxWIDTH, a range such as 256x256-1024x1024, or several, each with :SHARE if "
+        "they are not equally frequent",
+        metavar="SIZES",
+    )
+    image_format: str = option(
+        "jpeg", DATA, "format of images: png, jpeg or jpeg:QUALITY; jpeg needs the package pillow", metavar="FORMAT"
+    )
+    image_content: Literal["random", "blank"] = option("random", DATA, "pixels of images: random colors, or white")
+    image_position: Literal["first", "last"] = option(
+        "last", DATA, "position of the images in a message: before the text, or after it"
+    )
     sharegpt_output_len: int | None = option(
         None, DATA, "maximum tokens of each answer (the length of the recorded answer)", metavar="TOKENS"
     )
@@ -102,7 +120,12 @@ class DataSettings:
         "maximum tokens of answers to jsonl, csv and custom rows without output_tokens (256; -1: rows must have it)",
         metavar="TOKENS",
     )
-    disable_shuffle: bool = option(False, DATA, "send the rows of custom in the file's order")
+    custom_ensure_client_side_data: bool = option(
+        False,
+        DATA,
+        "send the image files of custom_image in the requests; else the server reads them by their path",
+    )
+    disable_shuffle: bool = option(False, DATA, "send the rows of custom and custom_image in the file's order")
     hf_subset: str | None = option(None, DATA, "subset of a data set on the hub", metavar="NAME")
     hf_split: str = option("train", DATA, "split of a data set on the hub", metavar="NAME")
     hf_output_len: int | None = option(

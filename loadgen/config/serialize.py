@@ -7,6 +7,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from loadgen.config.data import FULL_ANSWERS
 from loadgen.config.load import SWEPT
 from loadgen.config.option import flag, times
 from loadgen.config.settings import RunSettings
@@ -122,7 +123,7 @@ def explicit(settings: RunSettings) -> dict[str, Any]:
     changed = {
         field.name for field in dataclasses.fields(RunSettings) if getattr(settings, field.name) != field.default
     }
-    lengths = {"random_input_len", "random_output_len"} if settings.dataset_name == "random" else set[str]()
+    lengths = {"random_input_len", "random_output_len"} if settings.dataset_name in FULL_ANSWERS else set[str]()
     return {
         field.name: getattr(settings, field.name)
         for field in dataclasses.fields(RunSettings)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadgen.config import validate
-from loadgen.config.data import FULL_LENGTH
+from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
 from loadgen.config.load import SeedPurpose
 from loadgen.config.option import read_times
 from loadgen.config.validate import RunFields
@@ -53,7 +53,7 @@ class RunSettings(RunFields):
             return self.replace(percentile_metrics="e2el").implied()
         if not self.generates:
             return self
-        full = self.dataset_rule in FULL_LENGTH if self.dataset_rule else self.dataset_name == "random"
+        full = self.dataset_rule in FULL_LENGTH if self.dataset_rule else self.dataset_name in FULL_ANSWERS
         return self.replace(ignore_eos=full) if self.ignore_eos is None else self
 
     def checked(self) -> "RunSettings":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from loadgen.config import lora
 from loadgen.config.option import ENGINE, SAMPLING, TARGET, option
 
 Balance = Literal["round-robin", "least-outstanding"]
@@ -51,6 +52,15 @@ class TargetSettings:
     model: str | None = option(None, TARGET, "model name (the first model of the server)")
     served_model_name: str | None = option(
         None, TARGET, "model name in requests, if it differs from --model", metavar="NAME"
+    )
+    lora_modules: tuple[str, ...] = option(
+        (), TARGET, "names of LoRA adapters; each request asks one of them instead of the model", metavar="NAME"
+    )
+    lora_assignment: str = option(
+        lora.RANDOM,
+        TARGET,
+        "adapter of a request: random, round-robin, or skewed:ALPHA, which draws each ALPHA times as often as the next",
+        metavar="RULE",
     )
     tokenizer: str | None = option(
         None,

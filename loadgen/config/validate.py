@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from loadgen.config import slo
+from loadgen.config import lora, slo
 from loadgen.config.data import MULTI_TURN, RERANK, TRACE, DataSettings
 from loadgen.config.load import SEED_FIELDS, LoadSettings
 from loadgen.config.option import SAMPLING, flag
@@ -99,6 +99,7 @@ def check(settings: RunFields) -> None:
     _check_engine(settings)
     _check_target(settings)
     _check_body(settings)
+    _check_lora(settings)
     if not settings.streams:
         _check_without_stream(settings)
     elif settings.random_batch_size > 1 or settings.dataset_name == RERANK:
@@ -346,6 +347,19 @@ def _check_without_stream(settings: RunFields) -> None:
             raise BadInput(name, f"{metric} needs tokens: {reason}", "use e2el, the latency of the whole answer")
     if (form := (settings.extra_body or {}).get("encoding_format", "float")) not in JSON_ENCODINGS:
         raise BadInput("--extra-body", f"encoding_format {form!r} is not JSON", f"use {' or '.join(JSON_ENCODINGS)}")
+
+
+def _check_lora(settings: RunFields) -> None:
+    lora.parse_skew(settings.lora_assignment)
+    if not settings.lora_modules:
+        if settings.lora_assignment != lora.RANDOM:
+            raise BadInput(lora.FLAG, "given without adapters", f"give {lora.MODULES}, or leave it out")
+        return
+    if not all(settings.lora_modules):
+        raise BadInput(lora.MODULES, "a name is empty", "give the names that the server lists in /v1/models")
+    if settings.dataset_name == MULTI_TURN or settings.turns not in (None, "1"):
+        problem = "each request has an adapter of its own, and the turns of a session need the same"
+        raise BadInput(lora.MODULES, problem, "name one adapter with --served-model-name, or leave the turns out")
 
 
 def _check_body(settings: RunFields) -> None:

@@ -106,6 +106,7 @@ cdef class Connection:
         if self.tls is not None:
             self._came_together()  # from now on it compares with the segments of the handshake
         if self.is_readable:
+            self.transport.set_write_buffer_limits(0)  # so that resume_writing is called when nothing is left to write
             self._read_directly()
         else:
             self._fall_back_to_loop()
@@ -144,6 +145,8 @@ cdef class Connection:
             if sent < size:  # the event loop writes the rest when there is room, or meets the error
                 self._fall_back_to_loop()
                 self.transport.write(request[max(0, sent):])
+                if self.transport.get_write_buffer_size() == 0:  # there was room meanwhile
+                    self.resume_writing()
             else:
                 self._take_stamp_of_sent(record)
         else:
@@ -226,7 +229,9 @@ cdef class Connection:
         """Do nothing: a request is written whole."""
 
     def resume_writing(self):
-        """Do nothing: a request is written whole."""
+        """Read the socket directly again once the rest of a large request has been written."""
+        if self.uses_loop and self.is_readable and self.forward is None:
+            self._read_directly()
 
     cdef int _take_stamp_of_sent(self, Record record) except -1:
         """Take the kernel's time at which the last byte of a request left, where it lies within the call of `send`."""

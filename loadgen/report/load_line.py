@@ -10,6 +10,7 @@ from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural
 
 SAME = 0.01  # a count of tokens that differs by no more from what was asked
+MAX_NAMED = 4  # adapters
 MAX_SENDING_SHARE = 0.8  # of a run; a run that sends for longer does not say for how long
 
 
@@ -26,6 +27,8 @@ def full_text(result: RunResult) -> str:
         _requests(result),
         *_tokens(result),
         f"data set {settings.dataset_name}",
+        _images(result),
+        _adapters(result),
         _arrivals(result),
         cap(settings),
         _times(result),
@@ -75,6 +78,22 @@ def _tokens(result: RunResult) -> Iterator[str]:
     of_prompts = "" if prompts is None else f"{prompts / ok:.0f} tokens in{_range(result, 'input_tokens')} and "
     out = f"{answers / ok:.0f}{f' (asked: {asked / ok:.0f})' * shorter} out{_range(result, 'output_tokens')}"
     yield f"{of_prompts}{out} on average"
+
+
+def _images(result: RunResult) -> str:
+    """Write how many images the prompts have on average; empty without images."""
+    prompts = result.provenance.saved_prompts
+    return f"{prompts['images'] / prompts['requests']:.1f} images each" if prompts.get("images") else ""
+
+
+def _adapters(result: RunResult) -> str:
+    """Write how many requests each LoRA adapter was to get; of many adapters, the range. Empty without adapters."""
+    counts = result.provenance.saved_prompts.get("models")
+    if not counts:
+        return ""
+    if len(counts) > MAX_NAMED:
+        return f"{len(counts)} adapters with {min(counts.values())} to {max(counts.values())} requests each"
+    return f"adapters {', '.join(f'{name} ({count})' for name, count in counts.items())}"
 
 
 def _range(result: RunResult, name: str) -> str:

@@ -21,6 +21,7 @@ from loadgen.config.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.util import child_process, log_setup
 from loadgen.workload import request_store
+from loadgen.workload.adapters import Adapters
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.chat_template.template_tokens import FIELD, TemplateTokens
 from loadgen.workload.prompt import UNPLANNED, Continued, Dataset, Prompt, Sessions, Timed
@@ -158,7 +159,13 @@ class PromptSource:
                 count = settings.num_prompts
             elif settings.duration is not None and not is_closed_loop(settings):
                 return cls(dataset.sessions(count), dataset.provenance, count, beyond, of_sessions=True)
-        return cls(dataset.prompts(count), dataset.provenance, count, beyond)
+        own = cls(dataset.prompts(count), dataset.provenance, count, beyond)
+        adapters = Adapters.from_settings(settings)
+        if adapters is None:
+            return own
+        return replace(
+            own, prompts=adapters.assigned(own.prompts), beyond=lambda made: adapters.assigned(beyond(made), made)
+        )
 
 
 class FurtherPrompts:

@@ -52,6 +52,8 @@ async def start_engine_server(
     served_name = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
     with _errors_name_flags(settings.engine_arg):
         knobs, raw = launcher.given((*served_name, *settings.engine_arg))
+    if name == SIMULATOR and settings.lora_modules:
+        raw = [*raw, "--lora-modules", ",".join(settings.lora_modules)]
 
     def begin(devices: Sequence[str]) -> Any:
         with _errors_name_flags(settings.engine_arg):

@@ -31,6 +31,7 @@ class Prompt:
         think_ns: Time from the end of that answer until it is due, ns.
         texts: Several texts of one request, in place of `text`: the inputs of embeddings, or a query and documents.
         token_ids: The tokens of `text`, to be sent in its place; empty, and for a chat: the text is sent.
+        model: The model or LoRA adapter that it asks; None: the model of the run.
     """
 
     text: str
@@ -44,6 +45,7 @@ class Prompt:
     think_ns: int = 0
     texts: tuple[str, ...] = ()
     token_ids: tuple[int, ...] = ()
+    model: str | None = None
 
 
 class Dataset(Protocol):

@@ -10,8 +10,11 @@ WARMUP_PREFIX.
 
 import itertools
 import os
+import shutil
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +24,7 @@ import orjson
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
+from loadgen.workload.image import estimated_bytes, images
 from loadgen.workload.prompt import ANSWER_PLACEHOLDER, Prompt
 from loadgen.workload.prompt_digest import PromptDigest
 
@@ -46,19 +50,26 @@ class RequestFiles:
 
     def __init__(self, folder: Path, body: Callable[[Prompt], bytes], of: str = "", *, further: bool = False) -> None:
         self._body = body
+        self._files = ExitStack()  # closes all, also if one has no room for what is left to write
         self._bodies, self._sources, self._index = (
-            open(folder / f"{of}{name}", "ab" if further else "wb")  # noqa: SIM115 - closed by __exit__
+            self._files.enter_context(open(folder / f"{of}{name}", "ab" if further else "wb"))  # noqa: SIM115
             for name in PARTS
         )
         self._end = self._bodies.tell()
         self.repeats_answers = False
+        self.images = 0
+        self.models = Counter[str]()  # prompts by the model or adapter that they ask, where they name one
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        for file in (self._bodies, self._sources, self._index):
-            file.close()
+        self._files.close()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all bodies so far."""
+        return self._end
 
     def add(self, block: Sequence[Prompt], repeats: Sequence[bool] = ()) -> None:
         """Append prompts.
@@ -67,14 +78,17 @@ class RequestFiles:
             block: The prompts, at least one.
             repeats: For each, whether an earlier row asks the same; empty if not known.
         """
-        bodies = [self._body(prompt) for prompt in block]
-        data = b"".join(bodies)
-        ends = list(itertools.accumulate(map(len, bodies), initial=self._end))[1:]
+        ends = []
+        for prompt in block:  # one at a time: a body with images has megabytes
+            body = self._body(prompt)
+            self._bodies.write(body)
+            self.repeats_answers = self.repeats_answers or ANSWER_PLACEHOLDER in body
+            self._end += len(body)
+            ends.append(self._end)
         rows = zip(ends, map(_planned, block), repeats or [False] * len(block), strict=True)
         index = array("q", itertools.chain.from_iterable((end, *planned, again) for end, planned, again in rows))
-        self.repeats_answers = self.repeats_answers or ANSWER_PLACEHOLDER in data
-        self._end = ends[-1]
-        self._bodies.write(data)
+        self.models.update(prompt.model for prompt in block if prompt.model is not None)
+        self.images += sum(1 for prompt in block for _ in images(prompt.messages))
         self._sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
         for file in (self._bodies, self._sources):
             file.flush()
@@ -118,6 +132,7 @@ def write(
                 digest.add(prompt)
             first, done = first or block[0], done + len(block)
             begun += sum(not prompt.follows for prompt in block)
+            _require_room(folder, files.size, begun if of_sessions else done, count)
             progress(done)
     number = begun if of_sessions else done
     if number != count:
@@ -128,11 +143,34 @@ def write(
         raise BadInput(
             "--dataset-name", "the first prompt follows another one", "begin with the first turn of a session"
         )
-    known = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
+    known: dict[str, Any] = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
     if files.repeats_answers:
         known["repeats_answers"] = True
+    if files.images:
+        known["images"] = files.images
+    if files.models:
+        known["models"] = dict(sorted(files.models.items()))
     write_about(folder, origin() | known)
     return digest
+
+
+def _require_room(folder: Path, size: int, done: int, count: int) -> None:
+    """Check that the rest of the requests fits on the disk, if they are as large as those so far.
+
+    Args:
+        folder: The folder of the store.
+        size: Bytes of the bodies so far.
+        done: How many there are of `count`.
+        count: How many there will be.
+
+    Raises:
+        BadInput: There is not enough room.
+    """
+    needed, free = size * (count - done) // max(1, done), shutil.disk_usage(folder).free
+    if needed > free:
+        total = f"{count} requests need about {(size + needed) / 1e9:.1f} GB"
+        problem = f"{total}, and {folder.parent} has {free / 1e9:.1f} GB left"
+        raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or smaller requests")
 
 
 def _at_most(prompts: Iterable[Prompt], count: int, of_sessions: bool) -> Iterator[Prompt]:
@@ -150,7 +188,7 @@ def next_block(waiting: Iterator[Prompt]) -> list[Prompt]:
     characters = 0
     for prompt in itertools.islice(waiting, BLOCK):
         block.append(prompt)
-        characters += len(prompt.text) + sum(map(len, prompt.texts))
+        characters += len(prompt.text) + sum(map(len, prompt.texts)) + estimated_bytes(prompt.messages)
         if characters >= BLOCK_CHARACTERS:
             break
     return block

@@ -12,8 +12,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import http_client
 from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, redact_user
-from loadgen.workload import endpoints
-from loadgen.workload.endpoints.api import SAMPLING, Api, Counts
+from loadgen.workload import endpoints, image
+from loadgen.workload.endpoints.api import LORA_PATH, SAMPLING, Api, Counts
 from loadgen.workload.prompt import Prompt
 
 _REQUEST_ID = "x-request-id"
@@ -82,7 +82,13 @@ class Target:
         if self.content_parts and self.chat and not prompt.messages:
             message = {"role": "user", "content": [{"type": "text", "text": prompt.text}]}
             prompt = replace(prompt, messages=(message,))
-        return orjson.dumps(self.api.body(prompt, self.model, fields | self.fields))
+        if image.has_images(prompt.messages) and not self.api.takes_images:
+            raise BadInput("--backend", f"{prompt.source} has images", "use one that takes them: openai-chat")
+        fields |= self.fields
+        if prompt.model is not None and LORA_PATH in fields:
+            fields[LORA_PATH] = prompt.model
+        body = self.api.body(prompt, prompt.model or self.model, fields)
+        return orjson.dumps(body, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS)
 
     @property
     def chat(self) -> bool:

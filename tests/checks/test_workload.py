@@ -45,6 +45,11 @@ def test_prompts_of_another_length_are_red_with_the_mean_difference():
     assert checks["input length off"].value == expected
 
 
+def test_lengths_of_prompts_with_images_are_not_judged():
+    check = of([reply(i, prompt=300) for i in range(10)], prompts={"images": 10})["input length off"]
+    assert (check.ok, check.limit) == (None, "only the server counts the tokens of images")
+
+
 def predicted(record, tokens):
     record.server_tokens = tokens
     return record

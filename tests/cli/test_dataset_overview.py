@@ -86,10 +86,10 @@ def test_three_samples_are_shown_and_no_more():
 
 def test_a_chat_shows_its_first_and_last_message():
     turns = [{"role": role, "content": f"{role} says"} for role in ("system", "user", "assistant", "user")]
-    turns[-1]["content"] = [{"type": "text", "text": "parts"}]
+    turns[-1]["content"] = [{"type": "text", "text": "parts"}, {"type": "image_url", "image_url": {"url": "x"}}]
     found = text(Prompt("", 9, 1, "chat/1", tuple(turns)))
     assert "    system: system says\n" in found
-    assert '    user: [{"type": "text", "text": "parts"}]\n    (4 messages)' in found
+    assert "    user: parts [image_url]\n    (4 messages)" in found
     assert "assistant says" not in found
 
 

@@ -76,6 +76,7 @@ async def test_read_loop_stamps_before_anything_else_runs() -> None:
             return ours if name == "socket" else None
 
         def pause_reading(self) -> None: ...
+        def set_write_buffer_limits(self, high: int) -> None: ...
 
     read_loop, record = ReadLoop(), Record(due=now_ns())
     read_loop.open(asyncio.get_running_loop())

@@ -38,6 +38,20 @@ def test_it_ends_with_the_label():
 
 
 @pytest.mark.parametrize(
+    ("prompts", "shown"),
+    [
+        ({"images": 7, "requests": 2}, "3.5 images each"),
+        ({"models": {"a": 3, "b": 1}}, "adapters a (3), b (1)"),
+        ({"models": {name: ord(name) for name in "abcdef"}}, "6 adapters with 97 to 102 requests each"),
+    ],
+)
+def test_it_has_images_and_adapters(prompts, shown):
+    data = result([steady(0)], RunSettings())
+    data["loadgen"]["provenance"]["prompts"] |= prompts
+    assert f", {shown}," in full_text(saved_json.result(data))
+
+
+@pytest.mark.parametrize(
     ("drawn", "shown"), [([51, 64], "10 tokens in (51 to 64) and 3 out"), ([10, 10], "10 tokens in and 3 out")]
 )
 def test_it_has_the_range_from_which_lengths_were_drawn(drawn, shown):

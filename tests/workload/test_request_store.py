@@ -1,6 +1,7 @@
 """Requests are written once before the clock starts and read one at a time during the run."""
 
 import itertools
+from types import SimpleNamespace
 
 import orjson
 import pytest
@@ -10,6 +11,7 @@ from loadgen.workload import request_store
 from loadgen.workload.datasets.overview import Overview
 from loadgen.workload.due_times import DRAWN, FOLLOWS
 from loadgen.workload.prompt import ANSWER, ANSWER_PLACEHOLDER, Prompt
+from loadgen.workload.random_image import RandomImage
 from loadgen.workload.request_store import BLOCK, BLOCK_CHARACTERS, Requests
 
 
@@ -55,6 +57,36 @@ def test_server_tokens_are_stored_if_known(tmp_path):
     request_store.write(tmp_path, known, body, dict, 2)
     with Requests(tmp_path) as read:
         assert [read.server_tokens(index) for index in range(3)] == [11, -1, 11]
+
+
+def test_images_and_models_of_the_prompts_are_counted(tmp_path):
+    parts = [{"type": "image_url", "image_url": {"url": "data:x"}}] * 2
+    chat = ({"role": "user", "content": parts},)
+    known = [
+        Prompt("a", 3, 1, "test", chat, model="x"),
+        Prompt("b", 3, 1, "test", model="x"),
+        Prompt("c", 3, 1, "test"),
+    ]
+    request_store.write(tmp_path, known, body, dict, 3)
+    about = request_store.read_about(tmp_path)
+    assert (about["images"], about["models"]) == (2, {"x": 2})
+
+
+def test_requests_that_the_disk_has_no_room_for_are_refused_after_the_first_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(request_store, "BLOCK", 2)
+    monkeypatch.setattr(request_store.shutil, "disk_usage", lambda folder: SimpleNamespace(free=10_000))
+    written = []
+    with pytest.raises(BadInput, match=r"^TMPDIR: 1000 requests need about 0\.0 GB, and .* has 0\.0 GB left"):
+        request_store.write(tmp_path, prompts(1000), body, dict, 1000, written.append)
+    assert written == []
+    request_store.write(tmp_path, prompts(100), body, dict, 100)
+
+
+def test_a_block_ends_before_its_images_are_large(monkeypatch):
+    picture = RandomImage(1000, 1000, "png", "random", 0, 0, 0)
+    chat = ({"role": "user", "content": [{"type": "image_url", "image_url": {"url": picture}}]},)
+    waiting = iter([Prompt("a", 3, 1, "test", chat)] * 9)
+    assert len(request_store.next_block(waiting)) == 2
 
 
 def test_token_counts_are_plain_ints(write):

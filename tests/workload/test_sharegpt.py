@@ -324,8 +324,36 @@ class TestBadInput:
             rows(write(many()), 1, sharegpt_output_len=0)
 
 
-@pytest.mark.parametrize("name", ["image", "video"])
-def test_a_conversation_about_a_picture_is_refused(write, name):
-    seen = conversation("seen", 20, 20) | {name: "coco/1.jpg"}
-    with pytest.raises(BadInput, match=f"has {name} 'coco/1.jpg', and only text is sent; leave such conversations out"):
-        rows(write([seen]), 1)
+# -- images
+
+
+def pictured(**media):
+    return conversation("a", 5, 6) | media
+
+
+def test_the_image_of_a_conversation_is_sent_after_its_question(write):
+    (prompt,) = datasets.create(options(write([pictured(image="coco/x.jpg", video="x.mp4")]))).prompts(1)
+    content = [
+        {"type": "text", "text": words(5)},
+        {"type": "image_url", "image_url": {"url": "file://coco/x.jpg"}},
+    ]
+    assert prompt.messages == ({"role": "user", "content": content},)
+    assert (prompt.text, prompt.input_tokens, prompt.output_tokens) == (words(5), 5, 6)
+
+
+def test_sglang_sends_no_image(write):
+    (prompt,) = datasets.create(options(write([pictured(image="x.jpg")]), dataset_rule="sglang")).prompts(1)
+    assert prompt.messages == ()
+
+
+@pytest.mark.parametrize(
+    ("media", "changes", "problem"),
+    [
+        ({"video": "x.mp4"}, {}, r"^--dataset-path: .*conversation a has a video, which is not supported"),
+        ({"image": ["x.jpg"]}, {}, r"^--dataset-path: .*conversation a has an image that is not a path or a URL"),
+        ({"image": "x.jpg"}, {"turns": "all"}, r"^--turns: .*conversation a, which sessions do not support"),
+    ],
+)
+def test_media_that_cannot_be_sent_are_refused(write, media, changes, problem):
+    with pytest.raises(BadInput, match=problem):
+        list(datasets.create(options(write([pictured(**media)]), **changes)).prompts(1))

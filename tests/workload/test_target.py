@@ -88,6 +88,20 @@ def test_token_ids_are_sent_in_place_of_the_text():
     assert (native["input_ids"], "text" in native) == ([7, 8, 9], False)
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"backend": "openai"}, {"model": "a"}),
+        ({"backend": "openai-chat"}, {"model": "a"}),
+        ({"backend": "openai", "extra_body": {"lora_path": None}}, {"model": "a", "lora_path": "a"}),
+        ({"backend": "sglang-native"}, {"lora_path": "a"}),
+    ],
+)
+def test_a_prompt_may_ask_an_adapter(options, expected):
+    found = orjson.loads(target(**options).body(replace(PROMPT, model="a")))
+    assert {name: found.get(name) for name in ("model", "lora_path") if name in found} == expected
+
+
 def test_the_path_alone_means_its_api():
     assert "text" in body(endpoint="/generate")
     assert "messages" in body(endpoint="/v1/chat/completions")

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from loadgen.config.data import FULL_ANSWERS
 from loadgen.errors import BadInput
 
 LENGTHS = ("random_input_len", "random_output_len")
@@ -16,7 +17,7 @@ def with_length_ranges(settings: dict[str, Any]) -> dict[str, Any]:
     """
     found = dict(settings)
     ratio = _share(found.pop("random_range_ratio"))
-    for name in LENGTHS if found["dataset_name"] == "random" else ():
+    for name in LENGTHS if found["dataset_name"] in FULL_ANSWERS else ():
         most = found[name]
         if isinstance(most, int):
             least = max(int(most * ratio), 1)

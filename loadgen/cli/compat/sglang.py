@@ -7,10 +7,8 @@ from typing import Any
 
 from loadgen.cli.compat.length_range import with_length_ranges
 from loadgen.cli.compat.tool_flags import (
-    ADAPTER,
     NONE,
     ONE,
-    ONE_MODEL,
     POST,
     PROFILER,
     SOME,
@@ -22,6 +20,8 @@ from loadgen.cli.compat.tool_flags import (
     renamed,
     with_fields,
 )
+from loadgen.config import lora
+from loadgen.config.data import RANDOM_IMAGES
 from loadgen.config.option import flag as spelled
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
@@ -34,11 +34,12 @@ DATASETS = {
     "random-ids": {"dataset_name": "random"},
     "sharegpt": {"dataset_name": "sharegpt"},
     "custom": {"dataset_name": "custom"},
+    "image": {"dataset_name": RANDOM_IMAGES},
     "mooncake": {"dataset_name": "trace", "trace_format": "mooncake"},
     "generated-shared-prefix": {"dataset_name": "prefix_repetition"},
 }
 # Settings whose flags mean something else in SGLang, and are replaced by those below.
-REPLACED = ("backend", "dataset_name", "random_range_ratio")
+REPLACED = ("backend", "dataset_name", "random_range_ratio", "image_format")
 DEFAULTS: dict[str, Any] = {
     "backend": "sglang-native",
     "dataset_name": "sharegpt",
@@ -70,7 +71,16 @@ PREFIX_LENS = {
     "prefix_repetition_suffix_len": 128,
     "prefix_repetition_output_len": 256,
 }
-NO_MEDIA = "prompts are text: images are not supported"
+DISTRIBUTIONS = {"uniform": lora.RANDOM, "distinct": lora.IN_TURN}  # beside skewed
+ALPHA, ZIPF_ALPHA = "lora_zipf_alpha", 1.5  # a marker, removed by `as_sent`, and its default
+SIDES = {"4k": "2160x3840", "1080p": "1080x1920", "720p": "720x1280", "360p": "360x640"}  # height and width
+ANY_COUNT = "random_image_count"  # a marker, removed by `as_sent`
+IMAGES: dict[str, Any] = {
+    "images": 1,
+    "image_sizes": SIDES["1080p"],
+    "image_format": "jpeg:85",
+    "image_position": "first",
+}
 
 
 def defaults(given: Given) -> dict[str, Any]:
@@ -79,7 +89,7 @@ def defaults(given: Given) -> dict[str, Any]:
     if given.get("dataset_name") == "prefix_repetition":
         groups = given.get("prefix_repetition_num_prefixes", GROUPS)
         found |= PREFIX_LENS | {"num_prompts": groups * PER_GROUP}
-    return found
+    return found | (IMAGES if given.get("dataset_name") == RANDOM_IMAGES else {})
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
@@ -92,10 +102,16 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     """
     found = with_length_ranges(settings)
     native = found.pop(NATIVE_BODY, {})
+    found.pop(ALPHA, None)
+    if found.pop(ANY_COUNT, False):
+        found["images"] = f"1:{found.get('images', 1)}"
     if found["backend"] == "sglang-native":
         found = with_fields(found, NATIVE_DEFAULTS | native)
-    elif found["backend"] == "openai":
-        found = with_fields(found, {"best_of": 1} | _logprobs(native))
+    else:
+        if found.get("lora_modules"):
+            found = with_fields(found, {"lora_path": None})  # each request fills it in
+        if found["backend"] == "openai":
+            found = with_fields(found, {"best_of": 1} | _logprobs(native))
     _tell_ignored(found, native)
     if found["dataset_name"] == "sharegpt":
         found.setdefault("dataset_rule", "sglang")
@@ -173,6 +189,36 @@ def _slowdown(value: float, given: Given) -> dict[str, Any]:
 
 def _tag(value: str, given: Given) -> dict[str, Any]:
     return {"metadata": (*given.get("metadata", ()), f"tag={value}")}
+
+
+def _sizes(resolution: str) -> str:
+    """Return the sizes of images; names of resolutions may be the bounds of a range, too."""
+    text = resolution.strip().lower().removeprefix("random:")
+    return "-".join(SIDES.get(side, side) for side in text.split("-", 1))
+
+
+def _format(value: str) -> str:
+    return IMAGES["image_format"] if value.lower() in ("jpeg", "jpg") else value.lower()
+
+
+def _distribution(value: str, given: Given) -> dict[str, Any]:
+    if value == lora.SKEWED:
+        return {"lora_assignment": _skewed(given.get(ALPHA, ZIPF_ALPHA))}
+    if value not in DISTRIBUTIONS:
+        remedy = f"choose from {', '.join(DISTRIBUTIONS)}, {lora.SKEWED}"
+        raise BadInput("--lora-request-distribution", f"unknown distribution {value!r}", remedy)
+    return {"lora_assignment": DISTRIBUTIONS[value]}
+
+
+def _zipf_alpha(value: float, given: Given) -> dict[str, Any]:
+    if not value > 1:
+        raise BadInput("--lora-zipf-alpha", f"{value:g} is out of range", "give a number above 1")
+    is_skewed = str(given.get("lora_assignment")).startswith(lora.SKEWED)
+    return {ALPHA: value} | ({"lora_assignment": _skewed(value)} if is_skewed else {})
+
+
+def _skewed(alpha: float) -> str:
+    return f"{lora.SKEWED}:{alpha:g}"
 
 
 def _per_group(value: int, given: Given) -> dict[str, Any]:
@@ -277,11 +323,13 @@ FLAGS: tuple[ToolFlag, ...] = (
             "decode-url",
         )
     ),
-    refused("--lora-name", ONE_MODEL, ADAPTER, SOME),
-    refused("--lora-request-distribution", ONE_MODEL, ADAPTER),
-    refused("--lora-zipf-alpha", ONE_MODEL, ADAPTER),
-    *(refused(f"--image-{name}", NO_MEDIA, "leave it out") for name in ("count", "resolution", "format", "content")),
-    refused("--random-image-count", NO_MEDIA, "leave it out", NONE),
+    ToolFlag("--lora-name", lambda value, given: {"lora_modules": tuple(value)}, "`--lora-modules`", values=SOME),
+    ToolFlag("--lora-request-distribution", _distribution, "`--lora-assignment`: random, round-robin or skewed"),
+    ToolFlag("--lora-zipf-alpha", _zipf_alpha, "`--lora-assignment skewed:ALPHA`", type_=number),
+    renamed("--image-count", "images", integer),
+    ToolFlag("--random-image-count", lambda value, given: {ANY_COUNT: True}, "`--images 1:COUNT`", values=NONE),
+    ToolFlag("--image-resolution", lambda value, given: {"image_sizes": _sizes(value)}, "`--image-sizes`"),
+    ToolFlag("--image-format", lambda value, given: {"image_format": _format(value)}, "the same; jpeg is jpeg:85"),
     refused("--agentic-max-turns", "this data set is not supported", "use --dataset-name multi_turn without --compat"),
     refused(
         "--speed-bench-category",
@@ -305,6 +353,7 @@ SHARED = frozenset(
         "--goodput",
         "--header",
         "--host",
+        "--image-content",
         "--max-concurrency",
         "--model",
         "--num-prompts",

@@ -17,8 +17,6 @@ DEST = "tool_flags"  # the attribute of a namespace that holds such flags
 # Why flags that several tools have are refused, and what to use instead.
 PROFILER = "loadgen does not start the server's profiler"
 POST = "send a POST to /start_profile before the run, and to /stop_profile after it"
-ONE_MODEL = "a run uses one model"
-ADAPTER = "name one adapter with --served-model-name, and run once for each"
 TEMPLATE = "the server applies the chat template"
 
 

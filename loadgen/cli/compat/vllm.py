@@ -3,12 +3,11 @@
 import sys
 from typing import Any
 
+from loadgen.cli.compat import vllm_images
 from loadgen.cli.compat.other_tools import PROFILES
 from loadgen.cli.compat.tool_flags import (
-    ADAPTER,
     NONE,
     ONE,
-    ONE_MODEL,
     POST,
     PROFILER,
     SOME,
@@ -32,7 +31,7 @@ from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
 COMPLETIONS_NAMES = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # vLLM's other names for the completions API
 TOKENIZERS = ("auto", "hf", "slow")  # modes that use tokenizer.json
 OUTPUT_LENS = ("random", "sharegpt", "custom", "hf", "prefix_repetition", "sonnet")
-NO_MEDIA = "prompts are text: images, audio and video are not supported"
+NO_MEDIA = "audio and video are not supported"
 TEXT = "send text, or use vLLM's own tool for this data set"
 ROWS = "convert it to JSON lines, and use --dataset-name jsonl"
 TRACE = "use --dataset-name trace, which reads traces of Mooncake, BurstGPT and Azure; --time-scale changes their speed"
@@ -73,8 +72,13 @@ def server(given: Given) -> dict[str, Any]:
 
 
 def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without the marker of --skip-chat-template, and without a file that vLLM does not read."""
-    found = {name: value for name, value in settings.items() if name != SKIPPED}
+    """Return the settings without markers, and without a file that vLLM does not read.
+
+    Raises:
+        BadInput: A flag of images is invalid.
+    """
+    found = vllm_images.with_images(settings)
+    found.pop(SKIPPED, None)
     if (
         found.get("dataset_name", "random") == "random"
         and found.pop("dataset_path", None)
@@ -166,8 +170,6 @@ FLAGS: tuple[ToolFlag, ...] = (
         NONE,
     ),
     refused("--profile", PROFILER, f"{POST}; for the profiles of guidellm: {PROFILES}", SOME),
-    refused("--lora-modules", ONE_MODEL, ADAPTER, SOME),
-    refused("--lora-assignment", ONE_MODEL, ADAPTER),
     refused(
         "--probe-request-rate",
         "a run has one load",
@@ -182,17 +184,8 @@ FLAGS: tuple[ToolFlag, ...] = (
     refused(
         "--plot-dataset-stats", "this plot is not available", "use `loadgen dataset`, which prints the lengths", NONE
     ),
-    refused("--enable-multimodal-chat", NO_MEDIA, TEXT, NONE),
-    refused("--custom-ensure-client-side-data", NO_MEDIA, TEXT, NONE),
-    *(
-        refused(f"--random-mm-{name}", NO_MEDIA, TEXT)
-        for name in (
-            "base-items-per-request",
-            "num-mm-items-range-ratio",
-            "limit-mm-per-prompt",
-            "bucket-config",
-        )
-    ),
+    no_op("--enable-multimodal-chat", "no effect: the messages are the same with and without it"),
+    *vllm_images.FLAGS,
     *(refused(f"--asr-{bound}-audio-len-sec", NO_MEDIA, TEXT) for bound in ("min", "max")),
     *(
         refused(name, "this data set is not supported", ROWS)
@@ -232,6 +225,7 @@ SHARED = frozenset(
         "--backend",
         "--base-url",
         "--burstiness",
+        "--custom-ensure-client-side-data",
         "--custom-output-len",
         "--dataset-name",
         "--dataset-path",
@@ -249,6 +243,8 @@ SHARED = frozenset(
         "--ignore-eos",
         "--insecure",
         "--label",
+        "--lora-assignment",
+        "--lora-modules",
         "--max-concurrency",
         "--metadata",
         "--metric-percentiles",
@@ -299,12 +295,14 @@ NOTES = {
     "openai-embeddings, openai-embeddings-chat, infinity-embeddings, vllm-pooling, vllm-rerank; others are refused",
     "--base-url": "repeat it for several servers",
     "--burstiness": "also inf: evenly spaced",
+    "--custom-ensure-client-side-data": "files are sent as they are, and images on the network are refused",
     "--custom-output-len": "the default for rows without a length; in vLLM a row's own length counts only with -1",
-    "--dataset-name": "random, random-rerank, prefix_repetition, sharegpt, custom, sonnet, hf, and loadgen's own; "
-    "others are refused",
+    "--dataset-name": "those of vLLM in docs/datasets.md, and loadgen's own; others are refused",
     "--goodput": "failed and unfinished requests count as not good",
     "--header": "@FILE keeps a secret off the command line",
     "--ignore-eos": "the default for random prompts, as in vLLM 0.32; `--no-ignore-eos` switches it off",
+    "--lora-assignment": "also skewed:ALPHA",
+    "--lora-modules": "also for warm-ups, which vLLM sends to the model itself",
     "--num-prompts": "1000, unless --duration is given",
     "--num-warmups": "warm-ups use other prompts than the run; with `--compat` its first one, as in vLLM",
     "--percentile-metrics": "client_queue_time is the wait for a slot, which a request of a run at --rate inf does not "

@@ -43,6 +43,8 @@ def _about(overview: Overview) -> Iterator[str]:
         f"{overview.distinct:,} of them distinct (prefix caches speed up the others)" if repeats else "all distinct"
     )
     yield f"{overview.count:,} prompts, {distinct}"
+    if overview.images:
+        yield f"{overview.images:,} images, whose tokens are not counted below"
     if overview.unplanned:
         yield f"{overview.unplanned:,} of them include responses of the server: their lengths are not known yet,"
         yield "and are not counted below"
@@ -98,10 +100,16 @@ def _texts(prompt: Prompt) -> Iterator[str]:
         yield prompt.text
         return
     for message in prompt.messages[:1] + prompt.messages[1:][-1:]:
-        content = message.get("content")
-        yield f"{message.get('role')}: {content if isinstance(content, str) else json.dumps(content)}"
+        yield f"{message.get('role')}: {_content(message.get('content'))}"
     if len(prompt.messages) > 2:
         yield f"({len(prompt.messages)} messages)"
+
+
+def _content(content: object) -> str:
+    """Return the content of a message as text; of a part that is no text, its type."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else json.dumps(content)
+    return " ".join(part.get("text") or f"[{part.get('type')}]" for part in content if isinstance(part, dict))
 
 
 def _hashes(overview: Overview) -> Iterator[str]:

@@ -90,6 +90,11 @@ class Prompts(Struct, frozen=True, kw_only=True):
     repeats_answers: Annotated[
         Literal[True] | UnsetType, about("Whether any prompt repeats answers of the server.")
     ] = UNSET
+    models: Annotated[
+        dict[str, int] | UnsetType,
+        about("Number of these prompts by the LoRA adapter that they ask; missing without --lora-modules."),
+    ] = UNSET
+    images: Annotated[int | UnsetType, about("Number of images in these prompts; missing without any.")] = UNSET
     server_tokens: Annotated[
         Prediction | UnsetType, about("Tokens that the server was expected to add to each prompt.")
     ] = UNSET

@@ -18,6 +18,7 @@ from loadgen.workload.chat_template.template_tokens import (
     ask_server,
     template_options,
 )
+from loadgen.workload.image import has_images
 from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt
 from loadgen.workload.target import Target, base_url
 from loadgen.workload.tokenizer.exact_text import Count
@@ -83,7 +84,7 @@ class TokenPrediction:
         """Create the prediction from the template beside the tokenizer, or if the settings need it, from the server.
 
         Args:
-            dataset: The data set. Without a `tokenizer`, no template is looked for.
+            dataset: The data set. Without a `tokenizer`, no template is looked for; `unpredicted` may say why.
             settings: The settings of the run.
             target: The endpoint, with the fields of every request.
             template_tokens: The chat template's tokens, if they are known beforehand.
@@ -101,7 +102,7 @@ class TokenPrediction:
         needed = settings.input_len_counts == "server"
         tokenizer = getattr(dataset, "tokenizer", None)
         if not isinstance(tokenizer, Tokenizer):
-            return cls(unknown="the data set has no tokenizer")
+            return cls(unknown=getattr(dataset, "unpredicted", "the data set has no tokenizer"))
         found = cls._by_template(dataset, tokenizer, target.fields)
         if needed and found.template is None:
             if not asks:
@@ -149,10 +150,13 @@ class TokenPrediction:
         return self.template.count(([user_message(text)] for text in texts), **self.options)
 
     def predict(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
-        """Yield the prompts with `server_tokens` where they can be predicted. One batch at a time is in memory."""
+        """Yield the prompts with `server_tokens` where they can be predicted. One batch at a time is in memory.
+
+        They cannot for prompts with images, of which only the server knows the tokens.
+        """
         waiting = iter(prompts)
         while batch := list(itertools.islice(waiting, BATCH)):
-            unknown = [p for p in batch if p.server_tokens is None and p.input_tokens != UNPLANNED]
+            unknown = [prompt for prompt in batch if _is_predictable(prompt)]
             counts = dict(zip(map(id, unknown), self._counts(unknown), strict=True)) if unknown else {}
             for prompt in batch:
                 count = counts.get(id(prompt))
@@ -175,6 +179,11 @@ class TokenPrediction:
             return self.template.count(chats, **self.options)
         known = self.template_tokens
         return [None if known is None or prompt.messages else prompt.input_tokens + known.tokens for prompt in prompts]
+
+
+def _is_predictable(prompt: Prompt) -> bool:
+    known = prompt.server_tokens is not None or prompt.input_tokens == UNPLANNED
+    return not known and not has_images(prompt.messages)
 
 
 def require_sized(dataset: Dataset, settings: RunSettings) -> None:

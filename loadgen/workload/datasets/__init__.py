@@ -7,7 +7,7 @@ listed here; other packages add theirs through the entry-point group `loadgen.da
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from loadgen.config.data import BATCHED, MULTI_TURN, RERANK, TRACE, DataSettings
+from loadgen.config.data import BATCHED, CUSTOM_IMAGE, MULTI_TURN, RANDOM_IMAGES, RERANK, TRACE, DataSettings
 from loadgen.config.option import flag
 from loadgen.errors import BadInput
 from loadgen.workload.datasets import rules
@@ -24,6 +24,7 @@ __all__ = ["Dataset", "DatasetClass", "create", "find"]
 
 GROUP = "loadgen.datasets"
 BUILT_IN = {
+    CUSTOM_IMAGE: "loadgen.workload.datasets.ready_prompts:ReadyDataset",
     "csv": "loadgen.workload.datasets.ready_prompts:ReadyDataset",
     "custom": "loadgen.workload.datasets.ready_prompts:ReadyDataset",
     "hf": "loadgen.workload.datasets.huggingface:HubDataset",
@@ -33,14 +34,16 @@ BUILT_IN = {
     "prose": "loadgen.workload.datasets.prose:ProseDataset",
     RERANK: "loadgen.workload.datasets.random_rerank:RandomRerankDataset",
     "random": "loadgen.workload.datasets.random_words:RandomDataset",
+    RANDOM_IMAGES: "loadgen.workload.datasets.random_images:RandomImagesDataset",
     "sharegpt": "loadgen.workload.datasets.sharegpt:ShareGPTDataset",
     "sonnet": "loadgen.workload.datasets.prose:ProseDataset",
     TRACE: "loadgen.workload.datasets.trace:TraceDataset",
 }
 
 # Fields that only some built-in data sets use. The others refuse them.
-SESSIONS, TRACES = ("sharegpt", MULTI_TURN), (TRACE,)
-WITHOUT_FILE = ("random", RERANK, "prefix_repetition", MULTI_TURN)
+SESSIONS, TRACES, IMAGES = ("sharegpt", MULTI_TURN), (TRACE,), (RANDOM_IMAGES,)
+WITHOUT_FILE = ("random", RANDOM_IMAGES, RERANK, "prefix_repetition", MULTI_TURN)
+SOUNDS = ("custom_audio",)  # data sets of vLLM that are not supported
 USED_BY = {
     "dataset_path": tuple(name for name in BUILT_IN if name not in WITHOUT_FILE),
     "random_batch_size": BATCHED,
@@ -50,6 +53,12 @@ USED_BY = {
     "history": SESSIONS,
     "trace_format": TRACES,
     "time_scale": TRACES,
+    "custom_ensure_client_side_data": (CUSTOM_IMAGE,),
+    "images": IMAGES,
+    "image_sizes": IMAGES,
+    "image_format": IMAGES,
+    "image_content": IMAGES,
+    "image_position": IMAGES,
 }
 
 
@@ -127,6 +136,8 @@ def _named(name: str) -> DatasetClass:
     if name not in installed.names:
         from loadgen.workload.datasets.trace_file import FORMATS
 
+        if name in SOUNDS:
+            raise BadInput("--dataset-name", f"{name}: audio is not supported", "use vLLM's own tool for it")
         remedy = f"choose one of: {', '.join(sorted({*BUILT_IN, *installed.names}))}"
         if name in FORMATS:
             remedy = f"it is a trace: use --dataset-name trace --trace-format {name}"

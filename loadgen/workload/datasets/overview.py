@@ -9,6 +9,7 @@ import numpy as np
 
 from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import percentile
+from loadgen.workload.image import images
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.prompt_digest import PromptDigest
 
@@ -29,6 +30,7 @@ class Overview:
         output_tokens: Maximum tokens of each answer, shape (n,).
         server_tokens: Expected input tokens by the server's count, shape (n,); None unless all are known.
         distinct: The number of distinct prompts.
+        images: The number of images in all prompts.
         samples: The first few prompts.
         sha256: Hash of the prompts in the order of sending, as in the result of a run.
     """
@@ -39,6 +41,7 @@ class Overview:
     output_tokens: Int64s
     server_tokens: Int64s | None
     distinct: int
+    images: int
     samples: tuple[Prompt, ...]
     sha256: str
 
@@ -56,10 +59,11 @@ class Overview:
             origin: Called at the end; returns the provenance as JSON.
             progress: Called now and then with the number of prompts read.
         """
-        inputs, outputs, server = array("q"), array("q"), array("q")
+        inputs, outputs, server, pictures = array("q"), array("q"), array("q"), 0
         digest, samples, known = PromptDigest(), list[Prompt](), True
         for number, prompt in enumerate(prompts):
             digest.add(prompt)
+            pictures += sum(1 for _ in images(prompt.messages))
             if prompt.input_tokens != UNPLANNED:
                 inputs.append(prompt.input_tokens)
             outputs.append(prompt.output_tokens)
@@ -76,6 +80,7 @@ class Overview:
             np.array(outputs, dtype=np.int64),
             np.array(server, dtype=np.int64) if known else None,
             digest.distinct,
+            pictures,
             tuple(samples),
             digest.sha256,
         )
@@ -106,6 +111,7 @@ class Overview:
             "rule": self.about.get("rule"),
             "num_prompts": self.count,
             "distinct_prompts": self.distinct,
+            "images": self.images,
             "total_input_tokens": None if self.unplanned else int(self.input_tokens.sum()),
             "total_output_tokens": int(self.output_tokens.sum()),
             "predicted_server_input_tokens": None if server is None else int(server.sum()),

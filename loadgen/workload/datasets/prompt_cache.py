@@ -35,7 +35,7 @@ from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 __all__ = ["Entry", "cached_dataset", "clear", "entries", "folder"]
 
-VERSION = 1  # of the entries and of the rules that made them
+VERSION = 2  # of the entries and of the rules that made them
 SUFFIX = ".rows"
 LAST_BYTES = 1 << 16  # maximum length of the last line
 BLOCK = 1 << 20

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Self
 import orjson
 
 from loadgen.errors import BadInput
+from loadgen.workload import image
 from loadgen.workload.datasets.lengths import MAX_TOKENS
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
@@ -92,7 +93,8 @@ def line(prompt: Prompt) -> bytes:
     """Write a prompt as a JSON line, from which the data set jsonl makes the same prompt."""
     asked = {"messages": prompt.messages} if prompt.messages else {"prompt": prompt.text}
     lengths = {"input_tokens": prompt.input_tokens, "output_tokens": prompt.output_tokens}
-    return orjson.dumps({"id": prompt.source} | asked | lengths) + b"\n"
+    row = {"id": prompt.source} | asked | lengths
+    return orjson.dumps(row, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS) + b"\n"
 
 
 def export_rows(prompts: Iterable[Prompt], file: BinaryIO) -> Iterator[Prompt]:

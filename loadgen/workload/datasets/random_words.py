@@ -89,18 +89,28 @@ class RandomDataset:
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the same in every call. Memory does not grow with their lengths."""
-        order = generator(self.seed_order, ORDER).permutation(count)
-        return self._generate(order, range(count))
+        return (prompt for _, prompt in self.numbered(count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of rows `count`, `count` + 1 and so on, endlessly."""
+        return (prompt for _, prompt in self.numbered_beyond(count))
+
+    def numbered(self, count: int) -> Iterator[tuple[int, Prompt]]:
+        """Yield the rows and prompts of `prompts(count)`."""
+        order = generator(self.seed_order, ORDER).permutation(count)
+        return self._generate(order, range(count))
+
+    def numbered_beyond(self, count: int) -> Iterator[tuple[int, Prompt]]:
+        """Yield the rows and prompts of `beyond(count)`."""
         while True:
             rows = np.arange(count, count + max(count, FURTHER_ROWS))  # each call draws lengths from the first row on
             yield from self._generate(rows, rows)
             count += len(rows)
 
-    def _generate(self, order: NDArray[np.int64], places: Sequence[int] | NDArray[np.int64]) -> Iterator[Prompt]:
-        """Yield the prompts of rows, which are sent at these positions in the run."""
+    def _generate(
+        self, order: NDArray[np.int64], places: Sequence[int] | NDArray[np.int64]
+    ) -> Iterator[tuple[int, Prompt]]:
+        """Yield rows and their prompts, which are sent at these positions in the run."""
         own, outputs = self._lengths(order, places)
         around = self.prefix_tokens + self.tokenizer.special_tokens
         (prefix,) = self.drawing.prefixes(self.prefix_tokens)
@@ -119,7 +129,7 @@ class RandomDataset:
                 source = f"random/{self.seed_prompts}/{row}"
                 tokens = self.tokenizer.count([text], special=True)[0] if self.measure else around + length
                 known = None if self.template_tokens is None else around + length + self.template_tokens
-                yield Prompt(text, tokens, output, source, server_tokens=known)
+                yield row, Prompt(text, tokens, output, source, server_tokens=known)
 
     def probes(self) -> list[str]:
         """Return texts like the beginnings and ends of its prompts."""

@@ -3,30 +3,35 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Self
 
+from loadgen.config.data import CUSTOM_IMAGE
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
+from loadgen.workload.datasets.image_rows import with_messages
 from loadgen.workload.datasets.prompt_rows import count_tokens
-from loadgen.workload.datasets.row_file import REMEDY, RowFile
+from loadgen.workload.datasets.row_file import REMEDY, Kind, RowFile
 from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
+OF_IMAGES = "give JSON lines with prompt and image_files, or with content"
 BATCH = 256  # rows read and encoded at a time
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyDataset:
-    """The rows of a file: `jsonl` and `csv` in its order, `custom` shuffled by `seed_order` as `vllm bench serve` does.
+    """The rows of a file: `jsonl` and `csv` in its order, `custom` and `custom_image` shuffled by `seed_order`.
 
-    If the file has too few rows, they are repeated. The lengths in a row are used without counting.
+    They are shuffled as in `vllm bench serve`. If the file has too few rows, they are repeated. Lengths of a row are
+    not counted.
 
     Attributes:
-        name: The name of the data set: jsonl, csv or custom.
+        name: The name of the data set: jsonl, csv, custom or custom_image.
         rows: The file.
         output_tokens: Maximum tokens of an answer for rows without their own; -1: every row has it.
         settings: The settings, with the order of rows.
@@ -47,12 +52,22 @@ class ReadyDataset:
             BadInput: The file cannot be used.
         """
         name = settings.dataset_name
-        rows = RowFile(dataset_path(settings, REMEDY), "csv" if name == "csv" else "jsonl", strict=name != "custom")
+        if name == CUSTOM_IMAGE:
+            convert = partial(with_messages, embeds=settings.custom_ensure_client_side_data)
+            rows = RowFile(dataset_path(settings, OF_IMAGES), "jsonl", strict=False, convert=convert, remedy=OF_IMAGES)
+        else:
+            kind: Kind = "csv" if name == "csv" else "jsonl"
+            rows = RowFile(dataset_path(settings, REMEDY), kind, strict=name != "custom")
         return cls(name, rows, settings.custom_output_len, settings, LazyTokenizer(settings))
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
-        """Return the file and the tokenizer's file; None if the first row has its length: nothing is counted then."""
+        """Return the file and the tokenizer's file; None if the first row has its length: nothing is counted then.
+
+        Rows with images are not cached either: those would be in the cache, too.
+        """
+        if settings.dataset_name == CUSTOM_IMAGE:
+            return None
         tokenizer = tokenizers.tokenizer_file(settings)
         rows = cls.from_settings(settings).rows
         return None if tokenizer is None or rows[0].input_tokens is not None else [rows.path, tokenizer]
@@ -93,7 +108,7 @@ class ReadyDataset:
 
     @property
     def _is_shuffled(self) -> bool:
-        return self.name == "custom" and not self.settings.disable_shuffle
+        return self.name in ("custom", CUSTOM_IMAGE) and not self.settings.disable_shuffle
 
     def _order(self) -> "range | list[int]":
         if not self._is_shuffled:

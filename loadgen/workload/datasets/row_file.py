@@ -2,7 +2,7 @@
 
 import mmap
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,19 +34,29 @@ class RowFile:
         columns: The names in the header of a CSV file.
     """
 
-    def __init__(self, path: Path, kind: Kind, *, strict: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        kind: Kind,
+        *,
+        strict: bool = True,
+        convert: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+        remedy: str = REMEDY,
+    ) -> None:
         """Map and scan the file.
 
         Args:
             path: The file.
             kind: Its format.
             strict: Whether to refuse unknown fields; else they are ignored.
+            convert: Makes the fields of a Row from those of the file; raises ValueError.
+            remedy: What to give in place of a file that cannot be used.
 
         Raises:
             BadInput: The file cannot be read, or has no rows.
         """
-        self.path, self._kind, self._strict = path, kind, strict
-        self._data = map_file(path, REMEDY)
+        self.path, self._kind, self._strict, self._convert, self._remedy = path, kind, strict, convert, remedy
+        self._data = map_file(path, remedy)
         self.size = len(self._data)
         self._starts, self._ends = _lines(self._data, quoted=kind == "csv")
         self.columns: list[str] = []
@@ -58,7 +68,7 @@ class RowFile:
                 raise self._bad("its header", f"contains {twice!r} twice")
             self._starts, self._ends = self._starts[1:], self._ends[1:]
         if not len(self):
-            raise BadInput(FIELD, f"{path} has no rows", REMEDY)
+            raise BadInput(FIELD, f"{path} has no rows", remedy)
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -73,7 +83,7 @@ class RowFile:
         found = self._object(place, number) if self._kind == "jsonl" else self._record(place, number)
         self._refuse_unknown(place, found)
         try:
-            return Row.of(found, f"{self._kind}/{number + 1}")
+            return Row.of(self._convert(found), f"{self._kind}/{number + 1}")
         except ValueError as error:
             raise self._bad(place, str(error)) from error
 
@@ -130,7 +140,7 @@ class RowFile:
             raise self._bad(place, f"has an unknown field {unknown[0]!r}")
 
     def _bad(self, place: str, problem: str) -> BadInput:
-        return BadInput(FIELD, f"{self.path}: {place} {problem}", REMEDY)
+        return BadInput(FIELD, f"{self.path}: {place} {problem}", self._remedy)
 
 
 def _lines(data: mmap.mmap, *, quoted: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.session import ThinkTime, parse_turns
-from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
+from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations
 from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
 from loadgen.workload.files.mapped_file import FIELD, dataset_path
+from loadgen.workload.image import part
+from loadgen.workload.image_file import referred
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
@@ -37,6 +39,7 @@ class ShareGPTDataset:
     """
 
     RULE: ClassVar[str] = "vllm-0.11"
+    HAS_IMAGES: ClassVar[bool] = True  # whether images of conversations are sent
     MIN_TOKENS: ClassVar[int] = 4  # of a prompt, and of a recorded answer
     MAX_PROMPT_TOKENS: ClassVar[float] = 1024
     MAX_TOTAL_TOKENS: ClassVar[float] = 2048  # of prompt and answer together
@@ -150,4 +153,24 @@ class ShareGPTDataset:
         for ((row, conversation), tokens), wanted in zip(asked, outputs, strict=True):
             is_long = wanted >= self.MIN_TOKENS or self.output_tokens is not None
             if is_long and tokens + wanted <= self.MAX_TOTAL_TOKENS:
-                yield row, Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")
+                chat = self._chat(conversation)
+                yield row, Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}", chat)
+
+    def _chat(self, conversation: Conversation) -> tuple[dict[str, Any], ...]:
+        """Return the messages of a conversation with an image; empty without one, and by the rules of other tools.
+
+        Raises:
+            BadInput: It has a video, or what names the image is no text.
+        """
+        if not (self.HAS_IMAGES and (conversation.image or conversation.video)):
+            return ()
+        place = f"{self.conversations.path}: conversation {conversation.source}"
+        if not conversation.image:
+            raise BadInput(
+                FIELD, f"{place} has a video, which is not supported", "leave out the conversations with videos"
+            )
+        try:
+            picture = part(referred(conversation.image))
+        except ValueError as error:
+            raise BadInput(FIELD, f"{place} {error}", REMEDY) from error
+        return ({"role": "user", "content": [{"type": "text", "text": conversation.prompt}, picture]},)

@@ -18,7 +18,6 @@ from loadgen.workload.files.json_index import UNKNOWN, Structure
 from loadgen.workload.files.mapped_file import FIELD, map_file, provenance
 
 ENCODING_REMEDY = "save it as UTF-8"
-MEDIA = ("image", "video")  # fields of a conversation that a server would have to see
 REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of conversations"
 SPACE = b" \t\r\n"
 START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # after an optional byte order mark
@@ -39,12 +38,16 @@ class Conversation:
         prompt: The first turn.
         answer: The second turn.
         speakers: The speakers of the turns; None if the file does not name them.
+        image: The path or URL of an image, as the file has it; None if it has none.
+        video: The same of a video.
     """
 
     source: str
     prompt: str
     answer: str
     speakers: tuple[Any, Any] = (None, None)
+    image: Any = None
+    video: Any = None
 
 
 class Conversations:
@@ -97,10 +100,13 @@ class Conversations:
         be sent. A last question without an answer is left out.
 
         Raises:
-            BadInput: It is not JSON.
+            BadInput: It is not JSON, or has an image or a video.
         """
         number = self._numbers[index]
         entry = self._entry(number)
+        if entry.get("image") or entry.get("video"):
+            problem = f"{self.path} has images or videos in conversation {entry.get('id', number)}"
+            raise BadInput("--turns", f"{problem}, which sessions do not support", "leave it out, or them")
         texts = list[str]()
         for place, turn in enumerate(_turns(entry)):
             text = turn.get("value") if isinstance(turn, dict) else None
@@ -172,17 +178,8 @@ def _parsed(path: Path, data: mmap.mmap, start: int, end: int) -> dict[str, Any]
     """Parse the object at some bytes of a file.
 
     Raises:
-        BadInput: It is not JSON, or has an image or a video.
+        BadInput: It is not JSON.
     """
-    entry = _read(path, data, start, end)
-    for name in MEDIA:
-        if entry.get(name):
-            problem = f"{path}: the conversation at byte {start} has {name} {entry[name]!r}, and only text is sent"
-            raise BadInput(FIELD, problem, "leave such conversations out")
-    return entry
-
-
-def _read(path: Path, data: mmap.mmap, start: int, end: int) -> dict[str, Any]:
     content = data[start:end]
     entry: dict[str, Any]
     with contextlib.suppress(
@@ -206,7 +203,8 @@ def _first_turns(entry: dict[str, Any], number: int) -> Conversation | None:
     prompt, answer = (turn.get("value") for turn in turns)
     if not (_is_text(prompt) and _is_text(answer)):
         return None
-    return Conversation(str(entry.get("id", number)), prompt, answer, (turns[0].get("from"), turns[1].get("from")))
+    speakers = (turns[0].get("from"), turns[1].get("from"))
+    return Conversation(str(entry.get("id", number)), prompt, answer, speakers, entry.get("image"), entry.get("video"))
 
 
 def _require_nothing_after(path: Path, data: mmap.mmap, end: int | None) -> None:

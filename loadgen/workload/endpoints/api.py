@@ -12,6 +12,8 @@ from loadgen.workload.prompt import Prompt
 # Settings that are fields of every request.
 SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
 
+LORA_PATH = "lora_path"  # field of a body in which SGLang takes the adapter
+
 Fields = dict[str, Any]
 
 
@@ -40,6 +42,7 @@ class Api:
         length_field: The field of a body, or of its sampling parameters, that limits the answer; empty: there is none.
         prompt_fields: Fields of a body that hold the prompt, beside `messages` and `prompt`.
         headers: Headers of every request.
+        takes_images: Whether a request may have images.
         generates: Whether an answer has tokens; else it is embeddings or scores, in one piece.
         key_header: The header with the API key, beside the bearer token; None: there is none.
     """
@@ -54,6 +57,7 @@ class Api:
     prompt_fields: frozenset[str] = frozenset()
     headers: Mapping[str, str] = field(default_factory=dict)
     key_header: str | None = None
+    takes_images: bool = False
     generates: bool = True
 
 

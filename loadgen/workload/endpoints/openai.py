@@ -20,5 +20,6 @@ CHAT = Api(
     counts=Counts.AS_ASKED,
     ending="/chat/completions",
     length_field="max_completion_tokens",
+    takes_images=True,
 )
 COMPLETIONS = Api(COMPLETIONS_ENDPOINT, _completions, counts=Counts.AS_ASKED)

@@ -41,6 +41,28 @@ def test_every_event_says_the_counts_so_far_when_asked_to(client: Client) -> Non
     assert usage["choices"] == []
 
 
+@with_flags(image_tokens=100)
+def test_an_image_counts_as_tokens_of_the_prompt(client: Client) -> None:
+    parts = [{"type": "text", "text": "one two"}, *[{"type": "image_url", "image_url": {"url": "data:x"}}] * 2]
+    answer = client.post(CHAT, messages=[{"role": "user", "content": parts}], max_tokens=1)
+    assert answer.json["usage"]["prompt_tokens"] == 202
+    bad = client.post(CHAT, messages=[{"content": [{"type": "image_url", "image_url": {}}]}], max_tokens=1)
+    assert (bad.status, bad.json["error"]["param"]) == (400, "messages")
+
+
+@with_flags(lora_modules="sql,chat")
+def test_requests_may_name_an_adapter(client: Client) -> None:
+    rows = client.request("GET", "/v1/models").json["data"]
+    served = rows[0]["id"]
+    assert [(row["id"], row["parent"]) for row in rows[1:]] == [("sql", served), ("chat", served)]
+    statuses = [
+        client.post(CHAT, model=name, messages=[{"content": "a"}], max_tokens=1).status for name in ("sql", "other")
+    ]
+    assert statuses == [200, 404]
+    native = client.post("/generate", text="a", lora_path="other", sampling_params={"max_new_tokens": 1})
+    assert native.status == 404
+
+
 @with_flags(tokens_per_event=5, reasoning_tokens=7)
 def test_several_tokens_come_in_one_event(client: Client) -> None:
     whole = client.post(CHAT, messages=[{"content": "a"}], ignore_eos=True, max_tokens=20, seed=3).json

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 import struct
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -96,6 +97,21 @@ async def test_read_loop_reads_and_stamps_without_the_event_loop() -> None:
         assert await pair.owner.hears(1) == [Outcome.OK]
         assert before_ns <= record.sent <= record.first_byte == record.last_token <= now_ns()
         assert not pair.read_by_loop
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's stamps are Linux's")
+async def test_the_answer_to_a_request_that_does_not_fit_into_the_socket_is_stamped_by_the_kernel() -> None:
+    async with connected(ReadLoop()) as pair:
+        pair.connection.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+        request, record = b"x" * (1 << 23), Record()
+        pair.connection.send(request, record)
+        assert pair.read_by_loop  # it writes the rest
+        await pair.takes(len(request))
+        while pair.read_by_loop:
+            await asyncio.sleep(0)
+        pair.server.send(streamed(answer("a", "b")))
+        assert await pair.owner.hears(1) == [Outcome.OK]
+        assert record.user_stamped == 0
 
 
 async def test_segment_that_was_counted_early_is_not_counted_again() -> None:

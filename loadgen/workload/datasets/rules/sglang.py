@@ -11,6 +11,7 @@ class SGLangShareGPT(ShareGPTDataset):
 
     __slots__ = ()
     RULE: ClassVar[str] = "sglang"
+    HAS_IMAGES: ClassVar[bool] = False
     MIN_TOKENS: ClassVar[int] = 2
     MAX_PROMPT_TOKENS: ClassVar[float] = math.inf
     MAX_TOTAL_TOKENS: ClassVar[float] = math.inf

@@ -1,0 +1,83 @@
+"""`ImageFile`: an image of a file on this machine, and what a reference to an image means to vLLM."""
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from loadgen.workload.files import file_hash
+from loadgen.workload.image import Image
+
+ADDRESSES = ("http://", "https://", "file://", "data:image/")
+FILE = "file://"
+MARKS = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"BM": "bmp"}  # the first bytes of a format
+HEAD = 12  # bytes that tell the kind of a file
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFile:
+    """The bytes of a file, sent as they are.
+
+    Attributes:
+        _path: The file. The underscore keeps it out of the JSON of orjson, which is what the hash of a prompt covers.
+        kind: The format of the image: png, jpeg and so on.
+        size: Its size in bytes.
+        sha256: The hash of its bytes, in hex.
+    """
+
+    _path: str
+    kind: str
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: str) -> Self:
+        """Read what is known of a file.
+
+        Raises:
+            ValueError: It cannot be read, or is no image.
+        """
+        found = Path(path).expanduser()
+        try:
+            with found.open("rb") as file:
+                head = file.read(HEAD)
+            kind = _kind(head)
+            if kind is None:
+                raise ValueError(f"names {path}, which is no image")
+            return cls(str(found), kind, found.stat().st_size, file_hash.sha256(found))
+        except OSError as error:
+            raise ValueError(f"names {path}, which cannot be read ({error.strerror})") from error
+
+    def url(self) -> str:
+        """Read the file into a data URL."""
+        return f"data:image/{self.kind};base64,{base64.b64encode(Path(self._path).read_bytes()).decode()}"
+
+    def estimated_bytes(self) -> int:
+        """Return how many bytes it takes in a body."""
+        return 4 * self.size // 3
+
+
+def referred(reference: object, *, embeds: bool = False) -> str | Image:
+    """Return the image of a reference as `vllm bench serve` understands it: a URL, or the path of a file.
+
+    Args:
+        reference: The URL or the path. The server reads a file itself, unless it is embedded.
+        embeds: Whether the bytes of a file are sent in the body.
+
+    Raises:
+        ValueError: It is no text, its file cannot be read, or it would have to be downloaded.
+    """
+    if not isinstance(reference, str) or not reference:
+        raise ValueError("has an image that is not a path or a URL")
+    url = reference if reference.startswith(ADDRESSES) else FILE + reference
+    if not embeds or url.startswith("data:"):
+        return url
+    if not url.startswith(FILE):
+        raise ValueError(f"has the image {url[:80]}, which is on the network: download it, and give its path")
+    return ImageFile.of(url.removeprefix(FILE))
+
+
+def _kind(head: bytes) -> str | None:
+    if head[:4] == b"RIFF" and head[8:] == b"WEBP":
+        return "webp"
+    return next((kind for mark, kind in MARKS.items() if head.startswith(mark)), None)
