@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from textwrap import wrap
 from typing import Any
 
 from loadgen.errors import BadInput
@@ -16,6 +17,13 @@ WIDTH = 80  # columns of the texts that argparse does not lay out
 FLAG_COLUMNS = 30  # for flags and their values, before the help texts
 # What the first screen leaves out of a help text: what follows the first semicolon, but for the default at the end.
 _DETAILS = re.compile(r"; .*?(?=(?: \([^()]*\))?$)")
+
+
+class _WholeWords(argparse.HelpFormatter):
+    """Breaks no line inside a name such as random-mm."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 class TopicParser(OneLineParser):
@@ -40,7 +48,7 @@ class TopicParser(OneLineParser):
             description=description,
             argument_default=argparse.SUPPRESS,
             add_help=False,
-            formatter_class=partial(argparse.HelpFormatter, max_help_position=FLAG_COLUMNS),
+            formatter_class=partial(_WholeWords, max_help_position=FLAG_COLUMNS),
         )
         self.main_flags = main_flags
         self._examples = "\n".join(["Examples:", *(f"  {line}" for line in examples), ""])

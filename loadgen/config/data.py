@@ -27,8 +27,8 @@ class DataSettings:
     dataset_name: str = option(
         "random",
         DATA,
-        "name of the data set; random, random-mm, random-rerank, prefix_repetition, multi_turn, sharegpt, trace, prose, "
-        "sonnet, jsonl, csv, custom, custom_image, hf, or one of an installed package",
+        "name of the data set; random, random-mm, random-rerank, prefix_repetition, multi_turn, sharegpt, trace, "
+        "prose, sonnet, jsonl, csv, custom, custom_image, hf, spec_bench, speed_bench, or one of an installed package",
         metavar="NAME",
     )
     dataset_path: str | None = option(
@@ -106,6 +106,16 @@ class DataSettings:
         "real", DATA, "answers in the history of later turns: the server's (real), or the data set's (recorded)"
     )
     trace_format: Literal["auto", "mooncake", "burstgpt", "azure"] = option("auto", DATA, "format of the trace")
+    trace_column: tuple[str, ...] = option(
+        (), DATA, "columns of a trace with other names: time, input, output, blocks", metavar="FIELD=COLUMN"
+    )
+    trace_time_unit: float | None = option(
+        None, DATA, "seconds of a time of 1 in the trace (by its format)", metavar="SECONDS"
+    )
+    trace_block_size: int = option(512, DATA, "tokens of a block that prompts of the trace share", metavar="TOKENS")
+    trace_times: Literal["keep", "ignore"] = option(
+        "keep", DATA, "send a trace at its own times, or ignore them and use --request-rate"
+    )
     time_scale: float = option(1.0, DATA, "factor by which a trace is sent faster", metavar="FACTOR")
     prefix_repetition_prefix_len: int = option(256, DATA, "tokens of each repeated prefix", metavar="TOKENS")
     prefix_repetition_suffix_len: int = option(256, DATA, "tokens after a repeated prefix", metavar="TOKENS")
@@ -125,14 +135,38 @@ class DataSettings:
         DATA,
         "send the image files of custom_image in the requests; else the server reads them by their path",
     )
-    disable_shuffle: bool = option(False, DATA, "send the rows of custom and custom_image in the file's order")
-    hf_subset: str | None = option(None, DATA, "subset of a data set on the hub", metavar="NAME")
-    hf_split: str = option("train", DATA, "split of a data set on the hub", metavar="NAME")
+    no_oversample: bool = option(
+        False, DATA, "send no prompt of a file twice: fewer requests than --num-prompts if it has fewer prompts"
+    )
+    disable_shuffle: bool = option(
+        False, DATA, "send the rows of custom, custom_image, hf, spec_bench and speed_bench in the file's order"
+    )
+    hf_name: str | None = option(
+        None, DATA, "name on the hub of a local copy (the last two folders of --dataset-path)", metavar="NAME"
+    )
+    hf_subset: str | None = option(
+        None, DATA, "subset of a data set on the hub, or of speed_bench (the data set's own default)", metavar="NAME"
+    )
+    hf_split: str | None = option(
+        None, DATA, "split of a data set on the hub (train; test for data sets that are tests)", metavar="NAME"
+    )
+    hf_where: tuple[str, ...] = option(
+        (),
+        DATA,
+        "use only the records that meet all conditions: COLUMN=TEXT, COLUMN<=NUMBER or COLUMN>=NUMBER",
+        metavar="CONDITION",
+    )
     hf_output_len: int | None = option(
-        None, DATA, "maximum tokens of each answer (the length of the recorded answer)", metavar="TOKENS"
+        None,
+        DATA,
+        "maximum tokens of each answer (the length of the recorded answer, or the data set's default)",
+        metavar="TOKENS",
     )
     hf_column: tuple[str, ...] = option(
-        (), DATA, "columns of a data set on the hub: prompt, messages, answer, ...", metavar="FIELD=COLUMN"
+        (),
+        DATA,
+        "columns of a data set on the hub (found by their names): prompt, messages, answer, ...",
+        metavar="FIELD=COLUMN",
     )
     render_chat_template: Literal["whole", "without-bos"] | None = option(
         None,
@@ -154,4 +188,9 @@ class DataSettings:
     @property
     def timed_by_data(self) -> bool:
         """Whether the number of requests at a time depends on the data set: sessions, or a trace."""
-        return self.dataset_name in (TRACE, MULTI_TURN) or self.turns not in (None, "1")
+        return self.keeps_trace_times or self.dataset_name == MULTI_TURN or self.turns not in (None, "1")
+
+    @property
+    def keeps_trace_times(self) -> bool:
+        """Whether requests are due at the times of a trace."""
+        return self.dataset_name == TRACE and self.trace_times == "keep"

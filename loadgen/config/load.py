@@ -9,6 +9,7 @@ from loadgen.config.option import CONNECTIONS, JUDGEMENT, LOAD, option
 SeedPurpose = Literal["arrivals", "prompts", "order"]
 SEEDS: tuple[SeedPurpose, ...] = get_args(SeedPurpose)
 SEED_FIELDS = ("seed", *(f"seed_{purpose}" for purpose in SEEDS))
+ALL_PROMPTS = -1  # value of --num-prompts: as many as the data set has
 SWEPT = ("request_rate", "max_concurrency")  # a command takes several values of these, for one run each
 
 
@@ -32,7 +33,12 @@ class LoadSettings:
         "maximum requests in flight; the wait for a slot is measured; several values, such as 1,2,4, mean one run each",
         metavar="N",
     )
-    num_prompts: int | None = option(None, LOAD, "number of requests (1000, or what --duration allows)", metavar="N")
+    num_prompts: int | None = option(
+        None,
+        LOAD,
+        "number of requests; -1: as many as the data set has prompts (1000, or what --duration allows)",
+        metavar="N",
+    )
     duration: float | None = option(None, LOAD, "how long to send requests, such as 30s or 5m", metavar="TIME")
     ramp_up_strategy: Literal["linear", "exponential"] | None = option(None, LOAD, "increase the rate over the run")
     ramp_up_start_rps: float | None = option(None, LOAD, "rate at the start of the ramp", metavar="RPS")

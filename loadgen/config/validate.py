@@ -7,8 +7,8 @@ from numbers import Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from loadgen.config import lora, slo
-from loadgen.config.data import MULTI_TURN, RERANK, TRACE, DataSettings
-from loadgen.config.load import SEED_FIELDS, LoadSettings
+from loadgen.config.data import MULTI_TURN, RERANK, DataSettings
+from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS, LoadSettings
 from loadgen.config.option import SAMPLING, flag
 from loadgen.config.output import METRICS, NAMING, QUEUE_METRICS, OutputSettings, parse_listen
 from loadgen.config.scale import ScaleSettings
@@ -43,14 +43,15 @@ class RunFields(LoadSettings, TargetSettings, DataSettings, OutputSettings, Scal
 Range = tuple[tuple[str, ...], Callable[[Any], bool], str]  # fields, what must hold, and what to give instead
 _TOKENS = (
     *("sharegpt_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),
-    *("sonnet_input_len", "sonnet_output_len", "hf_output_len"),
+    *("sonnet_input_len", "sonnet_output_len", "hf_output_len", "trace_block_size"),
 )
 _RUN_RANGES: tuple[Range, ...] = (
     (
-        ("request_rate", "burstiness", "max_concurrency", "num_prompts", "duration", "engine_timeout"),
+        ("request_rate", "burstiness", "max_concurrency", "duration", "engine_timeout"),
         lambda v: v > 0,
         "a number above 0",
     ),
+    (("num_prompts",), lambda v: v > 0 or v == ALL_PROMPTS, "a number above 0, or -1 for all prompts of a file"),
     (("replicas",), lambda v: 0 < v <= MAX_REPLICAS, f"1 to {MAX_REPLICAS}"),
     (
         (
@@ -69,6 +70,7 @@ _RUN_RANGES: tuple[Range, ...] = (
 )
 _DATA_RANGES: tuple[Range, ...] = (
     (_TOKENS, lambda v: v >= 1, "1 token or more"),
+    (("trace_time_unit",), lambda v: 1e-9 <= v <= 1e6, "a number of seconds from 1e-9 to 1,000,000"),
     (("time_scale",), lambda v: 1e-3 <= v <= 1e6, "a number from 0.001 to 1,000,000"),
     (
         ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"),
@@ -227,12 +229,12 @@ def _choices(kind: Any) -> tuple[Any, ...]:
 
 
 def _check_trace(settings: RunFields) -> None:
-    if settings.dataset_name != TRACE:
+    if not settings.keeps_trace_times:
         return
     for name in ("request_rate", "burstiness", "ramp_up_strategy"):
         if getattr(settings, name) != getattr(RunFields, name):
             problem = "given together with a trace, which has its own times"
-            raise BadInput(flag(name), problem, "leave it out; --time-scale makes the trace faster or slower")
+            raise BadInput(flag(name), problem, "leave it out, or give --trace-times ignore")
 
 
 def _check_ramp(settings: RunFields) -> None:
@@ -253,7 +255,7 @@ def _check_ramp(settings: RunFields) -> None:
 
 
 def _check_duration(settings: RunFields) -> None:
-    if settings.duration is None or settings.dataset_name == TRACE:
+    if settings.duration is None or settings.keeps_trace_times:
         return
     if math.isinf(settings.request_rate) and settings.ramp_up_strategy is None:
         has_cap = settings.max_concurrency is not None

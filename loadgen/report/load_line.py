@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 
-from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
 from loadgen.report.result import RunResult
 from loadgen.report.series import level_with_unit
@@ -106,7 +105,7 @@ def pace(settings: RunSettings) -> str:
     """Write the rate, the ramp or the trace; empty in a closed loop, which has only a cap."""
     if settings.ramp_up_strategy is not None:
         return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
-    if settings.dataset_name == TRACE:
+    if settings.keeps_trace_times:
         return "a trace"
     if math.isinf(settings.request_rate):
         return "all requests at once" if settings.max_concurrency is None else ""
@@ -116,7 +115,7 @@ def pace(settings: RunSettings) -> str:
 def _arrivals(result: RunResult) -> str:
     """Write how arrivals are spaced, and at which rate."""
     settings, numbers = result.provenance.settings, result.numbers
-    if settings.dataset_name == TRACE:
+    if settings.keeps_trace_times:
         return "arrivals of the trace"
     if numbers.request_rate == "inf" and settings.ramp_up_strategy is None:
         return pace(settings)

@@ -25,6 +25,7 @@ from loadgen.runner.start_engine import start_engine_server
 from loadgen.util import scratch_dir
 from loadgen.workload import endpoints, request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
+from loadgen.workload.datasets.prompt_count import with_known_count
 from loadgen.workload.due_times import DueTimes
 from loadgen.workload.prompt import Dataset
 from loadgen.workload.target import Target
@@ -73,6 +74,7 @@ async def run(
         if participant is None:
             participant = await stack.enter_async_context(open_participant(asked, own_loop=True))
         settings = server.settings.implied().replace(workers=participant.workers).checked()
+        settings = with_known_count(settings, dataset)
         scraping = await scrape_order(settings, folder, simulated=server.simulated and bool(server.processes))
         schedule: DueTimes = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
         request_store.write_schedule(folder, schedule)

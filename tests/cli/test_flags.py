@@ -151,7 +151,7 @@ def test_a_config_file_stands_beside_the_settings():
             "--random-batch-size, --random-input-len and 7 more begin with it",
         ),
         (["--use-chat"], "--use-chat", "see `loadgen run --help`"),  # not --skip-chat-template
-        (["--speed-bench-config", "x"], "--speed-bench-config", "see `loadgen run --help`"),  # none that is refused
+        (["--bfcl-category", "x"], "--bfcl-category", "see `loadgen run --help`"),  # none that is refused
         (["--users", "10"], "--users", "see `loadgen run --help`"),
         (["--max_concurency=3"], "--max-concurency", "did you mean --max-concurrency?"),
         (["stray"], "stray", "unknown"),

@@ -128,7 +128,7 @@ def test_a_prompt_that_ends_within_a_block_has_its_first_words(made):
 def test_blocks_that_are_no_longer_held_are_made_the_same_again(made, monkeypatch):
     dataset = made(mooncake((0, 1500, 1, [1, 2, 3]), (1, 1500, 1, [4, 5, 6]), (2, 1500, 1, [1, 2, 3])))
     expected = [prompt.text for prompt in dataset.prompts(3)]
-    monkeypatch.setattr(trace, "CACHED_BLOCKS", 1)
+    monkeypatch.setattr(trace, "CACHED_TOKENS", 512)
     assert [prompt.text for prompt in dataset.prompts(3)] == expected
     assert expected[0] == expected[2] != expected[1]
 
@@ -200,3 +200,36 @@ def test_a_rate_beside_the_due_times_of_a_trace_is_refused(given, flag):
     with pytest.raises(BadInput) as refused:
         RunSettings(dataset_name="trace", dataset_path="x", **given).checked()
     assert refused.value.field == flag
+
+
+# -- other columns, units and blocks
+
+
+def test_columns_and_unit_of_a_trace_may_be_named(made):
+    content = "".join(json.dumps({"at": number, "in": 20 + number, "out": 4}) + "\n" for number in (2, 3))
+    dataset = made(
+        content, trace_format="mooncake", trace_time_unit=0.5, trace_column=("time=at", "input=in", "output=out")
+    )
+    assert rows(dataset) == [(0, 22, 4), (500 * MS, 23, 4)]
+
+
+def test_blocks_may_have_another_size(made):
+    first, second = made(mooncake((0, 40, 4, [1, 2, 3]), (1, 40, 4, [1, 2, 4])), trace_block_size=16).prompts(2)
+    words, others = first.text.split(), second.text.split()
+    assert words[:32] == others[:32]
+    assert words[32:] != others[32:]
+
+
+def test_more_blocks_than_tokens_are_refused_with_the_size_of_a_block(made):
+    with pytest.raises(BadInput, match="give the size of its blocks: --trace-block-size TOKENS"):
+        list(made(mooncake((0, 40, 4, [1, 2, 3]))).prompts(1))
+
+
+def test_times_may_be_ignored(made):
+    assert [due for due, _, _ in rows(made(BURSTGPT, trace_times="ignore"))] == [None, None, None]
+
+
+@pytest.mark.parametrize("column", ["when=at", "time="])
+def test_unknown_column_of_a_trace_is_refused(made, column):
+    with pytest.raises(BadInput, match=r"--trace-column: unknown field or empty column .* FIELD=COLUMN with time"):
+        made(BURSTGPT, trace_column=(column,))

@@ -58,11 +58,13 @@ def main(argv: list[str]) -> int:
     given = _parsed(argv)
     path = given.pop("export", None)
     from loadgen.workload import endpoints
+    from loadgen.workload.datasets.prompt_count import with_known_count
 
     settings = endpoints.checked(run_settings.settings(given))
     unnamed = settings.tokenizer is None and settings.model is None
     if unnamed:
         settings = settings.replace(tokenizer=_simulators_tokenizer())
+    settings = with_known_count(settings)
     if settings.json and path == STDOUT:
         raise BadInput("--export", "stdout is taken by --json", "name a file")
     _show(settings, path)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loadgen.cli import credentials, flags, run_settings, step_summary
+from loadgen.config.load import ALL_PROMPTS
 from loadgen.config.settings import RunSettings
 from loadgen.errors import INTERRUPTED, BadInput
 from loadgen.util import log_setup
@@ -33,6 +34,7 @@ def main(argv: list[str]) -> int:
     for settings in runs:
         endpoints.checked(settings)
     log_setup.to_stderr(runs[0].log_level)
+    runs = list(map(counted, runs))
     credentials.warn_of_visible(given)
     if swept is not None:
         return sweep(runs, swept, plot)
@@ -58,6 +60,19 @@ def main(argv: list[str]) -> int:
             metrics.update(progress)
 
         return asyncio.run(run(runs[0], watch=watch, on_server=metrics.identify))
+
+
+def counted(settings: RunSettings) -> RunSettings:
+    """Return settings with the number of prompts that a file has, if they ask for all, or for no repetition.
+
+    Raises:
+        BadInput: The file cannot be used, or the data set has none.
+    """
+    if settings.num_prompts != ALL_PROMPTS and not settings.no_oversample:
+        return settings
+    from loadgen.workload.datasets.prompt_count import with_known_count
+
+    return with_known_count(settings)
 
 
 def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:

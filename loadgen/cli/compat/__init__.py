@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadgen.cli.compat import inferencex, sglang, vllm
+from loadgen.cli.compat.hub_data import with_hub_names
 from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM, OLDER_VLLM, WEB
+from loadgen.cli.compat.timed_trace import with_timed_trace
 from loadgen.cli.compat.tool_flags import Given, ToolFlag, add_flags, translated
 
 __all__ = ["TOOLS", "Tool", "add_flags", "apply", "equivalent", "tool_of"]
@@ -86,5 +88,5 @@ def apply(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
     Raises:
         BadInput: A flag is refused, or a value is wrong.
     """
-    tool, found = tool_of(name), translated(given)
+    tool, found = tool_of(name), with_timed_trace(with_hub_names(translated(given)))
     return tool.finish(tool.defaults(found) | found)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from loadgen.cli.compat import hub_data
 from loadgen.cli.compat.length_range import with_length_ranges
 from loadgen.cli.compat.tool_flags import (
     NONE,
@@ -21,7 +22,7 @@ from loadgen.cli.compat.tool_flags import (
     with_fields,
 )
 from loadgen.config import lora
-from loadgen.config.data import RANDOM_IMAGES
+from loadgen.config.data import RANDOM_IMAGES, TRACE
 from loadgen.config.option import flag as spelled
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
@@ -29,14 +30,23 @@ from loadgen.util.argument_parser import integer, number
 COMPLETIONS = {"sglang-oai": 30000, "vllm": 8000, "lmdeploy": 23333}  # with their default ports
 NATIVE = {"sglang": 30000, "sglang-native": 30000}
 CHAT = {"sglang-oai-chat": 30000, "vllm-chat": 30000, "lmdeploy-chat": 30000}
-DATASETS = {
+LONGBENCH_V2 = "THUDM/LongBench-v2"
+DATASETS: dict[str, dict[str, Any]] = {
     "random": {"dataset_name": "random"},
     "random-ids": {"dataset_name": "random"},
     "sharegpt": {"dataset_name": "sharegpt"},
     "custom": {"dataset_name": "custom"},
     "image": {"dataset_name": RANDOM_IMAGES},
-    "mooncake": {"dataset_name": "trace", "trace_format": "mooncake"},
+    "mooncake": {"dataset_name": TRACE, "trace_format": "mooncake", "no_oversample": True},
     "generated-shared-prefix": {"dataset_name": "prefix_repetition"},
+    "speed-bench": {"dataset_name": "speed_bench"},
+    "longbench_v2": {"dataset_name": "hf", "hf_name": LONGBENCH_V2},
+}
+WORKLOADS = {  # of --mooncake-workload: files of Mooncake's repository
+    "conversation": "traces/conversation_trace.jsonl",
+    "mooncake": "arxiv-trace/mooncake_trace.jsonl",
+    "synthetic": "traces/synthetic_trace.jsonl",
+    "toolagent": "traces/toolagent_trace.jsonl",
 }
 # Settings whose flags mean something else in SGLang, and are replaced by those below.
 REPLACED = ("backend", "dataset_name", "random_range_ratio", "image_format")
@@ -89,7 +99,9 @@ def defaults(given: Given) -> dict[str, Any]:
     if given.get("dataset_name") == "prefix_repetition":
         groups = given.get("prefix_repetition_num_prefixes", GROUPS)
         found |= PREFIX_LENS | {"num_prompts": groups * PER_GROUP}
-    return found | (IMAGES if given.get("dataset_name") == RANDOM_IMAGES else {})
+    if given.get("dataset_name") == RANDOM_IMAGES:
+        found |= IMAGES
+    return found | hub_data.SGLANG_DEFAULTS.get(str(given.get("dataset_name")), {})
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
@@ -115,6 +127,10 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     _tell_ignored(found, native)
     if found["dataset_name"] == "sharegpt":
         found.setdefault("dataset_rule", "sglang")
+    if found.get("hf_name") == LONGBENCH_V2 and "sharegpt_output_len" in found:
+        found.setdefault("hf_output_len", found["sharegpt_output_len"])
+    if found["dataset_name"] == TRACE and not found.get("dataset_path"):
+        _workload("conversation", found)
     if found["dataset_name"] == "random":
         found.pop("dataset_path", None)
     if found.pop(APPLIED, False):
@@ -187,6 +203,15 @@ def _slowdown(value: float, given: Given) -> dict[str, Any]:
     return {"time_scale": 1 / value}
 
 
+def _workload(value: str, given: Given) -> dict[str, Any]:
+    if given.get("dataset_path"):
+        return {}
+    if value not in WORKLOADS:
+        raise BadInput("--mooncake-workload", f"{value!r} is unknown", f"choose from {', '.join(WORKLOADS)}")
+    file = f"FAST25-release/{WORKLOADS[value]} of https://github.com/kvcache-ai/Mooncake"
+    raise BadInput("--mooncake-workload", "loadgen downloads no trace", f"give --dataset-path a copy of {file}")
+
+
 def _tag(value: str, given: Given) -> dict[str, Any]:
     return {"metadata": (*given.get("metadata", ()), f"tag={value}")}
 
@@ -252,8 +277,8 @@ FLAGS: tuple[ToolFlag, ...] = (
     ),
     ToolFlag("--mooncake-slowdown-factor", _slowdown, "`--time-scale`, with the reciprocal value", type_=number),
     refused("--mooncake-num-rounds", "a trace has its own turns", "leave it out", no_op_value=1),
-    refused("--mooncake-workload", "loadgen downloads no trace", "name its file with --dataset-path"),
-    no_op("--use-trace-timestamps", "no effect: a trace always keeps its times"),
+    ToolFlag("--mooncake-workload", _workload, "no effect beside `--dataset-path`; without it refused"),
+    no_op("--use-trace-timestamps", "no effect: a trace keeps its times", SOME),
     renamed("--gsp-num-groups", "prefix_repetition_num_prefixes", integer),
     ToolFlag("--gsp-prompts-per-group", _per_group, "`--num-prompts`, for all groups together", type_=integer),
     renamed("--gsp-system-prompt-len", "prefix_repetition_prefix_len", integer),
@@ -331,16 +356,7 @@ FLAGS: tuple[ToolFlag, ...] = (
     ToolFlag("--image-resolution", lambda value, given: {"image_sizes": _sizes(value)}, "`--image-sizes`"),
     ToolFlag("--image-format", lambda value, given: {"image_format": _format(value)}, "the same; jpeg is jpeg:85"),
     refused("--agentic-max-turns", "this data set is not supported", "use --dataset-name multi_turn without --compat"),
-    refused(
-        "--speed-bench-category",
-        "this data set is not supported",
-        "convert it to JSON lines, and use --dataset-name custom",
-    ),
-    refused(
-        "--speed-bench-output-len",
-        "this data set is not supported",
-        "convert it to JSON lines, and use --dataset-name custom",
-    ),
+    *hub_data.SPEED_BENCH,
 )
 
 # Its flags that are settings of loadgen, too.

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from loadgen.cli.compat import vllm_images
+from loadgen.cli.compat import hub_data, timed_trace, vllm_images
 from loadgen.cli.compat.other_tools import PROFILES
 from loadgen.cli.compat.tool_flags import (
     NONE,
@@ -33,8 +33,6 @@ TOKENIZERS = ("auto", "hf", "slow")  # modes that use tokenizer.json
 OUTPUT_LENS = ("random", "sharegpt", "custom", "hf", "prefix_repetition", "sonnet")
 NO_MEDIA = "audio and video are not supported"
 TEXT = "send text, or use vLLM's own tool for this data set"
-ROWS = "convert it to JSON lines, and use --dataset-name jsonl"
-TRACE = "use --dataset-name trace, which reads traces of Mooncake, BurstGPT and Azure; --time-scale changes their speed"
 
 # The defaults of a release that differ from loadgen's.
 V0_11: dict[str, Any] = {
@@ -44,10 +42,12 @@ V0_11: dict[str, Any] = {
     "warmup_prompt": "first",
     "ready_check_timeout_sec": 600.0,
 }
+FIXED_SEEDS: dict[str, Any] = {"seed_order": 0, "seed_prompts": 0}  # vLLM shuffles these data sets without --seed
 V0_32: dict[str, Any] = {"latency_from": "sent", "warmup_prompt": "first"}
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
 OF_TOKENS = ("temperature", "ignore_eos")  # of these defaults, what an embedding does not have
 SKIPPED = "skip_chat_template"  # a marker, removed by `without_ignored`
+HUB = ("hf", "spec_bench", "speed_bench")  # data sets whose prompts a layout makes
 TEMPLATED = ("custom", "sonnet")  # data sets to which vLLM applies the chat template by default
 RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.11
 
@@ -62,7 +62,8 @@ def defaults_0_11(given: Given) -> dict[str, Any]:
 
 def defaults_0_32(given: Given) -> dict[str, Any]:
     """Return the defaults of 0.32 and 0.33."""
-    return V0_32 | server(given)
+    fixed = FIXED_SEEDS if given.get("dataset_name") in ("spec_bench", "speed_bench") else {}
+    return V0_32 | fixed | server(given)
 
 
 def server(given: Given) -> dict[str, Any]:
@@ -91,8 +92,8 @@ def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with which bodies and prompts are those of vLLM's own tool.
 
-    Completions have the fields that it always sends. It puts the chat template around the prompts of some data sets; in
-    a chat around those of custom, too, which the server then does again.
+    Completions have the fields that it always sends. It puts the chat template around the prompts of some data sets,
+    most of them in a chat, too, which the server then does again.
     """
     name, api, made = settings.get("dataset_name"), api_of(settings), dict[str, Any]()
     found = without_ignored(settings)
@@ -101,10 +102,10 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     elif api is COMPLETIONS:
         made["repetition_penalty"] = 1.0
         found = with_fields(found, {"logprobs": None})
-    if name in TEMPLATED and not settings.get(SKIPPED):
+    if _is_rendered(settings) and not settings.get(SKIPPED):
         if name == "sonnet":
             made["input_len_counts"] = "server"
-        if name == "custom" or api is not CHAT:
+        if name != "sonnet" or api is not CHAT:
             made["render_chat_template"] = "whole"
     return made | found
 
@@ -116,6 +117,16 @@ def api_of(given: Given) -> Api:
         BadInput: The backend is unknown.
     """
     return endpoints.find(RunSettings(backend=given.get("backend"), endpoint=given.get("endpoint")))
+
+
+def _is_rendered(given: Given) -> bool:
+    """Return whether vLLM puts the chat template around the prompts of the data set."""
+    if given.get("dataset_name") not in HUB:
+        return given.get("dataset_name") in TEMPLATED
+    from loadgen.workload.datasets.huggingface import known_layout
+
+    layout = known_layout(given["dataset_name"], given.get("hf_name") or given.get("dataset_path"))
+    return layout is not None and layout.rendered
 
 
 def _backend(value: str) -> str:
@@ -162,13 +173,7 @@ FLAGS: tuple[ToolFlag, ...] = (
         ToolFlag(name, lambda value, given: {SKIPPED: True}, "the same; the default without `--compat`", values=NONE)
         for name in ("--skip-chat-template", "--custom-skip-chat-template")
     ),
-    no_op("--no-stream", "no effect: the prompts are the same, streamed or not"),
-    refused(
-        "--no-oversample",
-        "a file with too few prompts is repeated",
-        "give --num-prompts the number that `loadgen dataset` prints",
-        NONE,
-    ),
+    no_op("--no-stream", "no effect: rows are shuffled as in a stream, which is the same for fewer than 1000 rows"),
     refused("--profile", PROFILER, f"{POST}; for the profiles of guidellm: {PROFILES}", SOME),
     refused(
         "--probe-request-rate",
@@ -187,35 +192,10 @@ FLAGS: tuple[ToolFlag, ...] = (
     no_op("--enable-multimodal-chat", "no effect: the messages are the same with and without it"),
     *vllm_images.FLAGS,
     *(refused(f"--asr-{bound}-audio-len-sec", NO_MEDIA, TEXT) for bound in ("min", "max")),
-    *(
-        refused(name, "this data set is not supported", ROWS)
-        for name in (
-            "--spec-bench-output-len",
-            "--spec-bench-category",
-            "--blazedit-min-distance",
-            "--blazedit-max-distance",
-            "--bfcl-categories",
-            "--speed-bench-dataset-subset",
-            "--speed-bench-output-len",
-            "--speed-bench-category",
-        )
-    ),
-    refused("--hf-name", "data sets are read by their columns, not by name", "name the columns with --hf-column"),
-    *(
-        refused(name, "traces always keep their times, and other data sets have none", TRACE, NONE)
-        for name in ("--self-timed", "--no-self-timed")
-    ),
-    *(
-        refused(f"--timed-trace-{name}", "this trace format is not supported", TRACE)
-        for name in (
-            "chunk-hash-size",
-            "sec-multiplier",
-            "label-timestamp",
-            "label-input-length",
-            "label-output-length",
-            "label-hash-ids",
-        )
-    ),
+    refused("--bfcl-categories", "the tools of its requests are not supported", "leave it out, and use text"),
+    refused("--speed-bench-max-input-len", "prompts are sent whole", "choose a subset of shorter prompts"),
+    *hub_data.FLAGS,
+    *timed_trace.FLAGS,
 )
 
 # Its flags that are settings of loadgen, too.
@@ -236,6 +216,7 @@ SHARED = frozenset(
         "--frequency-penalty",
         "--goodput",
         "--header",
+        "--hf-name",
         "--hf-output-len",
         "--hf-split",
         "--hf-subset",
@@ -251,6 +232,7 @@ SHARED = frozenset(
         "--min-p",
         "--model",
         "--no-reranker",
+        "--no-oversample",
         "--num-prompts",
         "--num-warmups",
         "--percentile-metrics",
@@ -300,10 +282,11 @@ NOTES = {
     "--dataset-name": "those of vLLM in docs/datasets.md, and loadgen's own; others are refused",
     "--goodput": "failed and unfinished requests count as not good",
     "--header": "@FILE keeps a secret off the command line",
+    "--hf-name": "also found from the last two folders of --dataset-path",
     "--ignore-eos": "the default for random prompts, as in vLLM 0.32; `--no-ignore-eos` switches it off",
     "--lora-assignment": "also skewed:ALPHA",
     "--lora-modules": "also for warm-ups, which vLLM sends to the model itself",
-    "--num-prompts": "1000, unless --duration is given",
+    "--num-prompts": "1000, unless --duration is given; -1: all prompts of a file",
     "--num-warmups": "warm-ups use other prompts than the run; with `--compat` its first one, as in vLLM",
     "--percentile-metrics": "client_queue_time is the wait for a slot, which a request of a run at --rate inf does not "
     "have: it is due when a slot is free",

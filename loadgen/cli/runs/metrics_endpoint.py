@@ -11,7 +11,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.data import TRACE
 from loadgen.config.output import parse_listen
 from loadgen.config.settings import RunSettings
 from loadgen.core.sketch import Sketch
@@ -150,7 +149,7 @@ def identity(server: "Server") -> dict[str, str]:
     rate = f"{settings.request_rate:g}"
     if settings.ramp_up_strategy is not None:
         rate = f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g}"
-    elif settings.dataset_name == TRACE:
+    elif settings.keeps_trace_times:
         rate = "by the data set"
     return {
         "model": server.model,

@@ -37,12 +37,16 @@ BUILT_IN = {
     RANDOM_IMAGES: "loadgen.workload.datasets.random_images:RandomImagesDataset",
     "sharegpt": "loadgen.workload.datasets.sharegpt:ShareGPTDataset",
     "sonnet": "loadgen.workload.datasets.prose:ProseDataset",
+    "spec_bench": "loadgen.workload.datasets.huggingface:HubDataset",
+    "speed_bench": "loadgen.workload.datasets.huggingface:HubDataset",
     TRACE: "loadgen.workload.datasets.trace:TraceDataset",
 }
 
 # Fields that only some built-in data sets use. The others refuse them.
 SESSIONS, TRACES, IMAGES = ("sharegpt", MULTI_TURN), (TRACE,), (RANDOM_IMAGES,)
+HUB = ("hf", "spec_bench", "speed_bench")
 WITHOUT_FILE = ("random", RANDOM_IMAGES, RERANK, "prefix_repetition", MULTI_TURN)
+ENDLESS = (*WITHOUT_FILE, "prose", "sonnet")  # data sets that make as many prompts as are asked
 SOUNDS = ("custom_audio",)  # data sets of vLLM that are not supported
 USED_BY = {
     "dataset_path": tuple(name for name in BUILT_IN if name not in WITHOUT_FILE),
@@ -59,6 +63,12 @@ USED_BY = {
     "image_format": IMAGES,
     "image_content": IMAGES,
     "image_position": IMAGES,
+    "trace_column": TRACES,
+    "trace_time_unit": TRACES,
+    "trace_block_size": TRACES,
+    "trace_times": TRACES,
+    "hf_name": HUB,
+    "hf_where": HUB,
 }
 
 

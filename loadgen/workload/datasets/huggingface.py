@@ -1,166 +1,186 @@
-"""`HubDataset`: Hugging Face data sets by name or from a folder, read with the package `datasets`."""
+"""`HubDataset`: Hugging Face data sets, from a local copy, the cache of the hub, or the hub."""
 
-import importlib.metadata
+import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, Self
 
-from loadgen.config.settings import RunSettings
+from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.util.packages import require
-from loadgen.workload.datasets.prompt_rows import FIELDS, Row, count_tokens, message_texts
+from loadgen.workload.datasets.hub import columns
+from loadgen.workload.datasets.hub.columns import COLUMN
+from loadgen.workload.datasets.hub.hub_folder import HubFolder
+from loadgen.workload.datasets.hub.known_sets import KNOWN, NOT_TEXT, SPEC_BENCH, SPEED_BENCH, known_name
+from loadgen.workload.datasets.hub.layout import Bounds, Layout
+from loadgen.workload.datasets.hub.order import shuffled_by_buffer, shuffled_files, shuffled_list
+from loadgen.workload.datasets.hub.record_file import Record, records
+from loadgen.workload.datasets.hub.row_filter import row_filter
+from loadgen.workload.datasets.hub.split import split_files
+from loadgen.workload.datasets.prompt_rows import Row, count_tokens
+from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import FIELD
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
-COLUMN = "--hf-column"
-MAPPED = (*FIELDS, "answer")
-BATCH = 256  # rows read and encoded at a time
+BATCH = 256  # records read and encoded at a time, at most
+NAMED = {"spec_bench": SPEC_BENCH, "speed_bench": SPEED_BENCH}  # data sets of a name of their own
+Numbered = tuple[int, Record]
+
+
+def known_layout(dataset_name: str, name: str | None) -> Layout | None:
+    """Return the layout of a data set that is known by name; None: its columns decide.
+
+    Args:
+        dataset_name: The `--dataset-name`, one of `hf` and NAMED.
+        name: The name on the hub, or the path of a local copy.
+
+    Raises:
+        BadInput: Its requests are more than texts.
+    """
+    known = NAMED.get(dataset_name) or (None if name is None else known_name(name))
+    if known is not None and known in NOT_TEXT:
+        problem = f"{known} has {NOT_TEXT[known]}, and loadgen sends texts alone"
+        raise BadInput(FIELD, problem, "use a data set of texts, or vLLM's own tool for this one")
+    return KNOWN.get(known or "")
 
 
 @dataclass(frozen=True, slots=True)
 class HubDataset:
-    """The rows of one split in order, repeated if there are too few.
+    """The records of one split, shuffled as vLLM shuffles them; random ones are repeated if there are too few.
 
-    A last answer in a chat is not sent; its length, or that of the column `answer`, is the length of the requested
-    answer. Rows are read when they are needed.
+    Records are read when they are needed, and files of the hub are downloaded when the first of their records is. A
+    last answer in a chat is not sent; recorded answers decide the lengths of the requested ones.
 
     Attributes:
-        rows: The split, which can be iterated repeatedly.
-        columns: The column of each field of MAPPED that the data set has.
-        output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
-        settings: The settings, with the name of the data set.
+        folder: The files of the data set.
+        files: The names of those with the split, in their order.
+        layout: How a record becomes a prompt.
+        settings: The settings, with seeds and conditions.
         tokenizer: Counts tokens where a row has no length.
     """
 
-    rows: Iterable[Mapping[str, Any]]
-    columns: Mapping[str, str]
-    output_tokens: int | None
+    folder: HubFolder
+    files: tuple[str, ...]
+    layout: Layout
     settings: RunSettings
     tokenizer: LazyTokenizer
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, the `--hf-*` fields and `--tokenizer`.
+        """Create the data set from `--dataset-path`, `--hf-*`, `--disable-shuffle` and `--tokenizer`.
 
         Raises:
-            BadInput: The package is not installed, the data set cannot be loaded, or a column is missing.
+            BadInput: The data set cannot be found or read, or no column has prompts.
         """
-        rows = _loaded(settings)
-        first = next(iter(rows), None)
+        name = settings.dataset_path or settings.hf_name
+        if name is None and settings.dataset_name == "speed_bench":
+            name = SPEED_BENCH
+        if name is None:
+            raise BadInput(FIELD, "is missing", "give a local copy of the data set, or its name on the hub")
+        row_filter(settings.hf_where)
+        layout = known_layout(settings.dataset_name, settings.hf_name or name) if not settings.hf_column else None
+        folder = HubFolder.of(name)
+        split = settings.hf_split or (layout.split if layout else None)
+        files = tuple(split_files(folder, settings.hf_subset or (layout.subset if layout else None), split))
+        first = next(iter(records(folder.fetch(files[0]))), None)
         if first is None:
-            raise BadInput(FIELD, f"{settings.dataset_path} has no rows", "give another split")
-        return cls(rows, _columns(settings, list(first)), settings.hf_output_len, settings, LazyTokenizer(settings))
+            raise BadInput(FIELD, f"{files[0]} of {name} has no records", "give another split")
+        return cls(folder, files, layout or columns.layout_of(settings, first), settings, LazyTokenizer(settings))
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`.
 
         Raises:
-            BadInput: A row cannot be used, or the length of its answer is unknown.
+            BadInput: A record cannot be used, or none is of a usable length.
         """
-        rows = islice(self._numbered(), count)
-        while batch := list(islice(rows, BATCH)):
-            asked = [self._row(number, found) for number, found in batch]
-            recorded = [text for _, text in asked if text]
-            answers = iter(self.tokenizer().count(recorded, special=True) if recorded else [])
-            outputs = [next(answers) if text else row.output_tokens for row, text in asked]
-            inputs = count_tokens([row for row, _ in asked], self.tokenizer)
-            for (row, _), tokens, wanted in zip(asked, inputs, outputs, strict=True):
-                if not (self.output_tokens or wanted):
-                    problem = f"is missing, and {row.source} has no answer that gives the length"
-                    raise BadInput("--hf-output-len", problem, f"give it, or {COLUMN} answer=COLUMN")
-                yield row.prompt(tokens, self.output_tokens or wanted or 0)
+        made = 0
+        for prompt in islice(self._generate(min(count, BATCH)), count):
+            yield prompt
+            made += 1
+        if made < count:
+            found = list(self._generate(BATCH))
+            if not found:
+                raise BadInput(FIELD, f"{self.folder.name} has no usable record", "give another split or --hf-where")
+            repeats = random.Random(seed_of(self.settings, "prompts"))
+            yield from (repeats.choice(found) for _ in range(count - made))
+
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        """Yield the prompts after the first `count`, each once.
+
+        Raises:
+            BadInput: A record cannot be used.
+        """
+        return islice(self._generate(BATCH), count, None)
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, subset, split, columns and version of the data set."""
+        """Return name, files, order, columns and default lengths of the data set. Reads a single file as a whole."""
+        shuffled = not self.settings.disable_shuffle
+        hashed = {"file_sha256": file_hash.sha256(self.folder.fetch(self.files[0]))} if len(self.files) == 1 else {}
         return {
-            "name": "hf",
-            "rule": "in the split's order",
-            "file": self.settings.dataset_path,
+            "name": self.settings.dataset_name,
+            "rule": "in a shuffled order" if shuffled else "in the split's order",
+            "file": self.folder.name,
+            "files": list(self.files),
+            **hashed,
             "subset": self.settings.hf_subset,
             "split": self.settings.hf_split,
-            "columns": dict(self.columns),
-            "output_tokens": self.output_tokens,
-            "datasets": importlib.metadata.version("datasets"),
+            "where": list(self.settings.hf_where),
+            "columns": None if self.layout.columns is None else dict(self.layout.columns),
+            "output_tokens": self.settings.hf_output_len,
+            "seed_prompts": seed_of(self.settings, "prompts"),
+            "seed_order": seed_of(self.settings, "order") if shuffled else None,
             **self.tokenizer.provenance(),
         }
 
-    def _numbered(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        while True:
-            yield from enumerate(self.rows)
+    def _generate(self, size: int) -> Iterator[Prompt]:
+        """Yield the prompt of each usable record once, `size` of them made at a time."""
+        rows = self._rows()
+        while batch := list(islice(rows, size)):
+            answers = [answer for _, answer in batch if answer]
+            counted = self.tokenizer().count(answers, special=self.layout.special) if answers else []
+            lengths, bounds = iter(counted), self._bounds()
+            inputs = count_tokens([row for row, _ in batch], self.tokenizer)
+            for (row, answer), tokens in zip(batch, inputs, strict=True):
+                recorded = next(lengths) if answer else row.output_tokens
+                wanted = self.settings.hf_output_len or recorded or self.layout.output_len
+                if bounds is None or bounds.hold(tokens, wanted):
+                    yield row.prompt(tokens, wanted)
 
-    def _row(self, number: int, found: Mapping[str, Any]) -> tuple[Row, str]:
-        """Convert a row; returns it with its recorded answer, "" if there is none or its length is not needed."""
-        place = f"hf/{number}"
-        fields = {field: found[column] for field, column in self.columns.items()}
-        answer = fields.pop("answer", None)
-        chat = fields.get("messages")
-        if (
-            isinstance(chat, list)
-            and len(chat) > 1
-            and isinstance(chat[-1], dict)
-            and chat[-1].get("role") == "assistant"
-        ):
-            answer = answer or "\n".join(message_texts(chat[-1:]))
-            fields["messages"] = chat[:-1]
-        if not isinstance(answer, str | None):
-            raise BadInput(
-                COLUMN, f"the answer of {place} is not a text", f"give another column: {COLUMN} answer=COLUMN"
-            )
-        try:
-            row = Row.of(fields, place)
-        except ValueError as error:
-            remedy = f"give the columns: {COLUMN} prompt=COLUMN, or messages=COLUMN"
-            raise BadInput(COLUMN, f"{place} of {self.settings.dataset_path} {error}", remedy) from error
-        return row, answer or "" if self.output_tokens is None else ""
+    def _rows(self) -> Iterator[tuple[Row, str]]:
+        """Yield the row of each record with its recorded answer; "" if there is none or it is not needed."""
+        read, needs_answer = self.layout.read, self.settings.hf_output_len is None
+        answer = self.layout.answer if needs_answer else None
+        for number, record in self._ordered():
+            place = f"{self.settings.dataset_name}/{number}"
+            try:
+                row = read(record, place)
+                recorded = answer(record) if row is not None and answer else ""
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                raise self._unreadable(place, record, error) from error
+            if row is not None:
+                yield row, recorded
 
+    def _bounds(self) -> Bounds | None:
+        """Return the bounds of usable lengths; most hold only if recorded answers give the lengths."""
+        bounds, given = self.layout.bounds, self.settings.hf_output_len is not None
+        return None if bounds is None or (given and not bounds.of_any_answer) else bounds
 
-def _columns(settings: RunSettings, there: list[str]) -> dict[str, str]:
-    """Map fields to columns: by `--hf-column`, else by the name of the field."""
-    given = dict(pair.partition("=")[::2] for pair in settings.hf_column)
-    for field, column in given.items():
-        if field not in MAPPED or not column:
-            raise BadInput(
-                COLUMN, f"unknown field or empty column in {field!r}", f"write FIELD=COLUMN with {', '.join(MAPPED)}"
-            )
-        if column not in there:
-            raise BadInput(COLUMN, f"unknown column {column!r}", f"choose from {', '.join(there)}")
-    own = () if {"prompt", "messages"} & given.keys() else ("prompt", "messages")
-    rest = [name for name in (*own, "id", "input_tokens", "output_tokens", "answer") if name in there]
-    columns = {name: name for name in rest} | given
-    if {"prompt", "messages"} <= columns.keys():
-        del columns["prompt"]
-    if not {"prompt", "messages"} & columns.keys():
-        remedy = f"give it: {COLUMN} prompt=COLUMN, with one of {', '.join(there)}"
-        raise BadInput(COLUMN, f"{settings.dataset_path} has no column prompt or messages", remedy)
-    return columns
+    def _unreadable(self, place: str, record: Mapping[str, Any], error: Exception) -> BadInput:
+        problem = f"has no column {error}" if isinstance(error, KeyError) else str(error)
+        remedy = f"give its columns: {COLUMN} prompt=COLUMN answer=COLUMN, of {', '.join(record)}"
+        return BadInput(FIELD, f"{place} of {self.folder.name} {problem}", remedy)
 
+    def _ordered(self) -> Iterable[Numbered]:
+        keeps = row_filter(self.settings.hf_where)
+        kept = partial(filter, lambda numbered: keeps(numbered[1]))
+        if self.settings.disable_shuffle:
+            return kept(self._numbered(self.files))
+        seed = seed_of(self.settings, "order")
+        if self.layout.by_buffer:
+            return kept(shuffled_by_buffer(self._numbered(shuffled_files(self.files, seed)), seed))
+        return shuffled_list(kept(self._numbered(self.files)), seed)
 
-def _loaded(settings: RunSettings) -> Iterable[Mapping[str, Any]]:
-    """The split, streamed: only what is read of it is fetched."""
-    name = settings.dataset_path
-    if name is None:
-        raise BadInput(FIELD, "is missing", "give the name of a data set on the hub, or a folder")
-    require("--dataset-name", "hf", "datasets")
-    from datasets import load_dataset  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    from huggingface_hub import constants
-
-    local = Path(name).expanduser()
-    is_local = local.exists()
-    if not is_local and not constants.HF_HUB_OFFLINE and not tokenizers.has_address(constants.ENDPOINT):
-        problem = f"{name} is not a folder, and the hub cannot be reached"
-        raise BadInput(FIELD, problem, "give a folder, or set HF_HUB_OFFLINE=1 to use earlier downloads")
-    try:
-        split: Iterable[Mapping[str, Any]] = load_dataset(
-            str(local) if is_local else name,
-            settings.hf_subset,
-            split=settings.hf_split,
-            streaming=is_local or not constants.HF_HUB_OFFLINE,
-        )
-    except Exception as error:
-        problem = f"{name} cannot be loaded ({tokenizers.first_line(error)})"
-        raise BadInput(FIELD, problem, "check name, --hf-subset and --hf-split") from error
-    return split
+    def _numbered(self, files: Iterable[str]) -> Iterator[Numbered]:
+        return enumerate(record for file in files for record in records(self.folder.fetch(file)))

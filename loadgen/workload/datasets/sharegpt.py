@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.session import ThinkTime, parse_turns
-from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations
+from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations, sharegpt_path
 from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
-from loadgen.workload.files.mapped_file import FIELD, dataset_path
+from loadgen.workload.files.mapped_file import FIELD
 from loadgen.workload.image import part
 from loadgen.workload.image_file import referred
 from loadgen.workload.prompt import Prompt
@@ -57,7 +57,7 @@ class ShareGPTDataset:
         Raises:
             BadInput: The file or the tokenizer cannot be used, or turns or think time cannot be read.
         """
-        path = dataset_path(settings, REMEDY)
+        path = sharegpt_path(settings)
         turns, think = parse_turns(settings.turns, 1), ThinkTime.parse(settings.think_time)
         conversations = Conversations(path)
         tokenizer = tokenizers.tokenizer_of(settings)
@@ -87,7 +87,7 @@ class ShareGPTDataset:
         tokenizer = tokenizers.tokenizer_file(settings)
         if tokenizer is None or settings.dataset_path is None or settings.timed_by_data:
             return None
-        return [dataset_path(settings, REMEDY), tokenizer]
+        return [sharegpt_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.

@@ -8,17 +8,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import orjson
 
 from loadgen.errors import BadInput
 from loadgen.workload.files.json_index import UNKNOWN, Structure
-from loadgen.workload.files.mapped_file import FIELD, map_file, provenance
+from loadgen.workload.files.mapped_file import FIELD, dataset_path, map_file, provenance
+
+if TYPE_CHECKING:
+    from loadgen.config.settings import RunSettings
 
 ENCODING_REMEDY = "save it as UTF-8"
 REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of conversations"
+PUBLISHED = ("anon8231489123/ShareGPT_Vicuna_unfiltered", "ShareGPT_V3_unfiltered_cleaned_split.json")
 SPACE = b" \t\r\n"
 START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # after an optional byte order mark
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks, which also begin those of UTF-32
@@ -27,6 +31,22 @@ ASKS, ANSWERS = ("human", "user"), ("gpt", "assistant")  # names of speakers in 
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 logger = logging.getLogger("loadgen")
+
+
+def sharegpt_path(settings: "RunSettings") -> Path:
+    """Return the path of --dataset-path; without it, that of the published file in the cache of the hub.
+
+    If the cache does not have it and the hub can be reached, the file is downloaded, as SGLang and vllm-rs do.
+
+    Raises:
+        BadInput: There is no file.
+    """
+    if settings.dataset_path is None:
+        from loadgen.workload.datasets.hub.hub_folder import downloaded
+
+        if (found := downloaded(*PUBLISHED)) is not None:
+            return found
+    return dataset_path(settings, REMEDY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
-from loadgen.workload.datasets.trace_file import TraceFile, TraceRow
+from loadgen.workload.datasets.trace_file import COLUMNS, TraceFile, TraceRow
 from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import FIELD, dataset_path
 from loadgen.workload.prompt import Prompt
@@ -19,8 +19,8 @@ from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.random_text import RandomText, prefix_rows
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-BLOCK_TOKENS = 512  # tokens of a block that prompts of a Mooncake trace share
-CACHED_BLOCKS = 16_384  # texts of blocks in memory: about 50 MB
+CACHED_TOKENS = 1 << 23  # tokens of blocks whose texts are in memory: about 50 MB
+COLUMN = "--trace-column"
 
 
 @dataclass(frozen=True)
@@ -34,29 +34,33 @@ class TraceDataset:
         file: The trace.
         rows: The rows within the run.
         drawing: Draws the words.
-        time_scale: Factor by which requests are sent faster.
+        time_scale: Factor by which requests are sent faster; None: they have no due times.
+        block_tokens: Tokens of a block.
     """
 
     file: TraceFile
     rows: list[TraceRow] = field(repr=False)
     drawing: RandomText
-    time_scale: float
+    time_scale: float | None
+    block_tokens: int
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--trace-format`, `--time-scale`, `--duration` and `--tokenizer`.
+        """Create the data set from `--dataset-path`, `--trace-*`, `--time-scale`, `--duration` and `--tokenizer`.
 
         Raises:
             BadInput: The file or the tokenizer cannot be used.
         """
-        file = TraceFile(dataset_path(settings, "give the file of a trace"), settings.trace_format)
+        path, columns = dataset_path(settings, "give the file of a trace"), _columns(settings.trace_column)
+        file = TraceFile(path, settings.trace_format, columns, settings.trace_time_unit)
         tokenizer = tokenizers.tokenizer_of(settings)
         drawing = RandomText(tokenizer, word_list.words_of(tokenizer), seed_of(settings, "prompts"))
         first_ns, rows = file.rows[0].at_ns, file.rows
-        if settings.duration is not None:
+        keeps_times = settings.trace_times == "keep"
+        if settings.duration is not None and keeps_times:
             end_ns = first_ns + settings.duration * settings.time_scale * NS_PER_S
             rows = list(itertools.takewhile(lambda row: row.at_ns < end_ns, rows))
-        return cls(file, rows, drawing, settings.time_scale)
+        return cls(file, rows, drawing, settings.time_scale if keeps_times else None, settings.trace_block_size)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -74,16 +78,15 @@ class TraceDataset:
         Raises:
             BadInput: A row has more blocks than fit into its prompt.
         """
-        blocks = Blocks(self.drawing)
+        blocks = Blocks(self.drawing, self.block_tokens)
         first_ns, special = self.file.rows[0].at_ns, self.tokenizer.special_tokens
         for row in self.rows[:count]:
             tokens = max(row.input_tokens - special, 1)
-            if len(row.blocks) > -(-row.input_tokens // BLOCK_TOKENS):
-                problem = (
-                    f"{self.file.path}, line {row.line}: {len(row.blocks)} blocks of {BLOCK_TOKENS} tokens are more"
-                )
-                raise BadInput(FIELD, f"{problem} than its {row.input_tokens}", "use a trace of blocks of that size")
-            due_ns = round((row.at_ns - first_ns) / self.time_scale)
+            if len(row.blocks) > -(-row.input_tokens // self.block_tokens):
+                found = f"{len(row.blocks)} blocks of {self.block_tokens} tokens"
+                problem = f"{self.file.path}, line {row.line}: {found} are more than its {row.input_tokens}"
+                raise BadInput(FIELD, problem, "give the size of its blocks: --trace-block-size TOKENS")
+            due_ns = None if self.time_scale is None else round((row.at_ns - first_ns) / self.time_scale)
             source = f"trace/{row.line}"
             yield Prompt(self._text(row, tokens, blocks), tokens + special, row.output_tokens, source, due_ns=due_ns)
 
@@ -91,13 +94,14 @@ class TraceDataset:
         """Return the file's name, format and hash, the use of it, and the tokenizer's name and hash."""
         return {
             "name": "trace",
-            "rule": "at the trace's times",
+            "rule": "at the rate of the run" if self.time_scale is None else "at the trace's times",
             "format": self.file.format,
             "file": str(self.file.path),
             "file_sha256": file_hash.sha256(self.file.path),
             "rows": len(self.file.rows),
             "rows_left_out": self.file.left_out,
             "time_scale": self.time_scale,
+            "block_tokens": self.block_tokens,
             "seed_prompts": self.drawing.seed,
             "words": len(self.drawing.words.items),
             **self.tokenizer.provenance(),
@@ -105,10 +109,10 @@ class TraceDataset:
 
     def _text(self, row: TraceRow, tokens: int, blocks: "Blocks") -> str:
         """Make the text of a row: its blocks, with the last one cut, or its own words."""
-        whole = min(len(row.blocks), (tokens - 1) // BLOCK_TOKENS)
+        whole = min(len(row.blocks), (tokens - 1) // self.block_tokens)
         cut = row.blocks[whole : whole + 1]
         rest = prefix_rows(cut) if cut else np.array([row.line], dtype=np.uint64)
-        before = BLOCK_TOKENS * whole
+        before = self.block_tokens * whole
         (text,) = self.drawing.texts(rest, [tokens - before], [blocks.text(row.blocks[:whole])], before)
         return text
 
@@ -116,15 +120,29 @@ class TraceDataset:
 class Blocks:
     """Texts of complete blocks. The most recent ones stay in memory, because later prompts begin with them."""
 
-    def __init__(self, drawing: RandomText) -> None:
-        self._drawing, self._texts = drawing, dict[int, str]()
+    def __init__(self, drawing: RandomText, tokens: int) -> None:
+        self._drawing, self._tokens, self._texts = drawing, tokens, dict[int, str]()
 
     def text(self, numbers: Sequence[int]) -> str:
         """Return the text of blocks in order."""
         missing = [number for number in dict.fromkeys(numbers) if number not in self._texts]
         if missing:
-            self._texts.update(zip(missing, self._drawing.prefixes(BLOCK_TOKENS, missing), strict=True))
+            self._texts.update(zip(missing, self._drawing.prefixes(self._tokens, missing), strict=True))
         text = " ".join(self._texts[number] for number in numbers)
-        for number in list(itertools.islice(self._texts, max(0, len(self._texts) - CACHED_BLOCKS))):
+        for number in list(itertools.islice(self._texts, max(0, len(self._texts) - CACHED_TOKENS // self._tokens))):
             del self._texts[number]
         return text
+
+
+def _columns(given: Sequence[str]) -> dict[str, str]:
+    """Read `--trace-column`: the name of each field in the file.
+
+    Raises:
+        BadInput: A field is unknown, or has no name.
+    """
+    found = dict(pair.partition("=")[::2] for pair in given)
+    for name, column in found.items():
+        if name not in COLUMNS or not column:
+            problem = f"unknown field or empty column in {name!r}"
+            raise BadInput(COLUMN, problem, f"write FIELD=COLUMN with {', '.join(COLUMNS)}")
+    return found

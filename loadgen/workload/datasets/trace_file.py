@@ -2,8 +2,8 @@
 
 import csv
 import datetime
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from loadgen.workload.files.mapped_file import FIELD
 
 REMEDY = "correct the line, or remove it"
 NS_PER_MS = 1_000_000
+COLUMNS = {"time": "at", "input": "input", "output": "output", "blocks": "blocks"}  # of --trace-column, of `Format`
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,14 @@ class Format:
     output: str
     ns: Callable[[Any], int]
     blocks: str = ""
+
+    def adapted(self, columns: Mapping[str, str], unit_s: float | None) -> "Format":
+        """Return the format with other names of fields, and another unit of times in seconds."""
+        changes: dict[str, Any] = {COLUMNS[field]: name for field, name in columns.items()}
+        if unit_s is not None:
+            unit_ns = round(unit_s * NS_PER_S)
+            changes["ns"] = lambda value: _number(value, unit_ns)
+        return replace(self, **changes)
 
 
 def _number(value: Any, unit_ns: int) -> int:
@@ -95,12 +104,20 @@ class TraceFile:
     Args:
         path: The file.
         format_name: One of FORMATS, or `auto` to recognise it by the first line.
+        columns: The names of fields in this file, by those in COLUMNS, if they are not those of the format.
+        unit_s: Seconds of a time of 1, if it is not the unit of the format.
 
     Raises:
         BadInput: The file cannot be read, or a row is invalid.
     """
 
-    def __init__(self, path: Path, format_name: str = "auto") -> None:
+    def __init__(
+        self,
+        path: Path,
+        format_name: str = "auto",
+        columns: Mapping[str, str] | None = None,
+        unit_s: float | None = None,
+    ) -> None:
         self.path = path
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
@@ -110,8 +127,9 @@ class TraceFile:
                     raise BadInput(FIELD, f"{path} {problem}", "give the file of a trace")
                 self.format = _recognised(path, first) if format_name == "auto" else format_name
                 file.seek(0)
-                lines = _json_lines(path, file) if self.format == "mooncake" else _csv(path, file, FORMATS[self.format])
-                rows = [_row(path, line, one, FORMATS[self.format]) for line, one in lines]
+                form = FORMATS[self.format].adapted(columns or {}, unit_s)
+                lines = _json_lines(path, file) if self.format == "mooncake" else _csv(path, file, form)
+                rows = [_row(path, line, one, form) for line, one in lines]
         except OSError as error:
             raise BadInput(FIELD, f"{path}: {error.strerror}", "give the file of a trace") from error
         except UnicodeDecodeError as error:

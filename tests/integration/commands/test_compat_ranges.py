@@ -71,8 +71,8 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
             },
         ),
         (
-            "--dataset-name mooncake --mooncake-slowdown-factor 4 --use-trace-timestamps",
-            {"dataset_name": "trace", "trace_format": "mooncake", "time_scale": 0.25},
+            "--dataset-name mooncake --dataset-path t --mooncake-slowdown-factor 4 --use-trace-timestamps",
+            {"dataset_name": "trace", "dataset_path": "t", "trace_format": "mooncake", "time_scale": 0.25},
         ),
     ],
 )

@@ -65,7 +65,7 @@ def test_a_command_needs_no_further_package(words: list[str], folder: Path) -> N
     ("words", "field", "package"),
     [
         (["tune", "run", "joint.yaml"], "sampler tpe", "optuna"),
-        (["dataset", "--dataset-name", "hf", "--dataset-path", "owner/name"], "--dataset-name", "datasets"),
+        (["dataset", "--dataset-name", "hf", "--dataset-path", "rows.parquet"], "--dataset-path", "pyarrow"),
         (["dataset", "--dataset-rule", "guidellm-0.5"], "--dataset-rule", "faker"),
         (["dataset", "--tokenizer", "model.gguf"], "--tokenizer", "gguf"),
         (["run", *OFFLINE, "--tokenizer", TOKENIZER, "--ray", "auto"], "--ray", "ray"),
@@ -74,6 +74,7 @@ def test_a_command_needs_no_further_package(words: list[str], folder: Path) -> N
 )
 def test_a_missing_package_is_one_line(words: list[str], field: str, package: str, folder: Path) -> None:
     (folder / "model.gguf").touch()
+    (folder / "rows.parquet").touch()
     (folder / "joint.yaml").write_text(as_yaml(stages=[JOINT]))
     done = loadgen(*words, cwd=folder)
     assert done.returncode == 2, done.stderr

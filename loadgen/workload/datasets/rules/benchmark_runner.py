@@ -7,8 +7,7 @@ from typing import Any, Self
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.sharegpt_file import ANSWERS, ASKS, REMEDY, Conversation, ConversationsInOrder
-from loadgen.workload.files.mapped_file import dataset_path
+from loadgen.workload.datasets.sharegpt_file import ANSWERS, ASKS, Conversation, ConversationsInOrder, sharegpt_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
@@ -41,7 +40,7 @@ class BenchmarkRunnerShareGPT:
             BadInput: The file or the tokenizer cannot be used.
         """
         return cls(
-            conversations=ConversationsInOrder(dataset_path(settings, REMEDY)),
+            conversations=ConversationsInOrder(sharegpt_path(settings)),
             tokenizer=tokenizers.tokenizer_of(settings),
             output_tokens=settings.sharegpt_output_len,
         )

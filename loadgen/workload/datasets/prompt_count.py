@@ -1,0 +1,52 @@
+"""The number of prompts of a run if the data set limits it: with `--num-prompts -1`, or `--no-oversample`."""
+
+from itertools import islice
+
+from loadgen.config.data import TRACE
+from loadgen.config.load import ALL_PROMPTS
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.workload import datasets
+from loadgen.workload.arrivals import DEFAULT_COUNT
+from loadgen.workload.files.mapped_file import FIELD as PATH
+from loadgen.workload.prompt import Continued, Dataset, Timed
+
+FIELD = "--num-prompts"
+
+
+def with_known_count(settings: RunSettings, dataset: Dataset | None = None) -> RunSettings:
+    """Return settings whose `num_prompts` is at most the number of prompts in the data set, if they ask for that.
+
+    Args:
+        settings: The settings of a run.
+        dataset: A data set of the caller's, in place of the one that the settings name.
+
+    Raises:
+        BadInput: The data set cannot be used, or all prompts are asked of one without an end.
+    """
+    asks_all = settings.num_prompts == ALL_PROMPTS
+    bounded = settings.num_prompts is not None or settings.duration is not None
+    is_file_of_requests = settings.dataset_name == TRACE and not settings.timed_by_data and not bounded
+    if not (asks_all or settings.no_oversample or is_file_of_requests):
+        return settings
+    if settings.no_oversample and settings.duration is not None:
+        raise BadInput("--no-oversample", "given together with --duration", "give --num-prompts in place of --duration")
+    if dataset is None and settings.dataset_name in datasets.ENDLESS and not asks_all:
+        return settings.replace(no_oversample=False)
+    limit = None if asks_all or is_file_of_requests else settings.num_prompts or DEFAULT_COUNT
+    return settings.replace(num_prompts=_available(settings, limit, dataset), no_oversample=False)
+
+
+def _available(settings: RunSettings, limit: int | None, dataset: Dataset | None) -> int:
+    """Return the number of prompts in a data set, at most `limit`."""
+    name = settings.dataset_name
+    if dataset is None and name in datasets.ENDLESS:
+        raise BadInput(FIELD, f"is -1, and the data set {name} has no end", "give a number, or a data set with a file")
+    found = datasets.create(settings) if dataset is None else dataset
+    if isinstance(found, Timed):
+        return found.requests if limit is None else min(found.requests, limit)
+    if not isinstance(found, Continued):
+        raise BadInput(FIELD, "is -1, and the number of prompts in the data set is not known", "give a number")
+    if available := sum(1 for _ in islice(found.beyond(0), limit)):
+        return available
+    raise BadInput(PATH, f"{settings.dataset_path} has no usable prompt", "give another file")
