@@ -95,6 +95,7 @@ class Api:
             "/version": ("GET", self._version),
             "/server_info": ("GET", self._server_info),
             "/reset_prefix_cache": ("POST", self._reset_prefix_cache),
+            "/flush_cache": ("POST", self._reset_prefix_cache),
         }
 
     def answer(self, request: http1.Request, client: Client) -> Answer | bytes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from loadgen.checks import server_calls
 from loadgen.checks.check import Check, inapplicable
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
@@ -39,8 +40,8 @@ def distortion(run: RunData) -> list[Check]:
 
 
 def workload(run: RunData) -> list[Check]:
-    """Group E: do all servers have metrics; did they serve this run, and nothing else?"""
-    return [*_all(run), *_to_us_alone(run)]
+    """Group E: do all servers have metrics; did they serve this run, and nothing else; did our calls succeed?"""
+    return [*_all(run), *_to_us_alone(run), *server_calls.checks(run)]
 
 
 def _all(run: RunData) -> Iterator[Check]:
@@ -63,7 +64,8 @@ def _to_us_alone(run: RunData) -> list[Check]:
         peak = throughput.peak_concurrency(run.snapshot)
         value, limit = f"up to {_most_at_once(run):.0f} requests at once by the server", f"our {peak:.0f}"
     else:
-        value, limit = f"{count:.0f} requests by the server", f"our {run.snapshot.ok} to {sent}"
+        least = run.snapshot.ok + len(run.trailer.probe_e2el_ns)
+        value, limit = f"{count:.0f} requests by the server", f"our {least} to {sent}"
     advice = (
         "name the metrics of every server behind the URL with --server-metrics"
         if count is not None and count < run.snapshot.ok
@@ -137,6 +139,8 @@ def _why_not(run: RunData) -> str:
         return "a worker was lost, and what it had asked for is among the server's numbers"
     if _alone(run) is False:
         return "the server's numbers include requests of other clients"
+    if run.probes:
+        return "the server's numbers include probes"
     failed = _sent(run) - run.snapshot.ok
     return (
         f"{plural(failed, 'request')} did not end well, and what the server did for them is unknown" if failed else ""
@@ -147,9 +151,9 @@ def _alone(run: RunData) -> bool | None:
     """Whether all that was served was ours, and all of ours; None where the server does not tell."""
     count = _served(run)
     if count is not None:
-        return run.snapshot.ok <= count <= _sent(run)
+        return run.snapshot.ok + len(run.trailer.probe_e2el_ns) <= count <= _sent(run)
     most = _most_at_once(run)
-    return None if most is None else most <= throughput.peak_concurrency(run.snapshot)
+    return None if most is None else most <= throughput.peak_concurrency(run.snapshot) + bool(run.probes)
 
 
 def _served(run: RunData) -> float | None:
@@ -163,7 +167,7 @@ def _most_at_once(run: RunData) -> float | None:
 
 
 def _sent(run: RunData) -> int:
-    return int((run.snapshot.sent >= 0).sum())
+    return int((run.snapshot.sent >= 0).sum()) + run.probes
 
 
 def _ttft_ns(run: RunData) -> tuple[float | None, float | None]:

@@ -89,10 +89,11 @@ def run_settings(
     try:
         return parse(argv, parser(name if name in compat.TOOLS else None))
     except BadInput as error:
-        remedy = _remedy(error.field) if error.problem == UNKNOWN else None
+        extra = re.fullmatch("ignored explicit argument '(.*)'", error.problem)
+        remedy = _remedy(extra[1] if extra else error.field) if extra or error.problem == UNKNOWN else None
         if remedy is None:
             raise
-        raise BadInput(error.field, error.problem, remedy) from error
+        raise BadInput(error.field, "takes no value" if extra else error.problem, remedy) from error
 
 
 def _remedy(word: str) -> str | None:

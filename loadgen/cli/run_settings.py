@@ -3,7 +3,9 @@
 from typing import Any
 
 from loadgen.cli import compat, credentials
+from loadgen.cli.compat.vllm_rs import NUM_PROMPTS_FACTOR, NUM_RUNS
 from loadgen.config import serialize
+from loadgen.config.data import MULTI_TURN
 from loadgen.config.load import SEEDS, SWEPT
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, seed_of
@@ -27,7 +29,7 @@ def settings(given: dict[str, Any]) -> RunSettings:
 
 
 def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
-    """Return the settings of each run: several if the rate, or the concurrency, has several values.
+    """Return the settings of each run: several if the rate, or the concurrency, has several values, or with --num-runs.
 
     Each run has its own seeds, counted up from those of the first, so that no run profits from the prefix cache of
     another.
@@ -36,7 +38,8 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
         given: What `flags.run_settings` returns.
 
     Returns:
-        The name of the field with several values, or None; and the settings of each run.
+        The name of the field with several values, or the same value several times, or None; and the settings of each
+        run.
 
     Raises:
         BadInput: As `settings`; or both fields have several values.
@@ -46,8 +49,19 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
         from loadgen.config import presets
 
         found = presets.resolve(found["workload"]) | found
+    found = compat.apply(given.get("compat"), found)
+    count, factor = found.pop(NUM_RUNS, 1), found.pop(NUM_PROMPTS_FACTOR, None)
     lists = {name: found.pop(name) for name in SWEPT if isinstance(found.get(name), tuple)}
-    one = RunSettings(**credentials.read_credential_files(compat.apply(given.get("compat"), found)))
+    one = RunSettings(**credentials.read_credential_files(found))
+    if count > 1:
+        if lists:
+            raise BadInput("--num-runs", f"given with several values of {flag(next(iter(lists)))}", "give one of both")
+        name = "max_concurrency" if one.max_concurrency is not None else "request_rate"
+        lists[name] = (getattr(one, name),) * count
+    if factor is not None and one.dataset_name == MULTI_TURN:
+        raise BadInput("--sweep-num-prompts-factor", "not supported for sessions", "give --num-prompts")
+    if factor is not None and "max_concurrency" not in lists:
+        one = _with_prompts(one, factor)
     if not lists:
         return None, [one]
     if len(lists) > 1:
@@ -61,7 +75,19 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
         one.replace(**{name: value} | {seed: first + number for seed, first in seeds.items()})
         for number, value in enumerate(values[1:], 1)
     ]
-    return name, runs
+    return name, runs if factor is None else [_with_prompts(run, factor) for run in runs]
+
+
+def _with_prompts(settings: RunSettings, factor: int) -> RunSettings:
+    """Return settings with a number of prompts that is a multiple of the concurrency.
+
+    Raises:
+        BadInput: There is no concurrency.
+    """
+    if settings.max_concurrency is None:
+        remedy = "give --sweep-max-concurrency, or --num-prompts instead"
+        raise BadInput("--sweep-num-prompts-factor", "given without a concurrency", remedy)
+    return settings.replace(num_prompts=factor * settings.max_concurrency)
 
 
 def chosen(given: dict[str, Any]) -> dict[str, Any]:

@@ -93,8 +93,8 @@ class DataSettings:
     turns: str | None = option(
         None,
         DATA,
-        "turns of a session: a number, or all turns of a conversation (sharegpt 1, multi_turn 3)",
-        metavar="N|all",
+        "turns of a session: a number, MIN:MAX with multi_turn, or all of a conversation (sharegpt 1, multi_turn 3)",
+        metavar="N|MIN:MAX|all",
     )
     think_time: str = option(
         "0",

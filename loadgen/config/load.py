@@ -50,6 +50,9 @@ class LoadSettings:
         "prompts of warm-up and test requests: others than those of the run, or always its first prompt, as in "
         "`vllm bench serve`",
     )
+    probe_request_rate: float = option(
+        0.0, LOAD, "requests of one token per second beside the load, whose latency is reported apart", metavar="RPS"
+    )
     ready_check_timeout_sec: float = option(
         0.0,
         LOAD,

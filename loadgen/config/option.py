@@ -9,7 +9,7 @@ from loadgen.util.number_format import parse_seconds
 TARGET, ENGINE, SAMPLING, LOAD, DATA = "target", "engine", "sampling parameters", "load", "data set"
 CONNECTIONS, SCALE, JUDGEMENT, OUTPUT = "connections and timeouts", "scale", "judgement", "output"
 GROUPS = {  # the topics of flags in their order, and what each is about
-    TARGET: "servers, API, model, tokenizer, headers, keys, server metrics",
+    TARGET: "servers, API, model, tokenizer, headers, metrics, profiler",
     ENGINE: "the engine that loadgen starts and stops",
     SAMPLING: "sampling parameters of every request",
     LOAD: "rate, concurrency, length, ramps, warm-up, seeds",

@@ -36,6 +36,15 @@ class OutputSettings:
     records: str | None = option(
         None, OUTPUT, "write one JSON line for each request when it ends", metavar="FILE", file=True
     )
+    steady_state_threshold: float = option(
+        0.95,
+        OUTPUT,
+        "share of --max-concurrency in flight from which a closed loop is in its steady state; 0: report none",
+        metavar="SHARE",
+    )
+    steady_state_min_window: float | None = option(
+        None, OUTPUT, "warn of a steady state that is shorter (10 s or a tenth of the run)", metavar="TIME"
+    )
     hlog: str | None = option(None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE", file=True)
     html: str | None = option(None, OUTPUT, "write the report as an HTML page", metavar="FILE.html", file=True)
     markdown: str | None = option(

@@ -9,7 +9,7 @@ from loadgen.config import validate
 from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
 from loadgen.config.load import SeedPurpose
 from loadgen.config.option import read_times
-from loadgen.config.validate import RunFields
+from loadgen.config.run_fields import RunFields
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
 
 

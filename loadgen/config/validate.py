@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from loadgen.config import lora, slo
-from loadgen.config.data import MULTI_TURN, RERANK, DataSettings
-from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS, LoadSettings
-from loadgen.config.option import SAMPLING, flag
+from loadgen.config import request_check, server_calls_check, slo
+from loadgen.config.data import RERANK, DataSettings
+from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
+from loadgen.config.option import flag
 from loadgen.config.output import METRICS, NAMING, QUEUE_METRICS, OutputSettings, parse_listen
-from loadgen.config.scale import ScaleSettings
-from loadgen.config.target import TargetSettings, wants_simulator
+from loadgen.config.run_fields import RunFields
+from loadgen.config.target import wants_simulator
 from loadgen.errors import BadInput
 from loadgen.util import source_address
 from loadgen.util.redaction import HEADER_NAME
@@ -20,24 +19,9 @@ from loadgen.util.redaction import HEADER_NAME
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
+MAX_PROBE_RATE = 1e3  # each waits for the one before it
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
-PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
-NO_TIMES = "tokens of an answer in one piece have no times"
-NO_TOKENS = "embeddings, pooling and rerank generate no tokens"
-WITHOUT_TOKENS = ("e2el", "error", *QUEUE_METRICS)  # metrics of answers without tokens
-JSON_ENCODINGS = ("float", "base64")  # of embeddings
-SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request body for one answer
-
-
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
-class RunFields(LoadSettings, TargetSettings, DataSettings, OutputSettings, ScaleSettings):
-    """All fields of a run, in the order of the topics scale, output, data, target, load."""
-
-    @property
-    def requests(self) -> int | None:
-        """The number of requests that --num-prompts means; None if it is not given."""
-        return None if self.num_prompts is None else self.requests_of(self.num_prompts)
 
 
 Range = tuple[tuple[str, ...], Callable[[Any], bool], str]  # fields, what must hold, and what to give instead
@@ -47,7 +31,10 @@ _TOKENS = (
 )
 _RUN_RANGES: tuple[Range, ...] = (
     (
-        ("request_rate", "burstiness", "max_concurrency", "duration", "engine_timeout"),
+        (
+            *("request_rate", "burstiness", "max_concurrency", "duration", "engine_timeout"),
+            *("profile_batch_threshold", "profile_duration"),
+        ),
         lambda v: v > 0,
         "a number above 0",
     ),
@@ -63,6 +50,7 @@ _RUN_RANGES: tuple[Range, ...] = (
     ),
     (SEED_FIELDS, lambda v: v < 1 << 63, "less than 2**63"),
     (("max_error_rate",), lambda v: 0 <= v <= 1, "a share between 0 and 1"),
+    (("probe_request_rate",), lambda v: 0 <= v <= MAX_PROBE_RATE, f"0 to {MAX_PROBE_RATE:g} requests/s"),
     (("port",), lambda v: 0 < v < 65536, "a port between 1 and 65535"),
     (("request_rate",), lambda v: v <= MAX_RATE or math.isinf(v), f"at most {MAX_RATE:g} requests/s, or inf"),
     (("duration",), lambda v: v <= MAX_DURATION_S, f"at most {MAX_DURATION_S:g} s"),
@@ -100,15 +88,8 @@ def check(settings: RunFields) -> None:
     _check_scale(settings)
     _check_engine(settings)
     _check_target(settings)
-    _check_body(settings)
-    _check_lora(settings)
-    if not settings.streams:
-        _check_without_stream(settings)
-    elif settings.random_batch_size > 1 or settings.dataset_name == RERANK:
-        name, problem = "--random-batch-size", "an answer of tokens is to one prompt"
-        if settings.dataset_name == RERANK:
-            name, problem = "--dataset-name", f"{RERANK} needs an API that takes several texts"
-        raise BadInput(name, problem, "use --backend vllm-rerank, openai-embeddings or vllm-pooling")
+    request_check.check(settings)
+    server_calls_check.check(settings)
     check_output(settings)
     source_address.parse(settings.source_address)
     slo.parse_goodput(settings.goodput)
@@ -157,6 +138,8 @@ def check_output(settings: OutputSettings) -> None:
         if key.strip() in NAMING:
             problem = f"{key.strip()!r} is a key of the result itself, which identifies the run"
             raise BadInput("--metadata", problem, "choose another key")
+    require("steady_state_threshold", settings.steady_state_threshold, lambda v: 0 <= v <= 1, "a share from 0 to 1")
+    require("steady_state_min_window", settings.steady_state_min_window, lambda v: v >= 0, "0 s or more")
     if settings.prometheus is not None:
         parse_listen(settings.prometheus)
 
@@ -326,58 +309,3 @@ def _check_target(settings: RunFields) -> None:
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
         problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
         raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")
-
-
-def _check_without_stream(settings: RunFields) -> None:
-    """Refuse what asks for times of tokens, where answers come in one piece; and for tokens, where they have none."""
-    reason, without = NO_TIMES, ["continuous_usage", "first_token_timeout"]
-    if not settings.generates:
-        sampling = [each.name for each in fields(TargetSettings) if each.metadata["group"] == SAMPLING]
-        sampling.remove("ignore_eos")  # vLLM sends it where it is given
-        reason, without = NO_TOKENS, [*without, "disable_stream", "turns", *sampling]
-    for name in without:
-        if getattr(settings, name) != getattr(RunFields, name):
-            raise BadInput(flag(name), reason, "leave it out")
-    if settings.dataset_name == MULTI_TURN and not settings.generates:
-        raise BadInput("--dataset-name", f"{NO_TOKENS}, which {MULTI_TURN} repeats", "use random, jsonl or custom")
-    named = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
-    named += [("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())]
-    if settings.percentile_metrics != RunFields.percentile_metrics:
-        named += [("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")]
-    for name, metric in named:
-        if metric not in WITHOUT_TOKENS:
-            raise BadInput(name, f"{metric} needs tokens: {reason}", "use e2el, the latency of the whole answer")
-    if (form := (settings.extra_body or {}).get("encoding_format", "float")) not in JSON_ENCODINGS:
-        raise BadInput("--extra-body", f"encoding_format {form!r} is not JSON", f"use {' or '.join(JSON_ENCODINGS)}")
-
-
-def _check_lora(settings: RunFields) -> None:
-    lora.parse_skew(settings.lora_assignment)
-    if not settings.lora_modules:
-        if settings.lora_assignment != lora.RANDOM:
-            raise BadInput(lora.FLAG, "given without adapters", f"give {lora.MODULES}, or leave it out")
-        return
-    if not all(settings.lora_modules):
-        raise BadInput(lora.MODULES, "a name is empty", "give the names that the server lists in /v1/models")
-    if settings.dataset_name == MULTI_TURN or settings.turns not in (None, "1"):
-        problem = "each request has an adapter of its own, and the turns of a session need the same"
-        raise BadInput(lora.MODULES, problem, "name one adapter with --served-model-name, or leave the turns out")
-
-
-def _check_body(settings: RunFields) -> None:
-    if not isinstance(settings.extra_body, dict | None):
-        raise BadInput("--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'")
-    body = settings.extra_body or {}
-    if "stream" in body and body["stream"] != (not settings.disable_stream):
-        raise BadInput(
-            "--extra-body", f"stream: {str(body['stream']).lower()}", "leave it out, or use --disable-stream"
-        )
-    for field in PROMPTS & set(body):
-        raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
-    sampling = body.get("sampling_params", {})
-    if not isinstance(sampling, dict):
-        raise BadInput("--extra-body", "sampling_params is not a JSON object", 'write for example {"min_p": 0.1}')
-    for field, single in SINGLE_ANSWER.items():
-        if (value := (body | sampling).get(field)) is not None and value != single:
-            problem = f"{field}: {value!r} requests several answers to a prompt"
-            raise BadInput("--extra-body", problem, "leave it out: tokens of several answers arrive mixed")

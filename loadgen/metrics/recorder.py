@@ -21,6 +21,7 @@ from loadgen.metrics.snapshot import (
     COUNTERS,
     FAILED,
     LATENCIES,
+    NO_TPOT,
     ROW,
     UNFINISHED,
     WAITS,
@@ -97,7 +98,8 @@ class Recorder:
         name = f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
         self._outcomes[name] += 1
         sent = record.sent - self.start_ns if record.sent else -1
-        self._block += ROW.pack(record.index, sent, record.closed - self.start_ns, *self._latencies_of(record))
+        closed, inputs = record.closed - self.start_ns, input_tokens(record)
+        self._block += ROW.pack(record.index, sent, closed, *self._latencies_of(record), inputs)
         if len(self._block) >= _BLOCK_BYTES:
             self._blocks.append(self._block)
             self._block = bytearray()
@@ -189,12 +191,16 @@ class Recorder:
     def _count(self, name: str) -> int:
         return self.counters[name] if name in self.counters else getattr(self._tally, name)
 
-    def _latencies_of(self, record: Record) -> tuple[int, int]:
-        """Return TTFT and E2EL, ns, never below 0; of a request that is not ok, what stands in their place."""
+    def _latencies_of(self, record: Record) -> tuple[int, int, int]:
+        """Return TTFT, E2EL and TPOT, ns, never below 0; of a request that is not ok, what stands in their place."""
         if record.outcome is not Outcome.OK:
-            return (CANCELLED, CANCELLED) if record.outcome is Outcome.CANCELLED else (FAILED, FAILED)
-        start = self._start(record)
-        return max(record.first_token - start, 0), max(record.last_token - start, 0)
+            return (CANCELLED,) * 3 if record.outcome is Outcome.CANCELLED else (FAILED,) * 3
+        start, tpot_ns = self._start(record), record.tpot_n1_ns
+        return (
+            max(record.first_token - start, 0),
+            max(record.last_token - start, 0),
+            NO_TPOT if tpot_ns is None else tpot_ns,
+        )
 
     def _start(self, record: Record) -> int:
         return record.due if self._from_due else record.sent
@@ -235,7 +241,7 @@ class Recorder:
     def _add_details(details: Details, record: Record, error: str) -> None:
         ok = not error
         stamps = record.stamps if ok else []
-        details.input_lens.append(record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens)
+        details.input_lens.append(input_tokens(record))
         details.output_lens.append(record.answer_tokens if ok else 0)
         details.ttfts.append((record.first_token - record.sent) / 1e9 if ok else 0.0)
         details.itls.append([(b - a) / 1e9 for a, b in pairwise(stamps)])
@@ -244,6 +250,11 @@ class Recorder:
         details.queue_times.append((record.sent - record.due) / 1e9 if record.sent else 0.0)
         details.generated_texts.append(record.generated_text if ok else "")
         details.errors.append(error)
+
+
+def input_tokens(record: Record) -> int:
+    """Return the input tokens of a request, as the server counts them, else as expected; negative if unknown."""
+    return record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens
 
 
 def phase(record: Record) -> str:

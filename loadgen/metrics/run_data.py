@@ -9,6 +9,7 @@ from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.server.telemetry import Telemetry
+from loadgen.metrics.server_call import ServerCall
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.worker_report import WorkerReport
 from loadgen.workload.due_times import DueTimes
@@ -46,6 +47,16 @@ class RunData:
     def telemetry(self) -> Telemetry:
         """Server and GPU metrics during the run."""
         return self.trailer.telemetry
+
+    @property
+    def calls(self) -> tuple[ServerCall, ...]:
+        """Calls to the servers beside the load."""
+        return self.trailer.calls
+
+    @property
+    def probes(self) -> int:
+        """Requests beside the load."""
+        return len(self.trailer.probe_e2el_ns) + self.trailer.probes_failed
 
     @property
     def no_answer_since_s(self) -> float | None:

@@ -89,9 +89,14 @@ CONNECTIONS = (
 )
 COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
 FAILED, CANCELLED = -1, -2  # in place of the latencies of a request that was not ok
-# One request: index, sent, closed, TTFT, E2EL; ns. The last two are exact to 7 digits: rows may be millions.
-ROW = struct.Struct("=Iqqff")
-ROW_COLUMNS = (("index", "u4"), ("sent", "i8"), ("closed", "i8"), ("ttft", "f4"), ("e2el", "f4"))
+NO_TPOT = -1  # of an answer of one token
+# One request: index, sent, closed, TTFT, E2EL, TPOT, input tokens; times in ns. Latencies are exact to 7 digits, since
+# rows may be millions.
+ROW = struct.Struct("=Iqqfffi")
+ROW_COLUMNS = (
+    *(("index", "u4"), ("sent", "i8"), ("closed", "i8")),
+    *(("ttft", "f4"), ("e2el", "f4"), ("tpot", "f4"), ("input", "i4")),
+)
 
 
 def requests_of(name: str, count: Callable[[str], int]) -> int:
@@ -185,7 +190,7 @@ class Snapshot:
         histograms: The DISTRIBUTIONS, in ns.
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
         rows: A ROW for each request that a transport was given and that has ended, in any order. `index`, `sent`,
-            `closed`, `ttft` and `e2el` are its columns.
+            `closed`, `ttft`, `e2el`, `tpot` and `input` are its columns.
         token_counts: Output tokens per BIN_NS of the run; `bins` is the same as a NumPy array.
         timeline: TTFT and gaps between events over time.
         silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
@@ -264,6 +269,16 @@ class Snapshot:
     def e2el(self) -> "Int64s":
         """Their E2EL, as `ttft`."""
         return self._column("e2el")
+
+    @cached_property
+    def tpot(self) -> "Int64s":
+        """Their TPOT, ns, as `vllm bench serve` divides, shape (rows,); negative where there is none."""
+        return self._column("tpot")
+
+    @cached_property
+    def input(self) -> "Int64s":
+        """Their input tokens, as the server counts them, else as expected, shape (rows,); negative if unknown."""
+        return self._column("input")
 
     @property
     def bins(self) -> "Int64s":

@@ -58,8 +58,20 @@ def steady_output_rate(snapshot: Snapshot) -> float | None:
     begin, end = int(was_sent.min() + e2el), int(was_sent.max())
     if end - begin < MIN_STEADY_NS:
         return None
-    first, last = begin // BIN_NS + 1, end // BIN_NS
+    return output_rate(snapshot, begin, end)
+
+
+def output_rate(snapshot: Snapshot, begin_ns: int, end_ns: int) -> float:
+    """Return the output tokens per second in the whole bins of a window of at least two bins."""
+    first, last = -(-begin_ns // BIN_NS), end_ns // BIN_NS
     return float(snapshot.bins[first:last].sum() / ((last - first) * BIN_NS / 1e9))
+
+
+def at_least_in_flight(begins: Int64s, ends: Int64s, level: int) -> tuple[int, int] | None:
+    """Return the first and the last time at which `level` intervals overlap; None if they never do; times in ns."""
+    times, counts = _at_once(begins, ends)
+    reached = np.flatnonzero(counts >= level)
+    return (int(times[reached[0]]), int(times[reached[-1] + 1])) if len(reached) else None
 
 
 def peak_concurrency(snapshot: Snapshot) -> int:

@@ -64,6 +64,7 @@ def _details(result: RunResult) -> Iterator[str]:
         token_lines.rates,
         client_lines.lines,
         server_lines.lines,
+        server_lines.calls,
     ):
         yield from part(result)
 

@@ -20,6 +20,7 @@ VLLM_COLUMNS = (
     *("max_output_tokens_per_s", "max_concurrent_requests"),
     *(f"{statistic}_{metric}_ms" for metric in METRICS for statistic in ("mean", "median", "std", "p99")),
 )
+NESTED = ("steady_state", "spec_decode_per_position_acceptance_rates")  # keys of a result that are no columns
 FINDINGS = (
     *("verdict", "partial", "overloaded", "simulated", "closed_loop", "latency_from"),
     *("scheduled", "error_rate", "client_error_rate", "repeated_prompts"),
@@ -61,7 +62,7 @@ def _runs(result: RunResult | Series) -> Iterator[dict[str, Value]]:
 def _brief(run: RunBrief) -> dict[str, Value]:
     """Make the columns that a series has of its runs too; the others are empty."""
     metadata = {*run.findings.metadata} - {*VLLM_COLUMNS}
-    flat = run.numbers.to_dict()
+    flat = {name: value for name, value in run.numbers.to_dict().items() if name not in NESTED}
     row: dict[str, Value] = {f"metadata.{name}" if name in metadata else name: value for name, value in flat.items()}
     return row | {name: getattr(run.findings, name, None) for name in LOADGEN_COLUMNS}
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from loadgen.report import series_spread
 from loadgen.report.result.series import Series
 from loadgen.report.series_answer import is_simulated, load, parts, remarks, title
 from loadgen.report.series_rows import FEW_VALUES, MARK, Column, table
@@ -32,6 +33,7 @@ def _lines(series: Series) -> Iterator[str]:
     yield f"latencies in ms from {series.latency_from}"
     columns = table(series)
     yield from _aligned(columns)
+    yield from series_spread.lines(series)
     notes = [FEW_VALUES] if any(MARK in cell for column in columns for cell in column.cells) else []
     of_load = [f"Load: {text}."] if (text := load(series)) else []
     for text in (*notes, *remarks(series), *of_load):

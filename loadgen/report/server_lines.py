@@ -1,6 +1,7 @@
 """Server metrics: what servers and GPUs reported, as lines of a report."""
 
 from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
 
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import GpuLevels, MetricsSource, ServerMetrics
@@ -65,6 +66,17 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
         if share is not None:
             rows.append((what, percent(share, 1), ""))
     return rows
+
+
+def calls(result: RunResult) -> Iterator[str]:
+    """Name the calls to the servers beside the load that succeeded; nothing where there are none."""
+    paths: dict[str, list[str]] = {}
+    for call in result.server_calls:
+        path = urlsplit(call.url).path
+        if call.error is None and path not in paths.setdefault(call.moment, []):
+            paths[call.moment].append(path)
+    if told := [f"{' and '.join(each)} {moment} the run" for moment, each in paths.items() if each]:
+        yield f"Calls to the server: {', '.join(told)}"
 
 
 def missing_servers(missing: list[str]) -> str:

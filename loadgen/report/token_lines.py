@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.report.result import RunResult
+from loadgen.report.result.steady_state import SteadyState
 from loadgen.report.result.tokens import OVER_SAMPLE, Tokens
 from loadgen.util.number_format import fixed, percent, plural
 
@@ -70,7 +71,9 @@ def _hidden(tokens: Tokens) -> Iterator[str]:
 def rates(result: RunResult) -> Iterator[str]:
     """Write the rates that vLLM's block does not have."""
     rates = result.rates
-    if rates.steady_output_tokens_per_s is not None:
+    if (state := result.numbers.steady_state) is not None:
+        yield _steady_state(state)
+    elif rates.steady_output_tokens_per_s is not None:
         steady = fixed(rates.steady_output_tokens_per_s, 2, "tok/s")
         yield f"Steady output throughput, without ramp and tail: {steady}"
     if rates.uncached_input_tokens_per_s is not None:
@@ -78,3 +81,12 @@ def rates(result: RunResult) -> Iterator[str]:
     if rates.good_share is not None:
         goodput = fixed(rates.goodput_requests_per_s, 2, "req/s")
         yield f"Goodput from {result.latency_from}: {goodput}, {percent(rates.good_share, 2)} of all requests"
+
+
+def _steady_state(state: SteadyState) -> str:
+    """Write the throughput while nearly all slots were in use, and what speaks against it."""
+    window = state.window
+    throughput = fixed(state.output_throughput, 2, "tok/s")
+    slots = f"{window.threshold_abs} or more of {window.target_concurrency} in flight"
+    warning = f", {window.warning}" if window.warning else ""
+    return f"Steady-state output throughput: {throughput} ({slots}, {window.duration_s:.1f} s{warning})"

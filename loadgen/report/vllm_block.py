@@ -16,6 +16,15 @@ HEADERS = {
 }
 
 
+SPEC_DECODE = {
+    "acceptance_rate": ("Acceptance rate (%):", ".2f"),
+    "acceptance_length": ("Acceptance length:", ".2f"),
+    "num_drafts": ("Drafts:", ""),
+    "draft_tokens": ("Draft tokens:", ""),
+    "accepted_tokens": ("Accepted tokens:", ""),
+}
+
+
 def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequence[float]) -> Iterator[str]:
     """Write the lines of `vllm bench serve`'s block.
 
@@ -45,6 +54,13 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
         yield _row("Peak output token throughput (tok/s):", result["max_output_tokens_per_s"])
         yield _row("Peak concurrent requests:", result["max_concurrent_requests"])
     yield _row("Total token throughput (tok/s):", result["total_token_throughput"])
+    if result.get("probe_completed") is not None:
+        yield f"{'Probe Requests':-^{WIDTH}}"
+        yield _row("Probe requests completed:", result["probe_completed"], "")
+        yield _row("Probe requests failed:", result["probe_failed"], "")
+        yield _row("Median probe E2EL (ms):", result["probe_median_e2el_ms"])
+        yield _row("P99 probe E2EL (ms):", result["probe_p99_e2el_ms"])
+        yield _row("Max probe E2EL (ms):", result["probe_max_e2el_ms"])
     for metric, (name, header) in HEADERS.items():
         if metric in metrics and f"mean_{metric}_ms" in result:
             yield f"{header:-^{WIDTH}}"
@@ -52,7 +68,23 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
             yield _row(f"Median {name} (ms):", result[f"median_{metric}_ms"])
             for p in percentiles:
                 yield _row(f"{percentile(p).upper()} {name} (ms):", result[f"{percentile(p)}_{metric}_ms"])
+    yield from _spec_decode(result)
     yield "=" * WIDTH
+
+
+def _spec_decode(result: Mapping[str, Any]) -> Iterator[str]:
+    """Write the rows of speculative decoding that are known; nothing where there was none."""
+    known = {name: result.get(f"spec_decode_{name}") for name in SPEC_DECODE}
+    if all(value is None for value in known.values()):
+        return
+    yield f"{'Speculative Decoding':-^{WIDTH}}"
+    for name, (label, form) in SPEC_DECODE.items():
+        if known[name] is not None:
+            yield _row(label, known[name], form)
+    if rates := result["spec_decode_per_position_acceptance_rates"]:
+        yield "Per-position acceptance (%):"
+        for position, rate in enumerate(rates):
+            yield _row(f"  Position {position}:", rate * 100)
 
 
 def _row(label: str, value: float | None, form: str = ".2f") -> str:

@@ -56,8 +56,8 @@ async def coordinate(
 ) -> "Measurement":
     """Have a participant carry out a job, and do what is done once in every run.
 
-    That is scraping server metrics, setting the clock, ending a run whose servers are gone, and writing the trailer of
-    the records.
+    That is scraping server metrics, calls to the servers before and after, setting the clock, ending a run whose
+    servers are gone, and writing the trailer of the records.
 
     Args:
         participant: Open, and without a job.
@@ -66,20 +66,26 @@ async def coordinate(
         on_progress: Called a few times a second from then on, and once at the end.
 
     Raises:
+        BadInput: A server refuses a call before the clock started.
         LoadgenError: Something failed before the clock started; or all participants died, and nothing was recovered.
     """
     from loadgen.metrics.records.shards import write_trailer
     from loadgen.metrics.server.telemetry import LatestServerMetrics, Telemetry
     from loadgen.metrics.snapshot import LoopTotals
     from loadgen.runner.metrics_scraper import MetricsScraper
+    from loadgen.runner.server_calls import ServerCalls
     from loadgen.util.clock import now_ns
 
     gone: Reachability | None = None
     metrics = None if job.scraping is None else LatestServerMetrics(job.folder)
+    has_sources = job.scraping is not None and bool(job.scraping.sources)
 
     def progress_now() -> Progress:
         progress = participant.progress()
         return progress if metrics is None else replace(progress, server=metrics.latest())
+
+    def running() -> float | None:
+        return progress_now().server.get("running")
 
     def watch() -> None:
         nonlocal gone
@@ -93,12 +99,13 @@ async def coordinate(
         async with background_tasks(_repeat(watch)):
             await participant.check_ready()
             await participant.warm_up()
-            await scraper.scrape_first()
-            await participant.connect()
-            is_alone = participant.workers == 1 and job.settings.ray is None
-            start_ns = now_ns() + (LEAD_OF_ONE_NS if is_alone else LEAD_NS)
-            measurement = await participant.carry_out(start_ns)
-            await scraper.scrape_last()
+            async with ServerCalls(job.settings, running if has_sources else None) as calls:
+                await scraper.scrape_first()
+                await participant.connect()
+                is_alone = participant.workers == 1 and job.settings.ray is None
+                start_ns = now_ns() + (LEAD_OF_ONE_NS if is_alone else LEAD_NS)
+                measurement = await participant.carry_out(start_ns)
+                await scraper.scrape_last()
         progress = progress_now()
         if gone is None and progress.contacts and all(contact.refusing for contact in progress.contacts):
             gone = max(progress.contacts, key=lambda contact: contact.refused_s or 0.0)
@@ -107,7 +114,12 @@ async def coordinate(
     if not snapshot.ended and any(worker.lost for worker in trailer.workers):
         raise LoadgenError(f"{snapshot.partial}: nothing of the run is left")
     telemetry = Telemetry.left_in(job.folder, start_ns, job.scraping.missing if job.scraping else ())
-    trailer = replace(trailer, telemetry=telemetry, no_answer_since_s=None if gone is None else gone.refused_s)
+    trailer = replace(
+        trailer,
+        telemetry=telemetry,
+        calls=tuple(calls.made),
+        no_answer_since_s=None if gone is None else gone.refused_s,
+    )
     measurement = replace(measurement, trailer=trailer)
     if job.records is None or trailer.records_error:
         return measurement

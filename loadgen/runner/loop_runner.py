@@ -9,6 +9,7 @@ from loadgen.client import connection_budget
 from loadgen.client.balancer import Balancer
 from loadgen.client.capture import Capture
 from loadgen.client.load_loop import Load
+from loadgen.client.probe import Probe
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.client.warmup import Warmup
@@ -57,6 +58,8 @@ class LoopRunner:
         self._warming: asyncio.Timeout | None = None
         self._recorder: Recorder | None = None
         self._load: Load | None = None
+        self._prober: Transport | None = None
+        self._probe: Probe | None = None
         self._usage: UsageSampler | None = None
 
     async def __aenter__(self) -> Self:
@@ -82,6 +85,12 @@ class LoopRunner:
             connection_budget.check_limits(settings, expected, job.partition)
         self._stack.push_async_callback(self._transport.close)
         await self._transport.open()
+        if settings.probe_request_rate and job.partition.index == 0:
+            sources = SourceAddresses(addresses, job.partition)
+            self._prober = Transport(job.targets[0], limits, self._read_loop, sources, 1)
+            self._stack.push_async_callback(self._prober.close)
+            await self._prober.open()
+            self._probe = Probe(self._prober, settings.probe_request_rate)
 
     async def check_ready(self) -> None:
         """Open the requests, and have the first worker check that each target answers; raises as `Participant`'s."""
@@ -154,8 +163,15 @@ class LoopRunner:
             separate_cores(simulator_pids),
             garbage_collection.record_pauses(recorder.waits["gc_pause"].record),
         ):
-            async with background_tasks(self._until_all_sent(load), *([_flush(writer)] if writer else [])):
+            beside = [self._until_all_sent(load)]
+            if writer:
+                beside.append(_flush(writer))
+            if self._probe:
+                beside.append(self._probe.run())
+            async with background_tasks(*beside):
                 await load.run()
+                if self._probe:
+                    await self._probe.finish()
         spare = self._transport.spare_opened
         client = replace(usage.so_far(), connections_reused=self._transport.reuses, spare_connections=spare)
         await load.count()
@@ -172,6 +188,8 @@ class LoopRunner:
             never_sent=tuple(recorder.never_sent),
             tokenized=load.tokenized,
             sampled=load.sampled,
+            probe_e2el_ns=tuple(self._probe.e2el_ns) if self._probe else (),
+            probes_failed=self._probe.failed if self._probe else 0,
         )
         return Measurement(recorder.snapshot(self._stopped), trailer)
 
@@ -187,7 +205,7 @@ class LoopRunner:
     def abort(self, reason: str) -> None:
         """Send nothing more, and end requests in flight as cancelled."""
         self.stop(reason)
-        for transport in self._transports:
+        for transport in (*self._transports, *([self._prober] if self._prober else [])):
             transport.abandon(Outcome.CANCELLED, reason)
 
     def progress(self) -> Progress:

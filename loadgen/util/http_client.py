@@ -72,7 +72,7 @@ async def send_json(
 
     Args:
         url: The resource.
-        body: The JSON.
+        body: The JSON; empty: the request has no body.
         method: POST, or PATCH to change the resource.
         headers: Headers in addition to the content type.
         verify_tls: Whether to verify certificates, or the TLS context to verify them with.
@@ -81,7 +81,7 @@ async def send_json(
     Raises:
         Unreachable: No response, none in time, or one that is too large.
     """
-    sent = {"Content-Type": "application/json"} | headers
+    sent = ({"Content-Type": "application/json"} if body else {}) | headers
     return await _in_thread(partial(_exchange, method, url, body, sent, verify_tls, timeout_s), url, timeout_s)
 
 

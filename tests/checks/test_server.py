@@ -50,6 +50,18 @@ def test_a_server_that_says_the_same_is_green():
     assert states(of(said())) == dict.fromkeys(NAMES, True)
 
 
+def test_probes_are_among_the_requests_of_the_server():
+    probes = {"probe_e2el_ns": (9_000_000, 8_000_000), "probes_failed": 1}
+    assert [of(said(requests=count), probes=probes)[ALONE].ok for count in (11, 12, 13, 14)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    checks = of(said(requests=12), probes=probes)
+    assert (checks[TOKENS].ok, checks[TOKENS].limit) == (None, "the server's numbers include probes")
+
+
 def test_other_clients_and_the_way_from_the_server_are_notes():
     checks = of(said())
     assert [checks[name].group for name in NAMES] == ["C", "E", "F", "F", "F"]

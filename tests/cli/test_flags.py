@@ -148,7 +148,7 @@ def test_a_config_file_stands_beside_the_settings():
         (
             ["--random", "3"],
             "--random",
-            "--random-batch-size, --random-input-len and 7 more begin with it",
+            "--random-batch-size, --random-input-len and 9 more begin with it",
         ),
         (["--use-chat"], "--use-chat", "see `loadgen run --help`"),  # not --skip-chat-template
         (["--bfcl-category", "x"], "--bfcl-category", "see `loadgen run --help`"),  # none that is refused

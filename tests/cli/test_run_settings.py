@@ -5,6 +5,7 @@ import math
 import pytest
 
 from loadgen.cli import run_settings
+from loadgen.cli.flags import run_settings as run_flags
 from loadgen.config import presets as workloads
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -201,3 +202,55 @@ def test_settings_of_a_workload_are_not_chosen(write):
         "seed": 2,
         "workload": "house",
     }
+
+
+# -- several runs by the flags of vllm-rs
+
+
+def swept(line):
+    return run_settings.swept(run_flags(line.split()))
+
+
+def test_a_sweep_of_vllm_rs_is_a_setting_with_several_values():
+    name, runs = swept("--sweep-max-concurrency 1,10 --max-concurrency 3 --num-prompts 4")
+    assert (name, [run.max_concurrency for run in runs]) == ("max_concurrency", [1, 10])
+    name, runs = swept("--sweep-request-rate 1,inf")
+    assert (name, [run.request_rate for run in runs]) == ("request_rate", [1.0, math.inf])
+
+
+def test_a_sweep_of_one_value_is_a_single_run():
+    name, (run,) = swept("--sweep-max-concurrency 4 --sweep-num-prompts-factor 10")
+    assert (name, run.max_concurrency, run.num_prompts) == (None, 4, 40)
+
+
+def test_prompts_may_be_a_multiple_of_the_concurrency():
+    _, runs = swept("--sweep-num-prompts-factor 20 --sweep-max-concurrency 1,10 --num-prompts 4")
+    assert [run.num_prompts for run in runs] == [20, 200]
+    with pytest.raises(BadInput, match="--sweep-num-prompts-factor: given without a concurrency"):
+        swept("--sweep-num-prompts-factor 20 --sweep-request-rate 1,2")
+
+
+def test_repeated_runs_have_the_same_load_and_other_prompts():
+    name, runs = swept("--num-runs 3 --max-concurrency 8 --seed 5")
+    assert (name, [run.max_concurrency for run in runs]) == ("max_concurrency", [8, 8, 8])
+    assert [run.seed_prompts for run in runs[1:]] == [6, 7]
+    name, runs = swept("--num-runs 2")
+    assert (name, [run.request_rate for run in runs]) == ("request_rate", [math.inf, math.inf])
+    assert swept("--num-runs 1")[0] is None
+
+
+def test_repeats_of_a_sweep_are_refused():
+    with pytest.raises(BadInput, match="--num-runs: given with several values of --request-rate"):
+        swept("--num-runs 2 --request-rate 1,2")
+
+
+@pytest.mark.parametrize("said", ["--num-runs 0", "--sweep-max-concurrency 1,x", "--sweep-request-rate ,"])
+def test_a_sweep_that_cannot_be_is_refused_with_its_flag(said):
+    with pytest.raises(BadInput) as refused:
+        swept(said)
+    assert refused.value.field == said.split()[0]
+
+
+def test_percentiles_of_a_summary_are_added_to_those_of_the_results():
+    _, (run,) = swept("--sweep-summary-percentiles 95,99 --metric-percentiles 50,99")
+    assert run.metric_percentiles == "50,99,95"

@@ -22,6 +22,7 @@ from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import Telemetry
+from loadgen.metrics.server_call import ServerCall
 from loadgen.metrics.snapshot import ROW_COLUMNS, Details, Snapshot
 from loadgen.metrics.worker_report import WorkerReport
 from loadgen.report.result import RunResult
@@ -220,6 +221,8 @@ def run_data(
     simulated: bool = False,
     shards: Sequence[WorkerReport] = (),
     telemetry: Telemetry | None = None,
+    calls: Sequence[ServerCall] = (),
+    probes: dict[str, Any] | None = None,
     **options: Any,
 ) -> RunData:
     """What a run that had these records would leave; `client` and `prompts` say what is unlike CLIENT and PROMPTS.
@@ -234,7 +237,10 @@ def run_data(
         schedule=schedule,
         snapshot=snapshot,
         trailer=RunTrailer(
-            workers=tuple(shards) or (shard(schedule, **(client or {})),), telemetry=telemetry or Telemetry()
+            workers=tuple(shards) or (shard(schedule, **(client or {})),),
+            telemetry=telemetry or Telemetry(),
+            calls=tuple(calls),
+            **(probes or {}),
         ),
     )
 

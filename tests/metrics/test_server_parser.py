@@ -67,6 +67,8 @@ sglang:generation_tokens_total 9.0
 sglang:num_retracted_requests_total 1.0
 sglang:num_requests_total 2.0
 sglang:spec_accept_rate 0.6
+sglang:spec_accept_length 2.8
+sglang:spec_verify_calls_total{model_name="m"} 5.0
 sglang:fwd_occupancy NaN
 """
     assert read(text).values == {
@@ -74,6 +76,8 @@ sglang:fwd_occupancy NaN
         "waiting": 4,
         "kv_usage": 0.25,
         "batch_acceptance": 0.6,
+        "batch_accept_length": 2.8,
+        "drafts": 5,
         "requests": 2,
         "prompt_tokens": 100,
         "generation_tokens": 9,
@@ -81,6 +85,28 @@ sglang:fwd_occupancy NaN
         "prefix_queries": 100,
         "prefix_hits": 75,
     }
+
+
+def test_accepted_tokens_of_vllm_are_counted_at_each_position_over_its_ranks():
+    text = b"""
+vllm:spec_decode_num_drafts_total{engine="0",model_name="m"} 10.0
+vllm:spec_decode_num_drafts_total{engine="1",model_name="m"} 10.0
+vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="m"} 20.0
+vllm:spec_decode_num_accepted_tokens_total{engine="0",model_name="m"} 12.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="0"} 8.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="1",model_name="m",position="0"} 7.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="10"} 4.0
+vllm:spec_decode_num_accepted_tokens_per_pos_created{engine="0",model_name="m",position="0"} 1.7e+09
+"""
+    reading = read(text)
+    assert reading.values == {
+        "drafts": 20,
+        "drafted_tokens": 20,
+        "accepted_tokens": 12,
+        "accepted_at_0": 15,
+        "accepted_at_10": 4,
+    }
+    assert reading.names["accepted_at_10"] == "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 
 
 def test_tensorrt_llm_as_prometheus_text():

@@ -73,6 +73,12 @@ def test_saving_replaces_what_was_there(settings):
     assert [r["completed"] for r in load(path)] == [5]
 
 
+def test_runs_of_one_second_have_files_of_their_own(settings):
+    data, snapshot = a_run(settings := settings.replace(result_filename=None))
+    paths = [Path(save(settings, data, snapshot).paths[0]) for _ in range(3)]
+    assert [path.stem.removeprefix(paths[0].stem) for path in paths] == ["", "-2", "-3"]
+
+
 def test_appending_gives_one_object_a_line(settings):
     appending = settings.replace(append_result=True)
     for count in (1, 2, 3):

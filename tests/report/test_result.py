@@ -41,6 +41,7 @@ VLLM = {
     for metric in ("ttft", "tpot", "itl", "e2el")
     for statistic in ("mean", "median", "std", "p50", "p90", "p99")
 }
+VLLM_RS = {"steady_state": type(None)}  # after them; what only the client in Rust has
 # What --save-detailed adds, after total_token_throughput.
 VLLM_DETAILED = {
     "input_lens": int,
@@ -63,13 +64,13 @@ RUN = [steady(i, due=i * 100, ttft=20 + i, gap=10, n=5) for i in range(24)]
 
 def test_the_keys_are_vllms_in_their_order_and_then_loadgens_own():
     made = result(RUN, AS_VLLM)
-    assert list(made) == [*VLLM, "loadgen"]
+    assert list(made) == [*VLLM, *VLLM_RS, "loadgen"]
     assert {key: type(made[key]) for key in VLLM} == VLLM
 
 
 def test_details_add_vllms_lists_with_an_entry_per_request():
     made = result([*RUN, failed(24)], AS_VLLM, detailed=True)
-    assert [key for key in made if key not in VLLM] == [*VLLM_DETAILED, "loadgen"]
+    assert [key for key in made if key not in VLLM] == [*VLLM_DETAILED, *VLLM_RS, "loadgen"]
     for key, kind in VLLM_DETAILED.items():
         assert len(made[key]) == 25
         assert {type(value) for value in made[key]} == {kind}, key

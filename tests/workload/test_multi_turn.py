@@ -1,6 +1,6 @@
 """Multi-turn sessions: random questions of an exact length, each sent with its history."""
 
-from itertools import groupby
+from itertools import groupby, islice, pairwise
 
 import pytest
 
@@ -62,6 +62,40 @@ def test_sessions_share_a_system_message_of_prefix_length():
     assert prompts[0].input_tokens == 27
 
 
+def lengths(prompts):
+    """The number of turns of each session."""
+    starts = [number for number, prompt in enumerate(prompts) if not prompt.follows]
+    return [end - start for start, end in pairwise([*starts, len(prompts)])]
+
+
+def test_turns_of_a_range_are_drawn_for_each_session():
+    prompts = list(made(turns="2:5").sessions(60))
+    counts = lengths(prompts)
+    assert set(counts) == {2, 3, 4, 5}
+    assert counts == lengths(list(made(turns="2:5").sessions(60)))
+    assert counts[:20] == lengths(list(made(turns="2:5").sessions(20)))
+    assert counts != lengths(list(made(turns="2:5", seed_prompts=9).sessions(60)))
+    assert len({prompt.text for prompt in prompts}) == len(prompts)
+
+
+def test_sessions_of_any_length_go_on_where_those_of_a_count_end():
+    dataset = made(turns="2:5")
+    begun = list(dataset.prompts(30))
+    whole, further = list(dataset.sessions(40)), list(islice(dataset.beyond(30), 30))
+    assert len(begun) == 30
+    assert lengths(begun)[:-1] == lengths(whole)[: len(lengths(begun)) - 1]
+    assert lengths(further)[:-1] == lengths(whole)[len(lengths(begun)) :][: len(lengths(further)) - 1]
+    assert not {prompt.text for prompt in begun} & {prompt.text for prompt in further}
+
+
+def test_listed_lengths_are_those_of_the_turns():
+    tokenizer = load(str(SIMULATOR))
+    prompts = list(made(turns="2:3", random_input_len="30,8,8").sessions(10))
+    counts = tokenizer.count([prompt.text for prompt in prompts])
+    assert {count for count, prompt in zip(counts, prompts, strict=True) if not prompt.follows} == {30}
+    assert {count for count, prompt in zip(counts, prompts, strict=True) if prompt.follows} == {8}
+
+
 def test_a_count_of_prompts_is_met_and_cuts_the_last_session():
     prompts = list(made().prompts(6))
     assert [prompt.follows for prompt in prompts] == [False, True, True, True, False, True]
@@ -100,6 +134,9 @@ def test_multi_turn_data_set_is_sessions():
         ({"turns": "0"}, "--turns"),
         ({"turns": "all"}, "--turns"),
         ({"turns": "-1"}, "--turns"),
+        ({"turns": "3:2"}, "--turns"),
+        ({"turns": "0:2"}, "--turns"),
+        ({"turns": "1:2:3"}, "--turns"),
         ({"think_time": "soon"}, "--think-time"),
         ({"think_time": "-1"}, "--think-time"),
         ({"think_time": "exp:nan"}, "--think-time"),

@@ -68,15 +68,6 @@ def max_sharing_a_second(starts: Int64s, ends: Int64s) -> int:
     return int(np.cumsum(steps).max())
 
 
-def at_least_in_flight(starts: Int64s, ends: Int64s, level: int) -> tuple[int, int] | None:
-    """Return the first and the last time at which `level` intervals overlap; None if they never do; times in ns."""
-    at = np.concatenate((ends, starts))
-    order = np.argsort(at, kind="stable")  # one that ends when another begins does not overlap it
-    count = np.cumsum(np.repeat((-1, 1), len(starts))[order])
-    reached = np.flatnonzero(count >= level)
-    return (int(at[order[reached[0]]]), int(at[order[reached[-1] + 1]])) if len(reached) else None
-
-
 def busiest_sliding_second(at: Int64s, start_ns: int, weights: Int64s | Floats) -> int:
     """Return the largest sum of weights in any second, to 10 ms, as loadgen's peak."""
     if not len(at):

@@ -12,7 +12,6 @@ import numpy as np
 
 from loadgen.analysis.emulate.bench_script import Answers
 from loadgen.analysis.emulate.distribution import Distribution
-from loadgen.analysis.emulate.event_times import at_least_in_flight
 from loadgen.analysis.emulate.latencies import first_start, percentile_rows, starts
 from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun, event_selection
 from loadgen.analysis.emulate.row import Row
@@ -34,6 +33,7 @@ from loadgen.analysis.emulate.tool import Tool
 from loadgen.config import slo
 from loadgen.config.output import parse_percentiles
 from loadgen.core.event_flags import CHOICE, CONTENT, DONE, EMPTY, OLD_REASONING, REASONING, ROLE, TOKENS, TOOL, USAGE
+from loadgen.metrics import throughput
 from loadgen.util.arrays import Int64s
 
 IGNORES = Rule(
@@ -61,7 +61,8 @@ STEADY = Rule(
     "steady",
     "its steady state lasts from the first to the last time that 95 % of the maximum concurrency were in flight; in it "
     "chunks with choices count as tokens, also role and finish, and prompts count as a whole if their request began in "
-    "it; its TTFT and TPOT are of these requests, of which some end after it; loadgen prints no such figures",
+    "it; its TTFT and TPOT are of these requests, of which some end after it; loadgen's window is the same, and it "
+    "counts tokens alone",
 )
 RUST_PREMISES = ("for streams without comments, such as `: ping`: it loses all that follows one that arrives alone",)
 STEADY_SHARE = 0.95  # --steady-state-threshold
@@ -237,7 +238,7 @@ def _steady(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
         return []
     answers = _answers(client, run, active)
     completed, start, end = answers.completed, answers.start, answers.end
-    window = at_least_in_flight(start[completed], end[completed], math.ceil(STEADY_SHARE * limit))
+    window = throughput.at_least_in_flight(start[completed], end[completed], math.ceil(STEADY_SHARE * limit))
     if window is None:
         return []
 

@@ -58,9 +58,19 @@ def main(argv: list[str]) -> int:
     given = _parsed(argv)
     path = given.pop("export", None)
     from loadgen.workload import endpoints
+
+    return show(endpoints.checked(run_settings.settings(given)), path)
+
+
+def show(settings: "RunSettings", path: str | None = None) -> int:
+    """Show the prompts of a run; returns the exit code.
+
+    Args:
+        settings: The checked settings of the run.
+        path: The file to export the prompts to, "-" for stdout; None: nowhere.
+    """
     from loadgen.workload.datasets.prompt_count import with_known_count
 
-    settings = endpoints.checked(run_settings.settings(given))
     unnamed = settings.tokenizer is None and settings.model is None
     if unnamed:
         settings = settings.replace(tokenizer=_simulators_tokenizer())

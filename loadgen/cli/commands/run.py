@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli import credentials, flags, run_settings, step_summary
+from loadgen.cli import compat, credentials, flags, run_settings, step_summary
+from loadgen.cli.compat.vllm_rs import COMPARE
 from loadgen.config.load import ALL_PROMPTS
 from loadgen.config.settings import RunSettings
 from loadgen.errors import INTERRUPTED, BadInput
@@ -27,6 +28,8 @@ UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     given = flags.run_settings(argv)  # --help ends here, before any slow import
+    if (other := compat.command_of(given)) is not None:
+        return other_command(*other, given)
     plot = given.pop("plot", None)
     swept, runs = run_settings.swept(given)
     from loadgen.workload import endpoints
@@ -73,6 +76,25 @@ def counted(settings: RunSettings) -> RunSettings:
     from loadgen.workload.datasets.prompt_count import with_known_count
 
     return with_known_count(settings)
+
+
+def other_command(command: str, value: Any, given: dict[str, Any]) -> int:
+    """Carry out the command that a flag of another tool stands for; returns its exit code.
+
+    Args:
+        command: Its name.
+        value: The value of the flag.
+        given: What all flags give.
+    """
+    if command == COMPARE:
+        from loadgen.cli.commands import compare
+
+        return compare.main(value)
+    from loadgen.cli.commands import dataset
+    from loadgen.workload import endpoints
+
+    _, runs = run_settings.swept(compat.without_commands(given))
+    return dataset.show(endpoints.checked(runs[0]))
 
 
 def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.cli.compat import inferencex, sglang, vllm
+from loadgen.cli.compat import inferencex, multi_turn, sglang, vllm, vllm_rs
 from loadgen.cli.compat.hub_data import with_hub_names
-from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM, OLDER_VLLM, WEB
+from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM, GUIDELLM_PROFILES, OLDER_VLLM, PROFILES, WEB
 from loadgen.cli.compat.timed_trace import with_timed_trace
-from loadgen.cli.compat.tool_flags import Given, ToolFlag, add_flags, translated
+from loadgen.cli.compat.tool_flags import Given, ToolFlag, add_flags, command_of, translated, without_commands
 
-__all__ = ["TOOLS", "Tool", "add_flags", "apply", "equivalent", "tool_of"]
+__all__ = ["TOOLS", "Tool", "add_flags", "apply", "command_of", "equivalent", "tool_of", "without_commands"]
 
 NOT_NEEDED = "not needed: "  # the prefix of notes on flags that loadgen does not need
 
@@ -43,11 +43,18 @@ class Tool:
         return self.shared.union(flag.name for flag in self.flags)
 
 
-NO_TOOL = Tool(vllm.SHARED, vllm.FLAGS, lambda given: {}, finish=vllm.without_ignored)
+def _as_sent(settings: dict[str, Any]) -> dict[str, Any]:
+    return vllm.as_sent(multi_turn.applied(settings))
+
+
+SHARED, FLAGS = vllm.SHARED | vllm_rs.SHARED, (*vllm.FLAGS, *vllm_rs.FLAGS, *multi_turn.FLAGS)
+NO_TOOL = Tool(
+    SHARED, FLAGS, lambda given: {}, finish=lambda settings: vllm.without_ignored(multi_turn.applied(settings))
+)
 TOOLS = {
-    "vllm-0.11": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_11, finish=vllm.as_sent),
-    "vllm-0.32": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
-    "vllm-0.33": Tool(vllm.SHARED, vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
+    "vllm-0.11": Tool(SHARED, FLAGS, vllm.defaults_0_11, finish=_as_sent),
+    "vllm-0.32": Tool(SHARED, FLAGS, vllm.defaults_0_32, finish=_as_sent),
+    "vllm-0.33": Tool(SHARED, FLAGS, vllm.defaults_0_32, finish=_as_sent),
     "inferencex": Tool(vllm.SHARED, inferencex.FLAGS, inferencex.defaults, inferencex.REPLACED, inferencex.as_sent),
     "sglang": Tool(sglang.SHARED, sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.as_sent),
 }
@@ -60,6 +67,9 @@ def tool_of(name: str | None) -> Tool:
 
 def equivalent(name: str) -> str | None:
     """Describe what replaces a flag of another tool; None if no tool is known to have it."""
+    if name in GUIDELLM_PROFILES:
+        profiles = PROFILES.replace("`", "")
+        return f"--profile starts the server's profiler; guidellm's profiles are other flags: {profiles}"
     if any(flag.name == name for flag in sglang.FLAGS):
         return "this is a flag of SGLang: add --compat sglang"
     if any(flag.name == name for flag in inferencex.FLAGS):

@@ -17,6 +17,7 @@ PROFILES = (
     "`synchronous` are `--max-concurrency N`, `throughput` needs neither; `sweep` is "
     "`--request-rate R,R,R`, or `loadgen search`"
 )
+GUIDELLM_PROFILES = ("constant", "poisson", "concurrent", "synchronous", "throughput", "sweep")
 GUIDELLM: Mapping[str, str] = {
     "--target": "`--base-url`",
     "--model": "`--model`",

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from os.path import abspath
 from typing import Any
 
 from loadgen.cli.compat import hub_data
@@ -10,8 +11,6 @@ from loadgen.cli.compat.length_range import with_length_ranges
 from loadgen.cli.compat.tool_flags import (
     NONE,
     ONE,
-    POST,
-    PROFILER,
     SOME,
     Given,
     ToolFlag,
@@ -64,8 +63,10 @@ DEFAULTS: dict[str, Any] = {
     "random_range_ratio": 0.0,
 }
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
-NATIVE_BODY = "native_body"  # a marker, removed by `as_sent`: fields that only SGLang's own API has
-APPLIED = "apply_chat_template"  # another one
+# Markers, removed by `as_sent`: fields that only SGLang's own API has, its name of the backend, and some of its flags.
+NATIVE_BODY, BACKEND, APPLIED = "native_body", "sglang_backend", "apply_chat_template"
+FLUSH, FLUSH_TIMEOUT = "flush_cache", "flush_cache_timeout"
+FLUSH_S, STAGE_STEPS = 60.0, 5  # defaults
 TEMPLATED = ("sharegpt", "custom")  # data sets on which --apply-chat-template has an effect
 NATIVE_DEFAULTS: dict[str, Any] = {
     "lora_path": None,
@@ -113,10 +114,13 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: The ratio of the ranges is not between 0 and 1.
     """
     found = with_length_ranges(settings)
-    native = found.pop(NATIVE_BODY, {})
+    native, backend = found.pop(NATIVE_BODY, {}), found.pop(BACKEND, "sglang")
     found.pop(ALPHA, None)
     if found.pop(ANY_COUNT, False):
         found["images"] = f"1:{found.get('images', 1)}"
+    flush, timeout_s = found.pop(FLUSH, False), found.pop(FLUSH_TIMEOUT, FLUSH_S)
+    if flush:
+        found["call_before"] = (*found.get("call_before", ()), _flush_call(backend, timeout_s))
     if found["backend"] == "sglang-native":
         found = with_fields(found, NATIVE_DEFAULTS | native)
     else:
@@ -164,7 +168,7 @@ def _backend(value: str, given: Given) -> dict[str, Any]:
     for kind, ports in (("openai", COMPLETIONS), ("openai-chat", CHAT), ("sglang-native", NATIVE)):
         if value in ports:
             by_host = not names_a_server(given) and "port" not in given
-            return {"backend": kind} | ({"port": ports[value]} if by_host else {})
+            return {"backend": kind, BACKEND: value} | ({"port": ports[value]} if by_host else {})
     raise BadInput(
         "--backend", f"{value!r} is not supported", f"choose from {', '.join([*NATIVE, *COMPLETIONS, *CHAT])}"
     )
@@ -186,15 +190,45 @@ def _body(value: str, given: Given) -> dict[str, Any]:
     return {"extra_body": body}
 
 
-def _native(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
-    """Return a flag that sets a field of SGLang's own API; other APIs are not sent it."""
+def _body_field(
+    name: str, setting: str, field: str, meaning: str, values: str = ONE, type_: Callable[[str], Any] = str
+) -> ToolFlag:
+    """Return a flag that sets a field of the JSON object in a setting."""
 
     def convert(value: Any, given: Given) -> dict[str, Any]:
-        return {NATIVE_BODY: given.get(NATIVE_BODY, {}) | {field: True if values == NONE else value}}
+        return {setting: (given.get(setting) or {}) | {field: True if values == NONE else value}}
 
-    return ToolFlag(
-        name, convert, f"`--extra-body` with {field}, only with SGLang's own API", values=values, type_=type_
-    )
+    return ToolFlag(name, convert, meaning, values=values, type_=type_)
+
+
+def _native(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
+    """Return a flag that sets a field of SGLang's own API; other APIs are not sent it."""
+    meaning = f"`--extra-body` with {field}, only with SGLang's own API"
+    return _body_field(name, NATIVE_BODY, field, meaning, values, type_)
+
+
+def _profile(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
+    """Return a flag that sets a field of the request that starts the profiler."""
+    return _body_field(name, "profile_body", field, f"`--profile-body` with {field}", values, type_)
+
+
+def _profile_by_stage(value: Any, given: Given) -> dict[str, Any]:
+    return {"profile_body": {"num_steps": STAGE_STEPS} | (given.get("profile_body") or {}) | {"profile_by_stage": True}}
+
+
+def _output_dir(value: str, given: Given) -> dict[str, Any]:
+    return {"profile_body": (given.get("profile_body") or {}) | {"output_dir": abspath(value)}}
+
+
+def _profile_url(value: Sequence[str], given: Given) -> dict[str, Any]:
+    return {"profile_url": (*given.get("profile_url", ()), *value)}
+
+
+def _flush_call(backend: str, timeout_s: float) -> str:
+    """Return the path that empties the server's prefix cache, as SGLang's tool chooses it for this backend."""
+    if backend.startswith("vllm"):
+        return "/reset_prefix_cache"
+    return f"/flush_cache?timeout={timeout_s:g}" if backend.startswith("sglang") else "/flush_cache"
 
 
 def _slowdown(value: float, given: Given) -> dict[str, Any]:
@@ -318,13 +352,17 @@ FLAGS: tuple[ToolFlag, ...] = (
     ),
     refused("--print-requests", "requests are not printed", "use --records FILE, which writes a line for each", NONE),
     refused("--plot-throughput", "this plot is not available", "use --html FILE.html, which draws the rates", NONE),
-    refused(
-        "--flush-cache", "loadgen does not flush the server's cache", "send a POST to /flush_cache before the run", NONE
+    ToolFlag(
+        "--flush-cache",
+        lambda value, given: {FLUSH: True},
+        "`--call-before /flush_cache?timeout=60`; /reset_prefix_cache with --backend vllm and vllm-chat",
+        values=NONE,
     ),
-    refused(
+    ToolFlag(
         "--flush-cache-timeout",
-        "loadgen does not flush the server's cache",
-        "send a POST to /flush_cache before the run",
+        lambda value, given: {FLUSH_TIMEOUT: value},
+        "the timeout in `--call-before /flush_cache?timeout=S`",
+        type_=number,
     ),
     refused("--fake-prefill", "every prompt is prefilled", "leave it out", NONE),
     _native("--return-logprob", "return_logprob", NONE),
@@ -332,21 +370,26 @@ FLAGS: tuple[ToolFlag, ...] = (
     _native("--top-logprobs-num", "top_logprobs_num", type_=integer),
     _native("--logprob-start-len", "logprob_start_len", type_=integer),
     _native("--token-ids-logprob", "token_ids_logprob", SOME, integer),
-    refused("--profile", PROFILER, POST, NONE),
-    refused("--profile-by-stage", PROFILER, POST, NONE),
+    ToolFlag(
+        "--profile-by-stage",
+        _profile_by_stage,
+        f"`--profile-body` with profile_by_stage, and with {STAGE_STEPS} num_steps unless they are given",
+        values=NONE,
+    ),
+    _profile("--profile-activities", "activities", SOME),
+    _profile("--profile-start-step", "start_step", type_=integer),
+    _profile("--profile-steps", "num_steps", type_=integer),
+    _profile("--profile-num-steps", "num_steps", type_=integer),
+    _profile("--profile-stages", "profile_stages", SOME),
+    _profile("--profile-prefix", "profile_prefix"),
+    ToolFlag(
+        "--profile-output-dir",
+        _output_dir,
+        "`--profile-body` with output_dir; the traces lie in this folder itself, not in one named by the time",
+    ),
     *(
-        refused(f"--profile-{name}", PROFILER, POST, SOME)
-        for name in (
-            "activities",
-            "start-step",
-            "steps",
-            "num-steps",
-            "stages",
-            "output-dir",
-            "prefix",
-            "prefill-url",
-            "decode-url",
-        )
+        ToolFlag(f"--profile-{workers}-url", _profile_url, "`--profile-url`", values=SOME)
+        for workers in ("prefill", "decode")
     ),
     ToolFlag("--lora-name", lambda value, given: {"lora_modules": tuple(value)}, "`--lora-modules`", values=SOME),
     ToolFlag("--lora-request-distribution", _distribution, "`--lora-assignment`: random, round-robin or skewed"),
@@ -355,7 +398,11 @@ FLAGS: tuple[ToolFlag, ...] = (
     ToolFlag("--random-image-count", lambda value, given: {ANY_COUNT: True}, "`--images 1:COUNT`", values=NONE),
     ToolFlag("--image-resolution", lambda value, given: {"image_sizes": _sizes(value)}, "`--image-sizes`"),
     ToolFlag("--image-format", lambda value, given: {"image_format": _format(value)}, "the same; jpeg is jpeg:85"),
-    refused("--agentic-max-turns", "this data set is not supported", "use --dataset-name multi_turn without --compat"),
+    refused(
+        "--agentic-max-turns",
+        "the data set agentic-trace is not supported",
+        "without --compat, --dataset-name sharegpt --turns N reads conversations, and multi_turn makes them",
+    ),
     *hub_data.SPEED_BENCH,
 )
 
@@ -374,6 +421,7 @@ SHARED = frozenset(
         "--model",
         "--num-prompts",
         "--port",
+        "--profile",
         "--random-input-len",
         "--random-output-len",
         "--ready-check-timeout-sec",
@@ -388,4 +436,7 @@ SHARED = frozenset(
 )
 
 # Notes on flags of the same name that do less here.
-NOTES = {"--dataset-path": "not read for random prompts: loadgen uses its own words, with the requested lengths"}
+NOTES = {
+    "--dataset-path": "not read for random prompts: loadgen uses its own words, with the requested lengths",
+    "--profile": "a server that refuses to start its profiler ends the run; in SGLang the run goes on without",
+}

@@ -15,8 +15,6 @@ NONE, ONE, SOME = "none", "one", "some"  # how many values a flag takes
 DEST = "tool_flags"  # the attribute of a namespace that holds such flags
 
 # Why flags that several tools have are refused, and what to use instead.
-PROFILER = "loadgen does not start the server's profiler"
-POST = "send a POST to /start_profile before the run, and to /stop_profile after it"
 TEMPLATE = "the server applies the chat template"
 
 
@@ -32,6 +30,7 @@ class ToolFlag:
         values: How many values it takes: NONE, ONE or SOME.
         type_: Converts a word of the command line into a value.
         no_op_value: The value that changes nothing, and is accepted even if the flag is refused.
+        command: The command of loadgen that `loadgen run` carries out in its place; "" for none.
     """
 
     name: str
@@ -41,6 +40,7 @@ class ToolFlag:
     values: str = ONE
     type_: Callable[[str], Any] = str
     no_op_value: Any = None
+    command: str = ""
 
     def fields(self, value: Any, given: Given) -> dict[str, Any]:
         """Convert a value of the flag into settings.
@@ -69,6 +69,21 @@ def refused(name: str, reason: str, remedy: str, values: str = ONE, no_op_value:
     """Return a flag that is not supported here."""
     type_ = {int: integer, float: number}.get(type(no_op_value), str)
     return ToolFlag(name, None, reason, remedy, values, type_, no_op_value)
+
+
+def other_command(name: str, meaning: str, command: str, values: str = NONE) -> ToolFlag:
+    """Return a flag that makes the command line one of another command."""
+    return ToolFlag(name, None, meaning, f"use `loadgen {command}`", values, command=command)
+
+
+def command_of(given: Given) -> tuple[str, Any] | None:
+    """Return the other command that a flag stands for, and the value of that flag; None if there is none."""
+    return next(((flag.command, value) for flag, value in given.get(DEST, ()) if flag.command), None)
+
+
+def without_commands(given: Given) -> dict[str, Any]:
+    """Return the settings without the flags that stand for another command."""
+    return {**given, DEST: tuple(each for each in given[DEST] if not each[0].command)}
 
 
 def names_a_server(given: Given) -> bool:

@@ -4,13 +4,9 @@ import sys
 from typing import Any
 
 from loadgen.cli.compat import hub_data, timed_trace, vllm_images
-from loadgen.cli.compat.other_tools import PROFILES
 from loadgen.cli.compat.tool_flags import (
     NONE,
     ONE,
-    POST,
-    PROFILER,
-    SOME,
     TEMPLATE,
     Given,
     ToolFlag,
@@ -174,13 +170,6 @@ FLAGS: tuple[ToolFlag, ...] = (
         for name in ("--skip-chat-template", "--custom-skip-chat-template")
     ),
     no_op("--no-stream", "no effect: rows are shuffled as in a stream, which is the same for fewer than 1000 rows"),
-    refused("--profile", PROFILER, f"{POST}; for the profiles of guidellm: {PROFILES}", SOME),
-    refused(
-        "--probe-request-rate",
-        "a run has one load",
-        "start a second `loadgen run --rate R --random-input-len 8 --random-output-len 1` at the same time",
-        no_op_value=0.0,
-    ),
     refused("--chat-template-kwargs", TEMPLATE, "use --extra-body '{\"chat_template_kwargs\": {...}}'"),
     refused(
         "--plot-timeline", "this plot is not available", "use --html FILE.html, which draws the run over time", NONE
@@ -242,6 +231,8 @@ SHARED = frozenset(
         "--prefix-repetition-prefix-len",
         "--prefix-repetition-suffix-len",
         "--presence-penalty",
+        "--probe-request-rate",
+        "--profile",
         "--ramp-up-end-rps",
         "--ramp-up-start-rps",
         "--ramp-up-strategy",
@@ -290,6 +281,8 @@ NOTES = {
     "--num-warmups": "warm-ups use other prompts than the run; with `--compat` its first one, as in vLLM",
     "--percentile-metrics": "client_queue_time is the wait for a slot, which a request of a run at --rate inf does not "
     "have: it is due when a slot is free",
+    "--probe-request-rate": "of several servers the first is probed",
+    "--profile": "a server that refuses to start its profiler ends the run; in vLLM the run goes on without",
     "--random-input-len": "also distributions",
     "--random-range-ratio": "prompts have exactly the drawn lengths",
     "--sonnet-input-len": "from loadgen's own text",

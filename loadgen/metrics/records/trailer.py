@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.server.telemetry import Telemetry
+from loadgen.metrics.server_call import ServerCall
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.metrics.worker_report import WorkerReport
 
@@ -24,6 +25,9 @@ class RunTrailer:
         sampled: Tokens in the text of some answers that the server did count, by the number of the request.
         telemetry: Server and GPU metrics during the run.
         no_answer_since_s: Seconds on the clock since when the server refused all connections; None: it did not.
+        calls: Calls to the servers beside the load, in their order.
+        probe_e2el_ns: E2EL of each probe that succeeded, ns.
+        probes_failed: How many probes did not.
     """
 
     workers: tuple[WorkerReport, ...]
@@ -32,6 +36,9 @@ class RunTrailer:
     sampled: dict[int, int] = field(default_factory=dict)
     telemetry: Telemetry = Telemetry()
     no_answer_since_s: float | None = None
+    calls: tuple[ServerCall, ...] = ()
+    probe_e2el_ns: tuple[int, ...] = ()
+    probes_failed: int = 0
 
     @property
     def records_error(self) -> str | None:
@@ -47,13 +54,15 @@ class RunTrailer:
         return replace(self, workers=(first, *others))
 
     def merge(self, other: Self) -> Self:
-        """Combine the facts of two parts of a run; telemetry and `no_answer_since_s` are set on the whole alone."""
+        """Combine the facts of two parts of a run; telemetry, calls and `no_answer_since_s` are set on the whole."""
         return replace(
             self,
             workers=tuple(sorted(self.workers + other.workers, key=lambda worker: worker.number)),
             never_sent=self.never_sent + other.never_sent,
             tokenized=self.tokenized | other.tokenized,
             sampled=self.sampled | other.sampled,
+            probe_e2el_ns=self.probe_e2el_ns + other.probe_e2el_ns,
+            probes_failed=self.probes_failed + other.probes_failed,
         )
 
     def to_dict(self, totals: LoopTotals) -> dict[str, Any]:
@@ -70,6 +79,9 @@ class RunTrailer:
             "sampled": sorted(self.sampled.items()),
             "repeated_prompts": totals.repeated_prompts,
             "no_answer_since_s": self.no_answer_since_s,
+            "calls": [call.to_dict() for call in self.calls],
+            "probe_e2el_ns": self.probe_e2el_ns,
+            "probes_failed": self.probes_failed,
         }
 
     @classmethod
@@ -86,6 +98,9 @@ class RunTrailer:
             sampled=dict(data.get("sampled", ())),  # older files do not have it
             telemetry=Telemetry.from_dict(data.get("telemetry") or {"sources": [], "gpus": []}),
             no_answer_since_s=data.get("no_answer_since_s"),
+            calls=tuple(ServerCall(**call) for call in data.get("calls", ())),
+            probe_e2el_ns=tuple(data.get("probe_e2el_ns", ())),
+            probes_failed=data.get("probes_failed", 0),
         )
         totals = LoopTotals(
             scheduled=data["scheduled"],

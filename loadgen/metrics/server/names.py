@@ -28,7 +28,7 @@ SUMMED = {
         "num_requests_waiting",
     ),
 }
-# Shares from 0 to 1; of several series the highest: the rank that is full is the one that preempts.
+# Shares from 0 to 1, and one length; of several series the highest: the rank that is full is the one that preempts.
 HIGHEST = {
     "kv_usage": (
         "vllm:kv_cache_usage_perc",
@@ -41,6 +41,7 @@ HIGHEST = {
     ),
     # Where there are no counters of it: of the last batch, so that its mean is of scrapes and not of tokens.
     "batch_acceptance": ("sglang:spec_accept_rate",),
+    "batch_accept_length": ("sglang:spec_accept_length",),  # tokens, no share
 }
 # Counts since the server started.
 COUNTERS = {
@@ -83,6 +84,7 @@ COUNTERS = {
         "llamacpp:prompt_tokens_cached_total",
     ),
     "prefix_misses": ("llamacpp:prompt_tokens_total",),  # those that were not, where they are counted instead
+    "drafts": ("vllm:spec_decode_num_drafts_total", "sglang:spec_verify_calls_total"),
     "drafted_tokens": (
         "vllm:spec_decode_num_draft_tokens_total",
         "trtllm_spec_decode_num_draft_tokens_total",
@@ -94,6 +96,8 @@ COUNTERS = {
         "llamacpp:spec_decode_num_accepted_tokens_total",
     ),
 }
+# Accepted tokens by their position in the draft, a label; each position is a counter of its own: accepted_at_0, ...
+PER_POSITION, ACCEPTED_AT = "vllm:spec_decode_num_accepted_tokens_per_pos_total", "accepted_at_"
 # Seconds from a request's arrival to its first token, as the server sees them.
 TTFT = (
     "vllm:time_to_first_token_seconds",
@@ -105,6 +109,7 @@ PLAIN = SUMMED | HIGHEST | COUNTERS
 SAMPLES = frozenset(
     [name for names in PLAIN.values() for name in names]
     + [name + part for name in TTFT for part in ("_sum", "_count", "_bucket")]
+    + [PER_POSITION]
 )
 # Labels of series that repeat what another series of the name counts already, but for these values.
 REPEATED = {"tp_rank": "0", "priority": ""}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from loadgen.metrics.server.names import PLAIN, REPEATED, SAMPLES, TTFT, together
+from loadgen.metrics.server.names import ACCEPTED_AT, PER_POSITION, PLAIN, REPEATED, SAMPLES, TTFT, together
 from loadgen.metrics.server.prom_histogram import PromHistogram
 
 Sample = tuple[str, dict[str, str], float]  # name, labels, value
@@ -97,6 +97,10 @@ def _reading(samples: Iterable[Sample]) -> Reading:
             if seen:
                 values[quantity], names[quantity] = together(quantity, seen), spelling
                 break
+    for labels, value in by_name.get(PER_POSITION, ()):
+        if (position := labels.get("position", "")).isdecimal() and math.isfinite(value):
+            quantity = f"{ACCEPTED_AT}{int(position)}"
+            values[quantity], names[quantity] = values.get(quantity, 0.0) + value, PER_POSITION
     for name in TTFT:
         sums, counts = ([value for _, value in by_name.get(name + part, ())] for part in ("_sum", "_count"))
         upto: dict[float, float] = {}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
-from loadgen.metrics.server.names import COUNTERS, HIGHEST, SUMMED
+from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED
 from loadgen.metrics.server.prom_histogram import PromHistogram
 
 FIRST, TICK, LAST = "first", "tick", "last"  # before the clock starts; while it runs; after the last request has ended
@@ -115,10 +115,11 @@ class SourceSeries(WithTtft):
     @classmethod
     def of(cls, scrapes: list[Scrape], start_ns: int) -> Self:
         """Make the series of one source's scrapes, which are in order of time."""
-        counts = {quantity: _Growth(0.0, float) for quantity in COUNTERS}
+        positions = sorted({name for scrape in scrapes for name in scrape.values if name.startswith(ACCEPTED_AT)})
+        counts = {quantity: _Growth(0.0, float) for quantity in (*COUNTERS, *positions)}
         ttft = _Growth(PromHistogram(0.0, 0.0, {}), lambda buckets: buckets.count)
         names: Mapping[str, str] = {}
-        series: dict[str, Series] = {quantity: [] for quantity in (*SUMMED, *HIGHEST, *COUNTERS)}
+        series: dict[str, Series] = {quantity: [] for quantity in (*SUMMED, *HIGHEST, *counts)}
         restarts = 0
         for scrape in scrapes:
             names = scrape.names | dict(names)

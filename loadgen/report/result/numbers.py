@@ -8,18 +8,21 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
-from msgspec import Struct
+import numpy as np
+from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.config.output import METRICS, NAMING, parse_percentiles
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.config.target import POOLING_BACKENDS
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
+from loadgen.metrics.server.spec_decode import SpecDecode
 from loadgen.report.result.fields import about
 from loadgen.report.result.latencies import Distributions
 from loadgen.report.result.rates import PerSecond
 from loadgen.report.result.request_columns import RequestColumns
-from loadgen.util.number_format import percentile
+from loadgen.report.result.steady_state import SteadyState
+from loadgen.util.number_format import percentile, to_ms
 
 # vLLM's latencies -> the distributions with their meaning: from sent, a gap per event, and TPOT as if the first event
 # were one token. The one difference: TTFT ends with the first token instead of the first chunk.
@@ -135,6 +138,33 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         float | None,
         about("Standard deviation, ms: time to the last token, from sent; null: none was measured."),
     ]
+    steady_state: Annotated[
+        SteadyState | None,
+        about("The part of a closed loop in which nearly all slots were in use; null: no closed loop, or none."),
+    ] = None
+    probe_completed: Annotated[int | UnsetType, about("Probes that succeeded, with --probe-request-rate.")] = UNSET
+    probe_failed: Annotated[int | UnsetType, about("Probes that failed.")] = UNSET
+    probe_median_e2el_ms: Annotated[float | UnsetType, about("Median E2EL of the probes, from sent, ms.")] = UNSET
+    probe_p99_e2el_ms: Annotated[float | UnsetType, about("99th percentile of the same, ms.")] = UNSET
+    probe_max_e2el_ms: Annotated[float | UnsetType, about("Maximum of the same, ms.")] = UNSET
+    spec_decode_acceptance_rate: Annotated[
+        float | UnsetType | None,
+        about(
+            "Percentage of the drafted tokens that were accepted, by the server's metrics, if it drafts; null: unknown."
+        ),
+    ] = UNSET
+    spec_decode_acceptance_length: Annotated[
+        float | UnsetType | None, about("Mean output tokens of a step with a draft; null: unknown.")
+    ] = UNSET
+    spec_decode_num_drafts: Annotated[int | UnsetType | None, about("Number of drafts; null: unknown.")] = UNSET
+    spec_decode_draft_tokens: Annotated[int | UnsetType | None, about("Drafted tokens; null: unknown.")] = UNSET
+    spec_decode_accepted_tokens: Annotated[
+        int | UnsetType | None, about("Drafted tokens that were accepted; null: unknown.")
+    ] = UNSET
+    spec_decode_per_position_acceptance_rates: Annotated[
+        list[float] | UnsetType,
+        about("For each position of a draft, the share of the drafts whose token there was accepted."),
+    ] = UNSET
     percentiles_ms: dict[str, float | None]
     metadata: dict[str, Any]
 
@@ -184,6 +214,9 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             total_token_throughput=None if inputs is None else rates.rate(inputs + outputs),
             max_output_tokens_per_s=None if settings.disable_stream else float(throughput.peak_output_tokens(snapshot)),
             max_concurrent_requests=throughput.peak_concurrency(snapshot),
+            steady_state=SteadyState.of(run),
+            **_probes(run),
+            **_spec_decode(SpecDecode.of(run.telemetry)),
             **_latencies(settings, latencies),
         )
 
@@ -205,6 +238,8 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             flat |= {f"{statistic}_{metric}_ms": getattr(self, f"{statistic}_{metric}_ms") for statistic in STATISTICS}
             flat |= {key: value for key, value in self.percentiles_ms.items() if key.endswith(f"_{metric}_ms")}
         flat |= self.percentiles_ms
+        flat |= {name: value for name in (*PROBES, *SPEC_DECODE) if (value := getattr(self, name)) is not UNSET}
+        flat |= {"steady_state": msgspec.to_builtins(self.steady_state)}
         absent = OF_SEQUENCES if self.generates else OF_TOKENS
         return {name: value for name, value in flat.items() if name not in absent}
 
@@ -225,6 +260,29 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             return msgspec.convert(fields | {"percentiles_ms": percentiles, "metadata": metadata}, cls)
         except msgspec.ValidationError as error:
             raise ValueError(str(error)) from error
+
+
+def _probes(run: RunData) -> dict[str, Any]:
+    """Return the fields of the probes; none unless one succeeded, as in `vllm bench serve`."""
+    values_ns = run.trailer.probe_e2el_ns
+    if not values_ns:
+        return {}
+    median, p99, most = (to_ms(float(np.percentile(values_ns, p))) for p in (50, 99, 100))
+    return dict(zip(PROBES, (len(values_ns), run.trailer.probes_failed, median, p99, most), strict=True))
+
+
+def _spec_decode(found: SpecDecode | None) -> dict[str, Any]:
+    """Return the fields of speculative decoding; none without it."""
+    if found is None:
+        return {}
+    counts = (found.drafts, found.drafted, found.accepted)
+    values = (
+        None if found.rate is None else found.rate * 100,
+        found.length,
+        *(None if count is None else round(count) for count in counts),
+        list(found.per_position),
+    )
+    return dict(zip(SPEC_DECODE, values, strict=True))
 
 
 def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any]:
@@ -248,6 +306,8 @@ def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any
     return found
 
 
+PROBES = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("probe_"))
+SPEC_DECODE = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("spec_decode_"))
 STATISTICS = ("mean", "median", "std")
 # Keys of streams of tokens alone, with their values where there are no tokens; and keys of embeddings and scores alone.
 OF_TOKENS: dict[str, Any] = {

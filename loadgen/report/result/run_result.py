@@ -24,6 +24,7 @@ from loadgen.report.result.rates import Rates
 from loadgen.report.result.request_columns import RequestColumns
 from loadgen.report.result.request_sample import RequestSample
 from loadgen.report.result.server import ServerMetrics
+from loadgen.report.result.server_call import ServerCallResult
 from loadgen.report.result.target import Target
 from loadgen.report.result.timeline import Timeline
 from loadgen.report.result.tokens import Tokens
@@ -118,6 +119,9 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     client: Annotated[ClientTotals, about("Resource use of all workers together.")]
     workers: Annotated[list[Worker], about("How each worker ended.")] = msgspec.field(default_factory=list)
     server: Annotated[ServerMetrics | None, about("Server metrics; null: there are none.")] = None
+    server_calls: Annotated[
+        list[ServerCallResult], about("Calls to the servers beside the load (--profile, --call-before), in order.")
+    ] = msgspec.field(default_factory=list)
     provenance: Annotated[Provenance, about("What is needed to repeat the run.")]
     histograms: Annotated[Histograms, about("Full histogram of each distribution, ns.")]
 
@@ -272,6 +276,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             client=ClientTotals.of(run),
             workers=[Worker.of(worker) for worker in run.workers],
             server=ServerMetrics.of(run),
+            server_calls=[ServerCallResult.of(call) for call in run.calls],
             provenance=Provenance.from_dict(run.header.provenance),
             histograms=Histograms.of(snapshot),
             **more,

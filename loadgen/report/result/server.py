@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.server.names import COUNTERS, HIGHEST, SUMMED
+from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED
 from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.series import SourceSeries
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
@@ -18,6 +18,7 @@ from loadgen.report.result.latencies import Bounds
 from loadgen.util.number_format import to_ms
 
 QUANTITIES = (*SUMMED, *HIGHEST, *COUNTERS)
+PATTERN = {"pattern": f"^{ACCEPTED_AT}[0-9]+$"}  # of the names of further ones
 Readings = list[float | None]
 
 
@@ -52,17 +53,19 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
     failed: Annotated[list[str | None], about("Why a scrape failed; null: it did not.")]
     names: Annotated[
         dict[str, str],
-        about("The server's name of each quantity.", propertyNames={"enum": [*QUANTITIES, "ttft"]}),
+        about(
+            "The server's name of each quantity.", propertyNames={"anyOf": [{"enum": [*QUANTITIES, "ttft"]}, PATTERN]}
+        ),
     ]
     series: Annotated[
         dict[str, Readings],
         about(
             "By quantity, the reported values: levels as read, counts since the first scrape; null: none. Levels: "
             "running and waiting requests, share of the KV cache in use (0 to 1), share of "
-            "drafted tokens that were accepted in the last batch. Counts: requests that ended, prompt and output "
-            "tokens, preemptions, prompt tokens looked up in the prefix cache with hits and misses, drafted and "
-            "accepted tokens.",
-            propertyNames={"enum": [*QUANTITIES]},
+            "drafted tokens that were accepted in the last batch, and the tokens of one of its steps. Counts: requests "
+            "that ended, prompt and output tokens, preemptions, prompt tokens looked up in the prefix cache with hits "
+            "and misses, drafts, drafted and accepted tokens, accepted tokens at each position of a draft.",
+            propertyNames={"anyOf": [{"enum": [*QUANTITIES]}, PATTERN]},
         ),
     ]
     restarts: Annotated[int, about("How often its counters were reset.")]

@@ -1,7 +1,6 @@
 """`MultiTurnDataset`: sessions of random questions of exact length, each repeating the turns before it."""
 
 import itertools
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
@@ -9,7 +8,7 @@ from typing import Any, Self
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, parse_turns, session_prompts, think_generator
+from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, TurnCounts, session_prompts, think_generator
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -18,11 +17,13 @@ DEFAULT_TURNS = 3
 
 @dataclass(frozen=True, slots=True)
 class MultiTurnDataset:
-    """Sessions of `turns` questions each, of distinct random words.
+    """Sessions of questions of distinct random words.
+
+    Listed lengths are those of the turns of a session: each session begins with the first.
 
     Attributes:
-        questions: Draws questions and the tokens of their answers.
-        turns: Questions in a session.
+        questions: Draws questions and the tokens of their answers: as many for each session as the longest has.
+        turns: Questions in each session.
         prefix: A system message of all sessions, "" for none.
         prefix_tokens: The tokens of the prefix.
         think: The time from an answer to the next question.
@@ -30,7 +31,7 @@ class MultiTurnDataset:
     """
 
     questions: RandomDataset
-    turns: int
+    turns: TurnCounts
     prefix: str
     prefix_tokens: int
     think: ThinkTime
@@ -43,9 +44,9 @@ class MultiTurnDataset:
         Raises:
             BadInput: A value is out of range, or the tokenizer cannot be loaded or has too few words.
         """
-        turns = parse_turns(settings.turns, DEFAULT_TURNS)
-        if turns is None:
-            raise BadInput(TURNS, "all is not possible for random sessions", "give a number")
+        if settings.turns == "all":
+            raise BadInput(TURNS, "all is not possible for random sessions", "give a number, or MIN:MAX")
+        turns = TurnCounts.parse(settings.turns, DEFAULT_TURNS, seed_of(settings, "prompts"))
         if settings.history == "recorded":
             raise BadInput("--history", "recorded is not possible for random sessions", "leave it out")
         questions = RandomDataset.from_settings(settings.replace(random_prefix_len=0))
@@ -65,16 +66,16 @@ class MultiTurnDataset:
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the last session of which may have fewer turns."""
-        return itertools.islice(self.sessions(math.ceil(count / self.turns)), count)
+        return itertools.islice(self.sessions(self.turns.sessions_with(count)), count)
 
     def sessions(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of `count` sessions, the same in every call."""
-        return self._generate(self.questions.prompts(count * self.turns), range(count))
+        return self._generate(self.questions.prompts(count * self.turns.high), range(count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of further sessions, endlessly."""
-        number = math.ceil(count / self.turns)
-        return self._generate(self.questions.beyond(number * self.turns), itertools.count(number))
+        number = self.turns.sessions_with(count)
+        return self._generate(self.questions.beyond(number * self.turns.high), itertools.count(number))
 
     def _generate(self, questions: Iterator[Prompt], numbers: Iterable[int]) -> Iterator[Prompt]:
         """Yield the prompts of sessions by number, with these questions."""
@@ -84,11 +85,11 @@ class MultiTurnDataset:
         for number in numbers:
             turns = [
                 Turn(question.text, question.input_tokens - special, question.output_tokens)
-                for question in itertools.islice(questions, self.turns)
+                for question in itertools.islice(questions, self.turns.high)
             ]
             yield from session_prompts(
                 f"multi_turn/{self.questions.seed_prompts}/{number}",
-                turns,
+                turns[: self.turns.of(number)],
                 self.think,
                 generator,
                 recorded=False,
@@ -98,9 +99,10 @@ class MultiTurnDataset:
 
     def provenance(self) -> dict[str, Any]:
         """Return the provenance of the questions, and of the sessions."""
+        turns = self.turns
         return self.questions.provenance() | {
             "name": "multi_turn",
-            "turns": self.turns,
+            "turns": turns.low if turns.low == turns.high else [turns.low, turns.high],
             "prefix_tokens": self.prefix_tokens,
             "think_time_s": self.think.mean_s,
             "think_time_varies": self.think.varies,

@@ -36,6 +36,47 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnCounts:
+    """How many turns each session has: a whole number from `low` to `high`, all equally likely.
+
+    Attributes:
+        low: The minimum, 1 or more.
+        high: The maximum, inclusive.
+        seed: The seed of the draws.
+    """
+
+    low: int
+    high: int
+    seed: int
+
+    @classmethod
+    def parse(cls, text: str | None, default: int, seed: int) -> "TurnCounts":
+        """Parse `--turns`: N or MIN:MAX.
+
+        Raises:
+            BadInput: It is neither, or the range is empty.
+        """
+        ends = [default] if text is None else [int(end) if end.isdecimal() else 0 for end in text.split(":")]
+        if len(ends) > 2 or ends[0] < 1 or ends[-1] < ends[0]:
+            raise BadInput(TURNS, f"invalid number of turns {text!r}", "give 1 or more, or MIN:MAX such as 2:8")
+        return cls(ends[0], ends[-1], seed)
+
+    def of(self, session: int) -> int:
+        """Return the turns of the session with this number."""
+        if self.low == self.high:
+            return self.low
+        return int(np.random.default_rng([self.seed, *b"turns", session]).integers(self.low, self.high, endpoint=True))
+
+    def sessions_with(self, turns: int) -> int:
+        """Return how many of the first sessions it takes to have so many turns together."""
+        session = 0
+        while turns > 0:
+            turns -= self.of(session)
+            session += 1
+        return session
+
+
+@dataclass(frozen=True, slots=True)
 class ThinkTime:
     """The time from an answer to the next question.
 

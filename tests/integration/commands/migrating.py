@@ -16,7 +16,7 @@ from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/migrating.md"
 DATA = ROOT / "tests/data/flags"
-NOTES = {"vllm": vllm.NOTES, "sglang": sglang.NOTES}
+NOTES = {"vllm": vllm.NOTES, "vllm-rs": vllm.NOTES, "sglang": sglang.NOTES}
 OTHERS = {"guidellm": GUIDELLM, "aiperf": AIPERF}
 BEGIN, END = "<!-- {}: made by tests.integration.commands.migrating -->", "<!-- end of {} -->"
 SAME, NO_EFFECT = "the same", "no effect: "
@@ -39,12 +39,14 @@ def accepted(tool: str, name: str | None) -> Iterator[tuple[str, str]]:
             yield flag, f"{SAME}{'; ' + notes[flag] if flag in notes else ''}"
         elif own[flag].convert is not None:
             yield flag, own[flag].meaning
+        elif own[flag].command:
+            yield flag, f"`loadgen {own[flag].command}`: {own[flag].meaning}"
 
 
 def refused(name: str | None, having: set[str]) -> Iterator[tuple[str, str]]:
     """Yield each flag of a tool that is refused, with the reason and the remedy."""
     for flag in sorted(compat.tool_of(name).flags, key=lambda flag: flag.name):
-        if flag.convert is None and flag.name in having:
+        if flag.convert is None and not flag.command and flag.name in having:
             yield flag.name, f"{flag.meaning}; {flag.remedy}"
 
 
@@ -52,6 +54,7 @@ def texts() -> dict[str, str]:
     """Return the generated parts of the page by name, in Markdown."""
     return {
         "vllm": _by_effect("vLLM", None),
+        "vllm-rs": _by_effect("vllm-rs", None),
         "sglang": _by_effect("SGLang", "sglang"),
         "guidellm": _grouped("guidellm", GUIDELLM.items()),
         "aiperf": table(

@@ -26,8 +26,6 @@ from tests.integration.commands import migrating
 # SGLang's flags that people's scripts have, and none of the releases that were read.
 IN_SCRIPTS = {"--trust-remote-code"}
 TOKENIZER = ROOT / "engines" / "sim" / "tokenizer.json"
-# Flags that only vLLM's Rust client has.
-IN_RUST_CLIENT = {"--hf-text-column", "--speed-bench-config", "--speed-bench-max-input-len"}
 PAGES = ROOT / "tests/data/pages"
 
 
@@ -46,17 +44,19 @@ def test_the_document_lists_every_flag(name: str) -> None:
     assert [flag for flag in sorted(had) if f"`{flag}`" not in migrating.texts()[name]] == []
 
 
-@pytest.mark.parametrize(("tool", "name"), [("vllm", None), ("sglang", "sglang")])
-def test_every_flag_exists_in_some_release_of_the_tool(tool: str, name: str | None) -> None:
-    had = set().union(*migrating.releases(tool).values()) | IN_SCRIPTS | IN_RUST_CLIENT
+def flags_of(*tools: str) -> set[str]:
+    return {flag for tool in tools for flags in migrating.releases(tool).values() for flag in flags}
+
+
+@pytest.mark.parametrize(("tools", "name"), [(("vllm", "vllm-rs"), None), (("sglang",), "sglang")])
+def test_every_flag_exists_in_some_release_of_the_tool(tools: tuple[str, ...], name: str | None) -> None:
+    had = flags_of(*tools) | IN_SCRIPTS
     assert [flag.name for flag in compat.tool_of(name).flags if flag.name not in had] == []
 
 
-@pytest.mark.parametrize(("tool", "name"), [("vllm", None), ("sglang", "sglang")])
-def test_every_flag_of_the_tool_may_be_abbreviated(tool: str, name: str | None) -> None:
-    assert compat.tool_of(name).names == set().union(*migrating.releases(tool).values()) | (
-        IN_SCRIPTS if name else IN_RUST_CLIENT
-    )
+@pytest.mark.parametrize(("tools", "name"), [(("vllm", "vllm-rs"), None), (("sglang",), "sglang")])
+def test_every_flag_of_the_tool_may_be_abbreviated(tools: tuple[str, ...], name: str | None) -> None:
+    assert compat.tool_of(name).names == flags_of(*tools) | (IN_SCRIPTS if name else set())
 
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
@@ -91,6 +91,74 @@ def test_meanings_name_existing_flags(name: str) -> None:
     here = migrating.OTHERS[name].values()
     named = {word for text in here for quoted in re.findall("`([^`]*)`", text) for word in words_in(quoted)}
     assert named <= set(run_parser()._option_string_actions)
+
+
+# -- calls to the server
+
+SGLANG = "--compat sglang --model m"
+
+
+def test_the_profiler_of_vllm_is_a_setting() -> None:
+    assert read("--model m --profile").profile
+    busy = read("--model m --profile --profile-batch-threshold 32 --profile-duration 2")
+    assert (busy.profile_batch_threshold, busy.profile_duration) == (32, 2.0)
+
+
+def test_sglangs_flags_of_the_profiler_are_fields_of_its_request(tmp_path: Path) -> None:
+    said = f"--profile-activities CPU GPU --profile-start-step 3 --profile-prefix a --profile-output-dir {tmp_path}/"
+    settings = read(f"{SGLANG} --profile {said} --profile-stages prefill decode")
+    assert settings.profile_body == {
+        "activities": ["CPU", "GPU"],
+        "start_step": 3,
+        "profile_prefix": "a",
+        "output_dir": str(tmp_path),
+        "profile_stages": ["prefill", "decode"],
+    }
+    workers = read(f"{SGLANG} --profile --profile-prefill-url http://a:1 http://b:1")
+    assert workers.profile_url == ("http://a:1", "http://b:1")
+
+
+@pytest.mark.parametrize(
+    ("said", "steps"),
+    [("", 5), (" --profile-num-steps 9", 9), (" --profile-steps 9", 9)],
+)
+def test_sglang_profiles_five_steps_by_stage_unless_told_otherwise(said: str, steps: int) -> None:
+    body = read(f"{SGLANG} --profile{said} --profile-by-stage{said}").profile_body
+    assert body == {"num_steps": steps, "profile_by_stage": True}
+
+
+def test_what_to_profile_without_a_profile_is_refused() -> None:
+    assert refusal(f"{SGLANG} --profile-num-steps 5").startswith("--profile: missing")
+    assert refusal("--model m --profile --profile-duration 2").startswith("--profile-duration: given without")
+    off = "--profile --profile-batch-threshold 2 --server-metrics off"
+    assert refusal(f"--model m {off}").startswith("--profile-batch-threshold: needs the server's metrics")
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        ("--flush-cache", "/flush_cache?timeout=60"),
+        ("--flush-cache-timeout 5 --flush-cache --backend sglang-oai", "/flush_cache?timeout=5"),
+        ("--flush-cache --backend vllm-chat", "/reset_prefix_cache"),
+        ("--flush-cache --backend lmdeploy", "/flush_cache"),
+    ],
+)
+def test_sglang_empties_the_cache_as_the_backend_does(said: str, path: str) -> None:
+    assert read(f"{SGLANG} {said}").call_before == (path,)
+
+
+def test_no_cache_is_emptied_by_its_timeout_alone() -> None:
+    assert read(f"{SGLANG} --flush-cache-timeout 5").call_before == ()
+
+
+def test_the_prefix_cache_of_vllm_is_emptied_before_the_run() -> None:
+    assert read("--model m --reset-prefix-cache").call_before == ("/reset_prefix_cache",)
+
+
+@pytest.mark.parametrize("path", ["reset", "/a b", "http://a/reset"])
+def test_a_call_that_is_no_path_is_refused(path: str) -> None:
+    with pytest.raises(BadInput, match="is not a path"):
+        RunSettings(call_before=(path,)).checked()
 
 
 # -- vLLM

@@ -1,0 +1,81 @@
+"""vLLM's client in Rust: the flags of `vllm-rs bench serve` that neither `vllm bench serve` nor `loadgen run` has."""
+
+from collections.abc import Callable
+from typing import Any
+
+from loadgen.cli.compat.tool_flags import NONE, SOME, Given, ToolFlag, other_command
+from loadgen.config.output import OutputSettings
+from loadgen.errors import BadInput
+from loadgen.util.argument_parser import integer, number
+
+# Markers, which `run_settings.swept` removes.
+NUM_RUNS, NUM_PROMPTS_FACTOR = "num_runs", "num_prompts_factor"
+DATASET, COMPARE = "dataset", "compare"  # commands of loadgen
+
+
+def _swept(name: str, field: str, kind: Callable[[str], Any]) -> ToolFlag:
+    """Return a flag that gives several values to a field, with one run each."""
+
+    def values(text: str) -> tuple[Any, ...]:
+        return tuple(kind(each.strip()) for each in text.split(","))
+
+    def convert(value: tuple[Any, ...], given: Given) -> dict[str, Any]:
+        return {field: value if len(value) > 1 else value[0]}
+
+    return ToolFlag(name, convert, f"`--{field.replace('_', '-')}` with several values", type_=values)
+
+
+def _counted(name: str, marker: str, meaning: str) -> ToolFlag:
+    """Return a flag with a number from 1 that says how a series of runs is made."""
+
+    def convert(value: int, given: Given) -> dict[str, Any]:
+        if value < 1:
+            raise BadInput(name, f"{value} is out of range", "give 1 or more")
+        return {marker: value}
+
+    return ToolFlag(name, convert, meaning, type_=integer)
+
+
+def _summary_percentiles(value: str, given: Given) -> dict[str, Any]:
+    own = given.get("metric_percentiles", OutputSettings.metric_percentiles).split(",")
+    return {"metric_percentiles": ",".join(dict.fromkeys([*own, *(each.strip() for each in value.split(","))]))}
+
+
+FLAGS: tuple[ToolFlag, ...] = (
+    _swept("--sweep-max-concurrency", "max_concurrency", integer),
+    _swept("--sweep-request-rate", "request_rate", number),
+    _counted("--sweep-num-prompts-factor", NUM_PROMPTS_FACTOR, "`--num-prompts` of each run: N times its concurrency"),
+    ToolFlag(
+        "--sweep-summary-percentiles", _summary_percentiles, "`--metric-percentiles`, for the results of all runs"
+    ),
+    _counted(
+        "--num-runs",
+        NUM_RUNS,
+        "N runs at the same rate or concurrency, each with prompts of its own, and their mean, deviation and range",
+    ),
+    ToolFlag(
+        "--reset-prefix-cache",
+        lambda value, given: {"call_before": (*given.get("call_before", ()), "/reset_prefix_cache")},
+        "`--call-before /reset_prefix_cache`, before each run and after its warm-up",
+        values=NONE,
+    ),
+    ToolFlag(
+        "--no-steady-state",
+        lambda value, given: {"steady_state_threshold": 0.0},
+        "`--steady-state-threshold 0`",
+        values=NONE,
+    ),
+    other_command("--dry-run", "shows the prompts, and nothing is sent", DATASET),
+    other_command("--compare", "compares two results, and nothing is sent", COMPARE, SOME),
+)
+
+# Its flags that are settings of loadgen, and that `vllm bench serve` does not have.
+SHARED = frozenset(
+    (
+        "--profile-batch-threshold",
+        "--profile-duration",
+        "--prompt-token-ids",
+        "--steady-state-min-window",
+        "--steady-state-threshold",
+    )
+)

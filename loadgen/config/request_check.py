@@ -1,0 +1,90 @@
+"""Checks of what the settings ask of requests and answers."""
+
+from dataclasses import fields
+
+from loadgen.config import lora, slo
+from loadgen.config.data import MULTI_TURN, RERANK
+from loadgen.config.option import SAMPLING, flag
+from loadgen.config.output import QUEUE_METRICS
+from loadgen.config.run_fields import RunFields
+from loadgen.config.target import TargetSettings
+from loadgen.errors import BadInput
+
+PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
+NO_TIMES = "tokens of an answer in one piece have no times"
+NO_TOKENS = "embeddings, pooling and rerank generate no tokens"
+WITHOUT_TOKENS = ("e2el", "error", *QUEUE_METRICS)  # metrics of answers without tokens
+JSON_ENCODINGS = ("float", "base64")  # of embeddings
+SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request body for one answer
+
+
+def check(settings: RunFields) -> None:
+    """Check the fields of a request body, adapters, and what is asked of answers in one piece.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
+    _check_body(settings)
+    _check_lora(settings)
+    if not settings.streams:
+        _check_without_stream(settings)
+    elif settings.random_batch_size > 1 or settings.dataset_name == RERANK:
+        name, problem = "--random-batch-size", "an answer of tokens is to one prompt"
+        if settings.dataset_name == RERANK:
+            name, problem = "--dataset-name", f"{RERANK} needs an API that takes several texts"
+        raise BadInput(name, problem, "use --backend vllm-rerank, openai-embeddings or vllm-pooling")
+
+
+def _check_without_stream(settings: RunFields) -> None:
+    """Refuse what asks for times of tokens, where answers come in one piece; and for tokens, where they have none."""
+    reason, without = NO_TIMES, ["continuous_usage", "first_token_timeout"]
+    if not settings.generates:
+        sampling = [each.name for each in fields(TargetSettings) if each.metadata["group"] == SAMPLING]
+        sampling.remove("ignore_eos")  # vLLM sends it where it is given
+        reason, without = NO_TOKENS, [*without, "disable_stream", "turns", *sampling]
+    for name in without:
+        if getattr(settings, name) != getattr(RunFields, name):
+            raise BadInput(flag(name), reason, "leave it out")
+    if settings.dataset_name == MULTI_TURN and not settings.generates:
+        raise BadInput("--dataset-name", f"{NO_TOKENS}, which {MULTI_TURN} repeats", "use random, jsonl or custom")
+    named = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
+    named += [("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())]
+    if settings.percentile_metrics != RunFields.percentile_metrics:
+        named += [("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")]
+    for name, metric in named:
+        if metric not in WITHOUT_TOKENS:
+            raise BadInput(name, f"{metric} needs tokens: {reason}", "use e2el, the latency of the whole answer")
+    if (form := (settings.extra_body or {}).get("encoding_format", "float")) not in JSON_ENCODINGS:
+        raise BadInput("--extra-body", f"encoding_format {form!r} is not JSON", f"use {' or '.join(JSON_ENCODINGS)}")
+
+
+def _check_lora(settings: RunFields) -> None:
+    lora.parse_skew(settings.lora_assignment)
+    if not settings.lora_modules:
+        if settings.lora_assignment != lora.RANDOM:
+            raise BadInput(lora.FLAG, "given without adapters", f"give {lora.MODULES}, or leave it out")
+        return
+    if not all(settings.lora_modules):
+        raise BadInput(lora.MODULES, "a name is empty", "give the names that the server lists in /v1/models")
+    if settings.dataset_name == MULTI_TURN or settings.turns not in (None, "1"):
+        problem = "each request has an adapter of its own, and the turns of a session need the same"
+        raise BadInput(lora.MODULES, problem, "name one adapter with --served-model-name, or leave the turns out")
+
+
+def _check_body(settings: RunFields) -> None:
+    if not isinstance(settings.extra_body, dict | None):
+        raise BadInput("--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'")
+    body = settings.extra_body or {}
+    if "stream" in body and body["stream"] != (not settings.disable_stream):
+        raise BadInput(
+            "--extra-body", f"stream: {str(body['stream']).lower()}", "leave it out, or use --disable-stream"
+        )
+    for field in PROMPTS & set(body):
+        raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
+    sampling = body.get("sampling_params", {})
+    if not isinstance(sampling, dict):
+        raise BadInput("--extra-body", "sampling_params is not a JSON object", 'write for example {"min_p": 0.1}')
+    for field, single in SINGLE_ANSWER.items():
+        if (value := (body | sampling).get(field)) is not None and value != single:
+            problem = f"{field}: {value!r} requests several answers to a prompt"
+            raise BadInput("--extra-body", problem, "leave it out: tokens of several answers arrive mixed")

@@ -1,0 +1,140 @@
+"""Calls to the server beside the load: caches are emptied and a profiler starts before the clock, and stops after."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import orjson
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput, Unreachable
+from loadgen.metrics.server_call import Moment, ServerCall
+from loadgen.util import http_client
+from loadgen.util.redaction import Redaction, redact_user
+from loadgen.workload import target
+
+START, STOP = "/start_profile", "/stop_profile"
+ENDS_ITSELF = ("num_steps", "max_iterations")  # fields of --profile-body after which no stop is needed
+TIMEOUT_S = 3600.0  # the profiler of a large model writes its traces for many minutes
+POLL_S = 0.5
+REMEDIES = {
+    START: "start vLLM with --profiler-config, or SGLang with a profiler that is idle, or leave --profile out",
+    "/reset_prefix_cache": "start vLLM with VLLM_SERVER_DEV_MODE=1, or leave the call out",
+    "/flush_cache": "wait until the server is idle, or leave the call out",
+}
+REMEDY = "see the server's log, or leave the call out"
+
+
+class ServerCalls:
+    """Makes the calls that the settings ask for, before and after the block.
+
+    Args:
+        settings: Resolved, with the URLs at which the servers answer.
+        running: Returns how many requests the servers run now, None if that is unknown; None: they have no metrics.
+
+    Attributes:
+        made: The calls so far, in their order.
+    """
+
+    def __init__(self, settings: RunSettings, running: Callable[[], float | None] | None) -> None:
+        self._settings, self._running = settings, running
+        self._headers = {target.base_url(alone): target.headers(alone) for alone in settings.apart()}
+        self._servers = tuple(self._headers)
+        self._profiled: list[str] = []  # whose profiler is running
+        self._waiting: asyncio.Task[None] | None = None
+        self.made: list[ServerCall] = []
+
+    async def __aenter__(self) -> Self:
+        """Make the calls before the run.
+
+        Raises:
+            BadInput: A server refuses one of them, or the profiler is to wait for what no server reports.
+        """
+        threshold = self._settings.profile_batch_threshold
+        if threshold is not None and self._running is None:
+            problem = "no server reports how many requests it runs"
+            raise BadInput("--profile-batch-threshold", problem, "leave it out, or name metrics with --server-metrics")
+        for path in self._settings.call_before:
+            _refuse_failed(await self._post("before", self._servers, path))
+        if threshold is not None and self._running is not None:
+            self._waiting = asyncio.create_task(self._profile_when_busy(threshold, self._running))
+        elif self._settings.profile:
+            try:
+                _refuse_failed(await self._start_profiler("before"))
+            except BadInput:
+                await self._stop_profiler("before")
+                raise
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            await asyncio.gather(self._waiting, return_exceptions=True)
+        await self._stop_profiler("after")
+
+    async def _profile_when_busy(self, threshold: int, running: Callable[[], float | None]) -> None:
+        """Start the profiler when the servers run enough requests, and stop it after its time."""
+        while True:
+            if (running() or 0) >= threshold:
+                break
+            await asyncio.sleep(POLL_S)
+        await self._start_profiler("during")
+        await asyncio.sleep(self._settings.profile_duration)
+        await asyncio.shield(asyncio.ensure_future(self._stop_profiler("during")))
+
+    async def _start_profiler(self, moment: Moment) -> Sequence[ServerCall]:
+        servers = [url.rstrip("/") for url in self._settings.profile_url] or self._servers
+        body = self._settings.profile_body
+        calls = await self._post(moment, servers, START, b"" if body is None else orjson.dumps(body))
+        if not set(ENDS_ITSELF) & set(body or ()):
+            self._profiled = [server for server, call in zip(servers, calls, strict=True) if call.error is None]
+        return calls
+
+    async def _stop_profiler(self, moment: Moment) -> None:
+        servers, self._profiled = self._profiled, []
+        await self._post(moment, servers, STOP)
+
+    async def _post(self, moment: Moment, servers: Sequence[str], path: str, body: bytes = b"") -> Sequence[ServerCall]:
+        """Send the same request to all of these servers at once."""
+        calls = await asyncio.gather(*(self._call(moment, server, path, body) for server in servers))
+        self.made.extend(calls)
+        return calls
+
+    async def _call(self, moment: Moment, server: str, path: str, body: bytes) -> ServerCall:
+        url, begun = server + path, time.monotonic()
+        same = (own for own in self._servers if target.origin(own) == target.origin(server))
+        headers, error = self._headers.get(next(same, ""), {}), None  # credentials go to the measured servers alone
+        try:
+            reply = await http_client.send_json(
+                url,
+                body,
+                headers=headers,
+                verify_tls=not self._settings.insecure,
+                timeout_s=TIMEOUT_S,
+            )
+        except Unreachable as unreachable:
+            error = str(unreachable)
+        else:
+            if not 200 <= reply.status < 300:
+                error = f"{redact_user(url)} answers {reply.status}{_said(Redaction(headers), reply.body)}"
+        return ServerCall(moment, redact_user(url), (time.monotonic() - begun) * 1e3, error)
+
+
+def _refuse_failed(calls: Sequence[ServerCall]) -> None:
+    """Refuse the run if a call failed.
+
+    Raises:
+        BadInput: Naming the first.
+    """
+    for call in calls:
+        if call.error is not None:
+            path = next((path for path in REMEDIES if path in call.url), "")
+            field = "--profile" if path == START else "--call-before"
+            raise BadInput(field, f"POST {call.error}", REMEDIES.get(path, REMEDY))
+
+
+def _said(redacted: Redaction, body: bytes) -> str:
+    """Return the beginning of what a server says about an error, in brackets; empty if it says nothing."""
+    text = " ".join(redacted(body.decode("utf-8", "replace")).split())
+    return f" ({text[:100]})" if text else ""

@@ -1,0 +1,37 @@
+"""The spread of repeated runs: mean, standard deviation and range of their numbers."""
+
+from typing import Any
+
+import pytest
+
+from loadgen.report.result.series import Series
+from loadgen.report.series_spread import lines
+from tests.helpers import run_facts, saved_json
+
+
+def point(level: float, ttft_ms: float) -> dict[str, Any]:
+    ran = run_facts.measured([run_facts.steady(index, due=100 * index, ttft=ttft_ms) for index in range(3)])
+    return saved_json.point(level, run_facts.result(ran), ran, limits=None, saved=[])
+
+
+def spread(*points: dict[str, Any], kind: str = "sweep") -> list[str]:
+    data = saved_json.begun(kind, "concurrency", None, "due") | {"points": list(points)}
+    return list(lines(Series.from_dict(data)))
+
+
+def test_repeated_runs_have_their_mean_deviation_and_range() -> None:
+    shown = spread(point(4, 20), point(4, 30), point(4, 40))
+    rows = {line[:16].strip(): line[16:].split() for line in shown}
+    assert shown[0] == "3 runs at 4 requests in flight:"
+    assert rows[""] == ["mean", "std", "min", "max"]
+    assert [float(cell) for cell in rows["TTFT p50, ms"]] == pytest.approx([30, 10, 20, 40], rel=0.01)
+    assert [float(cell) for cell in rows["TPOT p99, ms"]] == pytest.approx([10, 0, 10, 10], abs=0.1)
+    assert shown[-1].startswith("  req/s varies by ")
+
+
+def test_runs_at_several_levels_and_single_runs_have_no_spread() -> None:
+    assert spread(point(4, 20), point(8, 30)) == spread(point(4, 20)) == []
+
+
+def test_a_search_has_no_spread() -> None:
+    assert spread(point(4, 20), point(4, 30), kind="search") == []

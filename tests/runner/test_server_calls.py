@@ -1,0 +1,168 @@
+"""Calls to the server beside the load: what is sent when, and what follows if a server refuses."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput, Unreachable
+from loadgen.metrics.server_call import ServerCall
+from loadgen.runner import server_calls
+from loadgen.runner.server_calls import ServerCalls
+from loadgen.util import http_client
+from loadgen.util.http_client import Reply
+
+ONE = RunSettings(base_url="http://a:1")
+TWO = RunSettings(base_url=("http://a:1", "http://b:2"))
+
+
+class Servers:
+    """Takes the place of all servers: keeps what they are sent, and answers 200 unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.bodies: dict[str, bytes] = {}
+        self.headers: dict[str, dict[str, str]] = {}
+        self.refuse: dict[str, int | Exception] = {}
+
+    async def send(self, url: str, body: bytes, *, headers: dict[str, str], **others: Any) -> Reply:
+        self.log.append(url.removeprefix("http://"))
+        self.bodies[url], self.headers[url] = body, headers
+        answer = self.refuse.get(url.removeprefix("http://"), 200)
+        if isinstance(answer, Exception):
+            raise answer
+        return Reply(answer, b"no such\npath", {})
+
+
+@pytest.fixture
+def servers(monkeypatch: pytest.MonkeyPatch) -> Servers:
+    made = Servers()
+    monkeypatch.setattr(http_client, "send_json", made.send)
+    return made
+
+
+async def run(servers: Servers, settings: RunSettings) -> list[ServerCall]:
+    async with ServerCalls(settings, None) as calls:
+        servers.log.append("run")
+    return calls.made
+
+
+async def test_nothing_is_called_unless_it_is_asked_for(servers: Servers) -> None:
+    assert await run(servers, ONE) == []
+    assert servers.log == ["run"]
+
+
+async def test_the_profiler_starts_before_the_run_and_stops_after_it(servers: Servers) -> None:
+    made = await run(servers, ONE.replace(profile=True))
+    assert servers.log == ["a:1/start_profile", "run", "a:1/stop_profile"]
+    assert [(call.moment, call.error) for call in made] == [("before", None), ("after", None)]
+    assert servers.bodies["http://a:1/start_profile"] == b""
+
+
+async def test_calls_before_the_run_precede_the_profiler_on_every_server(servers: Servers) -> None:
+    await run(servers, TWO.replace(profile=True, call_before=("/flush_cache?timeout=60",)))
+    assert servers.log[:4] == [
+        *("a:1/flush_cache?timeout=60", "b:2/flush_cache?timeout=60"),
+        *("a:1/start_profile", "b:2/start_profile"),
+    ]
+    assert sorted(servers.log[5:]) == ["a:1/stop_profile", "b:2/stop_profile"]
+
+
+@pytest.mark.parametrize("field", ["num_steps", "max_iterations"])
+async def test_a_profiler_with_a_number_of_steps_stops_by_itself(servers: Servers, field: str) -> None:
+    await run(servers, ONE.replace(profile=True, profile_body={field: 5}))
+    assert servers.log == ["a:1/start_profile", "run"]
+    assert servers.bodies["http://a:1/start_profile"] == f'{{"{field}":5}}'.encode()
+
+
+async def test_the_profilers_of_other_servers_get_no_credentials(servers: Servers) -> None:
+    settings = ONE.replace(profile=True, profile_url=("http://p:7/", "http://a:1"), api_key="sk-0123456789")
+    await run(servers, settings)
+    assert servers.log[:2] == ["p:7/start_profile", "a:1/start_profile"]
+    assert servers.headers["http://p:7/start_profile"] == {}
+    assert servers.headers["http://a:1/start_profile"] == {"Authorization": "Bearer sk-0123456789"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "field"),
+    [
+        (ONE.replace(profile=True), "/start_profile", "--profile"),
+        (ONE.replace(call_before=("/reset_prefix_cache",)), "/reset_prefix_cache", "--call-before"),
+        (ONE.replace(call_before=("/slots/0?action=erase",)), "/slots/0?action=erase", "--call-before"),
+    ],
+)
+async def test_a_refused_call_before_the_run_refuses_the_run(
+    servers: Servers, settings: RunSettings, path: str, field: str
+) -> None:
+    servers.refuse[f"a:1{path}"] = 404
+    with pytest.raises(BadInput) as refused:
+        await run(servers, settings)
+    assert refused.value.field == field
+    assert refused.value.problem == f"POST http://a:1{path} answers 404 (no such path)"
+    assert "run" not in servers.log
+
+
+async def test_a_server_that_does_not_answer_refuses_the_run(servers: Servers) -> None:
+    servers.refuse["a:1/start_profile"] = Unreachable("http://a:1/start_profile: no response in 3600 s")
+    with pytest.raises(BadInput, match=r"POST http://a:1/start_profile: no response"):
+        await run(servers, ONE.replace(profile=True))
+
+
+async def test_profilers_that_have_started_are_stopped_if_another_has_not(servers: Servers) -> None:
+    servers.refuse["b:2/start_profile"] = 500
+    with pytest.raises(BadInput):
+        await run(servers, TWO.replace(profile=True))
+    assert servers.log == ["a:1/start_profile", "b:2/start_profile", "a:1/stop_profile"]
+
+
+async def test_a_refused_stop_is_kept_and_the_run_stands(servers: Servers) -> None:
+    servers.refuse["a:1/stop_profile"] = 500
+    _, stop = await run(servers, ONE.replace(profile=True))
+    assert stop.error == "http://a:1/stop_profile answers 500 (no such path)"
+
+
+async def test_the_profiler_is_stopped_if_the_run_fails(servers: Servers) -> None:
+    with pytest.raises(Unreachable):
+        async with ServerCalls(ONE.replace(profile=True), None):
+            raise Unreachable("gone")
+    assert servers.log == ["a:1/start_profile", "a:1/stop_profile"]
+
+
+class TestWhenBusy:
+    """--profile-batch-threshold."""
+
+    SETTINGS = ONE.replace(profile=True, profile_batch_threshold=8, profile_duration=0.001)
+
+    @pytest.fixture(autouse=True)
+    def poll(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(server_calls, "POLL_S", 0)
+
+    async def turns(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    async def test_the_profiler_starts_when_enough_requests_run_and_stops_by_its_time(self, servers: Servers) -> None:
+        running: list[float | None] = [None, 3.0, 8.0]
+
+        async with ServerCalls(self.SETTINGS, lambda: running.pop(0) if len(running) > 1 else running[0]) as calls:
+            assert servers.log == []
+            while len(calls.made) < 2:
+                await asyncio.sleep(0.001)
+        assert servers.log == ["a:1/start_profile", "a:1/stop_profile"]
+        assert [call.moment for call in calls.made] == ["during", "during"]
+
+    async def test_a_run_that_ends_sooner_stops_the_profiler(self, servers: Servers) -> None:
+        async with ServerCalls(self.SETTINGS.replace(profile_duration=1000.0), lambda: 8.0) as calls:
+            await self.turns()
+        assert servers.log == ["a:1/start_profile", "a:1/stop_profile"]
+        assert [call.moment for call in calls.made] == ["during", "after"]
+
+    async def test_a_run_that_is_never_busy_is_not_profiled(self, servers: Servers) -> None:
+        async with ServerCalls(self.SETTINGS, lambda: 7.0) as calls:
+            await self.turns()
+        assert (servers.log, calls.made) == ([], [])
+
+    async def test_a_server_without_metrics_is_refused(self, servers: Servers) -> None:
+        with pytest.raises(BadInput, match="--profile-batch-threshold: no server reports"):
+            await run(servers, self.SETTINGS)
