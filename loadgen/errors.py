@@ -31,6 +31,10 @@ class Unreachable(LoadgenError):
     """A server that does not respond at the address in the settings."""
 
 
+class NotWritten(LoadgenError):
+    """A file that could not be written when its content was ready: a full disk, a device that fails."""
+
+
 class GivenUp(LoadgenError):
     """A run without a result, for example after an interrupt before anything was measured.
 

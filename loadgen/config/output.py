@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 from loadgen.config.option import OUTPUT, option
 from loadgen.errors import BadInput
@@ -12,6 +12,13 @@ QUEUE_METRICS = ("client_queue_time", "e2el_including_client_queue")  # of runs 
 LOOPBACK = "127.0.0.1"
 # Keys of the result that --metadata may not replace: they name files, and identify runs for a comparison.
 NAMING = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts")
+
+# The arguments that a result of SGLang repeats, and the percentiles that it has.
+SGLANG_ARGUMENTS = (
+    *("tag", "backend", "dataset_name", "sharegpt_output_len"),
+    *("random_input_len", "random_output_len", "random_range_ratio"),
+)
+SGLANG_PERCENTILES = (90.0, 95.0, 99.0)
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
@@ -32,6 +39,13 @@ class OutputSettings:
     label: str | None = option(None, OUTPUT, "label in the result, and prefix of its file name (--backend)")
     result_dir: str | None = option(None, OUTPUT, "folder of the result file", metavar="DIR")
     result_filename: str | None = option(None, OUTPUT, "name of the result file", metavar="NAME", file=True)
+    sglang_result: dict[str, Any] | None = option(
+        None,
+        OUTPUT,
+        "print SGLang's block, and write its keys into the result; --compat sglang gives it the arguments that the "
+        "result repeats",
+        metavar="JSON",
+    )
     metadata: tuple[str, ...] = option((), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE")
     records: str | None = option(
         None, OUTPUT, "write one JSON line for each request when it ends", metavar="FILE", file=True

@@ -9,7 +9,16 @@ from loadgen.config import request_check, server_calls_check, slo
 from loadgen.config.data import RERANK, DataSettings
 from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
 from loadgen.config.option import flag
-from loadgen.config.output import METRICS, NAMING, QUEUE_METRICS, OutputSettings, parse_listen
+from loadgen.config.output import (
+    METRICS,
+    NAMING,
+    QUEUE_METRICS,
+    SGLANG_ARGUMENTS,
+    SGLANG_PERCENTILES,
+    OutputSettings,
+    parse_listen,
+    parse_percentiles,
+)
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import wants_simulator
 from loadgen.errors import BadInput
@@ -130,6 +139,7 @@ def check_output(settings: OutputSettings) -> None:
         if not usable:
             remedy = "write numbers from 0 to 100, for example 50,99"
             raise BadInput("--metric-percentiles", f"invalid percentile {part!r}", remedy)
+    _check_sglang_result(settings)
     check_page("--html", settings.html)
     for pair in settings.metadata:
         key, equals, _ = pair.partition("=")
@@ -142,6 +152,20 @@ def check_output(settings: OutputSettings) -> None:
     require("steady_state_min_window", settings.steady_state_min_window, lambda v: v >= 0, "0 s or more")
     if settings.prometheus is not None:
         parse_listen(settings.prometheus)
+
+
+def _check_sglang_result(settings: OutputSettings) -> None:
+    """Check the arguments of SGLang that a result repeats."""
+    arguments = settings.sglang_result
+    if arguments is None:
+        return
+    if not isinstance(arguments, dict):
+        raise BadInput("--sglang-result", "not a JSON object", 'write for example \'{"tag": "nightly"}\'')
+    for name in arguments.keys() - {*SGLANG_ARGUMENTS}:
+        raise BadInput("--sglang-result", f"unknown argument {name!r}", f"choose from {', '.join(SGLANG_ARGUMENTS)}")
+    if not {*SGLANG_PERCENTILES} <= {*parse_percentiles(settings.metric_percentiles)}:
+        problem = f"needs the percentiles 90, 95 and 99, and --metric-percentiles is {settings.metric_percentiles}"
+        raise BadInput("--sglang-result", problem, "give --metric-percentiles 90,95,99, or use --compat sglang")
 
 
 def check_page(name: str, path: str | None) -> None:

@@ -10,13 +10,15 @@ from loadgen.report import (
     load_line,
     request_lines,
     server_lines,
+    sglang_block,
     targets,
     token_lines,
     verdict_lines,
+    vllm_block,
 )
 from loadgen.report.result import RunResult
+from loadgen.report.result.numbers import meaning
 from loadgen.report.summary_line import summary_line
-from loadgen.report.vllm_block import block
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
 WIDTH = 80
@@ -30,10 +32,8 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
         saved: The paths of the files that were written.
         screen: Where it is shown.
     """
-    settings = result.provenance.settings
-    selected, percentiles = settings.percentile_metrics.split(","), parse_percentiles(settings.metric_percentiles)
     rows = [
-        *block(result.numbers.to_dict(), selected, percentiles),
+        *_block(result),
         "",
         *latency_table.rows(result),
         *_wrapped(latency_table.notes(result)),
@@ -46,6 +46,15 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
         *_wrapped([f"Load: {load_line.full_text(result)}"]),
     ]
     return "\n".join([*map(printable, rows), summary_line(result, screen)]) + "\n"
+
+
+def _block(result: RunResult) -> Iterator[str]:
+    """Write the block of SGLang if the run was asked for it, else that of vLLM."""
+    settings = result.provenance.settings
+    if result.sglang is not None:
+        return sglang_block.block(result.flat(), result.latency_ms.named(meaning(settings)["itl"]).max_ms)
+    selected, percentiles = settings.percentile_metrics.split(","), parse_percentiles(settings.metric_percentiles)
+    return vllm_block.block(result.flat(), selected, percentiles)
 
 
 def _wrapped(lines: Iterable[str]) -> Iterator[str]:

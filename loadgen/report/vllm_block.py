@@ -34,40 +34,40 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
         percentiles: Those that are shown of each.
     """
     yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
-    yield _row("Successful requests:", result["completed"], "")
-    yield _row("Failed requests:", result["failed"], "")
+    yield row("Successful requests:", result["completed"], "")
+    yield row("Failed requests:", result["failed"], "")
     if result["max_concurrency"] is not None:
-        yield _row("Maximum request concurrency:", result["max_concurrency"], "")
+        yield row("Maximum request concurrency:", result["max_concurrency"], "")
     if result["request_rate"] != "inf":
-        yield _row("Request rate configured (RPS):", result["request_rate"])
-    yield _row("Benchmark duration (s):", result["duration"])
-    yield _row("Total input tokens:", result["total_input_tokens"], "")
+        yield row("Request rate configured (RPS):", result["request_rate"])
+    yield row("Benchmark duration (s):", result["duration"])
+    yield row("Total input tokens:", result["total_input_tokens"], "")
     if "total_output_tokens" in result:
-        yield _row("Total generated tokens:", result["total_output_tokens"], "")
-    yield _row("Request throughput (req/s):", result["request_throughput"])
+        yield row("Total generated tokens:", result["total_output_tokens"], "")
+    yield row("Request throughput (req/s):", result["request_throughput"])
     if "input_sequence_throughput" in result:
-        yield _row("Input throughput (inputs/s):", result["input_sequence_throughput"])
+        yield row("Input throughput (inputs/s):", result["input_sequence_throughput"])
     if result["request_goodput"] is not None:
-        yield _row("Request goodput (req/s):", result["request_goodput"])
+        yield row("Request goodput (req/s):", result["request_goodput"])
     if "output_throughput" in result:
-        yield _row("Output token throughput (tok/s):", result["output_throughput"])
-        yield _row("Peak output token throughput (tok/s):", result["max_output_tokens_per_s"])
-        yield _row("Peak concurrent requests:", result["max_concurrent_requests"])
-    yield _row("Total token throughput (tok/s):", result["total_token_throughput"])
+        yield row("Output token throughput (tok/s):", result["output_throughput"])
+        yield row("Peak output token throughput (tok/s):", result["max_output_tokens_per_s"])
+        yield row("Peak concurrent requests:", result["max_concurrent_requests"])
+    yield row("Total token throughput (tok/s):", result["total_token_throughput"])
     if result.get("probe_completed") is not None:
         yield f"{'Probe Requests':-^{WIDTH}}"
-        yield _row("Probe requests completed:", result["probe_completed"], "")
-        yield _row("Probe requests failed:", result["probe_failed"], "")
-        yield _row("Median probe E2EL (ms):", result["probe_median_e2el_ms"])
-        yield _row("P99 probe E2EL (ms):", result["probe_p99_e2el_ms"])
-        yield _row("Max probe E2EL (ms):", result["probe_max_e2el_ms"])
+        yield row("Probe requests completed:", result["probe_completed"], "")
+        yield row("Probe requests failed:", result["probe_failed"], "")
+        yield row("Median probe E2EL (ms):", result["probe_median_e2el_ms"])
+        yield row("P99 probe E2EL (ms):", result["probe_p99_e2el_ms"])
+        yield row("Max probe E2EL (ms):", result["probe_max_e2el_ms"])
     for metric, (name, header) in HEADERS.items():
         if metric in metrics and f"mean_{metric}_ms" in result:
             yield f"{header:-^{WIDTH}}"
-            yield _row(f"Mean {name} (ms):", result[f"mean_{metric}_ms"])
-            yield _row(f"Median {name} (ms):", result[f"median_{metric}_ms"])
+            yield row(f"Mean {name} (ms):", result[f"mean_{metric}_ms"])
+            yield row(f"Median {name} (ms):", result[f"median_{metric}_ms"])
             for p in percentiles:
-                yield _row(f"{percentile(p).upper()} {name} (ms):", result[f"{percentile(p)}_{metric}_ms"])
+                yield row(f"{percentile(p).upper()} {name} (ms):", result[f"{percentile(p)}_{metric}_ms"])
     yield from _spec_decode(result)
     yield "=" * WIDTH
 
@@ -80,12 +80,13 @@ def _spec_decode(result: Mapping[str, Any]) -> Iterator[str]:
     yield f"{'Speculative Decoding':-^{WIDTH}}"
     for name, (label, form) in SPEC_DECODE.items():
         if known[name] is not None:
-            yield _row(label, known[name], form)
+            yield row(label, known[name], form)
     if rates := result["spec_decode_per_position_acceptance_rates"]:
         yield "Per-position acceptance (%):"
         for position, rate in enumerate(rates):
-            yield _row(f"  Position {position}:", rate * 100)
+            yield row(f"  Position {position}:", rate * 100)
 
 
-def _row(label: str, value: float | None, form: str = ".2f") -> str:
+def row(label: str, value: float | str | None, form: str = ".2f") -> str:
+    """Write a row: its label and its value, n/a for None."""
     return f"{label:<40} {UNKNOWN if value is None else format(value, form):<10}"

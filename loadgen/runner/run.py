@@ -13,7 +13,7 @@ from loadgen.config.target import wants_engine
 from loadgen.errors import BadInput
 from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
-from loadgen.metrics.records.header import RunHeader
+from loadgen.metrics.records.header import DATE_FORMAT, RunHeader
 from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import scrape_order
@@ -94,7 +94,7 @@ async def run(
         header = RunHeader(
             settings,
             server.model,
-            time.strftime("%Y%m%d-%H%M%S"),
+            time.strftime(DATE_FORMAT),
             server.simulated,
             provenance.provenance(settings, asked, server.about),
         )

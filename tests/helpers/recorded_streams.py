@@ -81,8 +81,7 @@ def _record(index: int, row: Mapping[str, Any], later: float) -> Record:
 
 def run_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> RecordedRun:
     """The run that had these records."""
-    backend = "openai-chat" if chat else "openai"
-    return RecordedRun(RunSettings(backend=backend, **settings), START, records)
+    return RecordedRun(_settings(chat, settings), START, records)
 
 
 def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Result:
@@ -93,10 +92,14 @@ def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> 
     from tests.helpers.run_facts import heading
 
     records = list(records)
-    asked = RunSettings(backend="openai-chat" if chat else "openai", **settings)
+    asked = _settings(chat, settings)
     schedule = Schedule.burst(len(records))
     recorder = Recorder.from_settings(asked, START, len(records))
     for record in records:
         recorder.add(record)
     trailer = RunTrailer(workers=(WorkerReport(schedule_sha256=schedule.sha256),))
     return conclude(heading(asked, schedule), schedule, Measurement(recorder.snapshot(), trailer))
+
+
+def _settings(chat: bool, given: dict[str, Any]) -> RunSettings:
+    return RunSettings(**{"backend": "openai-chat" if chat else "openai"} | given)

@@ -1,6 +1,8 @@
 """The result: `vllm bench serve`'s keys and types at the top, loadgen's numbers under one key."""
 
 import math
+from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -11,9 +13,12 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.snapshot import DISTRIBUTIONS
 from loadgen.report import to_json
-from tests.helpers.run_facts import answered, failed, measured, per_event, result, steady, unsent
+from loadgen.report.result import RunResult
+from tests.helpers.result_schema import problems
+from tests.helpers.run_facts import answered, due_at, failed, measured, per_event, result, steady, unsent
 
-# The keys of a result that `vllm bench serve --save-result` wrote, in its order, and the types of their values.
+# The keys of a result that `vllm bench serve --save-result` wrote, in its order, and the types of their values; its
+# client in Rust adds max_model_len and input_throughput.
 VLLM = {
     "date": str,
     "endpoint_type": str,
@@ -22,6 +27,7 @@ VLLM = {
     "model_id": str,
     "tokenizer_id": str,
     "num_prompts": int,
+    "max_model_len": type(None),
     "request_rate": str,
     "burstiness": float,
     "max_concurrency": int,
@@ -32,10 +38,12 @@ VLLM = {
     "total_output_tokens": int,
     "request_throughput": float,
     "request_goodput": type(None),
+    "input_throughput": float,
     "output_throughput": float,
     "total_token_throughput": float,
     "max_output_tokens_per_s": float,
     "max_concurrent_requests": int,
+    "rtfx": float,
 } | {
     f"{statistic}_{metric}_ms": float
     for metric in ("ttft", "tpot", "itl", "e2el")
@@ -66,6 +74,34 @@ def test_the_keys_are_vllms_in_their_order_and_then_loadgens_own():
     made = result(RUN, AS_VLLM)
     assert list(made) == [*VLLM, *VLLM_RS, "loadgen"]
     assert {key: type(made[key]) for key in VLLM} == VLLM
+
+
+def test_p90_is_always_there_as_in_the_client_in_rust() -> None:
+    keys = list(result(RUN, RunSettings(metric_percentiles="99.9,50")))
+    assert [key for key in keys if key.endswith("_ttft_ms")] == [
+        f"{name}_ttft_ms" for name in ("mean", "median", "std", "p99.9", "p50", "p90")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "reached"),
+    [("linear", {2.0: 0, 3: 2, 4: 4, 5: 6, 6: 8}), ("exponential", {2.0: 0, 3: 3, 4: 5, 5: 6})],
+)
+def test_a_ramp_has_vllms_keys_of_it(strategy: Any, reached: dict[float, int]) -> None:
+    settings = RunSettings(ramp_up_strategy=strategy, ramp_up_start_rps=2.0, ramp_up_end_rps=6.5)
+    made = result([steady(0), steady(1, due=8000)], settings, schedule=due_at(0, 8000, duration=9000))
+    assert (made["ramp_up_strategy"], made["ramp_up_start_rps"], made["ramp_up_end_rps"]) == (strategy, 2.0, 6.5)
+    began = datetime.strptime(made["date"], "%Y%m%d-%H%M%S")  # noqa: DTZ007 - local time
+    at = {each["rps"]: datetime.fromisoformat(each["timestamp"]) - began for each in made["rps_change_events"]}
+    assert {rate: round(since.total_seconds()) for rate, since in at.items()} == reached
+    assert problems(made) == []
+    assert RunResult.from_dict(made).to_dict() == made
+
+
+def test_a_ramp_that_ended_early_has_the_rates_that_it_reached() -> None:
+    settings = RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=2.0, ramp_up_end_rps=6.5)
+    made = result([steady(0), steady(1, due=2500)], settings, schedule=due_at(0, 2500, 8000, duration=9000))
+    assert [each["rps"] for each in made["rps_change_events"]] == [2.0, 3]
 
 
 def test_details_add_vllms_lists_with_an_entry_per_request():

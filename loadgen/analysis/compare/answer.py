@@ -8,14 +8,25 @@ from loadgen.analysis.compare.confidence_interval import Basis
 from loadgen.analysis.compare.metrics import ERROR_RATE
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
-from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, SIGNIFICANT, SURE, bounds, change, unit, values
-from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
+from loadgen.analysis.compare.texts import (
+    CONFIDENCE_TEXT,
+    NO_VERDICT,
+    SIGNIFICANT,
+    SURE,
+    bounds,
+    change,
+    start_word,
+    unit,
+    values,
+)
+from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part
 from loadgen.util.number_format import first_of, percent, three_digits
 
 ANSWER_LATENCIES = ("ttft", "tpot", "e2el")
 STATISTICS = ("p99", "p90", "p50", "mean")  # the first with an interval represents its latency
 THROUGHPUTS = ("goodput", "output_throughput", "request_throughput")  # the first that there is
 SAME_WITHIN = 0.05  # an interval within this of 0 shows that two values are the same, for most purposes
+SEVERITY = ["", *VERDICT_COLOURS]  # another tool has no verdict
 COLOURS = {Conclusion.BETTER: Colour.GREEN, Conclusion.WORSE: Colour.RED}
 
 
@@ -109,7 +120,8 @@ def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Par
     counts = sorted({len(side.starts) for side in (comparison.baseline, candidate.candidate)})
     if Basis.STARTS in bases:
         each = " of each" if len(counts) == 1 else ""
-        yield f"{_intervals(candidate)}, from {' and '.join(map(str, counts))} starts{each}", Colour.NONE
+        starts = start_word(comparison.baseline, candidate.candidate)
+        yield f"{_intervals(candidate)}, from {' and '.join(map(str, counts))} {starts}{each}", Colour.NONE
     elif Basis.NOISE in bases:
         yield f"{_intervals(candidate)}, from the noise of other starts", Colour.NONE
     elif Basis.WITHIN in bases:
@@ -122,20 +134,20 @@ def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Par
 def _verdicts(baseline: Side, candidate: Side) -> Part:
     """Write the verdicts of the runs: "all VALID", "base VALID, new SUSPECT (1 of 3 runs)"."""
     sides = (baseline, candidate)
-    worst = worst_verdict(run.verdict for side in sides for run in side.starts)
+    worst = max((run.verdict for side in sides for run in side.starts), key=SEVERITY.index)
     partial = any(run.partial for side in sides for run in side.starts)
     one, other = map(_verdict, sides)
     text = f"{baseline.name} {one}, {candidate.name} {other}"
     if one == other:
         text = f"all {one}" if "(" not in one else f"both sides {one}"
-    failed = (check.name for side in sides for run in side.starts for check in run.result.failed_checks)
+    failed = (name for side in sides for run in side.starts for name in run.failed_checks)
     reasons = first_of(list(dict.fromkeys(failed)), MAX_REASONS)
-    return f"{text}: {reasons}" if reasons else text, Colour.RED if partial else VERDICT_COLOURS[worst]
+    return f"{text}: {reasons}" if reasons else text, Colour.RED if partial else VERDICT_COLOURS.get(worst, Colour.NONE)
 
 
 def _verdict(side: Side) -> str:
     """Write the worst verdict of a side, and of how many of its runs it is if not of all."""
-    worst = worst_verdict(run.verdict for run in side.starts)
+    worst = max((run.verdict for run in side.starts), key=SEVERITY.index)
     count, runs = sum(run.verdict == worst for run in side.starts), len(side.starts)
     share = "" if count == runs else f" ({count} of {runs} runs)"
-    return f"{worst}{share}" + (" and partial" if any(run.partial for run in side.starts) else "")
+    return f"{worst or NO_VERDICT}{share}" + (" and partial" if any(run.partial for run in side.starts) else "")

@@ -10,12 +10,14 @@ from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric
 from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.pair import MAX_ERROR_RATE, Pair
 from loadgen.analysis.compare.row import Conclusion, Row
-from loadgen.analysis.compare.side import Side, check_distinct
+from loadgen.analysis.compare.side import Side, check_distinct, together
 from loadgen.analysis.compare.workload import Difference
 from loadgen.checks import prefix_cache
 from loadgen.errors import BadInput
 from loadgen.stats import holm
-from loadgen.util.number_format import percent
+from loadgen.util.number_format import first_of, percent
+
+MAX_NAMED = 3  # runs in a note
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,8 @@ def compare(
     Raises:
         BadInput: The workloads differ, or a run is on two sides.
     """
-    baseline, *others = sides
     check_distinct(sides)
+    baseline, *others = sides = together(sides)
     clashes = [
         f"{runs} have different workloads: {differences_text(each)}" for runs, each in _clashes(sides, noise) if each
     ]
@@ -120,19 +122,24 @@ def differences_text(differences: Iterable[Difference]) -> str:
 
 def _clashes(sides: Sequence[Side], noise: NoiseFile | None) -> Iterator[tuple[str, Sequence[Difference]]]:
     """Yield the runs that must have the same workload, and the differences between their workloads."""
-    baseline, reference = sides[0], sides[0].starts[0].workload
+    baseline = sides[0]
     for side in sides:
         yield f"the runs of {side.path}", side.workload_differences
     for side in sides[1:]:
-        yield f"{baseline.path} and {side.path}", workload.workload_differences(reference, side.starts[0].workload)
-    if noise is not None:
-        yield f"{baseline.path} and the noise file", workload.workload_differences(reference, noise.workload)
+        yield f"{baseline.path} and {side.path}", workload.differences_of_workloads(baseline.starts[0], side.starts[0])
+    known = next((run for side in sides for run in side.starts if run.tool == workload.OWN), None)
+    if noise is not None and known is not None:  # of another tool's run the workload is not known
+        yield f"{known.where} and the noise file", workload.workload_differences(known.workload, noise.workload)
 
 
 def _notes(sides: Sequence[Side]) -> Iterator[str]:
+    meaning = sides[0].meaning
+    if others := [run.where for side in sides for run in side.starts if run.meaning.clock != meaning.clock]:
+        yield f"all latencies are from {meaning.clock}, also those of {first_of(others, MAX_NAMED)}"
     for side in sides:
         yield from side.unusable_runs
         for run in side.starts:
+            yield from run.warnings
             if run.error_rate is not None and run.error_rate > MAX_ERROR_RATE:
                 lost = percent(run.error_rate, 1)
                 rest = "its latencies are those of the rest" if run.error_rate < 1 else "it has no latencies"
@@ -151,12 +158,11 @@ def _compare_pair(
     repeated = {metric: first for metric in metrics if metric not in requested and (first := pair.multiple_of(metric))}
     rows = tuple(row for metric in metrics if metric not in repeated and (row := pair.row(metric)))
     within = any(row.interval is not None and row.interval.basis is Basis.WITHIN for row in rows)
-    environments = baseline.starts[0].environment, candidate.starts[0].environment
     return CandidateRows(
         candidate=candidate,
         rows=rows,
         repeated={metric.name: first.name for metric, first in repeated.items()},
-        differences=tuple(workload.environment_differences(*environments)),
+        differences=tuple(workload.differences_of_environments(baseline.starts[0], candidate.starts[0])),
         error_rates_differ=pair.error_rates_differ,
         block_length=pair.block_length if within else None,
     )

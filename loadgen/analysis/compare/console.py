@@ -54,7 +54,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterator[str]:
-    clock = comparison.baseline.starts[0].result.latency_from
+    clock = comparison.baseline.meaning.clock
     notable = notable_rows(candidate)
     names = (comparison.baseline.name, candidate.candidate.name)
     head = (f"latencies, ms from {clock}", *names, "change", f"{CONFIDENCE_TEXT} interval", "")

@@ -38,8 +38,9 @@ def _side(side: Side) -> dict[str, Any]:
         "starts": [
             {
                 "file": run.where,
+                "tool": run.tool,
                 "date": run.date,
-                "verdict": run.verdict,
+                "verdict": run.verdict or None,
                 "reasons": run.reasons,
                 "partial": run.partial,
                 "simulated": run.simulated,

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from loadgen.analysis.compare.meaning import Meaning
 from loadgen.config import slo
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.statistic import statistic_ms
@@ -82,16 +83,19 @@ class Metric:
         """The percentile, 0 to 100; None for other metrics."""
         return slo.percentile(self.latency[1]) if self.latency is not None else None
 
-    def value(self, result: Result, histograms: Mapping[str, Histogram]) -> float | None:
+    def value(self, result: Result, histograms: Mapping[str, Histogram], meaning: Meaning) -> float | None:
         """Return the value in a result; None if it has none.
 
         Args:
             result: The result of the run.
             histograms: The distributions of the result, by name.
+            meaning: How latencies are read.
         """
         if self.latency is not None:
             latency, name = self.latency
-            return statistic_ms(histograms[slo.distribution(latency, result.latency_from)], name)
+            return statistic_ms(histograms[meaning.distribution(latency)], name)
+        if self.name == "goodput" and meaning != Meaning(result.latency_from):
+            return result.numbers.request_goodput
         return _READERS[self.name](result)
 
     @property
@@ -102,28 +106,28 @@ class Metric:
         other = MAY_REPEAT.get(self.latency[0])
         return f"{other}_{self.latency[1]}" if other else ""
 
-    def resolution(self, result: Result) -> float:
+    def resolution(self, result: Result, meaning: Meaning) -> float:
         """Return the width of the range in which the true metric of a result lies, as a share of its value.
 
         A latency lies within its client error on both sides, a percentile of an older result in a bucket of its
         distribution, and a throughput within one request. 0: the metric is exact.
         """
-        if self.latency is not None and (error := self._client_error(result)) is not None:
+        if self.latency is not None and (error := self._client_error(result, meaning)) is not None:
             return 2 * error
         if self.percentile is not None:
             return BUCKET
         counted = _COUNTED.get(self.name)
         return 0.0 if counted is None else 1 / max(1, counted(result))
 
-    def _client_error(self, result: Result) -> float | None:
+    def _client_error(self, result: Result, meaning: Meaning) -> float | None:
         """Return the client error of a latency as a share of its value; None if it is unknown."""
         assert self.latency is not None
         metric, statistic = self.latency
         if result.client_error_ms is None or statistic == "max":
             return None
-        name, column = slo.distribution(metric, result.latency_from), "p50" if statistic == "median" else statistic
+        name, column = meaning.distribution(metric), "p50" if statistic == "median" else statistic
         error_ms = result.client_error_ms.named(name).get(column)
-        value_ms = None if error_ms is None else result.latency(metric).statistic_ms(column)
+        value_ms = None if error_ms is None else result.latency_ms.named(name).statistic_ms(column)
         return error_ms / value_ms if error_ms is not None and value_ms else None
 
 

@@ -11,7 +11,7 @@ import orjson
 
 from loadgen.analysis.compare.metrics import DEFAULT_METRICS
 from loadgen.analysis.compare.side import MIN_STARTS, Side
-from loadgen.analysis.compare.workload import HASHED_SETTINGS
+from loadgen.analysis.compare.workload import HASHED_SETTINGS, OWN
 from loadgen.errors import BadInput
 from loadgen.stats.variance import Noise
 from loadgen.util.atomic_file import write_atomic
@@ -46,6 +46,9 @@ class NoiseFile:
             count = f"{len(side.starts)} start{'s' * (len(side.starts) != 1)}"
             remedy = f"give {MIN_STARTS} or more of the same configuration"
             raise BadInput("--save-noise", f"{side.path} has {count}", remedy)
+        if others := [run for run in side.starts if run.tool != OWN]:
+            problem = f"{others[0].where} is a result of {others[0].tool}, whose workload is unknown"
+            raise BadInput("--save-noise", problem, "give runs of loadgen")
         if side.unusable_runs:
             raise BadInput("--save-noise", side.unusable_runs[0], "leave that run out")
         if (differences := side.workload_differences + side.environment_differences) and not anyway:

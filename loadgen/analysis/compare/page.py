@@ -110,7 +110,7 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
     if others:
         title = f"{plural(len(others), 'further row')} without a significant difference or an interval"
         yield Note("note", title, (_table(names, others),), folded=True)
-    clock = comparison.baseline.starts[0].result.latency_from
+    clock = comparison.baseline.meaning.clock
     explained = [f"Latencies are from {clock}.", *explanations(comparison, candidate, candidate.rows)]
     yield Note("note", "How the intervals were made", (Items(tuple(map(line, explained))),), folded=True)
     if len(candidate.differences) > MAX_IN_LINE:

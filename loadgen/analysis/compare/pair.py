@@ -123,8 +123,11 @@ class Pair:
         return "too few values" if found is None else found
 
     def _missing_records(self) -> str:
-        runs = [run for side in (self._baseline, self._candidate) for run in side.starts if run.records is None]
-        kept = [run.records_setting for run in runs if run.records_setting is not None]
-        if len(kept) == len(runs):
+        sides = (self._baseline, self._candidate)
+        lacking = [run for side in sides for run in side.starts if not run.has_requests]
+        if foreign := [run.requests_missing for run in lacking if run.requests_missing]:
+            return foreign[0]
+        kept = [run.records_setting for run in lacking if run.records_setting is not None]
+        if len(kept) == len(lacking):
             return f"give the records instead of the result: {', '.join(kept)}"
         return "measure with --records"

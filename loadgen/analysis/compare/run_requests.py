@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadgen.analysis.compare.latency_values import LatencyValues
+from loadgen.analysis.compare.meaning import Meaning
 from loadgen.analysis.compare.metrics import ERROR_RATE, LATENCIES, Metric
 from loadgen.analysis.request_latencies import gaps_ms, latency_ms
 from loadgen.config import slo
@@ -19,6 +20,7 @@ from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile
 from loadgen.stats import block_bootstrap
 from loadgen.util.arrays import Floats
+from loadgen.util.number_format import to_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +56,23 @@ class RunRequests:
     in_flight: float
 
     @classmethod
-    def read(cls, path: str, histograms: Mapping[str, Histogram], metrics: Iterable[Metric]) -> "RunRequests":
+    def read(
+        cls, path: str, histograms: Mapping[str, Histogram], metrics: Iterable[Metric], meaning: Meaning
+    ) -> "RunRequests":
         """Read a file of --records in one pass; a row of numbers is kept for each request.
 
         Args:
             path: The path of the file.
             histograms: The distributions of the run's result, by name.
             metrics: That will be resampled.
+            meaning: How latencies are read.
 
         Raises:
             BadInput: A line of the records is malformed.
         """
         file = RecordFile(path)
-        settings = file.header.settings
-        groups = [_LatencyColumns(name, settings, histograms, metrics) for name in LATENCIES]
+        settings = file.header.settings.replace(latency_from=meaning.clock)
+        groups = [_LatencyColumns(name, settings, histograms, metrics, meaning) for name in LATENCIES]
         rows = array("d")
         for _, record in shards.lines(file):
             rows.extend((record.index, *_outcome_columns(record, file.start_ns)))
@@ -129,13 +134,19 @@ class _LatencyColumns:
         settings: The settings of the run.
         histograms: The distributions of the run, by name.
         metrics: Whose percentiles will be resampled.
+        meaning: How latencies are read.
     """
 
     def __init__(
-        self, name: str, settings: RunSettings, histograms: Mapping[str, Histogram], metrics: Iterable[Metric]
+        self,
+        name: str,
+        settings: RunSettings,
+        histograms: Mapping[str, Histogram],
+        metrics: Iterable[Metric],
+        meaning: Meaning,
     ) -> None:
-        self.name, self._settings = name, settings
-        self._distribution = histograms[slo.distribution(name, settings.latency_from)]
+        self.name, self._settings, self._as_vllm = name, settings, meaning.as_vllm
+        self._distribution = histograms[meaning.distribution(name)]
         found = {each.percentile for each in metrics if each.latency is not None and each.latency[0] == name}
         self._percentiles = sorted(p for p in found if p is not None)
         percentiles_ns = np.array(self._distribution.percentiles(self._percentiles), dtype=float)  # NaN without values
@@ -152,8 +163,13 @@ class _LatencyColumns:
             gaps, counts = gaps_ms(record, self.name)
             within = counts @ (gaps[:, None] <= self._percentiles_ms)
             return (float(counts @ gaps), float(counts.sum()), *within.tolist())
-        ms = latency_ms(record, self.name, self._settings) if record.outcome is Outcome.OK else None
+        ms = self._latency_ms(record) if record.outcome is Outcome.OK else None
         return (0.0,) * self.width if ms is None else (ms, 1.0, *(ms <= self._percentiles_ms).tolist())
+
+    def _latency_ms(self, record: Record) -> float | None:
+        if self.name == "tpot" and self._as_vllm:
+            return to_ms(record.tpot_n1_ns)
+        return latency_ms(record, self.name, self._settings)
 
     def values(self, columns: Floats) -> LatencyValues:
         """Return the values in the columns of all requests."""

@@ -1,14 +1,17 @@
 """SavedRun: one run of a side, read from its result, with its requests if its records are there."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from loadgen.analysis.compare.meaning import Meaning
 from loadgen.analysis.compare.metrics import Metric
 from loadgen.analysis.compare.run_requests import RunRequests
-from loadgen.analysis.compare.workload import environment, workload
+from loadgen.analysis.compare.tool_run import LOAD
+from loadgen.analysis.compare.workload import OWN, environment, workload
 from loadgen.checks import prefix_cache
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import LATENCIES
+from loadgen.report import load_line
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.runner import run_result
@@ -26,18 +29,26 @@ class SavedRun:
         BadInput: The result is incomplete.
     """
 
+    tool, requests_missing = OWN, ""
+
     def __init__(self, where: str, result: dict[str, Any], records: str | None = None) -> None:
         self.where, self.records = where, records
         with run_result.whole(where):
             self.result = own = RunResult.from_dict(result)
             self.date, self.verdict, self.partial = own.numbers.date, str(own.verdict), own.partial
             self.simulated, self.reasons = own.simulated, own.reasons()
+            self.failed_checks = [check.name for check in own.failed_checks]
+            self.meaning, self.warnings = Meaning(own.latency_from), list[str]()
+            self.has_own_server = "commands" in own.provenance.saved_engine
+            self.load: Mapping[str, Any] = {name: getattr(own.numbers, name) for name in LOAD}
             self.error_rate = own.error_rate
             self.records_setting = own.provenance.settings.records
-            self.workload, self.environment = workload(own), environment(own)
+            self.workload: Mapping[str, Any] = workload(own)
+            self.environment: Mapping[str, Any] = environment(own)
             self.cached_share = self._cached_share(own)
             self._histograms: dict[str, Histogram] = {name: own.histograms.named(name) for name in LATENCIES}
-            self.key = (self.date, own.numbers.duration, own.numbers.completed, own.numbers.total_output_tokens)
+            counts = own.numbers.duration, own.numbers.completed, own.numbers.total_output_tokens
+            self.key: tuple[object, ...] = (self.date, *counts)
 
     @property
     def unusable(self) -> str | None:
@@ -54,14 +65,28 @@ class SavedRun:
             return 0.0
         return prefix_cache.unexplained(to_json_values(own.tokens), prompts)
 
-    def read_requests(self, metrics: Iterable[Metric]) -> RunRequests | None:
+    @property
+    def load_text(self) -> str:
+        """Its load in a sentence."""
+        return load_line.full_text(self.result)
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether its single requests can be read."""
+        return self.records is not None
+
+    def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
         """Read the requests for resampling these metrics; return None without records.
 
         Raises:
             BadInput: A line of the records is malformed.
         """
-        return None if self.records is None else RunRequests.read(self.records, self._histograms, metrics)
+        return None if self.records is None else RunRequests.read(self.records, self._histograms, metrics, meaning)
 
-    def value(self, metric: Metric) -> float | None:
+    def value(self, metric: Metric, meaning: Meaning) -> float | None:
         """Return the value of a metric; None if the run does not have it."""
-        return metric.value(self.result, self._histograms)
+        return metric.value(self.result, self._histograms, meaning)
+
+    def resolution(self, metric: Metric, meaning: Meaning) -> float:
+        """Return the width of the range in which the true value of a metric lies, as a share of the value."""
+        return metric.resolution(self.result, meaning)

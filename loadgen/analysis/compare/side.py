@@ -2,19 +2,24 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from loadgen.analysis import tool_result
 from loadgen.analysis.compare import workload
+from loadgen.analysis.compare.compared_run import ComparedRun
+from loadgen.analysis.compare.meaning import Meaning
 from loadgen.analysis.compare.metrics import Metric
 from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.saved_run import SavedRun
+from loadgen.analysis.compare.tool_run import ToolRun
 from loadgen.analysis.compare.workload import Difference
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report import is_series, load
+from loadgen.report.result.latencies import Clock
 from loadgen.runner import run_result
 from loadgen.util.arrays import Floats
 
@@ -29,11 +34,13 @@ class Side:
         name: For tables.
         path: File or folder.
         starts: One run or more, without duplicates, in the order of their dates.
+        meaning: How the latencies of its runs are read; `together` gives all sides the same.
     """
 
     name: str
     path: str
-    starts: tuple[SavedRun, ...]
+    starts: tuple[ComparedRun, ...]
+    meaning: Meaning
 
     @classmethod
     def read(cls, name: str, path: str) -> "Side":
@@ -42,14 +49,15 @@ class Side:
         Raises:
             BadInput: It cannot be read, or holds no run.
         """
-        found: dict[object, SavedRun] = {}
+        found: dict[object, ComparedRun] = {}
         for run in _read_runs(path):
             known = found.get(run.key)
             if known is None or known.records is None:  # prefer the records of a run to its result
                 found[run.key] = run
         if not found:
             raise BadInput("FILE", f"{path} holds no result and no records", "name a folder that does, or a file")
-        return cls(name, path, tuple(sorted(found.values(), key=lambda run: run.date)))
+        runs = tuple(sorted(found.values(), key=lambda run: run.date))
+        return cls(name, path, runs, shared_meaning(runs))
 
     @property
     def unusable_runs(self) -> list[str]:
@@ -64,23 +72,21 @@ class Side:
 
     def read_requests(self, metrics: Iterable[Metric]) -> list[RunRequests]:
         """Read the requests of the runs that have records, for resampling these metrics."""
-        found = [run.read_requests(metrics) for run in self.starts]
+        found = [run.read_requests(metrics, self.meaning) for run in self.starts]
         return [requests for requests in found if requests is not None]
 
     @property
     def workload_differences(self) -> list[Difference]:
         """Differences between the workloads of its runs."""
         first, *others = self.starts
-        found = (each for run in others for each in workload.workload_differences(first.workload, run.workload))
+        found = (each for run in others for each in workload.differences_of_workloads(first, run))
         return list(dict.fromkeys(found))
 
     @property
     def environment_differences(self) -> list[Difference]:
         """Differences between the environments of its runs."""
         first, *others = self.starts
-        found = (
-            each for run in others for each in workload.environment_differences(first.environment, run.environment)
-        )
+        found = (each for run in others for each in workload.differences_of_environments(first, run))
         return list(dict.fromkeys(found))
 
     def scaled_values(self, metric: Metric) -> Floats | None:
@@ -88,7 +94,7 @@ class Side:
 
         These are logarithms, for shares the values themselves. The logarithm of 0 is -inf. None if a run has no value.
         """
-        values = [run.value(metric) for run in self.starts]
+        values = [run.value(metric, self.meaning) for run in self.starts]
         known = [value for value in values if value is not None]
         if len(known) < len(values):
             return None
@@ -98,10 +104,23 @@ class Side:
 
     def resolution(self, metric: Metric) -> float:
         """Return the coarsest rounding step of a metric that all runs have, as a share of its value."""
-        return max(metric.resolution(run.result) for run in self.starts)
+        return max(run.resolution(metric, self.meaning) for run in self.starts)
 
 
-def _read_runs(path: str) -> Iterator[SavedRun]:
+def shared_meaning(runs: Iterable[ComparedRun]) -> Meaning:
+    """Return the meaning that all runs can be read by: from sent if some run is, and as vLLM if some run is."""
+    meanings = [run.meaning for run in runs]
+    clock: Clock = "due" if all(each.clock == "due" for each in meanings) else "sent"
+    return Meaning(clock, any(each.as_vllm for each in meanings))
+
+
+def together(sides: Sequence[Side]) -> list[Side]:
+    """Return the sides with one meaning of their latencies, so that like is compared with like."""
+    meaning = shared_meaning(run for side in sides for run in side.starts)
+    return [replace(side, meaning=meaning) for side in sides]
+
+
+def _read_runs(path: str) -> Iterator[ComparedRun]:
     if Path(path).is_dir():
         for each in sorted(Path(path).iterdir()):
             if each.is_file() and _holds_a_run(each):
@@ -110,9 +129,15 @@ def _read_runs(path: str) -> Iterator[SavedRun]:
         yield from _runs_of_file(path, skip_series=False)
 
 
-def _runs_of_file(path: str, *, skip_series: bool) -> Iterator[SavedRun]:
+def _runs_of_file(path: str, *, skip_series: bool) -> Iterator[ComparedRun]:
     records = path if RecordFile.is_one(path) else None
-    found = run_result.read(path)
+    try:
+        found = run_result.read(path)
+    except BadInput:
+        if not (others := tool_result.read(path)):
+            raise
+        yield from map(ToolRun, others)
+        return
     for number, result in enumerate(found, 1):
         if not is_series(result):
             yield SavedRun(path if len(found) == 1 else f"{path}: line {number}", result, records)
@@ -128,7 +153,7 @@ def _holds_a_run(path: Path) -> bool:
             return RecordFile(path).partition.index == 0
         return bool(load(str(path)))
     except BadInput:
-        return False
+        return bool(tool_result.read(str(path)))
 
 
 def check_distinct(sides: Sequence[Side]) -> None:

@@ -10,10 +10,10 @@ from loadgen.analysis.compare.metrics import metric_by_name
 from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.row import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
-from loadgen.report import load_line
 from loadgen.util.number_format import percent, signed
 
 CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g} %"
+NO_VERDICT = "no verdict"
 SURE = (Conclusion.BETTER, Conclusion.WORSE)
 SIGNIFICANT = (*SURE, Conclusion.MAYBE)
 MAIN_METRICS = (
@@ -61,15 +61,20 @@ def _decimals(number: float, usual: int) -> int:
 
 def runs(side: Side) -> str:
     """Summarize the runs: "3 starts, VALID (2), SUSPECT (1) for lag p99, 20250102-030405 to 20250102-040506"."""
-    verdicts = Counter(run.verdict for run in side.starts)
-    parts = [f"{len(side.starts)} starts" if len(side.starts) > 1 else "1 run"]
+    verdicts = Counter(run.verdict or NO_VERDICT for run in side.starts)
+    parts = [f"{len(side.starts)} {start_word(side)}" if len(side.starts) > 1 else "1 run"]
     parts += [
         f"{name} ({count})" if len(verdicts) > 1 else name for name, count in sorted(verdicts.items(), reverse=True)
     ]
-    if why := dict.fromkeys(check.name for run in side.starts for check in run.result.failed_checks):
+    if why := dict.fromkeys(name for run in side.starts for name in run.failed_checks):
         parts[-1] += f" for {' and '.join(why)}"
     dates = dict.fromkeys((side.starts[0].date, side.starts[-1].date))
-    return ", ".join((*parts, " to ".join(dates)))
+    return ", ".join(filter(None, (*parts, " to ".join(dates))))
+
+
+def start_word(*sides: Side) -> str:
+    """Call runs starts if each has started its server; a run at a server that was there may follow another."""
+    return "starts" if all(run.has_own_server for side in sides for run in side.starts) else "runs"
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -81,8 +86,8 @@ def notes(comparison: Comparison) -> list[str]:
 
 def load(comparison: Comparison) -> str:
     """Describe the load of the first run, and whether it is that of all."""
-    first = comparison.baseline.starts[0].result
-    return f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: {load_line.full_text(first)}"
+    first = comparison.baseline.starts[0]
+    return f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: {first.load_text}"
 
 
 def notable_rows(candidate: CandidateRows) -> list[Row]:
@@ -121,7 +126,8 @@ def explanations(comparison: Comparison, candidate: CandidateRows, rows: Sequenc
         )
     if Basis.STARTS in bases:
         yield (
-            f"Intervals are at {CONFIDENCE_TEXT}, from the variation between the starts of each side, "
+            f"Intervals are at {CONFIDENCE_TEXT}, from the variation between the "
+            f"{start_word(comparison.baseline, candidate.candidate)} of each side, "
             "each for its own row only."
         )
     if Basis.NOISE in bases:

@@ -7,7 +7,7 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadgen.config.load import SEED_FIELDS
 from loadgen.config.option import DATA, LOAD, OUTPUT, SAMPLING, flag
@@ -15,6 +15,9 @@ from loadgen.config.settings import RunSettings, public
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.workload import target
+
+if TYPE_CHECKING:
+    from loadgen.analysis.compare.compared_run import ComparedRun
 
 GROUPS = {field.name: field.metadata["group"] for field in dataclasses.fields(RunSettings)}
 # Settings that must be the same even if the hashes are.
@@ -26,6 +29,7 @@ HASHED_SETTINGS = {
 }
 # Settings that do not affect how a server is measured.
 IGNORED = {"model", "endpoint", "backend", "slo", "max_error_rate", "keep_going", "strict"}
+OWN = "loadgen"  # the tool of runs whose whole workload is known
 MAX_WHOLE = 40  # characters of a text that is shown as a whole
 ADDRESS_SETTINGS = {"base_url", "host", "port"}  # of a server started for the run: different each time
 
@@ -85,6 +89,20 @@ def workload_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> li
                 continue  # the same requests, but fewer
             found += why or [Difference(hashed, *(f"SHA-256 {str(each[hashed])[:12]}" for each in (one, other)))]
     return list(dict.fromkeys(found))
+
+
+def differences_of_workloads(one: "ComparedRun", other: "ComparedRun") -> list[Difference]:
+    """Return the differences between the workloads of two runs; across tools, of what both say of the load."""
+    if one.tool == other.tool == OWN:
+        return workload_differences(one.workload, other.workload)
+    return list(_differences(one.load, other.load, [name for name in one.load if name in other.load]))
+
+
+def differences_of_environments(one: "ComparedRun", other: "ComparedRun") -> list[Difference]:
+    """Return the differences between the environments of two runs; across tools, only that of the tools."""
+    if one.tool == other.tool == OWN:
+        return environment_differences(one.environment, other.environment)
+    return list(_differences({"tool": one.tool}, {"tool": other.tool}, ["tool"]))
 
 
 def environment(result: RunResult) -> dict[str, Any]:

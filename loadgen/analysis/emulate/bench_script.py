@@ -10,6 +10,7 @@ from loadgen.analysis.emulate.event_times import (
     busiest_whole_second,
     gaps,
     max_sharing_a_second,
+    spread_tokens,
     tokens_per_event,
 )
 from loadgen.analysis.emulate.latencies import count_notes, starts
@@ -19,6 +20,7 @@ from loadgen.analysis.emulate.rule import (
     FORGIVING,
     N_MINUS_1,
     RETOKENIZED,
+    SPREAD,
     TOUCHED_SECONDS,
     UNPLANNED,
     WHOLE_SECONDS,
@@ -43,6 +45,7 @@ class Answers:
         output: Output tokens of each, -1 if unknown.
         input: Input tokens of each, -1 if unknown.
         begin: When the duration begins.
+        divides: Whether it divides the gap before an event by the tokens of the event, as loadgen does.
     """
 
     run: RecordedRun
@@ -54,6 +57,7 @@ class Answers:
     output: Int64s
     input: Int64s
     begin: int
+    divides: bool = False
 
     @property
     def completed(self) -> Bools:
@@ -138,7 +142,8 @@ class Answers:
     @property
     def itl(self) -> Distribution:
         """Gaps between events, ns."""
-        return gaps(self.run, self.tokens, self.marks, self.completed, imputed=EVENT_IS_TOKEN not in self.active)
+        imputed = self.divides or EVENT_IS_TOKEN not in self.active
+        return gaps(self.run, self.tokens, self.marks, self.completed, imputed=imputed)
 
     @property
     def peak_tokens(self) -> float:
@@ -146,10 +151,14 @@ class Answers:
         completed, selected = self.completed, self.run.select(self.tokens)
         if not completed.any():
             return 0.0
-        at = selected.at[np.repeat(completed, selected.count)]
-        if ZERO in self.active and EVENT_IS_TOKEN in self.active:  # without events the first token is at the start
+        counts_one = (SPREAD if self.divides else EVENT_IS_TOKEN) in self.active
+        if counts_one and self.divides:
+            at = spread_tokens(self.run, self.tokens, completed)
+        else:
+            at = selected.at[np.repeat(completed, selected.count)]
+        if ZERO in self.active and counts_one:  # without events the first token is at the start
             at = np.append(at, self.start[completed & (selected.count == 0)])
-        weights = None if EVENT_IS_TOKEN in self.active else tokens_per_event(self.run, selected, completed)
+        weights = None if counts_one else tokens_per_event(self.run, selected, completed)
         if WHOLE_SECONDS in self.active:
             return busiest_whole_second(at, int(self.start[completed].min()), weights)
         return float(

@@ -104,6 +104,8 @@ def compare(path: str | Path, name: str) -> ToolComparison:
             "--as", f"the answers in {path} have no tokens, whose times these rules are about", "leave it out"
         )
     run = RecordedRun(file.header.settings, file.start_ns, file)
+    if run.native and not TOOLS[name].native:
+        raise BadInput("--as", f"{name} cannot ask /generate, which {path} is of", "use --as sglang")
     return ToolComparison(TOOLS[name], str(path), len(run), explain(TOOLS[name], run, from_records(path)))
 
 

@@ -46,6 +46,27 @@ def _imputed_gaps(run: RecordedRun, tokens: bytes, included: Bools, event_tokens
     return Distribution((gap[counts] // k[counts]).astype(np.float64), k[counts].astype(np.float64))
 
 
+def spread_tokens(run: RecordedRun, tokens: bytes, included: Bools) -> Int64s:
+    """Return when each token came, ns, if those of an event came evenly after the event before it.
+
+    Args:
+        run: The run.
+        tokens: The selection of events that bear tokens; the first of a request counts as one.
+        included: The requests that count, shape (requests,).
+    """
+    selected = run.select(tokens)
+    known = run.event_tokens
+    k = np.ones(len(selected.at), dtype=np.int64) if known is None else known[selected.index].copy()
+    k[selected.bounds[:-1][selected.count > 0]] = 1
+    kept = np.flatnonzero((k > 0) & np.repeat(included, selected.count))
+    at, k = selected.at[kept], k[kept]
+    before = np.diff(at, prepend=0)
+    which = np.repeat(np.arange(len(at)), k)
+    later = np.repeat(np.cumsum(k), k) - np.arange(len(which)) - 1  # tokens of the same event that come after this one
+    times: Int64s = at[which] - before[which] * later // k[which]
+    return times
+
+
 def busiest_whole_second(at: Int64s, begin: int, weights: Int64s | None = None) -> float:
     """Return the largest sum of weights in any whole second after `begin`.
 

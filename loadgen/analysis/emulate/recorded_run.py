@@ -18,6 +18,7 @@ from loadgen.metrics.recorder import GIVEN_UP
 from loadgen.metrics.throughput import most_at_once
 from loadgen.util.arrays import Int64s
 from loadgen.workload import endpoints
+from loadgen.workload.endpoints.generate import GENERATE
 from loadgen.workload.target import is_chat
 
 Bools = NDArray[np.bool_]
@@ -81,7 +82,8 @@ class RecordedRun:
         records: All requests.
 
     Attributes:
-        chat: Whether the run used chat completions, else completions.
+        chat: Whether the run used chat completions.
+        native: Whether it used SGLang's own /generate; else, and if it is no chat, completions.
         due, sent, closed, ...: One entry per request, int64; see `loadgen.core.record.Record`. `expected` is the number
             of tokens that the server should count in the prompt, `tokens` the number that loadgen counts in the answer.
         ok: Whether the request succeeded.
@@ -99,6 +101,7 @@ class RecordedRun:
             problem = f"what the tools print for the backend {endpoints.name_of(settings)} is not known"
             raise BadInput("--as", problem, "name a run of chat, completions or /generate")
         self.settings, self.start_ns, self.chat = settings, start_ns, is_chat(settings)
+        self.native = endpoints.find(settings) is GENERATE
         self._at, self._flags, self._event_tokens = array("q"), array("h"), array("i")
         self._has_event_tokens = False
         rows, offsets = [], [0]

@@ -48,6 +48,11 @@ CONNECTING = Rule(
 MEAN_ITL = Rule("mean_itl", "ITL is the mean gap of each request, by its usage; loadgen's is over the observed gaps")
 N_MINUS_1 = Rule("n_minus_1", "TPOT divides by output tokens - 1; loadgen leaves out all tokens of the first event")
 EVENT_IS_TOKEN = Rule("event_is_token", "an event counts as one token; loadgen counts the tokens in it")
+SPREAD = Rule(
+    "spread",
+    "its peak counts the tokens of an event evenly over the gap before it, and those of the first event as one; "
+    "loadgen counts them when they arrive",
+)
 WHOLE_SECONDS = Rule(
     "whole_seconds",
     "its peak counts in whole seconds after the first send; loadgen takes the busiest second wherever it begins",

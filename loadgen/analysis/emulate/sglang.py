@@ -1,7 +1,7 @@
-"""SGLang's `bench_serving`, version 0.5.23, for chat and completions.
+"""SGLang's `bench_serving`, version 0.5.23, for chat, completions, and its own /generate.
 
-It follows the request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`, without
-speculative decoding.
+It follows the request functions of /v1/chat/completions, /v1/completions and /generate, and `calculate_metrics`,
+without speculative decoding.
 """
 
 import math
@@ -22,6 +22,7 @@ from loadgen.analysis.emulate.rule import (
     N_MINUS_1,
     PLANNED_INPUT,
     RETOKENIZED,
+    SPREAD,
     TOUCHED_SECONDS,
     WHOLE_SECONDS,
     ZERO,
@@ -29,7 +30,9 @@ from loadgen.analysis.emulate.rule import (
     Rules,
 )
 from loadgen.analysis.emulate.tool import Tool
+from loadgen.config.output import SGLANG_PERCENTILES
 from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, USAGE
+from loadgen.report.sglang_block import CAP, LATENCIES, MAX_ITL, RATE, TOTALS
 
 LAST_LINE = Rule(
     "last_line", "its last line, usage or [DONE], ends the request; loadgen's E2EL ends with the last token"
@@ -39,10 +42,9 @@ AS_ASKED = Rule(
 )
 IGNORES = Rule("ignores", "tool calls and refusals are not tokens for it; loadgen counts them")
 RULES = (
-    *(FROM_SENT, CONNECTING, IGNORES, LAST_LINE, AS_ASKED, N_MINUS_1, EVENT_IS_TOKEN, WHOLE_SECONDS),
+    *(FROM_SENT, CONNECTING, IGNORES, LAST_LINE, AS_ASKED, N_MINUS_1, EVENT_IS_TOKEN, SPREAD, WHOLE_SECONDS),
     *(TOUCHED_SECONDS, FORGIVING, PLANNED_INPUT, ZERO),
 )
-PERCENTILES = (90.0, 95.0, 99.0)
 
 
 def _answers(run: RecordedRun, active: Rules) -> Answers:
@@ -51,11 +53,11 @@ def _answers(run: RecordedRun, active: Rules) -> Answers:
     else:
         tokens = event_selection(lambda flags: flags & TOKENS)
     # It does not request usage, so the usage chunk, on which its reader of completions fails, would not be sent.
-    lines = event_selection(lambda flags: run.chat or flags != USAGE)
+    lines = event_selection(lambda flags: run.chat or run.native or flags != USAGE)
     usage = event_selection(lambda flags: flags & USAGE and (run.chat or flags & CONTENT))
     output = np.where(run.has_event(usage) & (run.completion_tokens >= 0), run.completion_tokens, run.output_tokens)
     ends, start = run.select(lines if LAST_LINE in active else tokens), starts(run, active)
-    success = run.complete & run.has_event(lines) & (run.chat | ~run.has_error)
+    success = run.complete & run.has_event(lines) & (run.chat | run.native | ~run.has_error)
     return Answers(
         run,
         active,
@@ -66,6 +68,7 @@ def _answers(run: RecordedRun, active: Rules) -> Answers:
         output=output if AS_ASKED in active else run.tokens,
         input=run.input_tokens if PLANNED_INPUT in active else run.prompts,
         begin=first_start(run, active),
+        divides=run.native,
     )
 
 
@@ -73,48 +76,53 @@ def _totals(run: RecordedRun, active: Rules) -> list[Row]:
     settings, answers = run.settings, _answers(run, active)
     completed = float(answers.completed.sum())
     total_in, total_out, input_notes = answers.total_input, answers.total_output, answers.input_notes
-    rows = []
-    if math.isfinite(settings.request_rate):
-        rows.append(Row("Traffic request rate:", settings.request_rate, "request_rate"))
-    if settings.max_concurrency is not None:
-        rows.append(Row("Max request concurrency:", settings.max_concurrency, "max_concurrency", 0))
-    rows += [
-        Row("Successful requests:", completed, "completed", 0, notes=answers.count_notes),
-        Row("Benchmark duration (s):", answers.duration_s, "duration"),
-        Row("Total input tokens:", total_in, "total_input_tokens", 0, notes=input_notes),
-        Row("Total input text tokens:", total_in, "total_input_tokens", 0, notes=input_notes),
-        Row("Total generated tokens:", total_out, "total_output_tokens", 0),
-        Row("Total generated tokens (retokenized):", None, "total_output_tokens", 0, notes=(RETOKENIZED,)),
-        Row("Request throughput (req/s):", answers.per_second(completed), "request_throughput"),
-        Row("Input token throughput (tok/s):", answers.per_second(total_in), notes=input_notes),
-        Row("Output token throughput (tok/s):", answers.per_second(total_out), "output_throughput"),
-        Row("Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"),
-        Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests", 0),
-        Row(
-            "Total token throughput (tok/s):",
-            answers.per_second(total_in, total_out),
-            "total_token_throughput",
-            notes=input_notes,
-        ),
-        Row("Concurrency:", answers.per_second(float(answers.e2el.values.sum()) / 1e9)),
+    rate = settings.request_rate
+    traffic = Row(RATE, rate, "request_rate") if math.isfinite(rate) else None
+    cap = Row(CAP, settings.max_concurrency, "max_concurrency", 0) if settings.max_concurrency is not None else None
+    totals = [
+        _total("completed", completed, answers.count_notes),
+        _total("duration", answers.duration_s),
+        _total("total_input_tokens", total_in, input_notes),
+        _total("total_input_text_tokens", total_in, input_notes, ours="total_input_tokens"),
+        _total("total_output_tokens", total_out),
+        _total("total_output_tokens_retokenized", None, (RETOKENIZED,), ours="total_output_tokens"),
+        _total("request_throughput", answers.per_second(completed)),
+        _total("input_throughput", answers.per_second(total_in), input_notes, ours=None),
+        _total("output_throughput", answers.per_second(total_out)),
+        _total("max_output_tokens_per_s", answers.peak_tokens),
+        _total("max_concurrent_requests", answers.peak_requests),
+        _total("total_throughput", answers.per_second(total_in, total_out), input_notes, ours="total_token_throughput"),
+        _total("concurrency", answers.per_second(float(answers.e2el.values.sum()) / 1e9), ours=None),
     ]
-    return rows
+    return [row for row in (traffic, cap, *totals) if row is not None]
 
 
-def _latency(title: str, metric: str, run: RecordedRun, active: Rules) -> list[Row]:
-    values: Distribution = getattr(_answers(run, active), metric)
-    rows = percentile_rows(f"{title} (ms)", metric, values, PERCENTILES, active)
+def _total(key: str, value: float | None, notes: tuple[Rule, ...] = (), *, ours: str | None = "") -> Row:
+    """Return the row of a number above the latencies.
+
+    Args:
+        key: The key of the number in SGLang's result.
+        value: The number; None if it cannot be known.
+        notes: Remarks on it.
+        ours: The name of loadgen's number; empty: the same; None: there is none.
+    """
+    label, digits = TOTALS[key]
+    return Row(label, value, key if ours == "" else ours, digits, notes=notes)
+
+
+def _latency(metric: str, run: RecordedRun, active: Rules) -> list[Row]:
+    name = "e2el" if metric == "e2e_latency" else metric
+    values: Distribution = getattr(_answers(run, active), name)
+    rows = percentile_rows(f"{LATENCIES[metric][0]} (ms)", name, values, SGLANG_PERCENTILES, active)
     if metric == "itl":
-        rows.append(latency_row("Max ITL (ms):", "itl max", values.max, active))
+        rows.append(latency_row(MAX_ITL, "itl max", values.max, active))
     return rows
-
-
-LATENCIES = {"E2E Latency": "e2el", "TTFT": "ttft", "TPOT": "tpot", "ITL": "itl"}
 
 
 SGLANG = Tool(
     "sglang bench_serving 0.5.23",
     RULES,
-    (_totals, *(partial(_latency, title, metric) for title, metric in LATENCIES.items())),
+    (_totals, *(partial(_latency, metric) for metric in LATENCIES)),
     ("without speculative decoding, for which it would have tokenized each chunk of text to divide its gap",),
+    native=True,
 )

@@ -20,12 +20,14 @@ class Tool:
         sections: Parts of its console, in order: each computes rows of a run with the active rules. Without any rule
             they are loadgen's own numbers, except for the precision of a histogram.
         premises: How the tool is assumed to have been called, and other remarks.
+        native: Whether it can ask SGLang's own /generate.
     """
 
     title: str
     rules: tuple[Rule, ...]
     sections: tuple[Section, ...]
     premises: tuple[str, ...] = ()
+    native: bool = False
 
     def rows(self, run: RecordedRun, active: Rules) -> list[Row]:
         """Return all rows of its console for a run with these rules."""

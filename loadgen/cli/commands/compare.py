@@ -3,12 +3,13 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.cli import exit_codes, step_summary
+from loadgen.cli.output_file import put
 from loadgen.config.option import flag
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
@@ -61,9 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="loadgen compare",
         description="Compare runs with those of the first side, the baseline, and show each difference with its "
-        "confidence interval. A side is a result of `loadgen run` (--save-result, --json), a file of --records, or a "
-        "folder of such files. Several results in one file (--append-result) count as several starts of the server. "
-        "See docs/compare.md.",
+        "confidence interval. A side is a result of `loadgen run` (--save-result, --json), of `vllm bench serve` or of "
+        "SGLang's bench_serving, a file of --records, or a folder of such files. Several results in one file "
+        "(--append-result) count as several starts of the server. See docs/compare.md.",
     )
     parser.add_argument("sides", metavar="FILE|FOLDER", nargs="+", help="the sides, the baseline first")
     parser.add_argument("--names", metavar="A,B", help="names of the sides, in place of those from their paths")
@@ -137,7 +138,7 @@ def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     from loadgen.analysis.compare import texts
 
     noise = compare.NoiseFile.of(side, anyway=arguments.anyway)
-    _put("--save-noise", arguments.save_noise, noise.save)
+    put("--save-noise", arguments.save_noise, noise.save)
     title = f"Standard deviation of one start of {side.path} ({texts.runs(side)}), saved to {arguments.save_noise}:"
     print(printable(title))
     print("\n".join(f"  {line}" for line in texts.noise_lines(noise)))
@@ -155,12 +156,12 @@ def _write(arguments: argparse.Namespace, found: "Comparison", judged: "Sequence
     demands = [each.demand for each in judged]
     document = _with_gate(page(found), demands)
     if arguments.markdown is not None:
-        _put("--markdown", arguments.markdown, lambda path: write_atomic(Path(path), html.github(document)))
+        put("--markdown", arguments.markdown, lambda path: write_atomic(Path(path), html.github(document)))
     if arguments.junit is not None:
         suite = junit.Suite("compare", document.title, demands)
-        _put("--junit", arguments.junit, lambda path: write_atomic(Path(path), junit.xml([suite])))
+        put("--junit", arguments.junit, lambda path: write_atomic(Path(path), junit.xml([suite])))
     if arguments.html is not None:
-        _put("--html", arguments.html, lambda path: write_atomic(Path(path), html.html(document)))
+        put("--html", arguments.html, lambda path: write_atomic(Path(path), html.html(document)))
     if step_summary.wanted():
         step_summary.append(html.github(document))
 
@@ -174,15 +175,3 @@ def _with_gate(document: "Document", demands: "Sequence[Demand]") -> "Document":
     blocks = document.blocks
     place = next(number for number, block in enumerate(blocks, 1) if block.shape == "badge")
     return replace(document, blocks=(*blocks[:place], *gate_blocks(demands), *blocks[place:]))
-
-
-def _put(name: str, path: str, write: Callable[[str], None]) -> None:
-    """Write a file by calling `write`.
-
-    Raises:
-        BadInput: It cannot be written.
-    """
-    try:
-        write(path)
-    except OSError as error:
-        raise BadInput(name, f"{path} cannot be written ({error.strerror})", "choose another path") from error

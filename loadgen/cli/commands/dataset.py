@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from loadgen.cli import exit_codes, flags, run_settings
+from loadgen.cli import compat, exit_codes, flags, run_settings
 from loadgen.cli.live.progress_line import ProgressLine, preparing_text
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import DataSettings
@@ -56,10 +56,11 @@ def main(argv: list[str]) -> int:
 
         return cache.main(argv[1:])
     given = _parsed(argv)
-    path = given.pop("export", None)
-    from loadgen.workload import endpoints
+    with compat.flags_as_written(given):
+        path = given.pop("export", None)
+        from loadgen.workload import endpoints
 
-    return show(endpoints.checked(run_settings.settings(given)), path)
+        return show(endpoints.checked(run_settings.settings(given)), path)
 
 
 def show(settings: "RunSettings", path: str | None = None) -> int:

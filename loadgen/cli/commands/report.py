@@ -4,15 +4,19 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadgen.cli import exit_codes
+from loadgen.cli.output_file import put
 from loadgen.cli.runs.journal import journals
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.private_files import state_folder
 from loadgen.util.terminal_text import Screen
+
+if TYPE_CHECKING:
+    from loadgen.analysis.tool_result import ToolResult
 
 STDOUT = "-"
 
@@ -42,9 +46,11 @@ def main(argv: list[str]) -> int:
     if arguments.csv is not None:
         _write_csv(paths, arguments.csv)
         return exit_codes.DONE
-    from loadgen.runner import run_result
 
-    found = {path: run_result.read(path) for path in paths}
+    form = next((name for name in (*written, "json") if getattr(arguments, name)), None)
+    found, others = {}, {}
+    for path in paths:
+        found[path], others[path] = _read(path, form)
     if arguments.html:
         _write_page(arguments.html, found)
     elif arguments.markdown:
@@ -56,7 +62,41 @@ def main(argv: list[str]) -> int:
     if arguments.json or not written:
         for path in paths:
             _print(path, found[path], arguments.json)
+            _print_others(others[path])
     return exit_codes.DONE
+
+
+def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[ToolResult]]":
+    """Read the results of loadgen in a file, or those of another tool.
+
+    Args:
+        path: The file.
+        form: The flag that asks for more than the console's report; None without one.
+
+    Raises:
+        BadInput: It cannot be read, or is of another tool, and such a form is asked for.
+    """
+    from loadgen.runner import run_result
+
+    try:
+        return run_result.read(path), []
+    except BadInput:
+        from loadgen.analysis import tool_result
+
+        others = tool_result.read(path)
+        if not others:
+            raise
+        if form is not None:
+            problem = f"{path} is a result of {others[0].tool}, of which only the console's report is made"
+            raise BadInput(f"--{form}", problem, "leave it out") from None
+        return [], others
+
+
+def _print_others(results: "Sequence[ToolResult]") -> None:
+    from loadgen.analysis import tool_report
+
+    for result in results:
+        sys.stdout.write(tool_report.render(result))
 
 
 def _parser() -> OneLineParser:
@@ -68,8 +108,8 @@ def _parser() -> OneLineParser:
         "files",
         metavar="FILE",
         nargs="*",
-        help="a result of `loadgen run` or `loadgen search` (--save-result, --json), or a file of --records; "
-        "without FILE: the records of the last run that ended early",
+        help="a result of `loadgen run` or `loadgen search` (--save-result, --json), a file of --records, or a result "
+        "of `vllm bench serve` or SGLang's bench_serving; without FILE: the records of the last run that ended early",
     )
     parser.add_argument(
         "--as",
@@ -147,13 +187,14 @@ def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
     from loadgen.report.run_page import html
     from loadgen.runner import run_result
 
-    try:
+    def write(to: str) -> None:
         with run_result.whole(", ".join(found)):
-            save_page(page, [from_dict(result) for of_file in found.values() for result in of_file])
-    except OSError as error:
-        raise BadInput("--html", f"{page} cannot be written ({error.strerror})", "choose another path") from error
-    except BadInput:
-        for path, of_file in found.items():  # find the file at fault
+            save_page(to, [from_dict(result) for of_file in found.values() for result in of_file])
+
+    try:
+        put("--html", page, write)
+    except BadInput as error:
+        for path, of_file in found.items() if error.field == "FILE" else ():  # find the file at fault
             with run_result.whole(path):
                 html([from_dict(result) for result in of_file])
         raise
@@ -163,17 +204,14 @@ def _write_text(name: str, to: str, text: str) -> None:
     """Write a text to a file, or to stdout.
 
     Raises:
-        BadInput: The file cannot be written.
+        BadInput, NotWritten: The file cannot be written.
     """
     from loadgen.util.atomic_file import write_atomic
 
     if to == STDOUT:
         sys.stdout.write(text)
         return
-    try:
-        write_atomic(Path(to), text)
-    except OSError as error:
-        raise BadInput(name, f"{to} cannot be written ({error.strerror})", "choose another path") from error
+    put(name, to, lambda path: write_atomic(Path(path), text))
 
 
 def _markdown(found: dict[str, list[dict[str, Any]]]) -> str:
@@ -223,11 +261,12 @@ def _write_csv(paths: Sequence[str], to: str) -> None:
     if to == STDOUT:
         sys.stdout.writelines(lines)
         return
-    try:
-        with atomic_file(Path(to)) as file:
+
+    def write(path: str) -> None:
+        with atomic_file(Path(path)) as file:
             file.writelines(line.encode() for line in lines)
-    except OSError as error:
-        raise BadInput("--csv", f"{to} cannot be written ({error.strerror})", "choose another path") from error
+
+    put("--csv", to, write)
 
 
 def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
@@ -239,7 +278,7 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
     if not records:
         runs = []
         for path in paths:
-            found = run_result.read(path)
+            found = _read(path, "csv")[0]
             with run_result.whole(path):
                 runs += run_rows.rows(path, map(from_dict, found))
         return csv_file.lines(run_rows.columns(runs), runs)

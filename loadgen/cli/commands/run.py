@@ -28,8 +28,18 @@ UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     given = flags.run_settings(argv)  # --help ends here, before any slow import
-    if (other := compat.command_of(given)) is not None:
-        return other_command(*other, given)
+    with compat.flags_as_written(given):
+        if (other := compat.command_of(given)) is not None:
+            return other_command(*other, given)
+        return measure(given)
+
+
+def measure(given: dict[str, Any]) -> int:
+    """Execute the run that these settings ask for, or the several; returns the exit code.
+
+    Args:
+        given: What the flags give, by the names of settings.
+    """
     plot = given.pop("plot", None)
     swept, runs = run_settings.swept(given)
     from loadgen.workload import endpoints

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from loadgen.cli import credentials, flags, run_settings
+from loadgen.cli import compat, credentials, flags, run_settings
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import TRACE
@@ -41,6 +41,16 @@ TEXTS = {
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     given = flags.run_settings(argv, parser)
+    with compat.flags_as_written(given):
+        return find(given)
+
+
+def find(given: dict[str, Any]) -> int:
+    """Execute the search that these settings ask for; returns the exit code.
+
+    Args:
+        given: What the flags give, by the names of settings.
+    """
     over, plot = given.pop("over", "rate"), given.pop("plot", None)
     chosen = run_settings.chosen(given)
     check(chosen, over)

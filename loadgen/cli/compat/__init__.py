@@ -12,9 +12,27 @@ from loadgen.cli.compat import inferencex, multi_turn, sglang, vllm, vllm_rs
 from loadgen.cli.compat.hub_data import with_hub_names
 from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM, GUIDELLM_PROFILES, OLDER_VLLM, PROFILES, WEB
 from loadgen.cli.compat.timed_trace import with_timed_trace
-from loadgen.cli.compat.tool_flags import Given, ToolFlag, add_flags, command_of, translated, without_commands
+from loadgen.cli.compat.tool_flags import (
+    Given,
+    ToolFlag,
+    add_flags,
+    command_of,
+    flags_as_written,
+    translated,
+    without_commands,
+)
 
-__all__ = ["TOOLS", "Tool", "add_flags", "apply", "command_of", "equivalent", "tool_of", "without_commands"]
+__all__ = [
+    "TOOLS",
+    "Tool",
+    "add_flags",
+    "apply",
+    "command_of",
+    "equivalent",
+    "flags_as_written",
+    "tool_of",
+    "without_commands",
+]
 
 NOT_NEEDED = "not needed: "  # the prefix of notes on flags that loadgen does not need
 

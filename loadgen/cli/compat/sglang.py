@@ -2,11 +2,10 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from os.path import abspath
+from collections.abc import Callable
 from typing import Any
 
-from loadgen.cli.compat import hub_data
+from loadgen.cli.compat import hub_data, sglang_images, sglang_lora, sglang_server_calls
 from loadgen.cli.compat.length_range import with_length_ranges
 from loadgen.cli.compat.tool_flags import (
     NONE,
@@ -14,15 +13,16 @@ from loadgen.cli.compat.tool_flags import (
     SOME,
     Given,
     ToolFlag,
+    body_field,
     names_a_server,
     no_op,
     refused,
     renamed,
     with_fields,
 )
-from loadgen.config import lora
 from loadgen.config.data import RANDOM_IMAGES, TRACE
 from loadgen.config.option import flag as spelled
+from loadgen.config.output import SGLANG_ARGUMENTS, SGLANG_PERCENTILES
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
@@ -63,10 +63,9 @@ DEFAULTS: dict[str, Any] = {
     "random_range_ratio": 0.0,
 }
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
-# Markers, removed by `as_sent`: fields that only SGLang's own API has, its name of the backend, and some of its flags.
-NATIVE_BODY, BACKEND, APPLIED = "native_body", "sglang_backend", "apply_chat_template"
-FLUSH, FLUSH_TIMEOUT = "flush_cache", "flush_cache_timeout"
-FLUSH_S, STAGE_STEPS = 60.0, 5  # defaults
+RESULT = "sglang_result"  # the setting with the arguments that SGLang's result repeats, as they were given
+# Markers, removed by `as_sent`: fields that only SGLang's own API has, and some of its flags.
+NATIVE_BODY, APPLIED = "native_body", "apply_chat_template"
 TEMPLATED = ("sharegpt", "custom")  # data sets on which --apply-chat-template has an effect
 NATIVE_DEFAULTS: dict[str, Any] = {
     "lora_path": None,
@@ -74,6 +73,7 @@ NATIVE_DEFAULTS: dict[str, Any] = {
     "return_routed_experts": False,
     "logprob_start_len": -1,
 }
+RENAMED = {"backend": "sglang", "dataset_name": "sharegpt"}  # arguments by SGLang's own names, and their defaults
 EXACT: dict[str, Any] = {"random_range_ratio": 1.0}  # exact lengths, not ranges
 GROUPS, PER_GROUP = 64, 16  # defaults of generated-shared-prefix
 PREFIX_LENS = {
@@ -81,16 +81,6 @@ PREFIX_LENS = {
     "prefix_repetition_prefix_len": 2048,
     "prefix_repetition_suffix_len": 128,
     "prefix_repetition_output_len": 256,
-}
-DISTRIBUTIONS = {"uniform": lora.RANDOM, "distinct": lora.IN_TURN}  # beside skewed
-ALPHA, ZIPF_ALPHA = "lora_zipf_alpha", 1.5  # a marker, removed by `as_sent`, and its default
-SIDES = {"4k": "2160x3840", "1080p": "1080x1920", "720p": "720x1280", "360p": "360x640"}  # height and width
-ANY_COUNT = "random_image_count"  # a marker, removed by `as_sent`
-IMAGES: dict[str, Any] = {
-    "images": 1,
-    "image_sizes": SIDES["1080p"],
-    "image_format": "jpeg:85",
-    "image_position": "first",
 }
 
 
@@ -101,26 +91,23 @@ def defaults(given: Given) -> dict[str, Any]:
         groups = given.get("prefix_repetition_num_prefixes", GROUPS)
         found |= PREFIX_LENS | {"num_prompts": groups * PER_GROUP}
     if given.get("dataset_name") == RANDOM_IMAGES:
-        found |= IMAGES
+        found |= sglang_images.DEFAULTS
     return found | hub_data.SGLANG_DEFAULTS.get(str(given.get("dataset_name")), {})
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with SGLang's ranges of lengths, its rule for ShareGPT, and the fields of its own API.
+    """Return the settings with SGLang's ranges of lengths, its rule for ShareGPT, the fields of its own API, and its
+    result.
 
     The file from which SGLang takes the words of random prompts is left out.
 
     Raises:
         BadInput: The ratio of the ranges is not between 0 and 1.
     """
-    found = with_length_ranges(settings)
-    native, backend = found.pop(NATIVE_BODY, {}), found.pop(BACKEND, "sglang")
-    found.pop(ALPHA, None)
-    if found.pop(ANY_COUNT, False):
-        found["images"] = f"1:{found.get('images', 1)}"
-    flush, timeout_s = found.pop(FLUSH, False), found.pop(FLUSH_TIMEOUT, FLUSH_S)
-    if flush:
-        found["call_before"] = (*found.get("call_before", ()), _flush_call(backend, timeout_s))
+    found = with_length_ranges(settings) | _result(settings)
+    native = found.pop(NATIVE_BODY, {})
+    found = sglang_images.applied(sglang_lora.applied(found))
+    found = sglang_server_calls.applied(found, found[RESULT]["backend"])
     if found["backend"] == "sglang-native":
         found = with_fields(found, NATIVE_DEFAULTS | native)
     else:
@@ -143,6 +130,19 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         else:
             _tell(f"--apply-chat-template has no effect on the data set {found['dataset_name']}")
     return found
+
+
+def _result(settings: Given) -> dict[str, Any]:
+    """Return the settings of a result as SGLang writes it: the arguments that it repeats, and its percentiles."""
+    arguments = {"tag": None} | {name: settings.get(name) for name in SGLANG_ARGUMENTS if name not in RENAMED}
+    percentiles = [str(settings.get("metric_percentiles", "")), *(f"{p:g}" for p in SGLANG_PERCENTILES)]
+    listed = dict.fromkeys(",".join(filter(None, percentiles)).split(","))
+    return {RESULT: RENAMED | arguments | settings.get(RESULT, {}), "metric_percentiles": ",".join(listed)}
+
+
+def _repeated(name: str, value: Any, given: Given) -> dict[str, Any]:
+    """Return the setting of the arguments that the result repeats, with one more."""
+    return {RESULT: given.get(RESULT, {}) | {name: value}}
 
 
 def _logprobs(native: dict[str, Any]) -> dict[str, Any]:
@@ -168,7 +168,8 @@ def _backend(value: str, given: Given) -> dict[str, Any]:
     for kind, ports in (("openai", COMPLETIONS), ("openai-chat", CHAT), ("sglang-native", NATIVE)):
         if value in ports:
             by_host = not names_a_server(given) and "port" not in given
-            return {"backend": kind, BACKEND: value} | ({"port": ports[value]} if by_host else {})
+            port = {"port": ports[value]} if by_host else {}
+            return {"backend": kind} | port | _repeated("backend", value, given)
     raise BadInput(
         "--backend", f"{value!r} is not supported", f"choose from {', '.join([*NATIVE, *COMPLETIONS, *CHAT])}"
     )
@@ -177,7 +178,7 @@ def _backend(value: str, given: Given) -> dict[str, Any]:
 def _dataset(value: str, given: Given) -> dict[str, Any]:
     if value not in DATASETS:
         raise BadInput("--dataset-name", f"{value!r} is not supported", f"choose from {', '.join(DATASETS)}")
-    return dict(DATASETS[value])
+    return DATASETS[value] | _repeated("dataset_name", value, given)
 
 
 def _body(value: str, given: Given) -> dict[str, Any]:
@@ -190,50 +191,16 @@ def _body(value: str, given: Given) -> dict[str, Any]:
     return {"extra_body": body}
 
 
-def _body_field(
-    name: str, setting: str, field: str, meaning: str, values: str = ONE, type_: Callable[[str], Any] = str
-) -> ToolFlag:
-    """Return a flag that sets a field of the JSON object in a setting."""
-
-    def convert(value: Any, given: Given) -> dict[str, Any]:
-        return {setting: (given.get(setting) or {}) | {field: True if values == NONE else value}}
-
-    return ToolFlag(name, convert, meaning, values=values, type_=type_)
-
-
 def _native(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
     """Return a flag that sets a field of SGLang's own API; other APIs are not sent it."""
     meaning = f"`--extra-body` with {field}, only with SGLang's own API"
-    return _body_field(name, NATIVE_BODY, field, meaning, values, type_)
-
-
-def _profile(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
-    """Return a flag that sets a field of the request that starts the profiler."""
-    return _body_field(name, "profile_body", field, f"`--profile-body` with {field}", values, type_)
-
-
-def _profile_by_stage(value: Any, given: Given) -> dict[str, Any]:
-    return {"profile_body": {"num_steps": STAGE_STEPS} | (given.get("profile_body") or {}) | {"profile_by_stage": True}}
-
-
-def _output_dir(value: str, given: Given) -> dict[str, Any]:
-    return {"profile_body": (given.get("profile_body") or {}) | {"output_dir": abspath(value)}}
-
-
-def _profile_url(value: Sequence[str], given: Given) -> dict[str, Any]:
-    return {"profile_url": (*given.get("profile_url", ()), *value)}
-
-
-def _flush_call(backend: str, timeout_s: float) -> str:
-    """Return the path that empties the server's prefix cache, as SGLang's tool chooses it for this backend."""
-    if backend.startswith("vllm"):
-        return "/reset_prefix_cache"
-    return f"/flush_cache?timeout={timeout_s:g}" if backend.startswith("sglang") else "/flush_cache"
+    return body_field(name, NATIVE_BODY, field, meaning, values, type_)
 
 
 def _slowdown(value: float, given: Given) -> dict[str, Any]:
-    if not value > 0:
-        raise BadInput("--mooncake-slowdown-factor", f"{value:g} is out of range", "give a number above 0")
+    if not 1e-6 <= value <= 1e3:
+        problem = f"{value:g} is out of range"
+        raise BadInput("--mooncake-slowdown-factor", problem, "give a number from 0.000001 to 1,000")
     return {"time_scale": 1 / value}
 
 
@@ -244,40 +211,6 @@ def _workload(value: str, given: Given) -> dict[str, Any]:
         raise BadInput("--mooncake-workload", f"{value!r} is unknown", f"choose from {', '.join(WORKLOADS)}")
     file = f"FAST25-release/{WORKLOADS[value]} of https://github.com/kvcache-ai/Mooncake"
     raise BadInput("--mooncake-workload", "loadgen downloads no trace", f"give --dataset-path a copy of {file}")
-
-
-def _tag(value: str, given: Given) -> dict[str, Any]:
-    return {"metadata": (*given.get("metadata", ()), f"tag={value}")}
-
-
-def _sizes(resolution: str) -> str:
-    """Return the sizes of images; names of resolutions may be the bounds of a range, too."""
-    text = resolution.strip().lower().removeprefix("random:")
-    return "-".join(SIDES.get(side, side) for side in text.split("-", 1))
-
-
-def _format(value: str) -> str:
-    return IMAGES["image_format"] if value.lower() in ("jpeg", "jpg") else value.lower()
-
-
-def _distribution(value: str, given: Given) -> dict[str, Any]:
-    if value == lora.SKEWED:
-        return {"lora_assignment": _skewed(given.get(ALPHA, ZIPF_ALPHA))}
-    if value not in DISTRIBUTIONS:
-        remedy = f"choose from {', '.join(DISTRIBUTIONS)}, {lora.SKEWED}"
-        raise BadInput("--lora-request-distribution", f"unknown distribution {value!r}", remedy)
-    return {"lora_assignment": DISTRIBUTIONS[value]}
-
-
-def _zipf_alpha(value: float, given: Given) -> dict[str, Any]:
-    if not value > 1:
-        raise BadInput("--lora-zipf-alpha", f"{value:g} is out of range", "give a number above 1")
-    is_skewed = str(given.get("lora_assignment")).startswith(lora.SKEWED)
-    return {ALPHA: value} | ({"lora_assignment": _skewed(value)} if is_skewed else {})
-
-
-def _skewed(alpha: float) -> str:
-    return f"{lora.SKEWED}:{alpha:g}"
 
 
 def _per_group(value: int, given: Given) -> dict[str, Any]:
@@ -306,9 +239,7 @@ FLAGS: tuple[ToolFlag, ...] = (
     ToolFlag("--output-details", lambda value, given: {"save_detailed": True}, "`--save-detailed`", values=NONE),
     renamed("--warmup-requests", "num_warmups", integer),
     ToolFlag("--disable-ignore-eos", lambda value, given: {"ignore_eos": False}, "`--no-ignore-eos`", values=NONE),
-    ToolFlag(
-        "--tag", lambda value, given: {"metadata": (*given.get("metadata", ()), f"tag={value}")}, "`--metadata tag=TAG`"
-    ),
+    ToolFlag("--tag", lambda value, given: _repeated("tag", value, given), "`--metadata tag=TAG`"),
     ToolFlag("--mooncake-slowdown-factor", _slowdown, "`--time-scale`, with the reciprocal value", type_=number),
     refused("--mooncake-num-rounds", "a trace has its own turns", "leave it out", no_op_value=1),
     ToolFlag("--mooncake-workload", _workload, "no effect beside `--dataset-path`; without it refused"),
@@ -352,58 +283,21 @@ FLAGS: tuple[ToolFlag, ...] = (
     ),
     refused("--print-requests", "requests are not printed", "use --records FILE, which writes a line for each", NONE),
     refused("--plot-throughput", "this plot is not available", "use --html FILE.html, which draws the rates", NONE),
-    ToolFlag(
-        "--flush-cache",
-        lambda value, given: {FLUSH: True},
-        "`--call-before /flush_cache?timeout=60`; /reset_prefix_cache with --backend vllm and vllm-chat",
-        values=NONE,
-    ),
-    ToolFlag(
-        "--flush-cache-timeout",
-        lambda value, given: {FLUSH_TIMEOUT: value},
-        "the timeout in `--call-before /flush_cache?timeout=S`",
-        type_=number,
-    ),
     refused("--fake-prefill", "every prompt is prefilled", "leave it out", NONE),
     _native("--return-logprob", "return_logprob", NONE),
     _native("--return-routed-experts", "return_routed_experts", NONE),
     _native("--top-logprobs-num", "top_logprobs_num", type_=integer),
     _native("--logprob-start-len", "logprob_start_len", type_=integer),
     _native("--token-ids-logprob", "token_ids_logprob", SOME, integer),
-    ToolFlag(
-        "--profile-by-stage",
-        _profile_by_stage,
-        f"`--profile-body` with profile_by_stage, and with {STAGE_STEPS} num_steps unless they are given",
-        values=NONE,
-    ),
-    _profile("--profile-activities", "activities", SOME),
-    _profile("--profile-start-step", "start_step", type_=integer),
-    _profile("--profile-steps", "num_steps", type_=integer),
-    _profile("--profile-num-steps", "num_steps", type_=integer),
-    _profile("--profile-stages", "profile_stages", SOME),
-    _profile("--profile-prefix", "profile_prefix"),
-    ToolFlag(
-        "--profile-output-dir",
-        _output_dir,
-        "`--profile-body` with output_dir; the traces lie in this folder itself, not in one named by the time",
-    ),
-    *(
-        ToolFlag(f"--profile-{workers}-url", _profile_url, "`--profile-url`", values=SOME)
-        for workers in ("prefill", "decode")
-    ),
-    ToolFlag("--lora-name", lambda value, given: {"lora_modules": tuple(value)}, "`--lora-modules`", values=SOME),
-    ToolFlag("--lora-request-distribution", _distribution, "`--lora-assignment`: random, round-robin or skewed"),
-    ToolFlag("--lora-zipf-alpha", _zipf_alpha, "`--lora-assignment skewed:ALPHA`", type_=number),
-    renamed("--image-count", "images", integer),
-    ToolFlag("--random-image-count", lambda value, given: {ANY_COUNT: True}, "`--images 1:COUNT`", values=NONE),
-    ToolFlag("--image-resolution", lambda value, given: {"image_sizes": _sizes(value)}, "`--image-sizes`"),
-    ToolFlag("--image-format", lambda value, given: {"image_format": _format(value)}, "the same; jpeg is jpeg:85"),
     refused(
         "--agentic-max-turns",
         "the data set agentic-trace is not supported",
         "without --compat, --dataset-name sharegpt --turns N reads conversations, and multi_turn makes them",
     ),
     *hub_data.SPEED_BENCH,
+    *sglang_server_calls.FLAGS,
+    *sglang_lora.FLAGS,
+    *sglang_images.FLAGS,
 )
 
 # Its flags that are settings of loadgen, too.

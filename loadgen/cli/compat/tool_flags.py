@@ -1,7 +1,8 @@
 """A flag of another tool's command line, and its translation into settings."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,13 @@ class ToolFlag:
             return {}
         raise BadInput(self.name, self.meaning, self.remedy)
 
+    def sets(self, field: str, value: Any) -> bool:
+        """Tell whether the flag with this value sets a field, by the name that errors give it."""
+        try:
+            return self.convert is not None and field in map(spelled, self.convert(value, {}))
+        except BadInput:  # the value itself is wrong
+            return False
+
 
 def no_op(name: str, meaning: str, values: str = NONE) -> ToolFlag:
     """Return a flag that changes nothing here."""
@@ -91,6 +99,17 @@ def names_a_server(given: Given) -> bool:
     return bool(given.get("base_url") or given.get("engine"))
 
 
+def body_field(
+    name: str, setting: str, field: str, meaning: str, values: str = ONE, type_: Callable[[str], Any] = str
+) -> ToolFlag:
+    """Return a flag that sets a field of the JSON object in a setting."""
+
+    def convert(value: Any, given: Given) -> dict[str, Any]:
+        return {setting: (given.get(setting) or {}) | {field: True if values == NONE else value}}
+
+    return ToolFlag(name, convert, meaning, values=values, type_=type_)
+
+
 def with_fields(settings: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with fields that a tool puts into every request body; those of the user win."""
     return settings | {"extra_body": fields | (settings.get("extra_body") or {})}
@@ -116,6 +135,23 @@ def translated(given: dict[str, Any]) -> dict[str, Any]:
     for flag, value in found.pop(DEST, ()):
         found |= flag.fields(value, found)
     return found
+
+
+@contextlib.contextmanager
+def flags_as_written(given: Given) -> Iterator[None]:
+    """Name, in errors of the block, the flag of another tool that the user wrote, not the setting that it became.
+
+    Args:
+        given: The settings from flags and files, with the flags of the tool as they are.
+    """
+    try:
+        yield
+    except BadInput as error:
+        flags = given.get(DEST, ())
+        written = next((flag for flag, value in reversed(flags) if flag.sets(error.field, value)), None)
+        if written is None or error.field in (flag.name for flag, _ in flags):
+            raise
+        raise BadInput(written.name, error.problem, error.remedy) from error
 
 
 class _AppendFlag(argparse.Action):

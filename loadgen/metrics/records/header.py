@@ -7,6 +7,8 @@ from typing import Any, Self
 from loadgen.config.serialize import restored
 from loadgen.config.settings import RunSettings, public
 
+DATE_FORMAT = "%Y%m%d-%H%M%S"
+
 
 @dataclass(frozen=True)
 class RunHeader:

@@ -19,14 +19,17 @@ from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.spec_decode import SpecDecode
 from loadgen.report.result.fields import about
 from loadgen.report.result.latencies import Distributions
+from loadgen.report.result.ramp import RateChange, rate_changes
 from loadgen.report.result.rates import PerSecond
 from loadgen.report.result.request_columns import RequestColumns
+from loadgen.report.result.sglang_numbers import SglangNumbers
 from loadgen.report.result.steady_state import SteadyState
 from loadgen.util.number_format import percentile, to_ms
 
 # vLLM's latencies -> the distributions with their meaning: from sent, a gap per event, and TPOT as if the first event
 # were one token. The one difference: TTFT ends with the first token instead of the first chunk.
 VLLM_MEANING = {"ttft": "ttft_sent", "tpot": "tpot_n1", "itl": "icl", "e2el": "e2el_sent"}
+GENERATE_MEANING = VLLM_MEANING | {"itl": "itl"}  # SGLang divides the gap before an event of its own API by its tokens
 # And of those that are there only if they are asked for.
 QUEUE_MEANING = {"client_queue_time": "pool_wait", "e2el_including_client_queue": "e2el_due"}
 PERCENTILE_KEY = re.compile(
@@ -44,14 +47,22 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
 
     date: Annotated[str, about("Local start time, YYYYmmdd-HHMMSS.")]
     endpoint_type: Annotated[str, about("The backend, by vLLM's older name of the key.")]
-    backend: Annotated[str, about("The API that was used, by its name in `--backend`.")]
+    backend: Annotated[
+        str, about("The API that was used, by its name in `--backend`; with SGLang's keys by SGLang's name.")
+    ]
     label: Annotated[str | None, about("`--label`; null: none was given.")]
     model_id: Annotated[str, about("The model's name in requests.")]
     tokenizer_id: Annotated[str, about("`--tokenizer`, else the model's name.")]
     num_prompts: Annotated[int, about("Number of requests that the run should send.")]
+    max_model_len: Annotated[
+        int | None, about("Tokens of a prompt and its answer above which requests were left out; null: no limit.")
+    ] = None
     request_rate: Annotated[Rate, about('Requests per second that were requested; "inf": all at once.')]
     burstiness: Annotated[Rate, about('Gamma shape of the gaps: 1 Poisson; "inf": constant.')]
     max_concurrency: Annotated[int | None, about("Maximum requests in flight; null: no cap.")]
+    ramp_up_strategy: Annotated[str | UnsetType, about("`--ramp-up-strategy`, of a run with a ramp.")] = UNSET
+    ramp_up_start_rps: Annotated[float | UnsetType, about("Rate at the start of the ramp, requests/s.")] = UNSET
+    ramp_up_end_rps: Annotated[float | UnsetType, about("Rate at the end of the ramp, requests/s.")] = UNSET
     duration: Annotated[
         float,
         about(
@@ -80,6 +91,10 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     request_goodput: Annotated[
         float | None, about("Requests per second that met every --goodput limit from sent; null without --goodput.")
     ]
+    input_throughput: Annotated[
+        float | None,
+        about("Input tokens per second of `duration`; null where they are unknown, or nothing was sent."),
+    ] = None
     output_throughput: Annotated[
         float | None, about("Output tokens per second of `duration`; null where nothing was sent.")
     ]
@@ -90,6 +105,10 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         float | None, about("Output tokens in the peak second; null: answers came in one piece.")
     ]
     max_concurrent_requests: Annotated[int, about("Peak number of requests in flight.")]
+    rtfx: Annotated[float, about("Always 0: vLLM's inverse real-time factor of audio.")] = 0.0
+    rps_change_events: Annotated[
+        list[RateChange] | UnsetType, about("The whole rates that a ramp reached, in their order.")
+    ] = UNSET
     mean_ttft_ms: Annotated[
         float | None,
         about("Mean, ms: time to the first token, from sent; null: none was measured."),
@@ -192,7 +211,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         return cls(
             date=header.date,
             endpoint_type=settings.backend or "openai",
-            backend=settings.backend or "openai",
+            backend=(settings.sglang_result or {}).get("backend") or settings.backend or "openai",
             label=settings.label,
             model_id=header.model,
             tokenizer_id=settings.tokenizer or header.model,
@@ -210,10 +229,12 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             input_sequence_throughput=None if settings.generates else rates.rate(counters["results"]),
             request_throughput=rates.rate(snapshot.ok),
             request_goodput=rates.rate(counters["good_sent"]) if settings.goodput else None,
+            input_throughput=None if inputs is None else rates.rate(inputs),
             output_throughput=rates.rate(outputs) if settings.generates else None,
             total_token_throughput=None if inputs is None else rates.rate(inputs + outputs),
             max_output_tokens_per_s=None if settings.disable_stream else float(throughput.peak_output_tokens(snapshot)),
             max_concurrent_requests=throughput.peak_concurrency(snapshot),
+            **_ramp(run),
             steady_state=SteadyState.of(run),
             **_probes(run),
             **_spec_decode(SpecDecode.of(run.telemetry)),
@@ -226,10 +247,10 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         Args:
             columns: What --save-detailed keeps; its keys stand among the others.
         """
-        scalars = {name: getattr(self, name) for name in SCALARS}
+        scalars = {name: value for name in SCALARS if (value := getattr(self, name)) is not UNSET}
         flat = {name: scalars.pop(name) for name in NAMING}
         flat = flat | {name: value for name, value in self.metadata.items() if name not in flat}
-        peaks = {name: scalars.pop(name) for name in AFTER_COLUMNS}
+        peaks = {name: msgspec.to_builtins(scalars.pop(name)) for name in AFTER_COLUMNS if name in scalars}
         flat |= scalars
         if columns is not None:
             flat |= msgspec.to_builtins(columns)
@@ -251,7 +272,8 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             ValueError: A key is missing, or has a value of another type.
         """
         percentiles = {key: value for key, value in flat.items() if PERCENTILE_KEY.match(key)}
-        known = {*cls.__struct_fields__, *percentiles, *RequestColumns.__struct_fields__, "loadgen"}
+        others = (*RequestColumns.__struct_fields__, *SglangNumbers.__struct_fields__, "loadgen")
+        known = {*cls.__struct_fields__, *percentiles, *others}
         metadata = {key: value for key, value in flat.items() if key not in known}
         fields = {name: flat[name] for name in cls.__struct_fields__ if name in flat}
         if flat.get("backend") in POOLING_BACKENDS:
@@ -260,6 +282,20 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             return msgspec.convert(fields | {"percentiles_ms": percentiles, "metadata": metadata}, cls)
         except msgspec.ValidationError as error:
             raise ValueError(str(error)) from error
+
+
+def _ramp(run: RunData) -> dict[str, Any]:
+    """Return the fields of a ramp; none without one."""
+    settings = run.settings
+    if settings.ramp_up_strategy is None:
+        return {}
+    names = ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
+    return {name: getattr(settings, name) for name in names} | {"rps_change_events": rate_changes(run)}
+
+
+def meaning(settings: RunSettings) -> dict[str, str]:
+    """Return the distribution that each of vLLM's four latencies is of."""
+    return GENERATE_MEANING if settings.backend == "sglang-native" else VLLM_MEANING
 
 
 def _probes(run: RunData) -> dict[str, Any]:
@@ -286,16 +322,21 @@ def _spec_decode(found: SpecDecode | None) -> dict[str, Any]:
 
 
 def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any]:
-    """Look up the statistics of vLLM's latencies, by the names of the fields of RunNumbers."""
+    """Look up the statistics of vLLM's latencies, by the names of the fields of RunNumbers.
+
+    Its client in Rust always has p90 of the four.
+    """
     found: dict[str, Any] = {"percentiles_ms": {}}
     names = [percentile(p) for p in parse_percentiles(settings.metric_percentiles)]
     for metric in METRICS:
-        latency = latencies.named(VLLM_MEANING[metric])
+        latency = latencies.named(meaning(settings)[metric])
         found[f"mean_{metric}_ms"] = latency.mean_ms
         found[f"median_{metric}_ms"] = latency.p50_ms
         found[f"std_{metric}_ms"] = latency.std_ms
         if settings.generates or metric == "e2el":
-            found["percentiles_ms"] |= {f"{name}_{metric}_ms": latency.percentiles_ms[name] for name in names}
+            found["percentiles_ms"] |= {
+                f"{name}_{metric}_ms": latency.percentiles_ms[name] for name in dict.fromkeys((*names, "p90"))
+            }
     asked = settings.percentile_metrics.split(",") if settings.max_concurrency is not None else []
     for metric in (each for each in QUEUE_MEANING if each in asked):
         latency = latencies.named(QUEUE_MEANING[metric])
@@ -317,5 +358,5 @@ OF_TOKENS: dict[str, Any] = {
     **{f"{statistic}_{metric}_ms": None for metric in METRICS if metric != "e2el" for statistic in STATISTICS},
 }
 OF_SEQUENCES = ("total_input_sequences", "input_sequence_throughput")
-AFTER_COLUMNS = ("max_output_tokens_per_s", "max_concurrent_requests")
+AFTER_COLUMNS = ("max_output_tokens_per_s", "max_concurrent_requests", "rtfx", "rps_change_events")
 SCALARS = RunNumbers.__struct_fields__[: RunNumbers.__struct_fields__.index("mean_ttft_ms")]

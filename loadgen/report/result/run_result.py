@@ -25,6 +25,7 @@ from loadgen.report.result.request_columns import RequestColumns
 from loadgen.report.result.request_sample import RequestSample
 from loadgen.report.result.server import ServerMetrics
 from loadgen.report.result.server_call import ServerCallResult
+from loadgen.report.result.sglang_numbers import SglangNumbers
 from loadgen.report.result.target import Target
 from loadgen.report.result.timeline import Timeline
 from loadgen.report.result.tokens import Tokens
@@ -131,10 +132,12 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
     Attributes:
         numbers: The single numbers by the names of `vllm bench serve`.
+        sglang: The further numbers of SGLang's `bench_serving`; None unless the run was asked for them.
         columns: What --save-detailed keeps of each request; None without it.
     """
 
     numbers: RunNumbers
+    sglang: SglangNumbers | None = None
     columns: RequestColumns | None = None
 
     @property
@@ -238,6 +241,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         is_steady = next((check.ok for check in checks if check.name == PILE_UP), None)
         return cls(
             numbers=RunNumbers.of(run, latencies),
+            sglang=SglangNumbers.of(run, latencies.e2el_sent),
             columns=RequestColumns.of(snapshot, streams=settings.streams, generates=settings.generates),
             schema=SCHEMA,
             verdict=verdict(checks),
@@ -290,7 +294,16 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON as it is saved: vLLM's flat keys, and the rest under `loadgen`."""
         findings = {name: getattr(self, name) for name in RunFindings.__struct_fields__}
-        return self.numbers.to_dict(self.columns) | {"loadgen": to_json_values(findings)}
+        return self.flat(self.columns) | {"loadgen": to_json_values(findings)}
+
+    def flat(self, columns: RequestColumns | None = None) -> dict[str, Any]:
+        """Return the flat keys of `vllm bench serve`; those of SGLang before them if the run was asked for them.
+
+        Args:
+            columns: As for `RunNumbers.to_dict`.
+        """
+        flat = self.numbers.to_dict(columns)
+        return flat if self.sglang is None else self.sglang.to_dict(flat)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -302,4 +315,5 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         findings = from_json_values(data["loadgen"], RunFindings)
         fields = {name: getattr(findings, name) for name in RunFindings.__struct_fields__}
         columns = from_json_values(data, RequestColumns) if "input_lens" in data else None
-        return cls(**fields, numbers=RunNumbers.from_dict(data), columns=columns)
+        sglang = from_json_values(data, SglangNumbers) if "total_throughput" in data else None
+        return cls(**fields, numbers=RunNumbers.from_dict(data), sglang=sglang, columns=columns)

@@ -13,10 +13,11 @@ from loadgen.report.result.provenance import Engine, Prompts
 from loadgen.report.result.request_columns import RequestColumns
 from loadgen.report.result.run_result import SCHEMA, RunFindings
 from loadgen.report.result.series import Series
+from loadgen.report.result.sglang_numbers import SglangNumbers
 
 Node = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-TYPES = (RequestColumns, RunNumbers, RunFindings, Engine, Prompts, BriefFindings, Series)
+TYPES = (RequestColumns, SglangNumbers, RunNumbers, RunFindings, Engine, Prompts, BriefFindings, Series)
 # Definitions whose names are not those of their classes in lower case.
 NAMES = {"run_findings": "loadgen", "run_numbers": "numbers", "limit_result": "limit"}
 OPEN = ("prompts",)  # objects with further keys
@@ -28,7 +29,7 @@ def schema() -> Node:
     _, components = msgspec.json.schema_components(TYPES, schema_hook=_by_hand, ref_template="{name}")
     enums = {name: node for name, node in components.items() if "enum" in node}
     generated = {_name(name): _plain(node, enums) for name, node in components.items() if name not in enums}
-    columns = generated.pop("request_columns")
+    columns, sglang = generated.pop("request_columns"), generated.pop("sglang_numbers")
     numbers = generated.pop("numbers")
     for name in ("percentiles_ms", "metadata"):  # keys of their own, beside the others
         del numbers["properties"][name]
@@ -41,9 +42,11 @@ def schema() -> Node:
     definitions = {
         "run": _flat(
             "One run: the keys of `vllm bench serve` with their meaning there, and loadgen's own under `loadgen`. "
-            "With --save-detailed, lists with an item for each request, in the order of the schedule. Further keys are "
-            "those of --metadata.",
-            columns["properties"] | {"loadgen": _reference("loadgen", "loadgen's own findings.")},
+            "With --save-detailed, lists with an item for each request, in the order of the schedule. With "
+            "--sglang-result, keys of SGLang. Further keys are those of --metadata.",
+            columns["properties"]
+            | sglang["properties"]
+            | {"loadgen": _reference("loadgen", "loadgen's own findings.")},
         ),
         "numbers": numbers,
         "loadgen": generated.pop("loadgen"),

@@ -29,7 +29,7 @@ def test_significant_changes_come_first_with_their_word() -> None:
         "no clear change of throughput (-2.9% to +8.8%)": Colour.GREEN,
         (
             "95 % intervals: TTFT p99 -51.2% to -48.9%, TPOT p99 -51.5% to -48.7%, E2EL p99 -51.1% to -49.0%, "
-            "from 3 starts of each"
+            "from 3 runs of each"
         ): Colour.NONE,
         "all VALID": Colour.GREEN,
     }

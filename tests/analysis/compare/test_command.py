@@ -75,7 +75,7 @@ def test_three_starts_may_be_better(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     (ttft,) = (line for line in out.splitlines() if line.startswith("ttft_mean"))
     assert ttft.endswith("better")
-    assert "base  3 starts, VALID, base-0 to base-2, base" in out
+    assert "base  3 runs, VALID, base-0 to base-2, base" in out
     assert "rows that were tested (Holm)" in out
 
 
@@ -228,7 +228,7 @@ def test_failed_requests_are_noted_and_not_judged(
 def test_noise_file_is_saved_and_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["compare", starts(Path("base"), 20.0, 20.2, 19.9), "--save-noise", "noise.json"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("Standard deviation of one start of base (3 starts, VALID")
+    assert lines[0].startswith("Standard deviation of one start of base (3 runs, VALID")
     assert any(line.split() == ["ttft_mean", "0.76%", "(2", "df)"] for line in lines)
     one, other = saved(Path("a.json")), saved(Path("b.json"), ttft=10.0)
     assert dispatch(["compare", one, other, "--noise", "noise.json"]) == 0

@@ -47,7 +47,7 @@ def test_answer_is_the_title_and_the_chart_comes_before_the_table() -> None:
     assert isinstance(badge, Badge)
     assert badge.kind == "tip"
     assert words(badge.text).startswith("95 % intervals: TTFT p99 -51.2% to -48.9%, ")
-    assert words(badge.text).endswith("from 3 starts of each \N{MIDDLE DOT} all VALID")
+    assert words(badge.text).endswith("from 3 runs of each \N{MIDDLE DOT} all VALID")
     assert isinstance(drawing, Drawing)
     assert isinstance(table, Table)
 

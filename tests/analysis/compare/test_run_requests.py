@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from loadgen.analysis.compare.meaning import Meaning
 from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric, metric_by_name
 from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.saved_run import SavedRun
@@ -15,6 +16,7 @@ from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
 from tests.helpers.compared_runs import SETTINGS, kept, recorded
 
+DUE = Meaning("due")
 OURS = tuple(metric for metric in DEFAULT_METRICS if not metric.from_server)
 GOOD = SETTINGS.replace(goodput=("ttft:20",), num_prompts=700)
 
@@ -24,7 +26,7 @@ def started(path: str) -> SavedRun:
 
 
 def read(path: str, *names: str) -> RunRequests:
-    requests = started(path).read_requests([metric for name in names if (metric := metric_by_name(name))] or OURS)
+    requests = started(path).read_requests([metric for name in names if (metric := metric_by_name(name))] or OURS, DUE)
     assert requests is not None
     return requests
 
@@ -36,7 +38,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> SavedRun:
 
 @pytest.fixture(scope="module")
 def requests(start: SavedRun) -> RunRequests:
-    found = start.read_requests(OURS)
+    found = start.read_requests(OURS, DUE)
     assert found is not None
     return found
 
@@ -46,7 +48,7 @@ def test_single_block_of_the_run_gives_the_run_values(start: SavedRun, requests:
     """Drawn as one block, a circle is the same wherever it begins: so the estimators are those of the result."""
     drawn = requests.resample(metric, requests.count, 0)
     assert drawn is not None
-    assert drawn == pytest.approx(np.full(len(drawn), start.value(metric)), rel=1.5e-3)
+    assert drawn == pytest.approx(np.full(len(drawn), start.value(metric, start.meaning)), rel=1.5e-3)
 
 
 def test_extremes_are_not_resampled(tmp_path: Path) -> None:
@@ -128,7 +130,7 @@ def test_refused_requests_are_part_of_the_duration(tmp_path: Path) -> None:
     assert throughput is not None
     drawn = requests.resample(throughput, requests.count, 0)
     assert drawn is not None
-    assert drawn[0] == pytest.approx(start.value(throughput)) == pytest.approx(100 / 1.995)
+    assert drawn[0] == pytest.approx(start.value(throughput, start.meaning)) == pytest.approx(100 / 1.995)
 
 
 def test_records_of_several_workers_are_one_run(tmp_path: Path) -> None:
@@ -151,7 +153,7 @@ def test_memory_does_not_grow_with_answers(tmp_path: Path) -> None:
         path = kept(tmp_path / f"{n}.jsonl", records, Schedule.burst(60))
         start = started(path)
         tracemalloc.start()
-        start.read_requests(OURS)
+        start.read_requests(OURS, DUE)
         most.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert most[1] < most[0] + 60 * 400 * 8 / 2

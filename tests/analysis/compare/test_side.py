@@ -21,7 +21,7 @@ def read(path: object) -> Side:
 def test_result_is_one_start(tmp_path: Path) -> None:
     (start,) = read(saved(tmp_path / "r.json")).starts
     assert start.records is None
-    assert start.read_requests(DEFAULT_METRICS) is None
+    assert start.read_requests(DEFAULT_METRICS, start.meaning) is None
 
 
 def test_lines_of_a_file_are_starts_by_date(tmp_path: Path) -> None:
@@ -37,8 +37,8 @@ def test_records_have_a_result_and_requests(tmp_path: Path) -> None:
     (start,) = read(path).starts
     ttft = metric_by_name("ttft_p90")
     assert ttft is not None
-    assert start.value(ttft) == from_records(path).data["loadgen"]["latency_ms"]["ttft_due"]["p90"]
-    assert start.read_requests(DEFAULT_METRICS) is not None
+    assert start.value(ttft, start.meaning) == from_records(path).data["loadgen"]["latency_ms"]["ttft_due"]["p90"]
+    assert start.read_requests(DEFAULT_METRICS, start.meaning) is not None
 
 
 def test_folder_has_a_start_per_run(tmp_path: Path) -> None:

@@ -1,16 +1,22 @@
 """Every difference has a reason: without its rules a tool has loadgen's numbers."""
 
+import json
+from pathlib import Path
+
 import pytest
 
-from loadgen.analysis.emulate.comparison import TOOLS, explain, loadgen_value
+from loadgen.analysis.emulate.comparison import TOOLS, compare, explain, loadgen_value
 from loadgen.analysis.emulate.recorded_run import RecordedRun
 from loadgen.analysis.emulate.row import Row
-from loadgen.analysis.emulate.rule import CONNECTING, DIGITS, UNKNOWN, Rule, Rules
+from loadgen.analysis.emulate.rule import CONNECTING, DIGITS, SPREAD, UNKNOWN, Rule, Rules
 from loadgen.analysis.emulate.tool import Tool
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
+from loadgen.errors import BadInput
 from loadgen.testing.replies import delta, event
-from tests.helpers.recorded_streams import STREAMS, of_file, record_of, result_of, run_of
+from loadgen.workload.arrivals import Schedule
+from tests.helpers.compared_runs import FEW, kept
+from tests.helpers.recorded_streams import GOLDEN, STREAMS, of_file, of_streams, record_of, result_of, run_of
 from tests.helpers.run_facts import answered, failed, per_event, unsent
 
 ASKED = {"percentile_metrics": "ttft,tpot,itl,e2el", "metric_percentiles": "90,99"}
@@ -34,6 +40,7 @@ SYNTHETIC = {
     "one token an answer": one_token_an_answer,
     "a server that goes away": a_server_that_goes_away,
 }
+GENERATE = json.loads((GOLDEN / "sglang.json").read_text())["generate"]["streams"]
 GROUPS = [*STREAMS, *SYNTHETIC]
 
 
@@ -55,6 +62,29 @@ def test_tool_without_rules_has_loadgens_numbers(name: str, group: str) -> None:
         assert row.value == pytest.approx(value / row.unit_ms, rel=1e-3, abs=1e-5), row.label
         compared += 1
     assert compared > 5
+
+
+def test_generate_without_rules_has_loadgens_numbers() -> None:
+    records, asked = of_streams(GENERATE), {**ASKED, "backend": "sglang-native"}
+    lines = explain(TOOLS["sglang"], run_of(records, **asked), result_of(records, **asked))
+    shown = [
+        (line.row.label, line.row.shown(line.row.value), line.row.shown(line.ours)) for line in lines if not line.why
+    ]
+    assert [each for each in shown if each[1] != each[2] and each[2] != "n/a"] == []
+    peak = next(line for line in lines if line.row.ours == "max_output_tokens_per_s")
+    assert SPREAD in peak.why
+    for row in TOOLS["sglang"].rows(run_of(records, **asked), frozenset()):
+        if row.ours is not None and row.value is not None:
+            value = loadgen_value(result_of(records, **asked), row.ours)
+            assert row.value == pytest.approx(value, rel=1e-3, abs=1e-5), row.label
+
+
+def test_only_sglang_can_have_asked_generate(tmp_path: Path) -> None:
+    settings = FEW.replace(backend="sglang-native", num_prompts=len(GENERATE))
+    path = kept(tmp_path / "r.jsonl", of_streams(GENERATE), Schedule.burst(len(GENERATE)), settings)
+    with pytest.raises(BadInput, match=r"vllm-0\.33 cannot ask /generate"):
+        compare(path, "vllm-0.33")
+    assert compare(path, "sglang").requests == len(GENERATE)
 
 
 @pytest.mark.slow

@@ -55,6 +55,14 @@ def test_steady_state_is_that_of_the_rust_client() -> None:
     assert {label: value for label, value in rows.items() if label.startswith("SS ")} == pytest.approx(told["rows"])
 
 
+def test_generate_is_that_of_sglang() -> None:
+    """A first event of several tokens, the text again with the finish reason, an event without text, a cut stream."""
+    told = told_by("sglang")["generate"]
+    run = run_of(of_streams(told["streams"]), **ASKED, backend="sglang-native")
+    rows = {row.label: row.value for row in TOOLS["sglang"].rows(run, frozenset(TOOLS["sglang"].rules))}
+    assert {label: rows[label] for label in told["rows"]} == pytest.approx(told["rows"], rel=1e-6, abs=1e-9)
+
+
 def test_values_are_unknown_only_without_a_tokenizer() -> None:
     for name, group in CASES:
         records, chat = of_file(group)

@@ -9,6 +9,15 @@ from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 from tests.helpers.compat_lines import read, refusal
 
+ARGUMENTS = {
+    "tag": None,
+    "backend": "sglang",
+    "dataset_name": "sharegpt",
+    "sharegpt_output_len": None,
+    "random_input_len": 1024,
+    "random_output_len": 1024,
+    "random_range_ratio": 0.0,
+}
 NATIVE = {"lora_path": None, "return_logprob": False, "return_routed_experts": False, "logprob_start_len": -1}
 
 
@@ -57,8 +66,16 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
         ("--dataset-name sharegpt --dataset-path x", {"dataset_rule": "sglang"}),
         ("--disable-stream", {"disable_stream": True, "percentile_metrics": "e2el"}),
         ("--output-file r.jsonl --output-details", {"result_filename": "r.jsonl", "append_result": True}),
-        ("--tag x", {"metadata": ("tag=x",)}),
-        ("--tag x --metadata a=b", {"metadata": ("a=b", "tag=x")}),
+        ("", {"sglang_result": ARGUMENTS, "metric_percentiles": "90,95,99"}),
+        (
+            "--tag x --backend vllm --dataset-name random-ids --random-input-len 64 --random-range-ratio 0.5",
+            {
+                "sglang_result": ARGUMENTS
+                | {"tag": "x", "backend": "vllm", "dataset_name": "random-ids"}
+                | {"random_input_len": 64, "random_range_ratio": 0.5}
+            },
+        ),
+        ("--metric-percentiles 50,99", {"metric_percentiles": "50,99,90,95"}),
         (
             "--dataset-name generated-shared-prefix --gsp-num-groups 4 --gsp-prompts-per-group 5 --gsp-question-len 9",
             {

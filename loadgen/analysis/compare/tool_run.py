@@ -1,0 +1,157 @@
+"""ToolRun: a run that another tool has measured, compared by what its file has."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from loadgen.analysis.compare.latency_values import LatencyValues
+from loadgen.analysis.compare.meaning import Meaning
+from loadgen.analysis.compare.metrics import ERROR_RATE, Metric
+from loadgen.analysis.compare.run_requests import EndedRequests, RunRequests
+from loadgen.analysis.tool_requests import ToolRequests
+from loadgen.analysis.tool_result import DETAILS, ToolResult
+from loadgen.core.histogram import Histogram
+
+KEYS = {
+    "request_throughput": "request_throughput",
+    "output_throughput": "output_throughput",
+    "total_throughput": "total_token_throughput",
+    "goodput": "request_goodput",
+}
+LOAD = ("model_id", "num_prompts", "request_rate", "max_concurrency")
+
+
+class ToolRun:
+    """One run of another tool.
+
+    Args:
+        result: As it was read.
+    """
+
+    verdict, partial, simulated, records, cached_share = "", None, False, None, 0.0
+    meaning, has_own_server, records_setting = Meaning("sent", as_vllm=True), False, None
+
+    def __init__(self, result: ToolResult) -> None:
+        self._result = result
+        self.where, self.tool, self.date = result.where, result.tool, str(result.flat.get("date") or "")
+        self.reasons: list[str] = []
+        self.failed_checks: list[str] = []
+        self.workload: dict[str, Any] = {}
+        self.load = {name: result.flat[name] for name in LOAD if name in result.flat}
+        self.environment = {"tool": result.tool}
+        self.key = (self.date, *map(result.number, ("duration", "completed", "total_output_tokens")))
+        self.warnings = [f"{self.where} is {result.about}; {result.audit}"]
+
+    @property
+    def unusable(self) -> str | None:
+        """Nothing is known against it."""
+        return None
+
+    @property
+    def load_text(self) -> str:
+        """Its load in a sentence."""
+        rate, cap = self.load.get("request_rate"), self.load.get("max_concurrency")
+        number = self.load.get("num_prompts", self._result.flat.get("completed"))
+        parts = [f"{number} requests", f"{rate} requests/s", f"at most {cap} in flight" if cap else ""]
+        return f"{', '.join(filter(None, parts))}, by {self.tool}."
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether the values of its single requests were saved."""
+        return self._result.requests is not None
+
+    @property
+    def requests_missing(self) -> str:
+        """Why there are none, if there are none."""
+        return f"{self.where} was saved without {DETAILS[self.tool]}"
+
+    @property
+    def error_rate(self) -> float | None:
+        """The share of requests that failed; None if neither their number nor their errors were saved."""
+        ok, failed = self._result.number("completed"), self._result.number("failed")
+        if ok is not None and failed is not None and ok + failed:
+            return failed / (ok + failed)
+        requests = self._result.requests
+        return None if requests is None else float((~requests.ok).mean())
+
+    def value(self, metric: Metric, meaning: Meaning) -> float | None:
+        """Return the value of a metric: as the tool printed it, else of the single requests; None without it."""
+        if metric.name == ERROR_RATE:
+            return self.error_rate
+        if metric.latency is None:
+            return self._result.number(KEYS[metric.name]) if metric.name in KEYS else None
+        latency, statistic = metric.latency
+        if latency not in ("ttft", "tpot", "e2el", self._result.gap):
+            return None
+        name = "itl" if latency == self._result.gap else latency
+        statistic = "median" if statistic == "p50" else statistic
+        if (printed := self._result.number(f"{statistic}_{name}_ms")) is not None:
+            return printed
+        values = self._values(latency)
+        if not len(values):
+            return None
+        if statistic in ("mean", "max"):
+            return float(values.mean() if statistic == "mean" else values.max())
+        return float(np.percentile(values, 50.0 if metric.percentile is None else metric.percentile))
+
+    def resolution(self, metric: Metric, meaning: Meaning) -> float:
+        """Return how exact a throughput is: one request; nothing is known of the error of latencies."""
+        counted = self._result.number("completed") or 1.0
+        return 1 / max(1.0, counted) if metric.name in KEYS else 0.0
+
+    def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
+        """Read the requests for resampling these metrics; None if they were not saved."""
+        found = self._result.requests
+        if found is None:
+            return None
+        wanted = list(metrics)
+        failed = (~found.ok).astype(float)
+        latencies = {name: self._latency_values(name, found, wanted) for name in found.latencies}
+        return RunRequests(failed, np.ones(len(found)), latencies, *self._ended(found))
+
+    def _latency_values(self, latency: str, requests: ToolRequests, metrics: Iterable[Metric]) -> LatencyValues:
+        values = requests.values(latency)
+        percentiles = {each.percentile for each in metrics if each.latency is not None and each.latency[0] == latency}
+        within = {
+            p: np.array([float((each <= limit).sum()) for each in values])
+            for p in percentiles - {None}
+            if p is not None and (limit := self._percentile(latency, p)) is not None
+        }
+        distribution = Histogram()
+        distribution.record_many(np.rint(1e6 * self._values(latency)).astype(np.int64))
+        sums, counts = (np.array([float(of(each)) for each in values]) for of in (np.sum, len))
+        return LatencyValues(sums, counts, within, distribution)
+
+    def _percentile(self, latency: str, p: float) -> float | None:
+        values = self._values(latency)
+        return float(np.percentile(values, p)) if len(values) else None
+
+    def _values(self, latency: str) -> Any:
+        return self._all_values.get(latency, np.empty(0))
+
+    @cached_property
+    def _all_values(self) -> dict[str, Any]:
+        found = self._result.requests
+        return {} if found is None else {name: np.concatenate(found.values(name)) for name in found.latencies}
+
+    def _ended(self, requests: ToolRequests) -> tuple[EndedRequests, float]:
+        """Return the requests for throughputs, and how many were in flight on average.
+
+        Without the times at which they were sent, throughputs cannot be resampled.
+        """
+        known_s = np.nan_to_num(requests.e2el) / 1000
+        duration_s = self._result.number("duration") or 0.0
+        in_flight = float(known_s.sum()) / duration_s if duration_s else float(len(requests))
+        if requests.start_s is None:
+            return EndedRequests(np.full(len(requests), duration_s / max(1, len(requests))), {}), in_flight
+        ends = requests.start_s + known_s
+        order = np.argsort(ends, kind="stable")
+        waits_s = np.diff(ends[order], prepend=requests.start_s.min())
+        counts = {
+            "request_throughput": requests.ok.astype(float),
+            "output_throughput": requests.output,
+            "total_throughput": requests.output + np.where(requests.ok, requests.input, 0.0),
+        }
+        return EndedRequests(waits_s, {name: each[order] for name, each in counts.items()}), in_flight

@@ -1,0 +1,43 @@
+"""SGLang's flags of LoRA adapters."""
+
+from typing import Any
+
+from loadgen.cli.compat.tool_flags import SOME, Given, ToolFlag
+from loadgen.config import lora
+from loadgen.errors import BadInput
+from loadgen.util.argument_parser import number
+
+DISTRIBUTIONS = {"uniform": lora.RANDOM, "distinct": lora.IN_TURN}  # beside skewed
+ALPHA, ZIPF_ALPHA = "lora_zipf_alpha", 1.5  # a marker, removed by `applied`, and its default
+
+
+def applied(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings without the marker of --lora-zipf-alpha, which is in the assignment by now."""
+    return {name: value for name, value in settings.items() if name != ALPHA}
+
+
+def _distribution(value: str, given: Given) -> dict[str, Any]:
+    if value == lora.SKEWED:
+        return {"lora_assignment": _skewed(given.get(ALPHA, ZIPF_ALPHA))}
+    if value not in DISTRIBUTIONS:
+        remedy = f"choose from {', '.join(DISTRIBUTIONS)}, {lora.SKEWED}"
+        raise BadInput("--lora-request-distribution", f"unknown distribution {value!r}", remedy)
+    return {"lora_assignment": DISTRIBUTIONS[value]}
+
+
+def _zipf_alpha(value: float, given: Given) -> dict[str, Any]:
+    if not value > 1:
+        raise BadInput("--lora-zipf-alpha", f"{value:g} is out of range", "give a number above 1")
+    is_skewed = str(given.get("lora_assignment")).startswith(lora.SKEWED)
+    return {ALPHA: value} | ({"lora_assignment": _skewed(value)} if is_skewed else {})
+
+
+def _skewed(alpha: float) -> str:
+    return f"{lora.SKEWED}:{alpha:g}"
+
+
+FLAGS = (
+    ToolFlag("--lora-name", lambda value, given: {"lora_modules": tuple(value)}, "`--lora-modules`", values=SOME),
+    ToolFlag("--lora-request-distribution", _distribution, "`--lora-assignment`: random, round-robin or skewed"),
+    ToolFlag("--lora-zipf-alpha", _zipf_alpha, "`--lora-assignment skewed:ALPHA`", type_=number),
+)

@@ -1,0 +1,86 @@
+"""SGLang's flags of the profiler, and of the server's prefix cache."""
+
+from collections.abc import Callable, Sequence
+from os.path import abspath
+from typing import Any
+
+from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field
+from loadgen.util.argument_parser import integer, number
+
+FLUSH, FLUSH_TIMEOUT = "flush_cache", "flush_cache_timeout"  # markers, removed by `applied`
+FLUSH_S, STAGE_STEPS = 60.0, 5  # defaults
+
+
+def applied(settings: dict[str, Any], backend: str) -> dict[str, Any]:
+    """Return the settings with the call that empties the cache.
+
+    Args:
+        settings: With the markers.
+        backend: SGLang's name of it.
+    """
+    found = dict(settings)
+    flush, timeout_s = found.pop(FLUSH, False), found.pop(FLUSH_TIMEOUT, FLUSH_S)
+    if flush:
+        found["call_before"] = (*found.get("call_before", ()), _flush_call(backend, timeout_s))
+    return found
+
+
+def _profile(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
+    """Return a flag that sets a field of the request that starts the profiler."""
+    return body_field(name, "profile_body", field, f"`--profile-body` with {field}", values, type_)
+
+
+def _profile_by_stage(value: Any, given: Given) -> dict[str, Any]:
+    return {"profile_body": {"num_steps": STAGE_STEPS} | (given.get("profile_body") or {}) | {"profile_by_stage": True}}
+
+
+def _output_dir(value: str, given: Given) -> dict[str, Any]:
+    return {"profile_body": (given.get("profile_body") or {}) | {"output_dir": abspath(value)}}
+
+
+def _profile_url(value: Sequence[str], given: Given) -> dict[str, Any]:
+    return {"profile_url": (*given.get("profile_url", ()), *value)}
+
+
+def _flush_call(backend: str, timeout_s: float) -> str:
+    """Return the path that empties the server's prefix cache, as SGLang's tool chooses it for this backend."""
+    if backend.startswith("vllm"):
+        return "/reset_prefix_cache"
+    return f"/flush_cache?timeout={timeout_s:g}" if backend.startswith("sglang") else "/flush_cache"
+
+
+FLAGS = (
+    ToolFlag(
+        "--flush-cache",
+        lambda value, given: {FLUSH: True},
+        "`--call-before /flush_cache?timeout=60`; /reset_prefix_cache with --backend vllm and vllm-chat",
+        values=NONE,
+    ),
+    ToolFlag(
+        "--flush-cache-timeout",
+        lambda value, given: {FLUSH_TIMEOUT: value},
+        "the timeout in `--call-before /flush_cache?timeout=S`",
+        type_=number,
+    ),
+    ToolFlag(
+        "--profile-by-stage",
+        _profile_by_stage,
+        f"`--profile-body` with profile_by_stage, and with {STAGE_STEPS} num_steps unless they are given",
+        values=NONE,
+    ),
+    _profile("--profile-activities", "activities", SOME),
+    _profile("--profile-start-step", "start_step", type_=integer),
+    _profile("--profile-steps", "num_steps", type_=integer),
+    _profile("--profile-num-steps", "num_steps", type_=integer),
+    _profile("--profile-stages", "profile_stages", SOME),
+    _profile("--profile-prefix", "profile_prefix"),
+    ToolFlag(
+        "--profile-output-dir",
+        _output_dir,
+        "`--profile-body` with output_dir; the traces lie in this folder itself, not in one named by the time",
+    ),
+    *(
+        ToolFlag(f"--profile-{workers}-url", _profile_url, "`--profile-url`", values=SOME)
+        for workers in ("prefill", "decode")
+    ),
+)

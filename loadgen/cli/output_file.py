@@ -1,0 +1,33 @@
+"""A file that a command writes at its end: a wrong name is bad input, a full disk is not."""
+
+import errno
+from collections.abc import Callable
+
+from loadgen.errors import BadInput, NotWritten
+
+# What another name mends; any other error is of the disk or the device.
+OF_THE_NAME = (
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM),
+    *(errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG),
+)
+
+
+def put(flag: str, path: str, write: Callable[[str], None]) -> None:
+    """Write a file by calling `write` with its path.
+
+    Args:
+        flag: The flag that names it.
+        path: Its path.
+        write: Writes it; may raise OSError.
+
+    Raises:
+        BadInput: It cannot be written under this name.
+        NotWritten: It could not be written.
+    """
+    try:
+        write(path)
+    except OSError as error:
+        problem = f"{path} cannot be written ({error.strerror or error})"
+        if error.errno in OF_THE_NAME:
+            raise BadInput(flag, problem, "choose another path") from error
+        raise NotWritten(f"{flag}: {problem}") from error

@@ -1,0 +1,129 @@
+"""The numbers that SGLang's `bench_serving` keeps of a run, besides those that `vllm bench serve` names alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from loadgen.config import slo
+from loadgen.metrics.run_data import RunData
+from loadgen.metrics.server.spec_decode import SpecDecode
+from loadgen.report.distribution import Distribution
+from loadgen.report.result.fields import about
+from loadgen.report.result.rates import PerSecond
+from loadgen.util.number_format import to_ms
+
+LATENCIES = ("e2e_latency", "ttft", "tpot", "itl")
+PERCENTILES = ("p90", "p95", "p99")
+STATISTICS = ("mean", "median", "std", *PERCENTILES)
+# The keys of its result, in its order.
+KEYS = (
+    *("tag", "backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len"),
+    *("random_input_len", "random_output_len", "random_range_ratio", "server_info", "duration", "completed"),
+    *("total_input_tokens", "total_input_text_tokens", "total_input_vision_tokens", "total_output_tokens"),
+    *("total_output_tokens_retokenized", "request_throughput", "input_throughput", "output_throughput"),
+    "total_throughput",
+    *(f"{statistic}_{latency}_ms" for latency in LATENCIES for statistic in STATISTICS),
+    *("concurrency", "accept_length", "max_output_tokens_per_s", "max_concurrent_requests"),
+    *("goodput_slos_ms", "slo_attainment", "slo_attainment_by_metric"),
+)
+GOODPUT = {"ttft": "ttft_sent", "tpot": "tpot_n1", "e2el": "e2el_sent"}
+
+
+class SglangNumbers(Struct, frozen=True, kw_only=True):
+    """What `--sglang-result` adds: the keys of SGLang's `bench_serving` that `vllm bench serve` does not have."""
+
+    tag: Annotated[str | None, about("`--tag`; null: none was given.")]
+    dataset_name: Annotated[str | None, about("The data set, by SGLang's name.")]
+    sharegpt_output_len: Annotated[int | None, about("`--sharegpt-output-len`; null: none was given.")]
+    random_input_len: Annotated[int | str | None, about("`--random-input-len`.")]
+    random_output_len: Annotated[int | str | None, about("`--random-output-len`.")]
+    random_range_ratio: Annotated[float | str | None, about("`--random-range-ratio`, as SGLang means it.")]
+    server_info: Annotated[None, about("Always null: loadgen does not ask for `/server_info`.")] = None
+    total_input_text_tokens: Annotated[int | None, about("As `total_input_tokens`.")]
+    total_input_vision_tokens: Annotated[int, about("Always 0: only the server knows the tokens of images.")] = 0
+    total_output_tokens_retokenized: Annotated[None, about("Always null: loadgen tokenizes no answer.")] = None
+    total_throughput: Annotated[float | None, about("As `total_token_throughput`.")]
+    mean_e2e_latency_ms: Annotated[float | None, about("As `mean_e2el_ms`.")]
+    median_e2e_latency_ms: Annotated[float | None, about("As `median_e2el_ms`.")]
+    std_e2e_latency_ms: Annotated[float | None, about("As `std_e2el_ms`.")]
+    p90_e2e_latency_ms: Annotated[float | None, about("As `p90_e2el_ms`.")]
+    p95_e2e_latency_ms: Annotated[float | None, about("As `p95_e2el_ms`.")]
+    p99_e2e_latency_ms: Annotated[float | None, about("As `p99_e2el_ms`.")]
+    concurrency: Annotated[
+        float | None, about("Mean number of ok requests in flight: the sum of their E2EL over `duration`.")
+    ]
+    accept_length: Annotated[
+        float | None, about("Mean output tokens of a step with a draft, by the server's metrics; null: unknown.")
+    ] = None
+    goodput_slos_ms: Annotated[dict[str, float] | UnsetType, about("The limits of `--goodput`, ms.")] = UNSET
+    slo_attainment: Annotated[
+        float | UnsetType | None, about("Share of the requests that met every limit of `--goodput`.")
+    ] = UNSET
+    slo_attainment_by_metric: Annotated[
+        dict[str, float | None] | UnsetType, about("Share of the requests that met each limit of `--goodput`.")
+    ] = UNSET
+
+    @classmethod
+    def of(cls, run: RunData, e2el: Distribution) -> Self | None:
+        """Compute them; None if the settings do not ask for SGLang's result.
+
+        Args:
+            run: The data of the run.
+            e2el: Its end-to-end latency, from sent.
+        """
+        settings, snapshot = run.settings, run.snapshot
+        if settings.sglang_result is None:
+            return None
+        rates, counters = PerSecond.of(snapshot), snapshot.counters
+        inputs = None if counters["unknown_input"] else counters["input_tokens"]
+        outputs = counters["output_tokens"]
+        arguments: dict[str, Any] = {name: settings.sglang_result.get(name) for name in cls.__struct_fields__[:6]}
+        drafts = SpecDecode.of(run.telemetry)
+        percentiles: dict[str, Any] = {f"{name}_e2e_latency_ms": e2el.percentiles_ms[name] for name in PERCENTILES}
+        return cls(
+            **arguments,
+            total_input_text_tokens=inputs,
+            total_throughput=None if inputs is None else rates.rate(inputs + outputs),
+            mean_e2e_latency_ms=e2el.mean_ms,
+            median_e2e_latency_ms=e2el.p50_ms,
+            std_e2e_latency_ms=e2el.std_ms,
+            **percentiles,
+            accept_length=None if drafts is None else drafts.length,
+            concurrency=rates.rate(snapshot.histograms["e2el_sent"].total / 1e9),
+            **_attainment(run),
+        )
+
+    def to_dict(self, flat: Mapping[str, Any]) -> dict[str, Any]:
+        """Convert to SGLang's keys, in its order, followed by the others of a result.
+
+        Args:
+            flat: The keys of `vllm bench serve`.
+        """
+        known = {**flat, **msgspec.to_builtins(self)}
+        return {name: known[name] for name in KEYS if name in known} | dict(flat)
+
+
+def _attainment(run: RunData) -> dict[str, Any]:
+    """Compute the shares of the requests that met the limits of --goodput; an answer of one token has a TPOT of 0."""
+    limits, snapshot = slo.parse_goodput(run.settings.goodput), run.snapshot
+    if not limits:
+        return {}
+
+    def met(metric: str, limit_ns: int) -> float | None:
+        histogram = snapshot.histograms[GOODPUT[metric]]
+        without = snapshot.ok - histogram.count if metric == "tpot" else 0
+        return _share(histogram.count_at_or_below(limit_ns) + without, snapshot.scheduled)
+
+    return {
+        "goodput_slos_ms": {metric: to_ms(limit) for metric, limit in limits.items()},
+        "slo_attainment": _share(snapshot.counters["good_sent"], snapshot.scheduled),
+        "slo_attainment_by_metric": {metric: met(metric, limit) for metric, limit in limits.items()},
+    }
+
+
+def _share(count: int, total: int) -> float | None:
+    return count / total if total else None

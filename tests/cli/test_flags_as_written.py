@@ -1,0 +1,49 @@
+"""Errors name the flag of another tool that the user wrote, not the setting that it became."""
+
+import pytest
+
+from loadgen.cli import compat
+from loadgen.cli.flags import run_settings
+from loadgen.cli.main import dispatch
+from loadgen.errors import BadInput
+
+SHARED_PREFIX = "--dataset-name generated-shared-prefix"
+
+
+@pytest.mark.parametrize(
+    ("line", "flag"),
+    [
+        ("run --compat sglang --warmup-requests -3", "--warmup-requests"),
+        (f"run --compat sglang {SHARED_PREFIX} --gsp-question-len 0", "--gsp-question-len"),
+        ('run --compat sglang --extra-request-body {"n":2}', "--extra-request-body"),
+        ("run --compat sglang --mooncake-slowdown-factor 1e9", "--mooncake-slowdown-factor"),
+        ("run --compat sglang --num-prompts 0", "--num-prompts"),
+        ("run --input-len 0", "--input-len"),
+        ("run --random-input-len 0", "--random-input-len"),
+        ("run --num-warmups -3", "--num-warmups"),
+        ("search --slo ttft_p99<1s --compat sglang --warmup-requests -3", "--warmup-requests"),
+        (f"dataset --compat sglang {SHARED_PREFIX} --gsp-question-len 0", "--gsp-question-len"),
+    ],
+)
+def test_the_flag_is_named_as_it_was_written(line: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = line.split()
+    assert dispatch(words) == 2
+    assert capsys.readouterr().err.startswith(f"loadgen {words[0]}: {flag}: ")
+
+
+def refusal(line: str, error: BadInput) -> BadInput:
+    with pytest.raises(BadInput) as refused, compat.flags_as_written(run_settings(line.split())):
+        raise error
+    return refused.value
+
+
+def test_errors_of_a_run_are_named_too() -> None:
+    error = BadInput("--result-filename", "x cannot be written", "name another")
+    told = refusal("--compat sglang --output-file x", error)
+    assert (told.field, told.problem, told.remedy) == ("--output-file", error.problem, error.remedy)
+
+
+def test_other_errors_are_left_alone() -> None:
+    error = BadInput("--model", "is missing", "give it")
+    assert refusal("--compat sglang --output-file x", error) is error
+    assert refusal("--result-filename x", BadInput("--result-filename", "x", "y")).field == "--result-filename"
