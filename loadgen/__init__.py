@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any
 from loadgen.version import __version__
 
 if TYPE_CHECKING:
+    from loadgen.analysis.compare import JudgedComparison
     from loadgen.checks import Check, Verdict
     from loadgen.config.settings import RunSettings
     from loadgen.core.histogram import Histogram
-    from loadgen.errors import BadInput, EngineError, LoadgenError, Unreachable
+    from loadgen.errors import BadInput, EngineError, GivenUp, LoadgenError, Unreachable
+    from loadgen.library.compare import compare
+    from loadgen.library.run import UnsavedResult, run, run_sync
+    from loadgen.library.saved_files import SavedSeries, load, load_all, load_series
+    from loadgen.library.search import search, search_sync
+    from loadgen.library.watch import Watched, watch
     from loadgen.metrics.progress import Progress
     from loadgen.metrics.snapshot import Snapshot
-    from loadgen.runner.run import run, run_sync
-    from loadgen.runner.run_result import Result, from_records
-    from loadgen.runner.watch import Watched, watch
+    from loadgen.runner.run_result import Result, SavedResult, from_records
     from loadgen.workload.arrivals import Schedule
     from loadgen.workload.prompt import Dataset, Prompt
 
@@ -25,21 +29,32 @@ _HOMES = {
     "Check": "checks",
     "Dataset": "workload.prompt",
     "EngineError": "errors",
+    "GivenUp": "errors",
     "Histogram": "core.histogram",
+    "JudgedComparison": "analysis.compare",
     "LoadgenError": "errors",
     "Progress": "metrics.progress",
     "Prompt": "workload.prompt",
     "Result": "runner.run_result",
     "RunSettings": "config.settings",
+    "SavedResult": "runner.run_result",
+    "SavedSeries": "library.saved_files",
     "Schedule": "workload.arrivals",
     "Snapshot": "metrics.snapshot",
     "Unreachable": "errors",
+    "UnsavedResult": "library.run",
     "Verdict": "checks",
-    "Watched": "runner.watch",
+    "Watched": "library.watch",
+    "compare": "library.compare",
     "from_records": "runner.run_result",
-    "run": "runner.run",
-    "run_sync": "runner.run",
-    "watch": "runner.watch",
+    "load": "library.saved_files",
+    "load_all": "library.saved_files",
+    "load_series": "library.saved_files",
+    "run": "library.run",
+    "run_sync": "library.run",
+    "search": "library.search",
+    "search_sync": "library.search",
+    "watch": "library.watch",
 }
 
 __all__ = [
@@ -47,21 +62,32 @@ __all__ = [
     "Check",
     "Dataset",
     "EngineError",
+    "GivenUp",
     "Histogram",
+    "JudgedComparison",
     "LoadgenError",
     "Progress",
     "Prompt",
     "Result",
     "RunSettings",
+    "SavedResult",
+    "SavedSeries",
     "Schedule",
     "Snapshot",
     "Unreachable",
+    "UnsavedResult",
     "Verdict",
     "Watched",
     "__version__",
+    "compare",
     "from_records",
+    "load",
+    "load_all",
+    "load_series",
     "run",
     "run_sync",
+    "search",
+    "search_sync",
     "watch",
 ]
 

@@ -3,7 +3,6 @@
 Importing it imports nothing else of loadgen; a fixture does, when a test asks for it.
 """
 
-import dataclasses
 import hashlib
 import re
 import warnings
@@ -54,13 +53,8 @@ class Runs:
         """
         from loadgen import BadInput, RunSettings
         from loadgen.config import output_check
-        from loadgen.config.option import flag
+        from loadgen.config.python_names import python_names
 
-        known = [field.name for field in dataclasses.fields(RunSettings)]
-        for name in fields.keys() - set(known):
-            near = next((field for field in known if name in field), None)
-            remedy = f"write {near}" if near else "write a flag of `loadgen run`, with _ for -"
-            raise BadInput(name, "is no field of loadgen.RunSettings", remedy)
         asked = (given or RunSettings()).replace(**fields)
         if (asked.engine, asked.base_url, asked.host, asked.port) == (None,) * 4:
             if self._url is None:
@@ -76,21 +70,23 @@ class Runs:
                 result_filename=f"{file_name(self._test.nodeid)}{again}.json",
             )
         try:
-            output_check.check_writable(asked)
+            with python_names():
+                output_check.check_writable(asked)
         except BadInput as error:
-            field = SAVE if self._folder is not None and error.field == flag("result_dir") else error.field
+            field = SAVE if self._folder is not None and error.field == "result_dir" else error.field
             raise BadInput(field, error.problem, error.remedy) from error
         return asked
 
+    def report(self, result: "Result") -> None:
+        """Put the report of a result where pytest shows it, if the test fails."""
+        self._test.add_report_section("call", "loadgen", str(result))
+
     def judged(self, result: "Result", asked: "RunSettings") -> "Result":
-        """The result, its report and files put where they belong; fails where the command would."""
+        """The result, its report put where it belongs; fails where the command would."""
         __tracebackhide__ = True
-        from loadgen import Verdict, report
+        from loadgen import Verdict
         from loadgen.cli import exit_codes
 
-        self._test.add_report_section("call", "loadgen", str(result))
-        if lost := report.save(asked, result, result.snapshot).errors:
-            pytest.fail("; ".join(lost))
         match exit_codes.code(result, strict=asked.strict, max_error_rate=asked.max_error_rate, interrupted=False):
             case exit_codes.INVALID | exit_codes.SUSPECT:
                 pytest.fail(_doubts(result))
@@ -118,13 +114,17 @@ def loadgen_run(request: pytest.FixtureRequest) -> "Callable[..., Result]":
 
     def measure(settings: "RunSettings | None" = None, *, dataset: "Dataset | None" = None, **fields: Any) -> "Result":
         __tracebackhide__ = True
-        from loadgen import LoadgenError, run_sync
+        from loadgen import LoadgenError, UnsavedResult, run_sync
 
         try:
             asked = runs.settings(settings, fields)
             result = run_sync(asked, dataset=dataset)
+        except UnsavedResult as error:
+            runs.report(error.result)
+            pytest.fail(str(error))
         except LoadgenError as error:
             raise _bare(error) from None
+        runs.report(result)
         return runs.judged(result, asked)
 
     return measure
@@ -139,13 +139,17 @@ def loadgen_run_async(request: pytest.FixtureRequest) -> "Callable[..., Awaitabl
         settings: "RunSettings | None" = None, *, dataset: "Dataset | None" = None, **fields: Any
     ) -> "Result":
         __tracebackhide__ = True
-        from loadgen import LoadgenError, run
+        from loadgen import LoadgenError, UnsavedResult, run
 
         try:
             asked = runs.settings(settings, fields)
             result = await run(asked, dataset=dataset)
+        except UnsavedResult as error:
+            runs.report(error.result)
+            pytest.fail(str(error))
         except LoadgenError as error:
             raise _bare(error) from None
+        runs.report(result)
         return runs.judged(result, asked)
 
     return measure

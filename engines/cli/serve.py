@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from loadgen.engines.kinds.engine import Engine, Launch
-from loadgen.engines.kinds.knobs import KNOBS
+from loadgen.engines.kinds.knobs import KNOBS, own_knobs
 from loadgen.engines.launch.launcher import SHOWN_PORT, Launcher
 from loadgen.engines.launch.server import GRACE_S, READY_S
 from loadgen.errors import BadInput
@@ -37,7 +37,8 @@ def serve_engine(engine: Engine, argv: Sequence[str]) -> int:
     """
     own, raw = _split(argv)
     flags = _parser(engine).parse_args(own)
-    knobs = {name: value for name in KNOBS if (value := getattr(flags, name)) is not None}
+    names = (*KNOBS, *own_knobs(engine.knobs()))
+    knobs = {name: value for name in names if (value := getattr(flags, name)) is not None}
     devices = tuple(flags.devices.split(",")) if flags.devices else ()
     with _errors_name_flags(flags):
         if flags.dry_run:
@@ -123,6 +124,8 @@ def _parser(engine: Engine) -> argparse.ArgumentParser:
     for knob in KNOBS.values():
         own = named.get(knob.name, f"{engine.name} has no such knob")
         knobs.add_argument(_flag(knob.name), help=f"{knob.help} [{own}]", **_ARGUMENTS[knob.kind])
+    for name in own_knobs(named):
+        knobs.add_argument(_flag(name), help=f"a knob of {engine.name} alone [{named[name]}]")
     return parser
 
 

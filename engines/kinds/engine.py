@@ -97,7 +97,11 @@ class Engine(Protocol):
         """Return the installed version; None if it is unknown. Must return within seconds."""
 
     def knobs(self) -> Mapping[str, str]:
-        """Return the supported engine-neutral knobs, each with the name that the installed version has for it."""
+        """Return the supported knobs, each with the name that the installed version has for it.
+
+        Those that are not in `loadgen.engines.kinds.knobs` are the engine's own. Their values are texts from a command
+        line, and have the types of the study file in a study.
+        """
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         """Return how to serve `model` at `place`.

@@ -2,10 +2,10 @@
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from loadgen.engines.kinds.knobs import KINDS, KNOBS, Knob
+from loadgen.engines.kinds.knobs import KINDS, KNOBS, Knob, own_knobs
 from loadgen.errors import BadInput
 
 _BOOLEANS = {"true": True, "false": False}
@@ -18,10 +18,14 @@ _PARSERS: dict[type, Callable[[str], Any]] = {
 }
 
 
-def split_engine_args(words: Sequence[str]) -> tuple[dict[str, object], list[str]]:
+def split_engine_args(words: Sequence[str], own: Iterable[str] = ()) -> tuple[dict[str, object], list[str]]:
     """Split words into knobs, `KNOB=VALUE`, and the engine's own flags, which start with a dash.
 
     A flag may stand in one word with its values; that word is split as a shell does.
+
+    Args:
+        words: The words.
+        own: Names of the knobs that the engine has; the values of those that engines do not share stay texts.
 
     Returns:
         The knobs, and the words of the flags.
@@ -31,18 +35,19 @@ def split_engine_args(words: Sequence[str]) -> tuple[dict[str, object], list[str
     """
     knobs: dict[str, object] = {}
     raw: list[str] = []
+    names = [*KNOBS, *own_knobs(own)]
     for word in words:
         if word.startswith("-"):
             raw += _split_flag(word)
             continue
         name, equals, text = word.partition("=")
         name = name.replace("-", "_")
-        if not equals or name not in KNOBS:
-            remedy = f"write KNOB=VALUE, or a flag of the engine's own; the knobs are {', '.join(KNOBS)}"
+        if not equals or name not in names:
+            remedy = f"write KNOB=VALUE, or a flag of the engine's own; the knobs are {', '.join(names)}"
             raise BadInput(name, f"{word!r} is neither a knob nor a flag", remedy)
         if name in knobs:
             raise BadInput(name, "is given twice", "give it once")
-        knobs[name] = _parse_value(KNOBS[name], text)
+        knobs[name] = _parse_value(KNOBS[name], text) if name in KNOBS else text
     return knobs, raw
 
 

@@ -1,7 +1,7 @@
 """Knobs: the settings of a server under names that all engines share."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +77,11 @@ KNOBS = {
         ),
     )
 }
+
+
+def own_knobs(names: Iterable[str]) -> list[str]:
+    """Select the knobs that an engine has beside those that all engines share; their values are texts."""
+    return [name for name in names if name not in KNOBS]
 
 
 def check_word(field: str, value: Any) -> str:

@@ -18,6 +18,10 @@ POOLED: dict[str, dict[str, Any]] = {
 }
 
 
+class NoToken(EngineError):
+    """A healthy server has answered a prompt, and its answer has no token."""
+
+
 def health_problem(
     base_url: str, probes: Probes, timeout_s: float = HEALTH_S, on_wait: Callable[[], object] = int
 ) -> str | None:
@@ -30,7 +34,12 @@ def health_problem(
 
 
 def readiness_problem(
-    base_url: str, model: str, probes: Probes, timeout_s: float, on_wait: Callable[[], object]
+    base_url: str,
+    model: str,
+    probes: Probes,
+    timeout_s: float,
+    on_wait: Callable[[], object],
+    chat: bool | None = None,
 ) -> str | None:
     """Return why the server is not ready yet; None once it has answered with one token, embedding or score.
 
@@ -40,8 +49,10 @@ def readiness_problem(
         probes: URL paths of the server.
         timeout_s: For the token, once the server is healthy, s; the first token may take a minute.
         on_wait: Called twice a second meanwhile.
+        chat: Whether to ask a chat, or a completion; None: what the server has.
 
     Raises:
+        NoToken: It has answered without a token.
         EngineError: It will never be ready: it refuses the request, or serves other models.
     """
     problem = health_problem(base_url, probes, on_wait=on_wait)
@@ -52,27 +63,33 @@ def readiness_problem(
         if models and model not in models:
             served = ", ".join(map(repr, models))
             raise EngineError(f"the server has {served} and not {model!r}; name one of its models")
-        response = _request_token(base_url, model, timeout_s, on_wait)
+        response = _request_token(base_url, model, timeout_s, on_wait, chat)
         if response.status in REFUSALS and _pools(base_url, model, timeout_s, on_wait):
             return None
     except Unreachable as error:
         return str(error)
+    asked = "a chat" if chat else "a completion"
     if response.status in REFUSALS:
-        raise EngineError(f"the server refuses to complete a prompt as {model!r}: {response}")
+        raise EngineError(f"the server refuses {asked} as {model!r}: {response}")
     if response.status != 200:
-        return f"a completion answers {response}"
-    return None if _has_token(response.json()) else f"a completion has no token: {response}"
+        return f"{asked} answers {response}"
+    if not _has_token(response.json()):
+        raise NoToken(f"{asked} has no token: {response}")
+    return None
 
 
-def _request_token(base_url: str, model: str, timeout_s: float, on_wait: Callable[[], object]) -> HttpResponse:
-    fields = {"model": model, "max_tokens": 1}
-    completion = fields | {"prompt": "Hello"}
-    response = request(f"{base_url}/v1/completions", completion, timeout_s=timeout_s, on_wait=on_wait)
-    if response.status not in REFUSALS:
-        return response
+def _request_token(
+    base_url: str, model: str, timeout_s: float, on_wait: Callable[[], object], chat: bool | None
+) -> HttpResponse:
+    fields: dict[str, Any] = {"model": model, "max_tokens": 1}
+    if not chat:
+        completion = fields | {"prompt": "Hello"}
+        response = request(f"{base_url}/v1/completions", completion, timeout_s=timeout_s, on_wait=on_wait)
+        if chat is False or response.status not in REFUSALS:
+            return response
     # Some servers have only chats, and some models have no chat template.
-    chat = fields | {"messages": [{"role": "user", "content": "Hello"}]}
-    return request(f"{base_url}/v1/chat/completions", chat, timeout_s=timeout_s, on_wait=on_wait)
+    messages = fields | {"messages": [{"role": "user", "content": "Hello"}]}
+    return request(f"{base_url}/v1/chat/completions", messages, timeout_s=timeout_s, on_wait=on_wait)
 
 
 def _pools(base_url: str, model: str, timeout_s: float, on_wait: Callable[[], object]) -> bool:

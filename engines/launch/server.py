@@ -16,7 +16,7 @@ from loadgen.engines.launch.crash_cause import Crash, EngineFailed, complaint, d
 from loadgen.engines.launch.gpu_memory import GpuMemory
 from loadgen.engines.launch.log_file import LogFile
 from loadgen.engines.launch.ports import Reservation
-from loadgen.engines.launch.readiness import HEALTH_S, health_problem, readiness_problem
+from loadgen.engines.launch.readiness import HEALTH_S, NoToken, health_problem, readiness_problem
 from loadgen.engines.launch.reported_config import Difference, differences, reported_version
 from loadgen.engines.launch.shutdown import stop_and_verify
 from loadgen.engines.launch.supervisor import SupervisedProcess
@@ -28,6 +28,7 @@ READY_S = 600.0
 GRACE_S = 30.0
 MIN_POLL_S, MAX_POLL_S = 0.01, 0.5  # between two checks of readiness: at first, and later
 FIRST_TOKEN_S = 180.0
+NO_TOKEN_S = 10.0  # of answers without a token, and none with one: a server that still warms up may give some
 TAIL_LINES = 20
 # Kinds of crash that other users of the GPU may cause.
 MEMORY_FAILURES = {"leaked_memory", "oom_kv", "oom_load", "oom_run"}
@@ -94,6 +95,7 @@ class Server:
         self._on_ready, self._on_stopped = on_ready, on_stopped
         self._started_s = time.monotonic()
         self._ready = self._stopping = self._stopped = self._failed = False
+        self._no_token_since_s: float | None = None
         self._stop_once = threading.Lock()
         self._shared = set[Path]()
 
@@ -119,21 +121,25 @@ class Server:
         """Return whether the engine's process still runs."""
         return self._process.alive
 
-    def ready(self, timeout_s: float = READY_S, on_progress: OnProgress | None = None) -> str:
+    def ready(
+        self, timeout_s: float = READY_S, on_progress: OnProgress | None = None, *, chat: bool | None = None
+    ) -> str:
         """Wait until the server has answered a prompt, and return its URL; a server that fails is stopped.
 
         Args:
             timeout_s: Maximum time from now, s.
             on_progress: Called repeatedly meanwhile.
+            chat: Whether to ask a chat, or a completion; None: what the server has.
 
         Raises:
-            EngineFailed: It ended, is not ready in time, or refuses the model; the message has the end of its log.
+            EngineFailed: It ended, is not ready in time, refuses the model, or answers without a token time after time;
+                the message has the end of its log.
             EngineError: It was stopped meanwhile.
         """
         end_s = time.monotonic() + timeout_s
         try:
             while not self._ready:
-                problem = self._readiness_problem(end_s, on_progress)
+                problem = self._readiness_problem(end_s, on_progress, chat)
                 if problem is None:
                     self._ready = True
                     self._on_ready(time.monotonic() - self._started_s)
@@ -236,7 +242,7 @@ class Server:
         """Note the shared memory of the server's processes; after their end it is unknown whose it was."""
         self._shared |= shared_memory.segments(processes.descendants(self._process.supervisor_pid))
 
-    def _readiness_problem(self, end_s: float, on_progress: OnProgress | None) -> str | None:
+    def _readiness_problem(self, end_s: float, on_progress: OnProgress | None, chat: bool | None) -> str | None:
         """Return why the server is not ready yet; None if it is."""
 
         def on_wait() -> None:
@@ -249,13 +255,21 @@ class Server:
         # The last check must leave time for an answer: else it would hide what the check before has found.
         left_s = min(FIRST_TOKEN_S, max(MAX_POLL_S, end_s - time.monotonic()))
         try:
-            return readiness_problem(self.base_url, self.model, self.engine.probes, left_s, on_wait)
+            problem = readiness_problem(self.base_url, self.model, self.engine.probes, left_s, on_wait, chat)
         except EngineFailed:
             raise
+        except NoToken as error:
+            now_s = time.monotonic()
+            self._no_token_since_s = self._no_token_since_s or now_s
+            if now_s - self._no_token_since_s < NO_TOKEN_S:
+                return str(error)
+            raise self._failure(Crash("no_token", f"for {NO_TOKEN_S:g} s, {error}{self._log_complaint()}")) from error
         except EngineError as error:
             if self._stopping:
                 raise
             raise self._failure(Crash("wrong_model", str(error))) from error
+        self._no_token_since_s = None
+        return problem
 
     def _ended(self) -> EngineFailed:
         """Return why the engine's process has ended."""

@@ -22,7 +22,11 @@ class DataSettings:
     """Fields of the data set, with the names and meanings of `vllm bench serve`. Lengths are tokens."""
 
     workload: str | None = option(
-        None, DATA, "name of a preset, or YAML profile; other flags override it", metavar="NAME|FILE"
+        None,
+        DATA,
+        "name of a preset, or YAML profile; other flags override it",
+        metavar="NAME|FILE",
+        instead="write RunSettings.of_workload(NAME), and replace() what differs",
     )
     dataset_name: str = option(
         "random",

@@ -21,7 +21,9 @@ GROUPS = {  # the topics of flags in their order, and what each is about
 }
 
 
-def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str = "", file: bool = False) -> Any:
+def option(
+    default: Any, group: str, text: str, *, alias: str = "", metavar: str = "", file: bool = False, instead: str = ""
+) -> Any:
     """Declare a dataclass field that is also a flag.
 
     Args:
@@ -31,8 +33,9 @@ def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str
         alias: A second spelling of the flag.
         metavar: The placeholder of the value in `--help`.
         file: Whether the value names a file that a run writes.
+        instead: What a program does instead, if only the command can do this; the library refuses the field.
     """
-    meta = {"group": group, "help": text, "alias": alias, "metavar": metavar, "file": file}
+    meta = {"group": group, "help": text, "alias": alias, "metavar": metavar, "file": file, "instead": instead}
     return field(default=default, metadata=meta)
 
 

@@ -75,8 +75,14 @@ class OutputSettings:
         OUTPUT,
         "serve the progress of the run as Prometheus metrics at http://127.0.0.1:PORT/metrics",
         metavar="PORT|HOST:PORT",
+        instead="export the progress that on_progress receives",
     )
-    json: bool = option(False, OUTPUT, "print the result as one JSON object on stdout, everything else on stderr")
+    json: bool = option(
+        False,
+        OUTPUT,
+        "print the result as one JSON object on stdout, everything else on stderr",
+        instead="read result.data, or write it with result.save(path)",
+    )
     quiet: bool = option(False, OUTPUT, "show no progress")
     disable_tqdm: bool = option(False, OUTPUT, "show progress as plain lines, without a bar")
     log_level: Literal["debug", "info", "warning", "error"] = option(

@@ -10,7 +10,7 @@ from loadgen.config.server_calls import ServerCallSettings
 from loadgen.config.target import TargetSettings
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)  # a part of RunSettings
 class RunFields(ServerCallSettings, LoadSettings, TargetSettings, DataSettings, OutputSettings, ScaleSettings):
     """All fields of a run, in the order of the topics scale, output, data, target, load, server calls."""
 
@@ -18,3 +18,6 @@ class RunFields(ServerCallSettings, LoadSettings, TargetSettings, DataSettings, 
     def requests(self) -> int | None:
         """The number of requests that --num-prompts means; None if it is not given."""
         return None if self.num_prompts is None else self.requests_of(self.num_prompts)
+
+    def __post_init__(self) -> None:
+        """Do nothing; `RunSettings` converts and checks its values here."""

@@ -131,6 +131,12 @@ def explicit(settings: RunSettings) -> dict[str, Any]:
     }
 
 
+def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:
+    """Return the fields in which `other` differs from `one`, with the values of `other`."""
+    each = (field.name for field in dataclasses.fields(RunSettings))
+    return {name: getattr(other, name) for name in each if getattr(other, name) != getattr(one, name)}
+
+
 def _flag(name: str, value: Any) -> list[str]:
     if value is True:
         return [name]

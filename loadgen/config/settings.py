@@ -2,23 +2,39 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 from loadgen.config import validate
 from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
+from loadgen.config.field_types import check_types
 from loadgen.config.load import SeedPurpose
 from loadgen.config.option import read_times
+from loadgen.config.python_names import python_names
 from loadgen.config.run_fields import RunFields
+from loadgen.errors import BadInput
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
 
+Fields = ParamSpec("Fields")
+Change = Callable[Concatenate["RunSettings", Fields], "RunSettings"]
 
-@dataclass(frozen=True, kw_only=True)
+
+def _with_fields_of(settings: Callable[Fields, object]) -> Callable[[Callable[..., "RunSettings"]], Change[Fields]]:
+    """Type a method, for type checkers, as one that takes the fields of a settings class."""
+    return lambda method: method
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
 class RunSettings(RunFields):
     """What one run asks, of which server, how fast, and what is kept; names and meanings are `vllm bench serve`'s.
 
-    Times are seconds, or texts such as "500ms", "30s", "2m", "1h"; rates are requests per second, lengths tokens. Call
-    `checked()` before use.
+    Times are seconds, or texts such as "500ms", "30s", "2m", "1h"; rates are requests per second, lengths tokens.
+    Ranges and combinations are checked by the call that takes the settings, before anything is sent.
+
+    Raises:
+        BadInput: A value has the wrong type, or is a text that is no time.
+        TypeError: There is no such field.
     """
 
     def __post_init__(self) -> None:
@@ -26,15 +42,43 @@ class RunSettings(RunFields):
             # A single URL gives the same settings from a flag, a file and a program.
             urls = tuple(self.base_url)
             object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
-        read_times(self)
+        with python_names():  # flags and files are read before, with errors of their own
+            read_times(self)
+        check_types(self)
+
+    @classmethod
+    def of_workload(cls, name: str) -> "RunSettings":
+        """Return the settings of a named workload, such as "short", or of a profile in a YAML file.
+
+        `replace` changes what is to differ from it, and adds the server.
+
+        Raises:
+            BadInput: There is neither a workload nor a file of that name, or the file is invalid.
+        """
+        from loadgen.config import presets
+
+        with python_names():
+            return cls(**presets.resolve(name))
 
     def __repr__(self) -> str:
         default = public(RunSettings())
         shown = (f"{name}={value!r}" for name, value in public(self).items() if value != default[name])
         return f"RunSettings({', '.join(shown)})"
 
+    @_with_fields_of(RunFields)
     def replace(self, **changes: Any) -> "RunSettings":
-        """Return a copy with some fields changed."""
+        """Return a copy with some fields changed.
+
+        Raises:
+            BadInput: There is no such field, or a value has the wrong type.
+        """
+        known = [field.name for field in dataclasses.fields(self)]
+        for name in changes.keys() - set(known):
+            import difflib  # not before: it is slow to import
+
+            near = [field for field in known if name in field] or difflib.get_close_matches(name, known, 1)
+            remedy = f"did you mean {near[0]}?" if near else "write a flag of `loadgen run`, with _ for -"
+            raise BadInput(name, "is no field of RunSettings", remedy)
         return dataclasses.replace(self, **changes)
 
     def apart(self) -> "tuple[RunSettings, ...]":

@@ -32,7 +32,6 @@ MAX_PROBE_RATE = 1e3  # each waits for the one before it
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
 
-
 Range = tuple[tuple[str, ...], Callable[[Any], bool], str]  # fields, what must hold, and what to give instead
 _TOKENS = (
     *("sharegpt_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),

@@ -51,16 +51,21 @@ def _blocks(result: RunResult) -> Iterator[Block]:
         yield Note("warning", banner, ())
     yield from gate_blocks(gate.demands(result))
     yield Heading(2, "Figures")
+    yield from figures(result)
+    if wrong := result.failed_checks:
+        yield Heading(2, "Checks that failed")
+        yield Items(tuple(map(verdict.reason, wrong)))
+    yield Paragraph(line(_origin(result)))
+
+
+def figures(result: RunResult) -> Iterator[Block]:
+    """Write the rates and the latencies of a run as tables."""
     yield _rates(result)
     if result.numbers.completed:
         table, few = _latencies(result)
         yield table
         if few:
             yield Paragraph(line("* few requests"))
-    if wrong := result.failed_checks:
-        yield Heading(2, "Checks that failed")
-        yield Items(tuple(map(verdict.reason, wrong)))
-    yield Paragraph(line(_origin(result)))
 
 
 def _rates(result: RunResult) -> Table:

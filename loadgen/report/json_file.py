@@ -10,6 +10,8 @@ from loadgen.errors import BadInput
 from loadgen.report.result import SCHEMA, RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.series import is_series
+from loadgen.util import private_files
+from loadgen.util.atomic_file import write_atomic
 
 NOT_ASCII = re.compile("[^ -~]")
 
@@ -68,6 +70,23 @@ def _json(text: bytes) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
+
+
+def write_json(path: str | Path, data: dict[str, Any], *, private: bool = False) -> None:
+    """Write a result to a file, which is complete or not written at all.
+
+    Args:
+        path: The file.
+        data: The result.
+        private: Whether only the owner may read the file.
+
+    Raises:
+        BadInput: It cannot be written.
+    """
+    try:
+        write_atomic(Path(path), to_json(data) + "\n", private_files.opener if private else None)
+    except OSError as error:
+        raise BadInput("FILE", f"{path} cannot be written ({error.strerror})", "name another") from error
 
 
 def to_json(data: dict[str, Any]) -> str:

@@ -38,7 +38,7 @@ class MetricsScraper:
 
     def __init__(self, order: ScrapeOrder | None) -> None:
         self._order = order
-        self._child = ChildProcess("loadgen.runner.metrics_scraper_main") if order else None
+        self._child = ChildProcess("loadgen.runner.metrics_scraper_main", keep=True) if order else None
 
     async def __aenter__(self) -> Self:
         if self._child:
@@ -57,14 +57,19 @@ class MetricsScraper:
 
     async def scrape_last(self) -> None:
         """Scrape for the last time; returns when all have answered or had the time to."""
-        await self._command("last")
+        answered = await self._command("last")
+        if self._child:
+            self._child.is_idle = answered
 
-    async def _command(self, command: str) -> None:
+    async def _command(self, command: str) -> bool:
+        """Send a command, and return whether it was answered in time."""
         if self._child:
             self._child.send(command)
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(TimeoutError, StopAsyncIteration):
                 async with asyncio.timeout(LIMIT_S):
-                    await anext(self._answers, None)
+                    await anext(self._answers)
+                    return True
+        return False
 
 
 async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool = False) -> ScrapeOrder | None:

@@ -1,8 +1,8 @@
 """The metrics scraper process: scrapes server metrics once a second, so that no measuring process has to.
 
-`python -m loadgen.runner.metrics_scraper_main` reads one message, a ScrapeOrder, then the lines `first` and `last`, and
-answers None to each once it is done. In between it scrapes every second. It writes each scrape to a file at once, so
-that scrapes outlive every process.
+`python -m loadgen.runner.metrics_scraper_main` reads messages, a ScrapeOrder each. After it come the lines `first`
+and `last`; it answers None to each once it is done, and scrapes every second in between. It writes each scrape to a
+file at once, so that scrapes outlive every process.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from loadgen.metrics.server.parser import Unreadable, read
 from loadgen.metrics.server.scrape_order import ScrapeOrder
 from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
-from loadgen.util import child_process, http_client
+from loadgen.util import child_process, http_client, kept_child
 from loadgen.util.clock import now_ns
 from loadgen.util.gpus import Nvml
 from loadgen.util.tasks import background_tasks
@@ -103,27 +103,27 @@ async def scrape(source: Source, moment: str) -> Scrape:
     )
 
 
-async def main() -> None:
-    """Carry out the order on standard input."""
-    import prometheus_client.parser  # noqa: F401 - now, or the first scrape would take as long
-
-    os.nice(NICENESS)
+async def carry_out(order: ScrapeOrder) -> bool:
+    """Carry out an order, upon the commands on standard input; returns whether it was carried out to its end."""
     commands = asyncio.StreamReader(limit=1 << 20)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
-    line = await commands.readline()
-    if not line:
-        return
-    order: ScrapeOrder = child_process.decode(line)
-    if await commands.readline():
-        try:
-            with contextlib.suppress(BrokenPipeError):  # the process that started this one is gone
-                await handle_commands(order, commands)
-        except OSError as error:
-            print(f"loadgen: server metrics are not kept: {error.strerror}", file=sys.stderr)
+    stdin = os.fdopen(os.dup(0), "rb", 0)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(commands), stdin
+    )
+    try:
+        with contextlib.suppress(BrokenPipeError):  # the process that started this one is gone
+            done = bool(await commands.readline()) and await handle_commands(order, commands)
+            transport.close()  # what comes next is another order
+            if done:
+                answer()
+            return done
+    except OSError as error:
+        print(f"loadgen: server metrics are not kept: {error.strerror}", file=sys.stderr)
+    return False
 
 
-async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) -> None:
-    """Scrape at once, every second, and for the last time upon the next command; end when the commands end.
+async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) -> bool:
+    """Scrape at once, every second, and for the last time upon the next command; returns whether that came.
 
     Raises:
         OSError: A scrape cannot be written.
@@ -137,9 +137,9 @@ async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) ->
         answer()
         async with background_tasks(scraper.scrape_every_second()):
             if not await commands.readline():
-                return
+                return False
         await scraper.scrape_last()
-        answer()
+        return True
 
 
 def answer() -> None:
@@ -150,8 +150,13 @@ def answer() -> None:
 
 def run() -> None:
     """Run the process."""
+    import prometheus_client.parser  # noqa: F401 - now, or the first scrape would take as long
+
     child_process.name_process("scraper")
-    asyncio.run(main())
+    os.nice(NICENESS)
+    for line in kept_child.lines():
+        if not asyncio.run(carry_out(child_process.decode(line))):
+            return
 
 
 if __name__ == "__main__":

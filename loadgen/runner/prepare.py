@@ -19,10 +19,14 @@ MODULE = "loadgen.runner.prepare_main"
 
 
 class Preparer(ChildProcess):
-    """A process that prepares the requests of one run."""
+    """A process that prepares the requests of one run.
 
-    def __init__(self) -> None:
-        super().__init__(MODULE)
+    Args:
+        keep: Whether to keep the process after the run, for the next one in this process.
+    """
+
+    def __init__(self, *, keep: bool = False) -> None:
+        super().__init__(MODULE, keep=keep)
         self._reached = 0
 
     async def prepare(self, order: "PrepareOrder", on_progress: Callable[[Progress], None]) -> None:
@@ -39,6 +43,7 @@ class Preparer(ChildProcess):
         on_progress(Progress("preparing", scheduled=scheduled))  # a tokenizer may take long before the first is made
         async for done in self.messages():
             if done is None:
+                self.is_idle = not order.further
                 return
             on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=done))
         raise LoadgenError(f"the process that makes the prompts {await self.wait_ended()}")

@@ -1,9 +1,9 @@
 """The preparer process: writes the requests of a run to its folder.
 
-`python -m loadgen.runner.prepare_main` reads one message, a PrepareOrder, and answers with messages: the number of
+`python -m loadgen.runner.prepare_main` reads messages, a PrepareOrder each, and answers with messages: the number of
 requests written so far, and then None, or the error that stopped it. Where further requests are wanted while the clock
-runs, it goes on reading: each message is the row that the run has reached, and requests are written until enough lie
-ahead of it.
+runs, that was the last order: each further message is the row that the run has reached, and requests are written until
+enough lie ahead of it.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from typing import Any
 
 from loadgen.config.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.util import child_process, log_setup
+from loadgen.util import child_process, kept_child, log_setup
 from loadgen.workload import request_store
 from loadgen.workload.adapters import Adapters
 from loadgen.workload.arrivals import Schedule
@@ -319,28 +319,29 @@ def _length(order: PrepareOrder, written: request_store.Requests, row: int) -> t
 
 
 def run() -> None:
-    """Carry out the order on standard input."""
+    """Carry out the orders on standard input."""
     from loadgen.workload.datasets import prompt_cache  # noqa: F401 - now: the order comes once the server has answered
 
     child_process.name_process("prepare")
-    line = sys.stdin.buffer.readline()
-    if not line:
-        return
-    order: PrepareOrder = child_process.decode(line)
-    log_setup.to_stderr(order.settings.log_level)
 
     def send(message: object) -> None:
         sys.stdout.buffer.write(child_process.encode(message))
         sys.stdout.buffer.flush()
 
-    try:
-        further = prepare(order, progress=send)
-    except LoadgenError as error:
-        send(error)
-        return
-    send(None)
-    if further is not None:
-        _keep_ahead(further)
+    for line in kept_child.lines():
+        order: PrepareOrder = child_process.decode(line)
+        log_setup.to_stderr(order.settings.log_level)
+        logging.getLogger().setLevel(order.settings.log_level.upper())
+        try:
+            further = prepare(order, progress=send)
+        except LoadgenError as error:
+            send(error)
+            return
+        send(None)
+        if order.further:
+            if further is not None:
+                _keep_ahead(further)
+            return
 
 
 def _keep_ahead(further: FurtherPrompts) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.target import wants_engine
-from loadgen.errors import BadInput
 from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader
@@ -88,7 +87,7 @@ async def run(
         )
         source = dataset if dataset is not None else preparer
         if source is None:
-            source = await stack.enter_async_context(Preparer())
+            source = await stack.enter_async_context(Preparer(keep=True))
         preparing = await stack.enter_async_context(_preparing(order, source, on_progress))
         ahead = source if order.further and isinstance(source, Preparer) else None
         header = RunHeader(
@@ -152,22 +151,6 @@ def _trouble(processes: Sequence[Any]) -> str | None:
     failed = [(one, error) for one, process in zip(where, processes, strict=True) if (error := process.trouble())]
     lines = [f"{where}{error.crash.kind}: {error.crash.cause}; its log is {error.log}" for where, error in failed]
     return "; ".join(lines) or None
-
-
-def run_sync(settings: RunSettings | None = None, **options: Any) -> "Result":
-    """Call `run` where no event loop runs; it makes one, on uvloop.
-
-    Raises:
-        BadInput: An event loop runs already; or as `run`.
-    """
-    import uvloop
-
-    with contextlib.suppress(RuntimeError):  # there is none
-        asyncio.get_running_loop()
-        raise BadInput(
-            "run_sync", "an event loop runs here already", "await loadgen.run(...), or loadgen_run_async in a test"
-        )
-    return uvloop.run(run(settings, **options))
 
 
 def prompts_needed(settings: RunSettings, schedule: DueTimes) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen import checks, report
+from loadgen.config.python_names import python_names
 from loadgen.config.settings import seed_of
 from loadgen.errors import BadInput
 from loadgen.metrics import streamed_tokens
@@ -20,7 +21,30 @@ from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import DueTimes
 
 
-class Result(RunResult, frozen=True, kw_only=True):
+class SavedResult(RunResult, frozen=True, kw_only=True):
+    """The result of a run as it is saved, and as `load` returns it: all but the snapshot. `str` gives the report."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON to a file, as `save_result` does; the file is complete or not written at all.
+
+        Raises:
+            BadInput: It cannot be written.
+        """
+        report.write_json(path, self.data, private=self.columns is not None)  # the columns have answers of the server
+
+    def __str__(self) -> str:
+        return report.render(self)
+
+    def __repr__(self) -> str:
+        return f"<loadgen.{type(self).__name__}: {report.summary_line(self)}>"
+
+    def _repr_html_(self) -> str:
+        from loadgen.report.notebook import notebook_html  # not before: it imports the charts of pages
+
+        return notebook_html(self)
+
+
+class Result(SavedResult, frozen=True, kw_only=True):
     """The result of a run, and the snapshot that it was made from.
 
     Attributes:
@@ -40,12 +64,10 @@ class Result(RunResult, frozen=True, kw_only=True):
             BadInput: A limit is not understood.
         """
         __tracebackhide__ = True  # pytest shows the caller
-        missed = list(report.describe_misses(limits, self.snapshot, self.latency_from))
+        with python_names():
+            missed = list(report.describe_misses(limits, self.snapshot, self.latency_from))
         if missed:
             raise AssertionError("\n".join(missed))
-
-    def __str__(self) -> str:
-        return report.render(self)
 
 
 def conclude(header: RunHeader, schedule: DueTimes, measured: Measurement) -> Result:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import BALANCE
-from loadgen.errors import BadInput, Unreachable
+from loadgen.errors import BadInput, EngineError, Unreachable
 from loadgen.metrics.progress import Progress
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
@@ -45,6 +45,20 @@ class Server:
     processes: tuple[Any, ...] = ()
     template_tokens: TemplateTokens | None = None
     models: tuple[str, ...] = ()
+
+    async def flush(self) -> list[str]:
+        """Empty the caches of its engines before another run: a small data set repeats its prompts.
+
+        Returns:
+            An error for each that did not.
+        """
+        errors = []
+        for process in self.processes:
+            try:
+                await asyncio.to_thread(process.flush)
+            except EngineError as error:
+                errors.append(str(error))
+        return errors
 
 
 def request_targets(settings: RunSettings, model: str) -> tuple[target.Target, ...]:

@@ -51,7 +51,7 @@ async def start_engine_server(
     engine, launcher = find("engines", name), find("launchers", "local")()
     served_name = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
     with _errors_name_flags(settings.engine_arg):
-        knobs, raw = launcher.given((*served_name, *settings.engine_arg))
+        knobs, raw = launcher.given((*served_name, *settings.engine_arg), engine.knobs())
     if name == SIMULATOR and settings.lora_modules:
         raw = [*raw, "--lora-modules", ",".join(settings.lora_modules)]
 
@@ -67,7 +67,10 @@ async def start_engine_server(
     devices = settings.devices.split(",") if settings.devices else []
     begins = [partial(begin, share) for share in gpus.split_devices(devices, settings.replicas)]
     timeout_s = settings.engine_timeout
-    async with start_engines(engine, begins, timeout_s, on_progress, check=check_process, tries=2) as session:
+    chat = None if settings.backend in (None, "sglang-native") else settings.backend == "openai-chat"
+    async with start_engines(
+        engine, begins, timeout_s, on_progress, check=check_process, tries=2, chat=chat
+    ) as session:
         yield await session.server(settings)
 
 
@@ -119,6 +122,7 @@ async def start_engines(
     *,
     check: Callable[[Any], None] = lambda process: None,
     tries: int = 1,
+    chat: bool | None = None,
 ) -> AsyncIterator[EngineSession]:
     """Start replicas of an engine, wait until all are ready, and stop them after the block.
 
@@ -129,12 +133,15 @@ async def start_engines(
         on_progress: Called a few times a second.
         check: Called with each process as soon as it is started.
         tries: Maximum number of starts of a replica that fails for a reason that may pass.
+        chat: Whether to ask each a chat, or a completion, to see that it is ready; None: what it has.
 
     Raises:
         EngineError: A replica does not become ready, or is not stopped completely.
         BadInput: A function of `begins`, or `check`, raises it.
     """
-    starting = [asyncio.ensure_future(_start_replica(begin, check, timeout_s, on_progress, tries)) for begin in begins]
+    starting = [
+        asyncio.ensure_future(_start_replica(begin, check, timeout_s, on_progress, tries, chat)) for begin in begins
+    ]
     try:
         yield EngineSession(engine, tuple(await asyncio.gather(*starting)))
     finally:
@@ -162,6 +169,7 @@ async def _start_replica(
     timeout_s: float,
     on_progress: Callable[[Progress], None],
     tries: int,
+    chat: bool | None,
 ) -> Any:
     """Start a replica, check it, and return its process when it is ready."""
     loop = asyncio.get_running_loop()
@@ -176,7 +184,7 @@ async def _start_replica(
         try:
             process = await asyncio.shield(beginning)
             await asyncio.to_thread(check, process)
-            await asyncio.to_thread(process.ready, timeout_s, partial(report, process.usual_s))
+            await asyncio.to_thread(process.ready, timeout_s, partial(report, process.usual_s), chat=chat)
         except EngineError as error:  # it is stopped already
             if not (left and error.transient):
                 raise

@@ -19,7 +19,8 @@ from subprocess import PIPE
 from typing import Any, Self
 
 from loadgen.errors import LoadgenError
-from loadgen.util import forked_child
+from loadgen.util import forked_child, kept_child
+from loadgen.util.kept_child import Circumstances
 from loadgen.util.machine import BLAS_THREADS
 from loadgen.util.redaction import KEY_VARIABLE
 
@@ -51,35 +52,62 @@ class ChildProcess:
     Python from importing modules of the current folder. It leads a session of its own: Ctrl-C reaches only the parent,
     which decides what its children do. Credentials reach the child in a message, never by its command line or
     environment. The child's stderr is copied to stderr of this process.
+
+    Args:
+        module: Its `run` reads orders from stdin.
+        keep: Whether to keep the process after the context for the next of its kind, if `is_idle` is set by then.
+
+    Attributes:
+        is_idle: Whether the process has carried out its order, and waits for another one.
     """
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    def __init__(self, module: str, *, keep: bool = False) -> None:
+        self._module, self._keep, self.is_idle = module, keep, False
 
     async def __aenter__(self) -> Self:
-        self._process = process = forked_child.take(self._module) or _new_interpreter(self._module)
+        self._circumstances = Circumstances.now()
+        own = forked_child.take(self._module) or kept_child.take(self._module)
+        self._process = process = own or _new_interpreter(self._module)
         assert process.stdin
         assert process.stdout
         assert process.stderr
         loop = asyncio.get_running_loop()
         self._stdout = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
-        stderr = asyncio.StreamReader()
+        self._stderr = asyncio.StreamReader()
         self._pipes: list[asyncio.BaseTransport] = []
-        for reader, pipe in ((self._stdout, process.stdout), (stderr, process.stderr)):
-            read, _ = await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), pipe)
+        # The loop has copies of the pipes, which it closes, as a kept process outlives it.
+        for reader, pipe in ((self._stdout, process.stdout), (self._stderr, process.stderr)):
+            copy = os.fdopen(os.dup(pipe.fileno()), "rb", 0)
+            read, _ = await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), copy)
             self._pipes.append(read)
-        self._stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, process.stdin)
+        to_child = os.fdopen(os.dup(process.stdin.fileno()), "wb", 0)
+        self._stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, to_child)
         self._pipes.append(self._stdin)
-        self._stderr_copy = asyncio.ensure_future(self._until_ended(stderr))
+        self._stderr_copy = asyncio.ensure_future(self._until_ended(self._stderr))
         return self
 
     async def __aexit__(self, *error: object) -> None:
         await self.stop()
-        await asyncio.wait([self._stderr_copy], timeout=STDERR_TIMEOUT_S)
+        kept = self._process if self._is_kept and isinstance(self._process, subprocess.Popen) else None
+        if kept is None:
+            await asyncio.wait([self._stderr_copy], timeout=STDERR_TIMEOUT_S)
+        else:
+            self._stderr.feed_eof()  # what has come is copied; what comes later, when the process is used again
+            await asyncio.sleep(0)
         self._stderr_copy.cancel()
         await asyncio.gather(self._stderr_copy, return_exceptions=True)
         for pipe in self._pipes:
             pipe.close()
+        if kept is not None:
+            kept_child.keep(self._module, kept, self._circumstances)
+            return
+        for end in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if end is not None:
+                end.close()
+
+    @property
+    def _is_kept(self) -> bool:
+        return self._keep and self.is_idle and self._process.poll() is None
 
     def kill(self) -> None:
         """Kill the process with SIGKILL, unless it has ended."""
@@ -87,9 +115,10 @@ class ChildProcess:
             os.kill(self._process.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """Kill the process with SIGKILL, and wait until it has ended."""
-        self.kill()
-        await self._exit_code()
+        """Kill the process with SIGKILL, and wait until it has ended; leave it alone if it is idle and kept."""
+        if not self._is_kept:
+            self.kill()
+            await self._exit_code()
 
     @property
     def pid(self) -> int:
@@ -98,6 +127,7 @@ class ChildProcess:
 
     def send(self, message: Any) -> None:
         """Send a message to the child's stdin. Does nothing if the child has ended."""
+        self.is_idle = False
         if not self._stdin.is_closing():
             self._stdin.write(encode(message))
 

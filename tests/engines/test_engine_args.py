@@ -43,3 +43,12 @@ def test_a_word_that_is_neither_is_refused_by_name(word: str, field: str, proble
 def test_a_knob_is_given_once() -> None:
     with pytest.raises(BadInput, match="given twice"):
         split_engine_args(["max_seqs=3", "max-seqs=4"])
+
+
+def test_a_knob_of_the_engine_alone_is_a_text() -> None:
+    assert split_engine_args(["page-size=16", "max_seqs=3"], ["max_seqs", "page_size"]) == (
+        {"page_size": "16", "max_seqs": 3},
+        [],
+    )
+    with pytest.raises(BadInput, match=r"max_seqs, .*page_size"):
+        split_engine_args(["page=16"], ["page_size"])

@@ -3,8 +3,9 @@
 from loadgen.analysis.compare.comparison import Comparison, compare
 from loadgen.analysis.compare.console import render
 from loadgen.analysis.compare.json_report import as_json
+from loadgen.analysis.compare.judged_comparison import JudgedComparison
 from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.page import page
 from loadgen.analysis.compare.side import Side
 
-__all__ = ["Comparison", "NoiseFile", "Side", "as_json", "compare", "page", "render"]
+__all__ = ["Comparison", "JudgedComparison", "NoiseFile", "Side", "as_json", "compare", "page", "render"]

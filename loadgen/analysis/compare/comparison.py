@@ -40,6 +40,10 @@ class CandidateRows:
     error_rates_differ: str
     block_length: int | None
 
+    def row(self, metric: str) -> Row | None:
+        """Return the row of a metric, such as ttft_p99; None if not both sides have it, or `repeated` names it."""
+        return next((row for row in self.rows if row.metric.name == metric), None)
+
     @property
     def tested_rows(self) -> list[Row]:
         """The rows that may be called better or worse: by starts, of comparable requests."""

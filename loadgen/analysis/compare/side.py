@@ -18,7 +18,7 @@ from loadgen.analysis.compare.tool_run import ToolRun
 from loadgen.analysis.compare.workload import Difference
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
-from loadgen.report import is_series, load
+from loadgen.report import RunResult, is_series, load
 from loadgen.report.result.latencies import Clock
 from loadgen.runner import run_result
 from loadgen.util.arrays import Floats
@@ -49,15 +49,33 @@ class Side:
         Raises:
             BadInput: It cannot be read, or holds no run.
         """
+        side = cls._of(name, path, _read_runs(path))
+        if not side.starts:
+            raise BadInput("FILE", f"{path} holds no result and no records", "name a folder that does, or a file")
+        return side
+
+    @classmethod
+    def of_sources(cls, name: str, sources: Sequence[RunResult | str]) -> "Side":
+        """Take results, and read paths as `read` does: a start of the server each, or several if a path has several.
+
+        Raises:
+            BadInput: A path cannot be read, or holds no run; or there are no sources.
+        """
+        if not sources:
+            raise BadInput("FILE", f"the side {name} has no runs", "give results, or paths of files")
+        runs = [run for source in sources for run in _runs_of_source(name, source)]
+        return cls._of(name, ", ".join(dict.fromkeys(run.where for run in runs)), runs)
+
+    @classmethod
+    def _of(cls, name: str, path: str, runs: Iterable[ComparedRun]) -> "Side":
+        """Make a side of runs, without duplicates."""
         found: dict[object, ComparedRun] = {}
-        for run in _read_runs(path):
+        for run in runs:
             known = found.get(run.key)
             if known is None or known.records is None:  # prefer the records of a run to its result
                 found[run.key] = run
-        if not found:
-            raise BadInput("FILE", f"{path} holds no result and no records", "name a folder that does, or a file")
-        runs = tuple(sorted(found.values(), key=lambda run: run.date))
-        return cls(name, path, runs, shared_meaning(runs))
+        started = tuple(sorted(found.values(), key=lambda run: run.date))
+        return cls(name, path, started, shared_meaning(started))
 
     @property
     def unusable_runs(self) -> list[str]:
@@ -118,6 +136,12 @@ def together(sides: Sequence[Side]) -> list[Side]:
     """Return the sides with one meaning of their latencies, so that like is compared with like."""
     meaning = shared_meaning(run for side in sides for run in side.starts)
     return [replace(side, meaning=meaning) for side in sides]
+
+
+def _runs_of_source(name: str, source: RunResult | str) -> Iterable[ComparedRun]:
+    if isinstance(source, RunResult):
+        return [SavedRun(f"a result of {name}", source.data)]
+    return Side.read(name, source).starts
 
 
 def _read_runs(path: str) -> Iterator[ComparedRun]:

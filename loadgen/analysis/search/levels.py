@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -272,8 +273,9 @@ class Levels:
 
     def _settings_at(self, level: float, records: Path) -> RunSettings:
         number = len(self.runs) + 1
+        load: dict[str, Any] = {"request_rate": math.inf, self._axis.setting: level}
         return self._settings.replace(
-            **{"request_rate": math.inf, self._axis.setting: level},
+            **load,
             num_prompts=self.requests_at(level),
             duration=None,
             ramp_up_strategy=None,

@@ -17,8 +17,7 @@ from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.terminal_text import Screen, printable
 
 if TYPE_CHECKING:
-    from loadgen.analysis.compare import Comparison, Side
-    from loadgen.analysis.compare.condition import Judgement
+    from loadgen.analysis.compare import JudgedComparison, Side
     from loadgen.report.gate import Demand
     from loadgen.report.html import Document
 
@@ -29,26 +28,22 @@ def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     arguments = _parser().parse_args(argv)
     from loadgen.analysis import compare
-    from loadgen.analysis.compare import condition
 
     check_page("--html", arguments.html)
     _check_apart(arguments)
-    conditions = condition.parse(arguments.fail_if)
-    if arguments.junit is not None and not conditions:
+    if arguments.junit is not None and not arguments.fail_if:
         raise BadInput("--junit", "has nothing to report", 'give --fail-if as well, for example "ttft_p99>+5%"')
     sides = [compare.Side.read(*each) for each in zip(_names(arguments), arguments.sides, strict=True)]
     if arguments.save_noise is not None:
         return _save_noise(arguments, sides[0])
     noise = None if arguments.noise is None else compare.NoiseFile.read(arguments.noise)
-    metrics = [each.metric for each in conditions]
-    found = compare.compare(sides, noise=noise, extra_metrics=metrics, anyway=arguments.anyway)
-    judged = condition.judge(found, conditions)
-    _write(arguments, found, judged)
+    found = compare.JudgedComparison.of(sides, noise=noise, fail_if=arguments.fail_if, anyway=arguments.anyway)
+    judged = found.judgements
+    _write(arguments, found)
     if arguments.json:
         from loadgen.report import to_json
 
-        data = compare.as_json(found) | {"conditions": [each.to_dict() for each in judged]}
-        sys.stdout.write(to_json(data) + "\n")
+        sys.stdout.write(to_json(found.to_dict()) + "\n")
     else:
         sys.stdout.write(compare.render(found, Screen.of(sys.stdout)))
     for each in judged:
@@ -145,7 +140,7 @@ def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     return exit_codes.DONE
 
 
-def _write(arguments: argparse.Namespace, found: "Comparison", judged: "Sequence[Judgement]") -> None:
+def _write(arguments: argparse.Namespace, found: "JudgedComparison") -> None:
     """Write the files that are asked for, with the outcome of the conditions before the numbers."""
     if not (arguments.markdown or arguments.junit or arguments.html or step_summary.wanted()):
         return
@@ -153,7 +148,7 @@ def _write(arguments: argparse.Namespace, found: "Comparison", judged: "Sequence
     from loadgen.report import html, junit
     from loadgen.util.atomic_file import write_atomic
 
-    demands = [each.demand for each in judged]
+    demands = [each.demand for each in found.judgements]
     document = _with_gate(page(found), demands)
     if arguments.markdown is not None:
         put("--markdown", arguments.markdown, lambda path: write_atomic(Path(path), html.github(document)))

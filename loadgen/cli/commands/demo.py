@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
 def _tokens() -> int:
     """Return how many tokens an answer may have, from a run of a second with the shortest answers."""
     from loadgen.config.settings import RunSettings
-    from loadgen.runner.run import run_sync
+    from loadgen.library.run import run_sync
 
     settings = RunSettings(
         engine="sim",

@@ -166,9 +166,16 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
         name: The setting that differs.
         plot: The path of the chart, or None.
     """
-    from loadgen.cli.runs.run_series import SeriesRunner, differences, with_numbered_files
+    from loadgen.cli.import_guard import single_threaded
 
-    series = SeriesRunner("sweep", OVER[name], runs[0], runs[0].slo, plot)
+    with single_threaded():
+        from loadgen.report.result.series import Series
+    from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
+    from loadgen.config.serialize import differences
+
+    first = runs[0]
+    data = Series(kind="sweep", over=OVER[name], slo=first.slo, latency_from=first.latency_from)
+    series = SeriesRunner(data, first, plot)
 
     async def measure(server: "Server") -> None:
         for number, requested in enumerate(runs, 1):

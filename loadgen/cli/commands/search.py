@@ -1,15 +1,11 @@
 """`loadgen search`: find the highest request rate, or concurrency, at which a server meets an SLO."""
 
-import math
 from typing import Any
 
+from loadgen.analysis.search import search_check
 from loadgen.cli import compat, credentials, flags, run_settings
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.topic_parser import TopicParser
-from loadgen.config.data import TRACE
-from loadgen.config.load import SWEPT
-from loadgen.config.option import flag
-from loadgen.errors import BadInput
 from loadgen.util import log_setup
 
 TEXT = (
@@ -25,7 +21,6 @@ EXAMPLES = (
     'loadgen search --base-url http://host:8000 --slo "ttft_p90<1s,tpot_mean<50ms"',
     'loadgen search --over concurrency --slo "e2el_p95<10s" --html search.html',
 )
-RAMP = ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
 # Help texts of flags that mean something else in a search; None: the search sets it itself.
 TEXTS = {
     "plot": "draw the results as SVG",
@@ -34,7 +29,7 @@ TEXTS = {
     "num_prompts": "requests of each run, more where requests take long; by default as many as --slo needs",
     "duration": "length of each run, such as 30s; longer where --slo needs more requests",
     "max_error_rate": None,
-    **dict.fromkeys(RAMP),
+    **dict.fromkeys(search_check.RAMP),
 }
 
 
@@ -53,26 +48,15 @@ def find(given: dict[str, Any]) -> int:
     """
     over, plot = given.pop("over", "rate"), given.pop("plot", None)
     chosen = run_settings.chosen(given)
-    check(chosen, over)
+    search_check.check_chosen(chosen, over)
     requested = run_settings.settings(given)
-    if requested.junit is not None:
-        raise BadInput("--junit", "is for single runs: those of a search are meant to miss the limits", "leave it out")
-    if requested.dataset_name == TRACE:
-        problem = "a trace sets its own request rate, which a search must vary"
-        raise BadInput("--dataset-name", problem, "choose another data set")
-    if requested.random_batch_size > 1:
-        problem = "makes --num-prompts a number of texts, and a search chooses numbers of requests"
-        raise BadInput("--random-batch-size", problem, "leave it out, or measure rates with `loadgen run --rate 1,2,4`")
-    rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0  # a --duration needs a finite rate
-    from loadgen.workload import endpoints
-
-    endpoints.checked(requested.replace(request_rate=rate))
+    search_check.check_requested(requested)
     log_setup.to_stderr(requested.log_level)
     credentials.warn_of_visible(given)
     with single_threaded():
-        from loadgen.cli.runs.load_search import LoadSearch
+        from loadgen.cli.runs.search_series import SearchSeries
 
-        search = LoadSearch(requested, over, chosen, plot)
+        search = SearchSeries(requested, over, chosen, plot)
     return search.execute()
 
 
@@ -84,36 +68,3 @@ def parser(tool: str | None = None) -> TopicParser:
     for name, text in TEXTS.items():
         flag_parser.describe(name, text)
     return flag_parser
-
-
-def check(chosen: dict[str, Any], over: str) -> None:
-    """Check that no flag contradicts a search.
-
-    Args:
-        chosen: The settings from flags and the config file, without the workload's.
-        over: rate or concurrency.
-
-    Raises:
-        BadInput: --slo is missing, or a flag sets what the search itself varies.
-    """
-    if not chosen.get("slo"):
-        raise BadInput(
-            "--slo", "missing", 'give the limits to meet, for example "ttft_p99<500ms,tpot_p99<50ms,error_rate<1%"'
-        )
-    for name in SWEPT:
-        if isinstance(chosen.get(name), tuple):
-            raise BadInput(flag(name), "takes one value in a search", "give the first one to try")
-    for name in RAMP:
-        if chosen.get(name) is not None:
-            raise BadInput(flag(name), "does not apply to a search: each run has a constant load", "leave it out")
-    if "max_error_rate" in chosen:
-        raise BadInput(
-            "--max-error-rate", "does not apply to a search: --slo sets the limit", "add error_rate<1% to --slo"
-        )
-    if over == "concurrency" and math.isfinite(chosen.get("request_rate", math.inf)):
-        raise BadInput("--request-rate", "cannot be combined with --over concurrency", "leave one of the two out")
-    if chosen.get("duration") is not None and over == "concurrency":
-        problem = "cannot be combined with --over concurrency, where the number of requests ends a run"
-        raise BadInput("--duration", problem, "leave it out, or give --num-prompts")
-    if chosen.get("duration") is not None and chosen.get("num_prompts") is not None:
-        raise BadInput("--duration", "cannot be combined with --num-prompts in a search", "leave one of the two out")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from loadgen.checks import Verdict
 from loadgen.cli.doctor.connections import STREAMS
 from loadgen.config.settings import RunSettings
-from loadgen.runner import run as runner
+from loadgen.library.run import run_sync
 from loadgen.testing.process import Process, started
 from loadgen.util import machine, source_address
 from loadgen.util.affinity import separate_cores
@@ -179,7 +179,7 @@ def drive(
         server_metrics=("off",),
     )
     before, before_s = CpuTimes.now(), machine.process_cpu_s(server.pid)
-    result = runner.run_sync(requested, dataset=_Short(tokens))
+    result = run_sync(requested, dataset=_Short(tokens))
     disturbance = machine.disturbance(before, CpuTimes.now(), machine.process_cpu_s(server.pid) - before_s)
     numbers = result.numbers
     return Drive(

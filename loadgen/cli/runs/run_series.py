@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import dataclasses
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,8 +22,7 @@ from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.report.result.latencies import Clock
-    from loadgen.report.result.series import AxisName, Point, SeriesKind
+    from loadgen.report.result.series import Point, Series
     from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
@@ -37,10 +35,8 @@ class SeriesRunner:
     """Executes runs at one server, and keeps a point of the series for each.
 
     Args:
-        kind: sweep or search.
-        over: rate or concurrency.
+        data: The series, without runs.
         requested: The checked settings of the command.
-        slo: The limits that each run is held against.
         plot: The path of the chart, or None.
 
     Attributes:
@@ -49,11 +45,8 @@ class SeriesRunner:
         interrupts: Receives the signals.
     """
 
-    def __init__(
-        self, kind: "SeriesKind", over: "AxisName", requested: RunSettings, slo: str | None, plot: str | None
-    ) -> None:
+    def __init__(self, data: "Series", requested: RunSettings, plot: str | None) -> None:
         with single_threaded():
-            from loadgen.report.result import series
             from loadgen.runner import run as runner  # noqa: F401 - imported here, without BLAS threads
 
         check_plot(plot)
@@ -61,11 +54,9 @@ class SeriesRunner:
         together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
         plotted = [plot] if plot is not None and Path(plot).is_file() else []
         say_overwriting([*output_check.files_to_overwrite(together), *plotted])
-        self._requested, self._plot = requested, plot
+        self.data, self._requested, self._plot = data, requested, plot
         self.codes: list[int] = []
         self.interrupts = Interrupts()
-        clock: Clock = "due" if requested.latency_from == "due" else "sent"
-        self.data = series.Series(kind=kind, over=over, slo=slo, latency_from=clock)
 
     @property
     def points(self) -> "list[Point]":
@@ -137,7 +128,7 @@ class SeriesRunner:
         if self.interrupts.count:  # since the previous run ended
             raise asyncio.CancelledError
         if self.points:
-            await self._flush(server)
+            self.data.notes += await server.flush()
         if not requested.quiet:
             print(f"loadgen: {title}", file=sys.stderr, flush=True)
 
@@ -155,14 +146,6 @@ class SeriesRunner:
         self.codes.append(ended.code)
         self.save_so_far()
         return result
-
-    async def _flush(self, server: "Server") -> None:
-        """Empty the caches of the engines that this command started: a small data set repeats its prompts."""
-        for process in server.processes:
-            try:
-                await asyncio.to_thread(process.flush)
-            except EngineError as error:
-                self.data.notes.append(str(error))
 
     def save_so_far(self) -> None:
         """Save the series after each run, in case the command dies; `_end` reports if it cannot be written."""
@@ -230,18 +213,12 @@ class SeriesRunner:
         return [self._plot]
 
 
-def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:
-    """Return the fields in which `other` differs from `one`, with the values of `other`."""
-    each = (field.name for field in dataclasses.fields(RunSettings))
-    return {name: getattr(other, name) for name in each if getattr(other, name) != getattr(one, name)}
-
-
 def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:
     """Return the settings with output files numbered for one run of a series: r.json becomes r-01.json.
 
     Devices keep their names, and so does the file of --append-result, which has a line for each run.
     """
-    named: dict[str, str] = {}
+    named: dict[str, Any] = {}
     for name in FILES:
         path = getattr(requested, name)
         if path and not path.startswith("/dev/") and not (name == "result_filename" and requested.append_result):

@@ -63,7 +63,7 @@ async def execute(
 
     with journal(wanted=not settings.records) as crash_journal:  # closed when nothing writes to it any more
         # New processes import their modules while this one imports its own.
-        async with open_participant(settings) as participant, Preparer() as preparer:
+        async with open_participant(settings) as participant, Preparer(keep=server is not None) as preparer:
             with single_threaded():
                 from loadgen.runner import run
 

@@ -25,7 +25,7 @@ from loadgen.report.html.document import (
     line,
     prose,
 )
-from loadgen.report.html.writer import chart_files, chart_svg, github, html, markdown
+from loadgen.report.html.writer import chart_files, chart_svg, fragment, github, html, markdown
 
 __all__ = [
     "Badge",
@@ -64,6 +64,7 @@ __all__ = [
     "chart_files",
     "chart_svg",
     "fitting_scale",
+    "fragment",
     "github",
     "html",
     "line",

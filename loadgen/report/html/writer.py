@@ -78,6 +78,12 @@ def html(document: Document) -> str:
     )
 
 
+def fragment(document: Document) -> str:
+    """Write the blocks of the document as HTML without a style or a script of its own, to stand in another page."""
+    template = _environment(escape=True).get_template("fragment.html.j2")
+    return template.render(document=document, numbers=count(1)).strip() + "\n"
+
+
 @cache
 def _template(name: str) -> str:
     return (TEMPLATES / name).read_text()

@@ -45,7 +45,7 @@ def command(asked: Mapping[str, Any]) -> str:
     """
     settings = restored(asked)
     fields = (field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT)
-    unnamed = {field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS}
+    unnamed: dict[str, Any] = {field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS}
     headers = tuple(header.replace(MARK, "@FILE") for header in settings.header)
     return shlex.join(["loadgen", "run", *flags(settings.replace(**unnamed, api_key=None, header=headers))])
 

@@ -193,7 +193,7 @@ class Planner:
         return estimate.searched(span, objective.limits, Effort.for_effect(self._study.decision.min_effect))
 
     def _launches(self, spec: ArmSpec) -> list["Launch"]:
-        feasibility.check_knobs(self._study, spec, self.engines.all_knobs)
+        feasibility.check_knobs(self._study, spec, self.engines.known_knobs(spec))
         try:
             launches = self.engines.launches(spec)
         except BadInput as error:

@@ -70,16 +70,13 @@ class StudyEngines:
 
     Args:
         study: The study.
-
-    Attributes:
-        all_knobs: Names of the knobs of all engines.
     """
 
     def __init__(self, study: Study) -> None:
         self._study = study
         self._engines = {name: _expected(find("engines", name), base) for name, base in study.engines.items()}
         launcher = find("launchers", "local")
-        self._shown, self.all_knobs = launcher.shown, launcher.knobs
+        self._shown, self._all_knobs = launcher.shown, launcher.knobs
 
     def engine(self, arm: ArmSpec) -> EngineWithVariables:
         """Return the engine of an arm, for a launcher."""
@@ -88,6 +85,12 @@ class StudyEngines:
     def knobs(self, engine: str) -> list[str]:
         """Return the names of an engine's knobs."""
         return list(self._engines[engine].knobs())
+
+    def known_knobs(self, arm: ArmSpec) -> list[str]:
+        """Return the names of the knobs that engines share, and if an arm has others, of all those of its engine."""
+        if self._all_knobs.keys() >= arm.knobs.keys():  # the engine may start a program to know its own
+            return list(self._all_knobs)
+        return list(dict.fromkeys((*self._all_knobs, *self.knobs(arm.engine))))
 
     def installed(self, engine: str) -> str | None:
         """Return the version of an engine that is installed here; None: unknown."""

@@ -67,10 +67,10 @@ class Wrong(Fake):
 
 
 class Careless(Fake):
-    """An engine that takes any knob, and has one that no other has."""
+    """An engine that takes any knob, and has one whose name no flag can have."""
 
     def knobs(self) -> Mapping[str, str]:
-        return {"speed": "--speed"}
+        return {"Top Speed": "--speed"}
 
 
 def as_it_is(launch: Launch, place: Place) -> Launch:
@@ -84,7 +84,7 @@ def writes(launch: Launch, place: Place) -> Launch:
 
 FAULTS: list[tuple[Engine, str]] = [
     (Careless(), "a_knob_that_it_does_not_know_is_refused_by_name"),
-    (Careless(), "its_knobs_are_those_of_all_engines"),
+    (Careless(), "its_knobs_have_names_that_can_be_written_everywhere"),
     (Wrong(lambda launch, place: replace(launch, argv=("serve", os.urandom(4).hex()))), "the_same_question"),
     (Wrong(lambda launch, place: replace(launch, base_url="http://127.0.0.1:8000")), "it_answers_where_it_is_placed"),
     (Wrong(lambda launch, place: replace(launch, argv=("serve",))), "another_port_makes_another_launch"),

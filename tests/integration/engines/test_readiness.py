@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from loadgen.engines.kinds.engine import Probes
-from loadgen.engines.launch.readiness import readiness_problem
+from loadgen.engines.launch.readiness import NoToken, readiness_problem
 from loadgen.errors import EngineError
 from loadgen.testing.replies import whole
 from loadgen.testing.request import Request
@@ -42,8 +42,8 @@ async def test_an_embedding_or_score_is_enough(path: str) -> None:
 async def test_completions_are_asked_first() -> None:
     server = Pooling("/v1/completions", "/v1/embeddings")
     async with serving(chatting(server.reply)) as url:
-        problem = await asyncio.to_thread(readiness_problem, url, "m", PROBES, 5.0, int)
-    assert problem is not None  # a completion that has no token is no readiness
+        with pytest.raises(NoToken):
+            await asyncio.to_thread(readiness_problem, url, "m", PROBES, 5.0, int)
     assert server.asked == COMPLETIONS[:1]
 
 

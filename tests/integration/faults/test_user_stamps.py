@@ -19,6 +19,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.loop_runner import LoopRunner
+from loadgen.runner.run import run
 from loadgen.testing.faulty import Faulty
 from loadgen.testing.process import Process
 from loadgen.testing.replies import HEAD, answer, chunked, streamed
@@ -202,7 +203,7 @@ def test_step_of_the_wall_clock_costs_the_stamps_around_it(metronome: Process, t
             records=str(tmp_path / "records"),
         )
         async with runner, background_tasks(set_clock()):
-            return await loadgen.run(settings, participant=runner)
+            return await run(settings, participant=runner)
 
     Truth.forget(metronome.url)
     result = asyncio.run(measure())

@@ -54,7 +54,7 @@ async def test_where_a_loop_runs_already_it_is_said_how_to_use_that() -> None:
 async def test_a_bad_setting_is_an_exception_with_its_field() -> None:
     with pytest.raises(loadgen.BadInput) as caught:
         await loadgen.run(loadgen.RunSettings(request_rate=0))
-    assert caught.value.field == "--request-rate"
+    assert caught.value.field == "request_rate"
 
 
 async def test_cancelled_run_leaves_no_task() -> None:

@@ -45,5 +45,5 @@ async def test_a_probe_asks_for_one_token_of_its_own_prompt(tmp_path, status: in
 
 
 async def test_a_rate_that_is_none_is_refused() -> None:
-    with pytest.raises(loadgen.BadInput, match="--probe-request-rate: -1"):
+    with pytest.raises(loadgen.BadInput, match="probe_request_rate: -1"):
         await loadgen.run(SMALL.replace(probe_request_rate=-1.0))

@@ -10,6 +10,7 @@ import pytest
 
 import loadgen
 from loadgen.errors import BadInput
+from loadgen.runner.run import run
 from loadgen.testing.request import Request
 from loadgen.workload.prompt import Prompt
 from tests.helpers.command_line import TOKENIZER
@@ -60,7 +61,7 @@ async def ran(
     """A run against a server in this loop, which answers after `after_s` seconds."""
     server = server or Server()
     async with serving(chatting(server.reply, after_s)) as url:
-        result = await loadgen.run(settings.replace(base_url=url), **options)
+        result = await run(settings.replace(base_url=url), **options)
     return result, server
 
 

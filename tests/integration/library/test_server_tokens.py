@@ -158,7 +158,7 @@ async def test_the_server_is_not_asked_where_the_template_is_at_hand(tmp_path: P
 async def test_a_server_that_does_not_say_is_refused_before_anything_is_measured() -> None:
     with pytest.raises(
         BadInput,
-        match=r"--input-len-counts: the tokenizer has no chat template, .* does not count the tokens of a chat;",
+        match=r"input_len_counts: the tokenizer has no chat template, .* does not count the tokens of a chat;",
     ):
         await measured(Chat(4), SETTINGS.replace(input_len_counts="server"))
 
@@ -172,7 +172,7 @@ async def test_a_caller_says_itself_what_the_server_will_count() -> None:
 
 async def test_a_callers_own_prompts_cannot_be_made_to_a_measure() -> None:
     mine = Repeated(loadgen.Prompt("one two", 2, 1, "mine"))
-    with pytest.raises(BadInput, match="--input-len-counts: the length of your own data set is fixed"):
+    with pytest.raises(BadInput, match="input_len_counts: the length of your own data set is fixed"):
         await measured(Chat(4), SETTINGS.replace(input_len_counts="server"), dataset=mine)
 
 

@@ -172,7 +172,7 @@ async def test_given_url_without_metrics_is_refused_before_requests(
         settings = BRIEF.replace(base_url=url, server_metrics=(f"{url}/metrics",))
         with pytest.raises(loadgen.BadInput) as refused:
             await loadgen.run(settings, dataset=MINE)
-    assert str(refused.value).startswith(f"--server-metrics: {url}/metrics")
+    assert str(refused.value).startswith(f"server_metrics: {url}/metrics")
     assert "\n" not in str(refused.value)
     assert server.requests == 0
 

@@ -1,4 +1,4 @@
-"""The type checker of a user sees the fields of a result."""
+"""The type checker of a user sees the fields of a result and of the settings."""
 
 import subprocess
 import sys
@@ -30,7 +30,26 @@ WRONG = {
     "result.latency_ms.tfft_due": "has no attribute",
     "result.outcomes + 1": "Unsupported operand",
     "result.numbers.completed.upper()": "has no attribute",
+    "loadgen.RunSettings(requst_rate=3)": "Unexpected keyword argument",
+    "loadgen.RunSettings().replace(requst_rate=3)": "Unexpected keyword argument",
+    'loadgen.RunSettings().replace(request_rate="fast")': "incompatible type",
+    "loadgen.run_sync(server=None)": "Unexpected keyword argument",
+    "loadgen.load('a.json').snapshot": "has no attribute",
 }
+
+
+def checked(program: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache"), str(program)]
+    env = environment() | {"MYPYPATH": str(ROOT)}
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=380, check=False)
+
+
+@pytest.mark.timeout(400)
+def test_mypy_accepts_a_harness(tmp_path: Path) -> None:
+    program = tmp_path / "harness.py"
+    program.write_text((ROOT / "tests/integration/library/harness.py").read_text())
+    done = checked(program)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.timeout(400)
@@ -38,9 +57,7 @@ def test_mypy_sees_the_fields_of_a_result(tmp_path: Path) -> None:
     begin = RIGHT.strip().splitlines()
     program = tmp_path / "program.py"
     program.write_text("\n".join([*begin, *WRONG]) + "\n")
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache"), str(program)]
-    env = environment() | {"MYPYPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=380, check=False)
+    done = checked(program)
     found = [line.split(":", 3) for line in done.stdout.splitlines() if "error:" in line]
     assert [int(each[1]) for each in found] == [len(begin) + number for number in range(1, len(WRONG) + 1)], done.stdout
     for each, expected in zip(found, WRONG.values(), strict=True):

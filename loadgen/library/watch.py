@@ -6,21 +6,20 @@ import math
 from collections.abc import AsyncIterator
 from typing import Self
 
+from loadgen.config.python_names import python_names
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, GivenUp, LoadgenError
+from loadgen.library.accepted import accepted
+from loadgen.library.run import carry_out
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.participant import Participant
-from loadgen.runner.run import run
 from loadgen.runner.run_result import Result
-from loadgen.workload import endpoints
 from loadgen.workload.prompt import Dataset
 
-LEFT = (
-    "the run was cancelled because its block was left: await result() inside the block, after stop() to end it early; "
-    "if `records` names a file, loadgen.from_records reads a partial result from it"
-)
+LEFT = "its block was left"
+UNMEASURED = "the run was given up before anything was measured: there is no result"
 
 
 class Watched:
@@ -33,8 +32,7 @@ class Watched:
         self._progress = self._returned = Progress("starting")
         self._was_raised = False
         self._failure: BaseException | None = None
-        running = run(settings, dataset=dataset, participant=participant, on_progress=self._update)
-        self._task = asyncio.create_task(running)
+        self._task = asyncio.create_task(self._run(settings, dataset))
 
     def __aiter__(self) -> Self:
         return self
@@ -66,19 +64,38 @@ class Watched:
             raise LoadgenError(f"the run is {self._progress.phase} and measures nothing yet: leave the block instead")
         self._participant.stop(reason)
 
+    def abort(self, reason: str) -> None:
+        """End the run at once, with the requests in flight: the result is partial, because of `reason`.
+
+        Before anything is measured there is none, and `result` raises GivenUp.
+        """
+        if self._progress.measuring:
+            self._participant.abort(reason)
+        else:
+            self._task.cancel()
+
     async def result(self) -> Result:
         """Wait until it has ended, and return its result; raises what `run` does.
 
+        To cancel the wait, as `asyncio.timeout` does, leaves the run alone. Once the block was left, the result is
+        partial if the run had not ended.
+
         Raises:
-            GivenUp: The block was left before.
+            GivenUp: It was aborted, or its block left, before anything was measured.
         """
         await asyncio.wait({self._task})
         return self._outcome()
 
     async def give_up(self) -> None:
-        """End it without a result, if it has not ended."""
-        self._task.cancel()
-        await asyncio.wait({self._task})
+        """End it at once, if it has not ended; what was measured becomes a partial result."""
+        if not self._task.done():
+            self.abort(LEFT)
+        try:
+            await asyncio.wait({self._task})
+        except asyncio.CancelledError:  # once more: whoever left the block does not wait
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            raise
         self._failure = None if self._task.cancelled() else self._task.exception()
 
     def raise_failure(self) -> None:
@@ -92,7 +109,11 @@ class Watched:
         try:
             return self._task.result()
         except asyncio.CancelledError:
-            raise GivenUp(LEFT) from None
+            raise GivenUp(UNMEASURED) from None
+
+    async def _run(self, settings: RunSettings, dataset: Dataset | None) -> Result:
+        with python_names():
+            return await carry_out(settings, dataset, self._update, self._participant)
 
     def _update(self, progress: Progress) -> None:
         self._progress = progress
@@ -102,7 +123,9 @@ class Watched:
 async def watch(
     settings: RunSettings | None = None, *, every_s: float = 1.0, dataset: Dataset | None = None
 ) -> AsyncIterator[Watched]:
-    """Start a run that goes on while the block does; leaving the block early gives it up.
+    """Start a run that goes on while the block does; leaving the block early ends it at once.
+
+    Then, also where the block was cancelled or has raised, `result` returns what was measured, as a partial result.
 
     Args:
         settings: What to do; by default, and with no server named, the built-in simulator is measured.
@@ -114,8 +137,10 @@ async def watch(
     """
     if not 0 < every_s < math.inf:
         raise BadInput("every_s", f"{every_s} is out of range", "give seconds above 0")
-    asked = endpoints.checked(settings or RunSettings())
-    async with open_participant(asked, own_loop=True) as participant:
+    with python_names():
+        asked = accepted(settings)
+        opened = open_participant(asked, own_loop=True)
+    async with opened as participant:
         watched = Watched(asked, dataset, participant, every_s)
         try:
             yield watched

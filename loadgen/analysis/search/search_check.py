@@ -1,0 +1,65 @@
+"""Search check: whether the settings of a search contradict what a search varies itself."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from loadgen.config.data import TRACE
+from loadgen.config.load import SWEPT
+from loadgen.config.option import flag
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.workload import endpoints
+
+RAMP = ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
+
+
+def check_requested(requested: RunSettings) -> None:
+    """Check all settings of a search.
+
+    Raises:
+        BadInput: A search cannot have one of them, or a value cannot be used.
+    """
+    if requested.junit is not None:
+        raise BadInput("--junit", "is for single runs: those of a search are meant to miss the limits", "leave it out")
+    if requested.dataset_name == TRACE:
+        problem = "a trace sets its own request rate, which a search must vary"
+        raise BadInput("--dataset-name", problem, "choose another data set")
+    if requested.random_batch_size > 1:
+        problem = "makes --num-prompts a number of texts, and a search chooses numbers of requests"
+        raise BadInput("--random-batch-size", problem, "leave it out, or measure rates with `loadgen run --rate 1,2,4`")
+    rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0  # a --duration needs a finite rate
+    endpoints.checked(requested.replace(request_rate=rate))
+
+
+def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
+    """Check that no setting contradicts a search.
+
+    Args:
+        chosen: The settings that were given for this search, by name, without those of a workload.
+        over: rate or concurrency.
+
+    Raises:
+        BadInput: `slo` is missing, or a setting is of what the search itself varies.
+    """
+    if not chosen.get("slo"):
+        raise BadInput(
+            "--slo", "missing", 'give the limits to meet, for example "ttft_p99<500ms,tpot_p99<50ms,error_rate<1%"'
+        )
+    for name in SWEPT:
+        if isinstance(chosen.get(name), tuple):
+            raise BadInput(flag(name), "takes one value in a search", "give the first one to try")
+    for name in RAMP:
+        if chosen.get(name) is not None:
+            raise BadInput(flag(name), "does not apply to a search: each run has a constant load", "leave it out")
+    if "max_error_rate" in chosen:
+        raise BadInput(
+            "--max-error-rate", "does not apply to a search: --slo sets the limit", "add error_rate<1% to --slo"
+        )
+    if over == "concurrency" and math.isfinite(chosen.get("request_rate", math.inf)):
+        raise BadInput("--request-rate", "cannot be combined with --over concurrency", "leave one of the two out")
+    if chosen.get("duration") is not None and over == "concurrency":
+        problem = "cannot be combined with --over concurrency, where the number of requests ends a run"
+        raise BadInput("--duration", problem, "leave it out, or give --num-prompts")
+    if chosen.get("duration") is not None and chosen.get("num_prompts") is not None:
+        raise BadInput("--duration", "cannot be combined with --num-prompts in a search", "leave one of the two out")

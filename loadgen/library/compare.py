@@ -1,0 +1,63 @@
+"""Comparison of runs, from results and from files."""
+
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+from loadgen.analysis.compare import JudgedComparison, NoiseFile, Side
+from loadgen.analysis.compare.names import names as names_of_paths
+from loadgen.config.python_names import python_names
+from loadgen.errors import BadInput
+from loadgen.report import RunResult
+
+Runs = RunResult | str | Path | Sequence[RunResult | str | Path]
+
+
+def compare(
+    baseline: Runs,
+    *candidates: Runs,
+    names: Sequence[str] | None = None,
+    noise: str | Path | None = None,
+    fail_if: Sequence[str] = (),
+    anyway: bool = False,
+) -> JudgedComparison:
+    """Compare candidates with a baseline, metric by metric, with confidence intervals (docs/compare.md).
+
+    A side is a result, a path (of a result, of records, or of a folder of such files), or several of these, a start of
+    the server each. Records give intervals within a run; three starts of each side give "better" and "worse".
+
+    Args:
+        baseline: The first side.
+        candidates: The others, one at least.
+        names: Names of all sides, the baseline first; by default from their paths, else A, B, ...
+        noise: The variation between starts, a file of `loadgen compare --save-noise`.
+        fail_if: Conditions, such as "ttft_p99>+5%" or "error_rate>+1pp".
+        anyway: Also compare runs of different workloads.
+
+    Returns:
+        The comparison: `candidates[0].row("ttft_p99")` has `change` (a share), `bounds` and `conclusion`;
+        `judgements` has the outcome of each condition; `str` gives the report.
+
+    Raises:
+        BadInput: A file cannot be read, the workloads differ, a run is on two sides, or an argument cannot be used.
+    """
+    sides = [[each] if isinstance(each, RunResult | str | Path) else list(each) for each in (baseline, *candidates)]
+    with python_names("names", "noise", "fail_if", "anyway"):
+        if not candidates:
+            raise BadInput("candidates", "there is none", "give another side to compare with the baseline")
+        read = [
+            Side.of_sources(name, [each if isinstance(each, RunResult) else str(each) for each in side])
+            for name, side in zip(_names(sides, names), sides, strict=True)
+        ]
+        known = None if noise is None else NoiseFile.read(str(noise))
+        return JudgedComparison.of(read, noise=known, fail_if=fail_if, anyway=anyway)
+
+
+def _names(sides: Sequence[Sequence[RunResult | str | Path]], names: Sequence[str] | None) -> Sequence[str]:
+    if names is None:
+        one_path = all(len(side) == 1 and not isinstance(side[0], RunResult) for side in sides)
+        paths = list(map(str, chain(*sides))) if one_path else [""] * len(sides)
+        return names_of_paths(paths)
+    if len(names) != len(sides) or len(set(names)) < len(sides) or not all(names):
+        raise BadInput("names", f"{list(names)} does not name {len(sides)} sides", "give each side a different name")
+    return names

@@ -1,0 +1,137 @@
+"""The search for the highest load that meets an SLO, in the caller's event loop or in one of its own."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from loadgen import report
+from loadgen.analysis.search.early_stop import StopRule
+from loadgen.analysis.search.load_search import LoadSearch
+from loadgen.analysis.search.search_check import check_chosen, check_requested
+from loadgen.config.python_names import python_names
+from loadgen.config.serialize import differences
+from loadgen.config.settings import RunSettings
+from loadgen.errors import LoadgenError
+from loadgen.library.accepted import accepted_for_series
+from loadgen.library.run import OnProgress, in_new_loop, refuse_running_loop
+from loadgen.library.saved_files import SavedSeries
+from loadgen.metrics.progress import Progress
+from loadgen.report.result.series import AxisName, Point
+from loadgen.runner import run as runner
+from loadgen.runner.coordinator import open_participant
+from loadgen.runner.run_result import Result
+from loadgen.runner.server import Server
+from loadgen.util import scratch_dir
+
+OnPoint = Callable[[Point], None]
+
+
+async def search(
+    settings: RunSettings,
+    *,
+    over: AxisName = "rate",
+    on_progress: OnProgress = lambda progress: None,
+    on_point: OnPoint = lambda point: None,
+) -> SavedSeries:
+    """Find the highest request rate, or concurrency, at which a server meets the limits of `settings.slo`.
+
+    The runs are those of `loadgen search` (docs/search.md). `request_rate`, or `max_concurrency`, is the first level;
+    `duration` the length of each run; `num_prompts` its requests. By default the search chooses them.
+
+    Args:
+        settings: What to measure, with `slo`. Settings that name output files are refused.
+        over: rate or concurrency.
+        on_progress: Called a few times a second with the progress of the run that goes on.
+        on_point: Called with each run that has ended.
+
+    Returns:
+        The runs, the levels that were tried, and `found`: `found.level` is the highest level that meets the limits, in
+        requests/s or requests in flight, None if none does. `partial` says why the search ended early, if it did.
+
+    Raises:
+        BadInput: A setting cannot be used, or a search varies it itself; nothing was sent.
+        Unreachable: No server where the settings say.
+        LoadgenError: The first run shows nothing about the server.
+    """
+    with python_names("over"):
+        chosen = differences(RunSettings(), settings)
+        check_chosen(chosen, over)
+        check_requested(settings)
+        # A duration needs a finite rate, which a search chooses.
+        asked = accepted_for_series(settings.replace(duration=None)).replace(duration=settings.duration)
+        found = LoadSearch(asked, over, chosen)
+        async with runner.serving(found.first_settings, on_progress) as server:
+            try:
+                await _Runs(found, server, on_progress, on_point).execute()
+            except LoadgenError as error:
+                if not found.data.points:
+                    raise
+                found.data.partial = str(error)
+        report.series.add_conclusions(found.data)
+        return SavedSeries.from_dict(found.data.to_dict())
+
+
+def search_sync(
+    settings: RunSettings,
+    *,
+    over: AxisName = "rate",
+    on_progress: OnProgress = lambda progress: None,
+    on_point: OnPoint = lambda point: None,
+) -> SavedSeries:
+    """Call `search` where no event loop runs; it makes one, on uvloop.
+
+    Raises:
+        BadInput: An event loop runs already; or as `search`.
+    """
+    refuse_running_loop("search_sync", "await loadgen.search(...)")
+    return in_new_loop(search(settings, over=over, on_progress=on_progress, on_point=on_point))
+
+
+class _Runs:
+    """The runs of one search at one server.
+
+    Args:
+        found: The search.
+        server: The server.
+        on_progress: Called with the progress of each run.
+        on_point: Called with each run that has ended.
+    """
+
+    def __init__(self, found: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint) -> None:
+        self._found, self._server, self._on_progress, self._on_point = found, server, on_progress, on_point
+        self._reported = 0
+
+    async def execute(self) -> None:
+        await self._found.execute(self._server.settings, self._measure, _records, on_level=self._report)
+
+    async def _measure(self, settings: RunSettings, name: str, stop: StopRule) -> Result:
+        found, server, data = self._found, self._server, self._found.data
+        if data.points:
+            data.notes += await server.flush()
+        asked = found.settings.replace(**differences(server.settings, settings)).checked()
+        async with open_participant(asked, own_loop=True) as participant:
+
+            def watch(progress: Progress) -> None:
+                self._on_progress(progress)
+                if (why := stop(progress)) is not None:
+                    participant.abort(why)
+
+            at_level = replace(server, settings=settings)
+            result = await runner.run(asked, server=at_level, on_progress=watch, participant=participant)
+        level = found.level_of(settings)
+        data.points.append(report.series.make_point(level, result, result.snapshot, limits=data.slo, saved=[]))
+        return result
+
+    def _report(self) -> None:
+        points = self._found.data.points
+        for point in points[self._reported :]:
+            self._on_point(point)
+        self._reported = len(points)
+
+
+@contextlib.contextmanager
+def _records(name: str) -> Iterator[Path]:
+    """Yield the path of a run's records, which are removed once they are judged."""
+    with scratch_dir.scratch_folder() as folder:
+        yield folder / name
