@@ -1,6 +1,7 @@
-"""`ImageFile`: an image of a file on this machine, and what a reference to an image means to vLLM."""
+"""`ImageFile` and `ImageBytes`: an image of a file or of a record, and what a reference to one means to vLLM."""
 
 import base64
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -57,16 +58,54 @@ class ImageFile:
         return 4 * self.size // 3
 
 
+@dataclass(frozen=True, slots=True)
+class ImageBytes:
+    """The bytes of an image in a record, sent as they are.
+
+    Attributes:
+        _content: The bytes; the underscore as in `ImageFile`.
+        kind: The format of the image: png, jpeg and so on.
+        sha256: The hash of its bytes, in hex.
+    """
+
+    _content: bytes
+    kind: str
+    sha256: str
+
+    @classmethod
+    def of(cls, content: bytes) -> Self:
+        """Take the bytes of an image.
+
+        Raises:
+            ValueError: They are no image.
+        """
+        kind = _kind(content[:HEAD])
+        if kind is None:
+            raise ValueError("has bytes that are no image")
+        return cls(content, kind, hashlib.sha256(content).hexdigest())
+
+    def url(self) -> str:
+        """Encode the bytes as a data URL."""
+        return f"data:image/{self.kind};base64,{base64.b64encode(self._content).decode()}"
+
+    def estimated_bytes(self) -> int:
+        """Return how many bytes it takes in a body."""
+        return 4 * len(self._content) // 3
+
+
 def referred(reference: object, *, embeds: bool = False) -> str | Image:
     """Return the image of a reference as `vllm bench serve` understands it: a URL, or the path of a file.
 
     Args:
-        reference: The URL or the path. The server reads a file itself, unless it is embedded.
+        reference: The URL or the path, or the `bytes` of an image in a record of Parquet. The server reads a file
+            itself, unless it is embedded.
         embeds: Whether the bytes of a file are sent in the body.
 
     Raises:
         ValueError: It is no text, its file cannot be read, or it would have to be downloaded.
     """
+    if isinstance(reference, dict) and isinstance(reference.get("bytes"), bytes):
+        return ImageBytes.of(reference["bytes"])
     if not isinstance(reference, str) or not reference:
         raise ValueError("has an image that is not a path or a URL")
     url = reference if reference.startswith(ADDRESSES) else FILE + reference

@@ -1,5 +1,6 @@
 """Data sets that vLLM knows by name give the prompts that vLLM makes of the same records."""
 
+import base64
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
 from loadgen.workload.datasets.hub.known_sets import KNOWN, known_name
+from loadgen.workload.image import images
 from tests.helpers.hub_rows import ROWS, SPEC_BENCH, SPEED_BENCH
 from tests.workload.test_random_words import SIMULATOR
 
@@ -118,7 +120,36 @@ def test_split_of_a_test_is_test():
     }
 
 
-@pytest.mark.parametrize("name", ["lmarena-ai/VisionArena-Chat", "openslr/librispeech_asr", "yale-nlp/MMVU"])
+PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452")
+QUESTION = {"type": "text", "text": "one two"}
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        ("lmarena-ai/VisionArena-Chat", {"conversation": [[{"role": "user", "content": "one two"}]]}),
+        ("lmarena-ai/vision-arena-bench-v0.1", {"turns": [[{"role": "user", "content": "one two"}]]}),
+        ("lmarena-ai/vision-arena-bench-v0.1", {"turns": [["one two"]]}),
+    ],
+)
+def test_first_image_of_a_record_follows_its_question(tmp_path, name, record):
+    write(tmp_path / name, "train.jsonl", [record | {"images": ["a.png", "b.png"]}])
+    asked = RunSettings(dataset_name="hf", tokenizer=str(SIMULATOR), dataset_path=str(tmp_path / name))
+    (prompt,) = datasets.create(asked).prompts(1)
+    image = {"type": "image_url", "image_url": {"url": "file://a.png"}}
+    assert prompt.messages == ({"role": "user", "content": [QUESTION, image]},)
+    assert (prompt.input_tokens, prompt.output_tokens) == (2, 128)
+
+
+def test_image_of_parquet_is_sent_as_its_bytes():
+    row = KNOWN["lmarena-ai/VisionArena-Chat"].read(
+        {"conversation": [[{"content": "one two"}]], "images": [{"bytes": PNG, "path": None}]}, "hf/0"
+    )
+    (url,) = images(row.messages)
+    assert url.url() == f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+
+
+@pytest.mark.parametrize("name", ["Lin-Chen/MMStar", "openslr/librispeech_asr", "yale-nlp/MMVU"])
 def test_more_than_text_is_refused_before_anything_is_read(name):
     with pytest.raises(BadInput, match=rf"--dataset-path: {name} has .*, and loadgen sends texts alone"):
         made(dataset_path=name)

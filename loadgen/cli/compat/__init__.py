@@ -10,7 +10,7 @@ from typing import Any
 
 from loadgen.cli.compat import inferencex, multi_turn, sglang, vllm, vllm_rs
 from loadgen.cli.compat.hub_data import with_hub_names
-from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM, GUIDELLM_PROFILES, OLDER_VLLM, PROFILES, WEB
+from loadgen.cli.compat.other_tools import AIPERF, FORKS, GUIDELLM, GUIDELLM_PROFILES, OLDER_VLLM, PROFILES, WEB
 from loadgen.cli.compat.timed_trace import with_timed_trace
 from loadgen.cli.compat.tool_flags import (
     Given,
@@ -94,6 +94,7 @@ def equivalent(name: str) -> str | None:
         return "this is a flag of InferenceX: add --compat inferencex"
     for tool, words in (
         ("an older vLLM", OLDER_VLLM),
+        ("a fork of vLLM's tool", FORKS),
         ("guidellm", GUIDELLM),
         ("AIPerf", AIPERF),
         ("other tools", WEB),

@@ -6,6 +6,7 @@ They are not accepted, since most differ in detail; an error message names the e
 from collections.abc import Mapping
 
 OLDER_VLLM: Mapping[str, str] = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
+FORKS: Mapping[str, str] = {"--run-eval": "a tool for the quality of answers: loadgen does not judge them"}
 WEB: Mapping[str, str] = {  # Locust, k6, wrk and others
     **dict.fromkeys(("--users", "--vus", "--clients", "--connections"), "`--max-concurrency`, the requests in flight"),
     **dict.fromkeys(("--rps", "--qps", "--arrival-rate"), "`--request-rate`"),

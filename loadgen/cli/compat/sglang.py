@@ -30,22 +30,23 @@ COMPLETIONS = {"sglang-oai": 30000, "vllm": 8000, "lmdeploy": 23333}  # with the
 NATIVE = {"sglang": 30000, "sglang-native": 30000}
 CHAT = {"sglang-oai-chat": 30000, "vllm-chat": 30000, "lmdeploy-chat": 30000}
 LONGBENCH_V2 = "THUDM/LongBench-v2"
+WORKLOADS = {  # of --mooncake-workload: files of Mooncake's repository
+    "conversation": "traces/conversation_trace.jsonl",
+    "mooncake": "arxiv-trace/mooncake_trace.jsonl",
+    "synthetic": "traces/synthetic_trace.jsonl",
+    "toolagent": "traces/toolagent_trace.jsonl",
+}
+MOONCAKE = {"dataset_name": TRACE, "trace_format": "mooncake", "no_oversample": True}
 DATASETS: dict[str, dict[str, Any]] = {
     "random": {"dataset_name": "random"},
     "random-ids": {"dataset_name": "random"},
     "sharegpt": {"dataset_name": "sharegpt"},
     "custom": {"dataset_name": "custom"},
     "image": {"dataset_name": RANDOM_IMAGES},
-    "mooncake": {"dataset_name": TRACE, "trace_format": "mooncake", "no_oversample": True},
+    **dict.fromkeys(("mooncake", *(f"mooncake-{name}" for name in WORKLOADS)), MOONCAKE),
     "generated-shared-prefix": {"dataset_name": "prefix_repetition"},
     "speed-bench": {"dataset_name": "speed_bench"},
     "longbench_v2": {"dataset_name": "hf", "hf_name": LONGBENCH_V2},
-}
-WORKLOADS = {  # of --mooncake-workload: files of Mooncake's repository
-    "conversation": "traces/conversation_trace.jsonl",
-    "mooncake": "arxiv-trace/mooncake_trace.jsonl",
-    "synthetic": "traces/synthetic_trace.jsonl",
-    "toolagent": "traces/toolagent_trace.jsonl",
 }
 # Settings whose flags mean something else in SGLang, and are replaced by those below.
 REPLACED = ("backend", "dataset_name", "random_range_ratio", "image_format")

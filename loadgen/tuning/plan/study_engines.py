@@ -88,7 +88,7 @@ class StudyEngines:
 
     def known_knobs(self, arm: ArmSpec) -> list[str]:
         """Return the names of the knobs that engines share, and if an arm has others, of all those of its engine."""
-        if self._all_knobs.keys() >= arm.knobs.keys():  # the engine may start a program to know its own
+        if arm.knobs.keys() <= set(self._all_knobs):  # the engine may start a program to know its own
             return list(self._all_knobs)
         return list(dict.fromkeys((*self._all_knobs, *self.knobs(arm.engine))))
 

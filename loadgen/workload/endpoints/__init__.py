@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["Api", "Counts", "checked", "find", "name_of", "named"]
 
 GROUP = "loadgen.endpoints"
+NOT_MEASURED = {  # backends of vLLM whose requests are no texts
+    "openai-audio": "audio",
+    **dict.fromkeys(
+        ("openai-embeddings-clip", "openai-embeddings-vlm2vec", "infinity-embeddings-clip"), "embeddings of images"
+    ),
+}
 COMPLETIONS = "loadgen.workload.endpoints.openai:COMPLETIONS"
 BUILT_IN = {
     "openai-chat": "loadgen.workload.endpoints.openai:CHAT",
@@ -94,6 +100,9 @@ def named(name: str) -> Api:
     """
     if name in BUILT_IN:
         return _loaded(BUILT_IN[name])
+    if name in NOT_MEASURED:
+        problem = f"{name} is for {NOT_MEASURED[name]}, which loadgen does not send"
+        raise BadInput("--backend", problem, "use vLLM's own tool for it")
     installed = _installed()
     if name not in installed.names:
         remedy = f"choose from {', '.join([*BUILT_IN, *sorted(installed.names)])}"

@@ -43,6 +43,11 @@ class WildCommand:
         words = (re.sub(r"\{(port|out|tokenizer|files)\}", lambda found: str(places[found[1]]), w) for w in self.args)
         return ["run", *COMPAT.get(self.tool, ()), *words]
 
+    @property
+    def sends(self) -> bool:
+        """Whether it sends requests; it may compare results, or only show the prompts."""
+        return not {"--compare", "--dry-run"} & {*self.args}
+
     def value(self, flag: str) -> str | None:
         """Return the last value of a flag, spelled as here; None if it is not given."""
         found = None

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from tests.helpers.source import ROOT
+
 ROWS = 12
 PIXEL = base64.b64decode(  # a PNG of one pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=="
 )
+CATEGORIES = ("coding", "writing")  # of SPEED-Bench
 THINGS = ("river", "engine", "window", "garden", "letter", "bridge", "market", "winter")
 
 # Data sets of the hub: the columns of row i.
@@ -53,6 +56,19 @@ def make_files(folder: Path) -> None:
             for i in range(ROWS)
         ),
     )
+    (folder / "pixel.png").write_bytes(PIXEL)
+    _write_lines(
+        folder / "image.jsonl",
+        ({"prompt": _question(i), "image_files": [str(folder / "pixel.png")]} for i in range(ROWS)),
+    )
+    (folder / "speed_bench").mkdir()
+    _write_lines(
+        folder / "speed_bench" / "qualitative.jsonl",
+        ({"messages": [_chat(i)[0]], "category": CATEGORIES[i % 2]} for i in range(ROWS)),
+    )
+    result = json.loads((ROOT / "tests/data/tools/vllm-rs-result.json").read_text())
+    for name, day in (("baseline.json", 1), ("optimized.json", 2)):
+        (folder / name).write_text(json.dumps(result | {"date": f"2026-01-0{day}T00:00:00"}))
     for name, row in HUB.items():
         place = folder / "hf" / name
         place.mkdir(parents=True)

@@ -142,6 +142,8 @@ def _whole(path: str, usage: Usage) -> Body:
 
 def _unstreamed(path: str, body: Body, usage: Usage) -> Body | None:
     """Answer what has no stream: embeddings, pooling, reranking, tokens, switches; None: the path is unknown."""
+    if path in SWITCHES:
+        return {}
     counts = usage | {"total_tokens": usage["prompt_tokens"]}
     if path in ("/v1/embeddings", "/pooling"):
         asked = body.get("input", body.get("data", ""))
@@ -159,7 +161,7 @@ def _unstreamed(path: str, body: Body, usage: Usage) -> Body | None:
             "count": counts["total_tokens"],
             "max_model_len": CONTEXT,
         }
-    return {} if path in SWITCHES else None
+    return None
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -176,11 +178,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _check_picture(url: Any) -> None:
-    """Refuse a picture that is not PNG or JPEG in a data URL.
+    """Refuse a picture that is neither a file of the server's nor PNG or JPEG in a data URL.
 
     Raises:
         BadInput: It is not.
     """
+    if str(url).startswith("file://"):
+        return
     head, _, data = str(url).partition(";base64,")
     if not head.startswith("data:image/") or not base64.b64decode(data, validate=True).startswith(PICTURES):
         raise BadInput("image_url", f"{head[:40]!r} is no PNG or JPEG", "send a data URL")

@@ -1,5 +1,6 @@
 """Benchmark commands from public repositories run here, and ask the server for what they say."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,20 @@ from tests.helpers.wild.server import WildServer, serving
 
 COMMANDS = WildCommand.all()
 # What the one line says of commands that are refused, by their number.
-REFUSED: dict[int, str] = {}
+REFUSED = {
+    1: "--plot-timeline: this plot is not available; use --html",
+    2: "--backend: openai-audio is for audio, which loadgen does not send",
+    5: "--backend: openai-audio is for audio, which loadgen does not send",
+    24: "--backend: 'trt' is not supported",
+    25: "--mooncake-num-rounds: a trace has its own turns",
+    34: "--deterministic-ratio: unknown",  # in no release that was read
+    72: "--run-eval: unknown; this is a flag of a fork of vLLM's tool",
+    73: "--run-eval: unknown; this is a flag of a fork of vLLM's tool",
+    76: "--run-eval: unknown; this is a flag of a fork of vLLM's tool",
+    91: "--dataset-path: nvidia/SPEED-Bench is not a file or folder, not in the cache of the hub",
+    104: "--random-range-ratio: 1.0 is not in range",  # as in vLLM of today
+    111: "--use-chat-template: unknown; this is a flag of InferenceX: add --compat inferencex",
+}
 MEASURED = ("completions", "generate", "responses", "messages", "embeddings", "pooling", "rerank")
 LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens", "max_new_tokens")
 SAMPLING = {"--temperature": "temperature", "--top-p": "top_p", "--top-k": "top_k"}
@@ -41,12 +55,13 @@ def test_a_wild_command_runs_with_its_meaning(number: int, wild: WildServer, fil
     if number in REFUSED:
         assert done.returncode == 2
         assert REFUSED[number] in done.stderr
-        assert done.stderr.count("\n") == 1
+        assert sum(line.startswith("loadgen run: ") for line in done.stderr.splitlines()) == 1
         assert not bodies
         return
     assert done.returncode == 0, done.stderr
     asked = int(command.value("--num-prompts") or command.value("--num-prompt") or 1)
-    assert len(bodies) >= asked
+    if command.sends:
+        assert len(bodies) >= max(1, asked // int(command.value("--random-batch-size") or 1))
     for body in bodies:
         for flag, name in SAMPLING.items():
             if (value := command.value(flag)) is not None:
@@ -65,7 +80,7 @@ def assert_drawn_length(command: WildCommand, body: dict[str, Any]) -> None:
     if command.tool == "sglang":
         low, high = int(length) * ratio, int(length)
     (limit,) = [value for name in LIMITS if (value := _field(body, name)) is not None]
-    assert max(1, int(low)) <= limit <= high
+    assert max(1, math.floor(low)) <= limit <= math.ceil(high)
 
 
 def _field(body: dict[str, Any], name: str) -> Any:

@@ -3,10 +3,12 @@
 Prompts, default lengths, splits and bounds are those of these tools. A function makes a prompt of a record.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from loadgen.workload.datasets.hub.layout import Bounds, Layout, Record, asking
+from loadgen.workload.image import part
+from loadgen.workload.image_file import referred
 
 SPEC_BENCH, SPEED_BENCH, LONGBENCH_V2 = "hemingkx/Spec-Bench", "nvidia/SPEED-Bench", "THUDM/LongBench-v2"
 MASKED = "FULL BENCHMARK DATA SHOULD BE FETCHED"  # the beginning of texts that SPEED-Bench does not contain itself
@@ -36,6 +38,12 @@ def _first_turn(record: Record) -> str:
     return str(record["turns"][0])
 
 
+def _first_of_turn(record: Record) -> str:
+    """Return the first question of the first turn, which may be a message."""
+    first = record["turns"][0][0]
+    return str(first["content"] if isinstance(first, Mapping) else first)
+
+
 def _speed_bench(record: Record) -> str | None:
     """Return the first turn of a prepared row, which has messages, or of a published one, which has turns."""
     if "messages" in record:
@@ -55,6 +63,16 @@ def _system_and_question(record: Record) -> list[dict[str, Any]]:
         {"role": "system", "content": record["system_prompt"]},
         {"role": "user", "content": record["question"]},
     ]
+
+
+def _pictured(question: Callable[[Record], str]) -> Callable[[Record], list[dict[str, Any]]]:
+    """Return what makes the message of a record with an image: its question, then the first of its images."""
+
+    def messages(record: Record) -> list[dict[str, Any]]:
+        content = [{"type": "text", "text": question(record)}, part(referred(record["images"][0]))]
+        return [{"role": "user", "content": content}]
+
+    return messages
 
 
 _MATHS = Layout(asking(lambda record: record["problem"]), lambda record: record["solution"], bounds=Bounds(2048, 32000))
@@ -89,6 +107,8 @@ KNOWN: Mapping[str, Layout] = {
     **dict.fromkeys(("mgoin/mlperf-inference-llama2-data", "mgoin/mlperf-inference-llama3.1-data"), _EXAM),
     **dict.fromkeys(("THUDM/LongBench", "zai-org/LongBench"), READING),
     LONGBENCH_V2: Layout(asking(lambda record: CHOICES.format_map(record)), output_len=10, by_buffer=False),
+    "lmarena-ai/VisionArena-Chat": Layout(asking(_pictured(lambda record: record["conversation"][0][0]["content"]))),
+    "lmarena-ai/vision-arena-bench-v0.1": Layout(asking(_pictured(_first_of_turn))),
     SPEC_BENCH: Layout(asking(_first_turn), output_len=256, rendered=True, by_buffer=False),
     SPEED_BENCH: Layout(
         asking(_speed_bench), output_len=4096, subset="qualitative", split=None, rendered=True, by_buffer=False
@@ -97,10 +117,7 @@ KNOWN: Mapping[str, Layout] = {
 PICTURES, VIDEOS, SPEECH, TOOLS = "pictures", "videos", "recorded speech", "tools of each request"
 NOT_TEXT: Mapping[str, str] = {  # data sets that vLLM knows, and what loadgen cannot send of them
     **dict.fromkeys(
-        (
-            *("lmarena-ai/VisionArena-Chat", "lmarena-ai/vision-arena-bench-v0.1"),
-            *("lmms-lab/LLaVA-OneVision-Data", "Lin-Chen/MMStar"),
-        ),
+        (*("lmms-lab/LLaVA-OneVision-Data", "Lin-Chen/MMStar"),),
         PICTURES,
     ),
     "yale-nlp/MMVU": VIDEOS,
