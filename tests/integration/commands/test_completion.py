@@ -39,7 +39,7 @@ def ask(folder: Path, line: str, *options: str) -> tuple[list[str], str]:
         ("loadgen run --max-", {"--max-concurrency", "--max-error-rate"}),
         ("loadgen run --rate 3 --base", {"--base-url"}),
         ("loadgen run --latency-from ", {"due", "sent"}),
-        ("loadgen run --dataset-name s", {"sharegpt", "sonnet"}),
+        ("loadgen run --dataset-name s", {"sharegpt", "sonnet", "spec_bench", "speed_bench"}),
         ("loadgen run --engine vllm", {"vllm", "vllm-ascend", "vllm-cpu"}),
         ("loadgen search --over ", {"rate", "concurrency"}),
         ("loadgen tune plan --", {"--help", "--json"}),
