@@ -90,7 +90,7 @@ def equivalent(name: str) -> str | None:
         return f"--profile starts the server's profiler; guidellm's profiles are other flags: {profiles}"
     if any(flag.name == name for flag in sglang.FLAGS):
         return "this is a flag of SGLang: add --compat sglang"
-    if any(flag.name == name for flag in inferencex.FLAGS):
+    if name not in OLDER_VLLM and any(flag.name == name for flag in inferencex.FLAGS):
         return "this is a flag of InferenceX: add --compat inferencex"
     for tool, words in (
         ("an older vLLM", OLDER_VLLM),

@@ -4,13 +4,13 @@ from typing import Any
 
 from loadgen.cli.compat import vllm
 from loadgen.cli.compat.length_range import with_length_ranges
-from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, with_fields
+from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, refused, with_fields
 from loadgen.util.argument_parser import number
 from loadgen.workload.endpoints.openai import COMPLETIONS
 
 REPLACED = ("random_range_ratio",)  # settings whose flags mean something else there
 DEFAULTS: dict[str, Any] = {
-    "dataset_name": "random",
+    "dataset_name": "sharegpt",
     "random_input_len": 1024,
     "random_output_len": 128,
     "random_range_ratio": 1.0,
@@ -29,6 +29,12 @@ FLAGS: tuple[ToolFlag, ...] = (
         type_=number,
     ),
     ToolFlag(
+        "--dataset",
+        lambda value, given: {"dataset_name": "sharegpt", "dataset_path": value},
+        "`--dataset-name sharegpt --dataset-path FILE`",
+    ),
+    refused("--best-of", "a request has one answer", "leave it out", no_op_value=1),
+    ToolFlag(
         "--use-chat-template",
         lambda value, given: RENDERED,
         "`--render-chat-template whole --input-len-counts server`: it is part of the length",
@@ -39,7 +45,7 @@ FLAGS: tuple[ToolFlag, ...] = (
 
 def defaults(given: Given) -> dict[str, Any]:
     """Return the defaults."""
-    return DEFAULTS | vllm.server(given)
+    return DEFAULTS | vllm.server(given) | ({"dataset_name": "random"} if given.get("workload") else {})
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
@@ -52,3 +58,8 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     if vllm.api_of(found) is not COMPLETIONS:
         return {"content_parts": True} | found
     return with_fields(found, {"best_of": 1, "logprobs": None})
+
+
+NOTES = {name: note for name, note in vllm.NOTES.items() if name != "--ignore-eos"} | {
+    "--dataset-name": f"{vllm.NOTES['--dataset-name']}; sharegpt if it is not given",
+}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from textwrap import fill
 
 from loadgen.cli import compat
-from loadgen.cli.compat import sglang, vllm
+from loadgen.cli.compat import inferencex, sglang, vllm
 from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM
 from loadgen.cli.flags import run_parser
 from tests.helpers.documents import between, table
@@ -16,7 +16,7 @@ from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/migrating.md"
 DATA = ROOT / "tests/data/flags"
-NOTES = {"vllm": vllm.NOTES, "vllm-rs": vllm.NOTES, "sglang": sglang.NOTES}
+NOTES = {"vllm": vllm.NOTES, "vllm-rs": vllm.NOTES, "sglang": sglang.NOTES, "inferencex": inferencex.NOTES}
 OTHERS = {"guidellm": GUIDELLM, "aiperf": AIPERF}
 BEGIN, END = "<!-- {}: made by tests.integration.commands.migrating -->", "<!-- end of {} -->"
 SAME, NO_EFFECT = "the same", "no effect: "
@@ -56,6 +56,7 @@ def texts() -> dict[str, str]:
         "vllm": _by_effect("vLLM", None),
         "vllm-rs": _by_effect("vllm-rs", None),
         "sglang": _by_effect("SGLang", "sglang"),
+        "inferencex": _by_effect("InferenceX", "inferencex"),
         "guidellm": _grouped("guidellm", GUIDELLM.items()),
         "aiperf": table(
             (f"flag of {', '.join(releases('aiperf'))}", "here"), ((f"`{flag}`", here) for flag, here in AIPERF.items())
