@@ -31,7 +31,7 @@ from loadgen.version import __version__
 MakePooled = Callable[[dict[str, Any], Client, SimSettings, str, int], Answer]
 
 
-class Dialect(NamedTuple):
+class Completions(NamedTuple):
     """The requests and answers at one path.
 
     Attributes:
@@ -50,15 +50,15 @@ class Dialect(NamedTuple):
         return cls(api, lambda body, model: body, lambda *about: ResponseWriter(api, *about[:3]))
 
 
-DIALECTS = {
-    "/v1/chat/completions": Dialect.of_openai(CHAT),
-    "/v1/completions": Dialect.of_openai(COMPLETION),
-    "/v1/responses": Dialect(CHAT, responses_format.as_chat, responses_format.ResponsesWriter),
-    "/v1/messages": Dialect(CHAT, messages_format.as_chat, messages_format.MessagesWriter),
-    "/generate": Dialect(COMPLETION, as_completion, GenerateWriter),
+COMPLETIONS_AT = {
+    "/v1/chat/completions": Completions.of_openai(CHAT),
+    "/v1/completions": Completions.of_openai(COMPLETION),
+    "/v1/responses": Completions(CHAT, responses_format.as_chat, responses_format.ResponsesWriter),
+    "/v1/messages": Completions(CHAT, messages_format.as_chat, messages_format.MessagesWriter),
+    "/generate": Completions(COMPLETION, as_completion, GenerateWriter),
 }
 
-POOLED: dict[str, MakePooled] = {
+POOLED_AT: dict[str, MakePooled] = {
     "/v1/embeddings": pooling.embeddings,
     "/pooling": pooling.pooling,
     **dict.fromkeys(("/rerank", "/v1/rerank", "/v2/rerank"), pooling.rerank),
@@ -86,8 +86,8 @@ class Api:
         self._model = orjson.dumps(settings.served_model_name).decode()
         self._started, self._run_id, self._requests = int(time.time()), os.urandom(4).hex(), 0
         self._routes: dict[str, tuple[str, Callable[[http1.Request, Client], Answer | bytes]]] = {
-            **{path: ("POST", partial(self._complete, dialect)) for path, dialect in DIALECTS.items()},
-            **{path: ("POST", partial(self._pool, make)) for path, make in POOLED.items()},
+            **{path: ("POST", partial(self._complete, form)) for path, form in COMPLETIONS_AT.items()},
+            **{path: ("POST", partial(self._pool, make)) for path, make in POOLED_AT.items()},
             "/v1/models": ("GET", self._models),
             "/tokenize": ("POST", self._tokenize),
             "/metrics": ("GET", self._metrics),
@@ -143,11 +143,11 @@ class Api:
     def _answer_id(self) -> str:
         return f"{self._run_id}{self._requests:08x}"
 
-    def _complete(self, dialect: Dialect, request: http1.Request, client: Client) -> Answer:
-        body = dialect.as_openai(self._begin(request), self._settings.served_model_name)
+    def _complete(self, form: Completions, request: http1.Request, client: Client) -> Answer:
+        body = form.as_openai(self._begin(request), self._settings.served_model_name)
         # The answer depends on the server and on the number of the request, and on nothing else.
-        parsed = parse_request(body, dialect.api, self._settings, self._settings.seed * 1_000_003 + self._requests)
-        writer = dialect.writer(self._answer_id, int(time.time()), self._model, parsed.finish_reason)
+        parsed = parse_request(body, form.api, self._settings, self._settings.seed * 1_000_003 + self._requests)
+        writer = form.writer(self._answer_id, int(time.time()), self._model, parsed.finish_reason)
         kind = StreamedAnswer if parsed.stream else WholeAnswer
         answer = kind(client, parsed, writer, self._tokenizer.words)
         if self.state != "silent":

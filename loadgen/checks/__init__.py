@@ -65,8 +65,8 @@ EXPLAINED = (LATE_SENDS, OFF_SCHEDULE, CLIENT_ERROR)
 SERVER_CHECKS = {"C": server.distortion, "E": server.workload, "F": server.consistency}
 
 
-# What is checked of tokens: nothing where answers have none.
-OF_TOKENS = frozenset(
+# Checks of tokens and their times: none where answers come in one piece.
+TOKEN_CHECKS = frozenset(
     (
         *("answers miscounted", READ_TOGETHER, GAPS_BELOW_50_US, "output length off", PAST_THE_END, TOKENS_PER_EVENT),
         *("latencies disagree", "sums disagree", "peak below the mean", "median gap 0", "timeline tokens differ"),
@@ -84,7 +84,7 @@ def examine(run: RunData) -> list[Check]:
             replace(check, group=letter)
             for check in checks
             if run.settings.streams
-            or check.name not in OF_TOKENS
+            or check.name not in TOKEN_CHECKS
             or (run.settings.generates and check.name == "output length off")
         ]
     return found

@@ -19,6 +19,9 @@ def checks(run: RunData) -> Iterator[Check]:
     if threshold is not None:
         started = any(call.moment == "during" for call in run.calls)
         most = max(run.telemetry.levels("running"), default=None)
-        value = "started" if started else f"at most {'?' if most is None else f'{most:.0f}'} requests running"
-        advice = "lower --profile-batch-threshold, or raise the load; the server's metrics are read once a second"
+        value, advice = "started", "lower --profile-batch-threshold, or raise the load; metrics are read once a second"
+        if not started:
+            value = "unknown how many requests ran" if most is None else f"at most {most:.0f} requests running"
+        if most is None:
+            advice = "the server's metrics do not say how many requests run: give --metrics-url, or leave the flag out"
         yield Check(NOT_BUSY, started, value, f"{threshold} or more", advice, counts=False)

@@ -78,7 +78,7 @@ class Transport:
         self._head = target.head(f"{secrets.token_hex(8)}-")
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
         self._redacted = Redaction(target.headers)
-        self._generates, self._streams = target.api.generates, target.streams
+        self._generates, self._streams = target.generates, target.streams
         self._idle = IdleConnections(self._close)
         self._active: set[Connection] = set()
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own

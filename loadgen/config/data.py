@@ -14,6 +14,7 @@ BATCHED = ("random", RERANK)  # data sets of which a request may have several te
 RANDOM_IMAGES = "random-mm"  # a data set of texts with images
 CUSTOM_IMAGE = "custom_image"  # rows with images
 FULL_ANSWERS = ("random", RANDOM_IMAGES)  # data sets whose answers have their full length
+HUB = ("hf", "spec_bench", "speed_bench")  # data sets of the hub
 MULTI_TURN = "multi_turn"  # a data set of sessions for any --turns
 
 
@@ -73,8 +74,8 @@ class DataSettings:
     input_len_counts: Literal["raw", "server"] = option(
         "raw",
         DATA,
-        "what a length of random and prefix_repetition counts: the tokens of the text alone (raw), or all tokens that "
-        "the server counts, with its chat template (server)",
+        "what a length of random, prefix_repetition and prose counts: the tokens of the text alone (raw), or all "
+        "tokens that the server counts, with its chat template (server)",
     )
     images: int | str = option(1, DATA, "images of a prompt of random-mm; a number, or MIN:MAX", metavar="N|MIN:MAX")
     image_sizes: str = option(
@@ -131,7 +132,8 @@ class DataSettings:
     custom_output_len: int = option(
         256,
         DATA,
-        "maximum tokens of answers to jsonl, csv and custom rows without output_tokens (256; -1: rows must have it)",
+        "maximum tokens of answers to rows of jsonl, csv, custom and custom_image without output_tokens (256; -1: rows "
+        "must have it)",
         metavar="TOKENS",
     )
     custom_ensure_client_side_data: bool = option(

@@ -312,7 +312,7 @@ cdef class Response:
             prompt_tokens, cached_tokens = delta.prompt_tokens, delta.cached_tokens
         else:
             try:
-                answer = whole_answer.parse(self.body.data[:self.body.size] if self.body.size else b"")
+                answer = whole_answer.parse_pooled(self.body.data[:self.body.size] if self.body.size else b"")
             except ValueError as wrong:
                 return Outcome.PROTOCOL_ERROR, f"no JSON of an answer in one piece ({wrong})"
             if answer.error is not None:

@@ -45,8 +45,8 @@ cdef class Record:
     cdef public int64_t reads  # of the socket, that brought events with tokens
     cdef public int64_t counted  # tokens of all events: by the events themselves where they say it, else one each
     cdef public int counted_by  # what said so: BY_EVENTS, BY_IDS or BY_USAGE
-    cdef public int64_t results  # embeddings or scores of an answer in one piece, 0 before it came; -1: it is a stream
-    cdef public bint is_whole  # whether the answer comes in one piece: its tokens have no times
+    cdef public int64_t results  # embeddings or scores, 0 before they came; -1: the answer has tokens
+    cdef public bint is_whole  # whether the answer has tokens and comes in one piece: they have no times
     cdef public int64_t tokenized  # tokens of `text` by a tokenizer; -1: not counted
     # How it ended.
     cdef public object outcome, detail, finish_reason

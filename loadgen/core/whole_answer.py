@@ -1,7 +1,8 @@
 """Parser of an answer in one piece.
 
 Embeddings and pooling answer with a list under `data`, rerank with one under `results`; the compiled scanner
-(c/json_scan.pxd) must match `parse`. A text has the form of an event that says everything, with `message` for `delta`.
+(c/json_scan.pxd) must match `parse_pooled`. A text has the form of an event that says everything, with `message` for
+`delta`.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from loadgen.core.json_fields import count_of
 
 
 @dataclass(frozen=True, slots=True)
-class WholeAnswer:
+class PooledAnswer:
     """The facts of an answer that is no stream.
 
     Attributes:
@@ -30,7 +31,7 @@ class WholeAnswer:
     error: str | None = None
 
 
-def parse(body: bytes) -> WholeAnswer:
+def parse_pooled(body: bytes) -> PooledAnswer:
     """Parse the body of an answer.
 
     Raises:
@@ -38,7 +39,7 @@ def parse(body: bytes) -> WholeAnswer:
     """
     event = sse_event.parse(body)  # errors and usage are those of any other API
     if event.error is not None:
-        return WholeAnswer(error=event.error)
+        return PooledAnswer(error=event.error)
     answer, has_nan = sse_event.loads(body)
     results = answer.get("data", answer.get("results"))
     if not isinstance(results, list):
@@ -46,7 +47,7 @@ def parse(body: bytes) -> WholeAnswer:
     prompt_tokens = event.prompt_tokens
     if prompt_tokens < 0:
         prompt_tokens = count_of(answer.get("usage") or {}, "total_tokens")
-    return WholeAnswer(len(results), prompt_tokens, event.cached_tokens, has_nan)
+    return PooledAnswer(len(results), prompt_tokens, event.cached_tokens, has_nan)
 
 
 def parse_text(body: bytes) -> Delta:

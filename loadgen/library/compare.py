@@ -18,7 +18,7 @@ def compare(
     *candidates: Runs,
     names: Sequence[str] | None = None,
     noise: str | Path | None = None,
-    fail_if: Sequence[str] = (),
+    fail_if: str | Sequence[str] = (),
     anyway: bool = False,
 ) -> JudgedComparison:
     """Compare candidates with a baseline, metric by metric, with confidence intervals (docs/compare.md).
@@ -31,7 +31,7 @@ def compare(
         candidates: The others, one at least.
         names: Names of all sides, the baseline first; by default from their paths, else A, B, ...
         noise: The variation between starts, a file of `loadgen compare --save-noise`.
-        fail_if: Conditions, such as "ttft_p99>+5%" or "error_rate>+1pp".
+        fail_if: A condition, such as "ttft_p99>+5%" or "error_rate>+1pp", or several.
         anyway: Also compare runs of different workloads.
 
     Returns:
@@ -49,8 +49,9 @@ def compare(
             Side.of_sources(name, [each if isinstance(each, RunResult) else str(each) for each in side])
             for name, side in zip(_names(sides, names), sides, strict=True)
         ]
+        conditions = [fail_if] if isinstance(fail_if, str) else fail_if
         known = None if noise is None else NoiseFile.read(str(noise))
-        return JudgedComparison.of(read, noise=known, fail_if=fail_if, anyway=anyway)
+        return JudgedComparison.of(read, noise=known, fail_if=conditions, anyway=anyway)
 
 
 def _names(sides: Sequence[Sequence[RunResult | str | Path]], names: Sequence[str] | None) -> Sequence[str]:

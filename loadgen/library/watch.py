@@ -92,7 +92,7 @@ class Watched:
             self.abort(LEFT)
         try:
             await asyncio.wait({self._task})
-        except asyncio.CancelledError:  # once more: whoever left the block does not wait
+        except asyncio.CancelledError:  # cancelled again: do not wait
             self._task.cancel()
             await asyncio.wait({self._task})
             raise

@@ -62,9 +62,10 @@ def steady_output_rate(snapshot: Snapshot) -> float | None:
 
 
 def output_rate(snapshot: Snapshot, begin_ns: int, end_ns: int) -> float:
-    """Return the output tokens per second in the whole bins of a window of at least two bins."""
-    first, last = -(-begin_ns // BIN_NS), end_ns // BIN_NS
-    return float(snapshot.bins[first:last].sum() / ((last - first) * BIN_NS / 1e9))
+    """Return the output tokens per second of a window, which has a part of the tokens of a bin that it cuts."""
+    so_far = np.concatenate(([0], np.cumsum(snapshot.bins)))
+    first, last = np.interp((begin_ns / BIN_NS, end_ns / BIN_NS), np.arange(len(so_far)), so_far)
+    return float((last - first) * 1e9 / (end_ns - begin_ns))
 
 
 def at_least_in_flight(begins: Int64s, ends: Int64s, level: int) -> tuple[int, int] | None:

@@ -19,7 +19,7 @@ TITLES = {
     "icl": "ICL",
     "e2el": "E2EL",
 }
-OF_TOKENS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers without tokens do not have
+TOKEN_ROWS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers in one piece do not have
 # The checks that find several tokens in one event, or several events sent at once.
 BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
 FEW_REQUESTS = "* few requests; 99 % confidence interval if requests are independent, in ms"
@@ -105,7 +105,7 @@ def _redundant(result: RunResult) -> set[str]:
         "pool_wait": result.numbers.max_concurrency is None or result.closed_loop,
         "connect": not result.client.late_connections,
     }
-    absent = set() if result.streams else OF_TOKENS
+    absent = set() if result.streams else TOKEN_ROWS
     return absent | {name for name, is_so in repeated.items() if is_so}
 
 

@@ -33,6 +33,9 @@ def parts(series: Series) -> Iterator[Part]:
         yield from _slo_parts(series)
     else:
         yield from _level_parts(series)
+    failed = sum(bool(point.result.findings.error_rate) for point in series.points)
+    if failed and series.kind != "search":  # a search goes on until requests fail
+        yield f"requests failed in {failed} of {plural(len(series.points), 'run')}", Colour.RED
     if deciding := _deciding_points(series):
         verdict = worst_verdict(point.verdict for point in deciding)
         checks = list(dict.fromkeys(name for point in deciding for name in _failed_checks(point)))

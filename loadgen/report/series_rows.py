@@ -116,9 +116,14 @@ def has_tokens(series: Series) -> bool:
     return all(point.result.numbers.generates for point in series.points)
 
 
+def streams(series: Series) -> bool:
+    """Return whether answers are streams of tokens, as all runs of a series have one API."""
+    return all(point.result.numbers.streams for point in series.points)
+
+
 def sweep_latencies(series: Series) -> tuple[str, ...]:
-    """Name the usual latencies of a run: E2EL where answers have no tokens."""
-    return SWEEP_LATENCIES if has_tokens(series) else WHOLE_LATENCIES
+    """Name the usual latencies of a run: E2EL where answers come in one piece."""
+    return SWEEP_LATENCIES if streams(series) else WHOLE_LATENCIES
 
 
 def table(series: Series, *, with_bounds: bool = False) -> list[Column]:

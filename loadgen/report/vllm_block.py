@@ -58,9 +58,10 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
         yield f"{'Probe Requests':-^{WIDTH}}"
         yield row("Probe requests completed:", result["probe_completed"], "")
         yield row("Probe requests failed:", result["probe_failed"], "")
-        yield row("Median probe E2EL (ms):", result["probe_median_e2el_ms"])
-        yield row("P99 probe E2EL (ms):", result["probe_p99_e2el_ms"])
-        yield row("Max probe E2EL (ms):", result["probe_max_e2el_ms"])
+        if result["probe_completed"]:
+            yield row("Median probe E2EL (ms):", result["probe_median_e2el_ms"])
+            yield row("P99 probe E2EL (ms):", result["probe_p99_e2el_ms"])
+            yield row("Max probe E2EL (ms):", result["probe_max_e2el_ms"])
     for metric, (name, header) in HEADERS.items():
         if metric in metrics and f"mean_{metric}_ms" in result:
             yield f"{header:-^{WIDTH}}"

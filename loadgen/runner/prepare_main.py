@@ -240,7 +240,7 @@ def prepare(
         source = PromptSource.named(order.settings, order.target, order.count, order.template_tokens)
     else:
         source = PromptSource.of(dataset, order.settings, order.target, order.count)
-    if not order.target.api.generates:
+    if not order.target.generates:
         source = source.without_answers()
     with _room_for(source.count, order.folder):
         folder, body, settings = order.folder, order.target.body, order.settings

@@ -19,6 +19,7 @@ from loadgen.runner.server import Server, probe
 from loadgen.util import gpus
 from loadgen.util.plugins import find
 from loadgen.util.redaction import redact_command
+from loadgen.workload import endpoints
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
 
 SIMULATED_DURATION_S = 10.0
@@ -67,7 +68,7 @@ async def start_engine_server(
     devices = settings.devices.split(",") if settings.devices else []
     begins = [partial(begin, share) for share in gpus.split_devices(devices, settings.replicas)]
     timeout_s = settings.engine_timeout
-    chat = None if settings.backend in (None, "sglang-native") else settings.backend == "openai-chat"
+    chat = None if settings.backend in (None, "sglang-native") else endpoints.find(settings).takes_messages
     async with start_engines(
         engine, begins, timeout_s, on_progress, check=check_process, tries=2, chat=chat
     ) as session:

@@ -11,6 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.chat_template.prediction import SizedToServer, require_sized, template_variables
 from loadgen.workload.chat_template.template import REMEDY, ChatTemplate, user_message
+from loadgen.workload.endpoints.api import text_of
 from loadgen.workload.prompt import ANSWER, Dataset, Prompt
 from loadgen.workload.target import Target
 from loadgen.workload.tokenizer import tokenizer as tokenizers
@@ -56,10 +57,9 @@ class PromptForm:
         if rendering is None and not as_ids:
             return cls()
         flag = RENDER if rendering is not None else IDS
-        if as_ids and target.chat:
-            raise BadInput(
-                IDS, "a chat has messages, not token ids", "use --backend openai or sglang-native, or leave it out"
-            )
+        if as_ids and not target.api.takes_token_ids:
+            problem = "a chat has messages, not token ids" if target.chat else f"{target.api.path} takes no token ids"
+            raise BadInput(IDS, problem, "use --backend openai or sglang-native, or leave it out")
         if settings.tokenizer == NO_TOKENIZER:
             raise BadInput(flag, f"needs a tokenizer, and {tokenizers.FIELD} is {NO_TOKENIZER}", "give the model's")
         own = getattr(dataset, "tokenizer", None)
@@ -114,6 +114,7 @@ class PromptForm:
 
     def _rendered(self, prompt: Prompt) -> Prompt:
         if self.template is None:
+            text_of(prompt)  # token ids are of one text
             return prompt
         if any(message.get("content") is ANSWER for message in prompt.messages):
             problem = "a later turn of a session repeats an answer that is not known before the run"

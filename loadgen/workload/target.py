@@ -31,6 +31,7 @@ class Target:
         api: The form of its requests.
         headers: Extra request headers, with credentials; never logged.
         fields: Further fields of every request body, beside model, prompt and length.
+        generates: Whether answers have tokens; embeddings and scores have none.
         streams: Whether answers are asked for as streams.
         content_parts: Whether the text of a chat is sent as a list with one part.
         verify_tls: Whether certificates are verified.
@@ -43,6 +44,7 @@ class Target:
     api: Api
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     fields: dict[str, Any] = field(default_factory=dict)
+    generates: bool = True
     streams: bool = True
     content_parts: bool = False
     verify_tls: bool = True
@@ -61,6 +63,7 @@ class Target:
             api=endpoints.find(settings),
             headers=headers(settings),
             fields=fields | _body(settings.extra_body),
+            generates=settings.generates,
             streams=settings.streams,
             content_parts=settings.content_parts,
             verify_tls=not settings.insecure,
@@ -74,7 +77,7 @@ class Target:
         Raises:
             BadInput: The prompt is a chat, and the endpoint takes no messages.
         """
-        fields: dict[str, Any] = {"stream": self.streams} if self.api.generates else {}
+        fields: dict[str, Any] = {"stream": self.streams} if self.generates else {}
         if self.streams and self.api.counts is Counts.AS_ASKED:
             fields["stream_options"] = {"include_usage": True}
             if self.continuous_usage:

@@ -114,7 +114,7 @@ def test_an_embedding_of_a_stream_is_refused_as_before() -> None:
 )
 def test_the_scanner_reads_what_the_parser_reads(answer: dict[str, Any]) -> None:
     body = orjson.dumps(answer)
-    parsed = whole_answer.parse(body)
+    parsed = whole_answer.parse_pooled(body)
     _, record = read(response(body))
     assert (record.results, record.prompt_tokens, record.cached_tokens) == (
         parsed.results,

@@ -27,6 +27,13 @@ def test_the_result_has_vllms_keys_and_is_read_back() -> None:
     assert RunResult.from_dict(data).to_dict() == data
 
 
-def test_a_run_without_a_probe_that_succeeded_has_none() -> None:
-    for probes in ({}, {"probes_failed": 2}):
-        assert not [key for key in result([steady()], probes=probes) if key.startswith("probe_")]
+def test_a_run_without_probes_has_no_keys_of_them() -> None:
+    assert not [key for key in result([steady()], probes={}) if key.startswith("probe_")]
+
+
+def test_probes_of_which_all_failed_are_counted() -> None:
+    data = result([steady()], probes={"probes_failed": 2})
+    assert (data["probe_completed"], data["probe_failed"], data["probe_median_e2el_ms"]) == (0, 2, None)
+    rows = block(data, [], [])
+    assert any(line.split() == ["Probe", "requests", "failed:", "2"] for line in rows)
+    assert not any("probe E2EL" in line for line in rows)

@@ -151,7 +151,7 @@ def test_image_of_parquet_is_sent_as_its_bytes():
 
 @pytest.mark.parametrize("name", ["Lin-Chen/MMStar", "openslr/librispeech_asr", "yale-nlp/MMVU"])
 def test_more_than_text_is_refused_before_anything_is_read(name):
-    with pytest.raises(BadInput, match=rf"--dataset-path: {name} has .*, and loadgen sends texts alone"):
+    with pytest.raises(BadInput, match=rf"--dataset-path: {name} has .*, which loadgen does not send"):
         made(dataset_path=name)
 
 

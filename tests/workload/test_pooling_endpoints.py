@@ -86,13 +86,13 @@ def test_a_prompt_of_another_form_is_refused(backend: str, prompt: Prompt) -> No
 def test_the_path_means_its_api(path: str, backend: str) -> None:
     settings = RunSettings(endpoint=path)
     assert endpoints.name_of(settings) == backend
-    assert settings.generates == endpoints.find(settings).generates
+    assert settings.generates == bool(endpoints.find(settings).length_field)
 
 
 @pytest.mark.parametrize("backend", endpoints.BUILT_IN)
 def test_settings_and_api_agree_on_streams_and_paths(backend: Any) -> None:
     settings = RunSettings(backend=backend)
-    assert settings.generates == endpoints.find(settings).generates
+    assert settings.generates == bool(endpoints.find(settings).length_field)
     assert endpoints.checked(RunSettings(backend=backend, endpoint=endpoint(settings)))
 
 

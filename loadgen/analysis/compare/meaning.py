@@ -1,4 +1,4 @@
-"""Meaning: which distributions of a result the latencies of a comparison are read from, so that like meets like."""
+"""Meaning: the distributions of a result that a comparison reads, so that all sides use one definition."""
 
 from dataclasses import dataclass
 

@@ -101,7 +101,9 @@ def compare(path: str | Path, name: str) -> ToolComparison:
     file = RecordFile(path)
     if not file.header.settings.streams:
         raise BadInput(
-            "--as", f"the answers in {path} have no tokens, whose times these rules are about", "leave it out"
+            "--as",
+            f"the answers in {path} came in one piece, and these rules are about the times of tokens",
+            "leave it out",
         )
     run = RecordedRun(file.header.settings, file.start_ns, file)
     if run.native and not TOOLS[name].native:

@@ -1,4 +1,4 @@
-"""LoadSearch: one search for the highest load that meets an SLO, whoever carries out its runs."""
+"""LoadSearch: one search for the highest load that meets an SLO. The caller carries out its runs."""
 
 import math
 from collections.abc import Callable, Mapping

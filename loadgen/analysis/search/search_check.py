@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from loadgen.config.data import TRACE
 from loadgen.config.load import SWEPT
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.report.result.series import AxisName
 from loadgen.workload import endpoints
 
 RAMP = ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
@@ -40,8 +41,10 @@ def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
         over: rate or concurrency.
 
     Raises:
-        BadInput: `slo` is missing, or a setting is of what the search itself varies.
+        BadInput: `slo` is missing, `over` is another word, or a setting is of what the search itself varies.
     """
+    if over not in get_args(AxisName):
+        raise BadInput("--over", f"{over!r} is no load", f"use {' or '.join(get_args(AxisName))}")
     if not chosen.get("slo"):
         raise BadInput(
             "--slo", "missing", 'give the limits to meet, for example "ttft_p99<500ms,tpot_p99<50ms,error_rate<1%"'

@@ -16,7 +16,6 @@ NONE, ONE, SOME = "none", "one", "some"  # how many values a flag takes
 DEST = "tool_flags"  # the attribute of a namespace that holds such flags
 
 # Why flags that several tools have are refused, and what to use instead.
-TEMPLATE = "the server applies the chat template"
 
 
 @dataclass(frozen=True, slots=True)

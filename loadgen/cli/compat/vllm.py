@@ -7,7 +7,6 @@ from loadgen.cli.compat import hub_data, timed_trace, vllm_images
 from loadgen.cli.compat.tool_flags import (
     NONE,
     ONE,
-    TEMPLATE,
     Given,
     ToolFlag,
     names_a_server,
@@ -16,8 +15,8 @@ from loadgen.cli.compat.tool_flags import (
     renamed,
     with_fields,
 )
+from loadgen.config.data import HUB
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import POOLING_BACKENDS
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer
 from loadgen.workload import endpoints
@@ -41,9 +40,8 @@ V0_11: dict[str, Any] = {
 FIXED_SEEDS: dict[str, Any] = {"seed_order": 0, "seed_prompts": 0}  # vLLM shuffles these data sets without --seed
 V0_32: dict[str, Any] = {"latency_from": "sent", "warmup_prompt": "first"}
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
-OF_TOKENS = ("temperature", "ignore_eos")  # of these defaults, what an embedding does not have
+TOKEN_DEFAULTS = ("temperature", "ignore_eos")  # of these defaults, what an embedding does not have
 SKIPPED = "skip_chat_template"  # a marker, removed by `without_ignored`
-HUB = ("hf", "spec_bench", "speed_bench")  # data sets whose prompts a layout makes
 TEMPLATED = ("custom", "sonnet")  # data sets to which vLLM applies the chat template by default
 RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.11
 
@@ -51,8 +49,8 @@ RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.
 def defaults_0_11(given: Given) -> dict[str, Any]:
     """Return the defaults of 0.11."""
     by_rule = given.get("dataset_name", "random") in RULED and not given.get("workload")
-    generates = given.get("backend") not in POOLING_BACKENDS
-    defaults = {name: value for name, value in V0_11.items() if generates or name not in OF_TOKENS}
+    generates = RunSettings(backend=given.get("backend"), endpoint=given.get("endpoint")).generates
+    defaults = {name: value for name, value in V0_11.items() if generates or name not in TOKEN_DEFAULTS}
     return defaults | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | server(given)
 
 
@@ -170,7 +168,11 @@ FLAGS: tuple[ToolFlag, ...] = (
         for name in ("--skip-chat-template", "--custom-skip-chat-template")
     ),
     no_op("--no-stream", "no effect: rows are shuffled as in a stream, which is the same for fewer than 1000 rows"),
-    refused("--chat-template-kwargs", TEMPLATE, "use --extra-body '{\"chat_template_kwargs\": {...}}'"),
+    refused(
+        "--chat-template-kwargs",
+        "the template's variables are fields of the body",
+        "use --extra-body '{\"chat_template_kwargs\": {...}}'",
+    ),
     refused(
         "--plot-timeline", "this plot is not available", "use --html FILE.html, which draws the run over time", NONE
     ),

@@ -13,7 +13,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.config.output import METRICS, NAMING, parse_percentiles
 from loadgen.config.settings import RunSettings, is_closed_loop
-from loadgen.config.target import POOLING_BACKENDS
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.spec_decode import SpecDecode
@@ -55,7 +54,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     tokenizer_id: Annotated[str, about("`--tokenizer`, else the model's name.")]
     num_prompts: Annotated[int, about("Number of requests that the run should send.")]
     max_model_len: Annotated[
-        int | None, about("Tokens of a prompt and its answer above which requests were left out; null: no limit.")
+        int | None, about("Always null: loadgen leaves no request out. A key of vLLM's client in Rust.")
     ] = None
     request_rate: Annotated[Rate, about('Requests per second that were requested; "inf": all at once.')]
     burstiness: Annotated[Rate, about('Gamma shape of the gaps: 1 Poisson; "inf": constant.')]
@@ -80,13 +79,13 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         int, about("Output tokens of ok requests, counted as `loadgen.tokens.output_counted_by` says.")
     ]
     total_input_sequences: Annotated[
-        int | None, about("Embeddings or scores of ok requests; missing where answers are streams of tokens.")
+        int | None, about("Embeddings or scores of ok requests; missing where answers have tokens.")
     ] = None
     request_throughput: Annotated[
         float | None, about("Ok requests per second of `duration`; null where nothing was sent.")
     ]
     input_sequence_throughput: Annotated[
-        float | None, about("Embeddings or scores per second of `duration`; missing where answers are streams.")
+        float | None, about("Embeddings or scores per second of `duration`; missing where answers have tokens.")
     ] = None
     request_goodput: Annotated[
         float | None, about("Requests per second that met every --goodput limit from sent; null without --goodput.")
@@ -163,9 +162,11 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     ] = None
     probe_completed: Annotated[int | UnsetType, about("Probes that succeeded, with --probe-request-rate.")] = UNSET
     probe_failed: Annotated[int | UnsetType, about("Probes that failed.")] = UNSET
-    probe_median_e2el_ms: Annotated[float | UnsetType, about("Median E2EL of the probes, from sent, ms.")] = UNSET
-    probe_p99_e2el_ms: Annotated[float | UnsetType, about("99th percentile of the same, ms.")] = UNSET
-    probe_max_e2el_ms: Annotated[float | UnsetType, about("Maximum of the same, ms.")] = UNSET
+    probe_median_e2el_ms: Annotated[
+        float | UnsetType | None, about("Median E2EL of the probes, from sent, ms; null: none succeeded.")
+    ] = UNSET
+    probe_p99_e2el_ms: Annotated[float | UnsetType | None, about("99th percentile of the same, ms.")] = UNSET
+    probe_max_e2el_ms: Annotated[float | UnsetType | None, about("Maximum of the same, ms.")] = UNSET
     spec_decode_acceptance_rate: Annotated[
         float | UnsetType | None,
         about(
@@ -190,7 +191,12 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     @property
     def generates(self) -> bool:
         """Whether answers have tokens; embeddings and scores have none."""
-        return self.backend not in POOLING_BACKENDS
+        return self.total_input_sequences is None
+
+    @property
+    def streams(self) -> bool:
+        """Whether answers are streams of tokens, which come in one piece otherwise."""
+        return self.generates and self.max_output_tokens_per_s is not None
 
     @classmethod
     def of(cls, run: RunData, latencies: Distributions) -> Self:
@@ -261,7 +267,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         flat |= self.percentiles_ms
         flat |= {name: value for name in (*PROBES, *SPEC_DECODE) if (value := getattr(self, name)) is not UNSET}
         flat |= {"steady_state": msgspec.to_builtins(self.steady_state)}
-        absent = OF_SEQUENCES if self.generates else OF_TOKENS
+        absent = SEQUENCE_KEYS if self.generates else TOKEN_KEYS
         return {name: value for name, value in flat.items() if name not in absent}
 
     @classmethod
@@ -276,8 +282,8 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         known = {*cls.__struct_fields__, *percentiles, *others}
         metadata = {key: value for key, value in flat.items() if key not in known}
         fields = {name: flat[name] for name in cls.__struct_fields__ if name in flat}
-        if flat.get("backend") in POOLING_BACKENDS:
-            fields = OF_TOKENS | fields
+        if "total_input_sequences" in flat:
+            fields = TOKEN_KEYS | fields
         try:
             return msgspec.convert(fields | {"percentiles_ms": percentiles, "metadata": metadata}, cls)
         except msgspec.ValidationError as error:
@@ -299,12 +305,12 @@ def meaning(settings: RunSettings) -> dict[str, str]:
 
 
 def _probes(run: RunData) -> dict[str, Any]:
-    """Return the fields of the probes; none unless one succeeded, as in `vllm bench serve`."""
-    values_ns = run.trailer.probe_e2el_ns
-    if not values_ns:
+    """Return the fields of the probes; none without probes."""
+    if not run.probes:
         return {}
-    median, p99, most = (to_ms(float(np.percentile(values_ns, p))) for p in (50, 99, 100))
-    return dict(zip(PROBES, (len(values_ns), run.trailer.probes_failed, median, p99, most), strict=True))
+    values_ns = run.trailer.probe_e2el_ns
+    e2el = [to_ms(float(np.percentile(values_ns, p))) if values_ns else None for p in (50, 99, 100)]
+    return dict(zip(PROBES, (len(values_ns), run.trailer.probes_failed, *e2el), strict=True))
 
 
 def _spec_decode(found: SpecDecode | None) -> dict[str, Any]:
@@ -351,12 +357,12 @@ PROBES = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith(
 SPEC_DECODE = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("spec_decode_"))
 STATISTICS = ("mean", "median", "std")
 # Keys of streams of tokens alone, with their values where there are no tokens; and keys of embeddings and scores alone.
-OF_TOKENS: dict[str, Any] = {
+TOKEN_KEYS: dict[str, Any] = {
     "total_output_tokens": 0,
     "output_throughput": None,
     "max_output_tokens_per_s": 0.0,
     **{f"{statistic}_{metric}_ms": None for metric in METRICS if metric != "e2el" for statistic in STATISTICS},
 }
-OF_SEQUENCES = ("total_input_sequences", "input_sequence_throughput")
+SEQUENCE_KEYS = ("total_input_sequences", "input_sequence_throughput")
 AFTER_COLUMNS = ("max_output_tokens_per_s", "max_concurrent_requests", "rtfx", "rps_change_events")
 SCALARS = RunNumbers.__struct_fields__[: RunNumbers.__struct_fields__.index("mean_ttft_ms")]

@@ -10,8 +10,8 @@ from msgspec import UNSET, Struct, UnsetType
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.fields import about
 
-OF_TIMES = ("ttfts", "itls")
-OF_TOKENS = (*OF_TIMES, "output_lens", "generated_texts")
+TIME_COLUMNS = ("ttfts", "itls")
+TOKEN_COLUMNS = (*TIME_COLUMNS, "output_lens", "generated_texts")
 
 
 class RequestColumns(Struct, frozen=True, kw_only=True):
@@ -23,11 +23,11 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
     ] = UNSET
     ttfts: Annotated[
         list[float] | UnsetType,
-        about("TTFT from sent, s; 0 where the request failed. Missing where answers have no tokens."),
+        about("TTFT from sent, s; 0 where the request failed. Missing where answers come in one piece."),
     ] = UNSET
     itls: Annotated[
         list[list[float]] | UnsetType,
-        about("Gaps between the events with tokens, s. Missing where answers have no tokens."),
+        about("Gaps between the events with tokens, s. Missing where answers come in one piece."),
     ] = UNSET
     latencies: Annotated[list[float], about("E2EL from sent, s; 0 where the request failed.")]
     start_times: Annotated[list[float], about("When it was sent, s on CLOCK_MONOTONIC; 0 where it never was.")]
@@ -58,7 +58,7 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
             return None
         order = sorted(range(len(snapshot.index)), key=snapshot.index.__getitem__)
         columns: dict[str, Any] = {name: [kept[i] for i in order] for name, kept in vars(snapshot.details).items()}
-        absent = () if streams else OF_TIMES if generates else OF_TOKENS
+        absent = () if streams else TIME_COLUMNS if generates else TOKEN_COLUMNS
         columns = {name: kept for name, kept in columns.items() if name not in absent}
         if snapshot.targets:
             numbers = np.repeat(np.arange(len(snapshot.targets)), [len(part.index) for part in snapshot.targets])

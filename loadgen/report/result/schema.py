@@ -8,7 +8,7 @@ import orjson
 
 from loadgen.report.distribution import Distribution
 from loadgen.report.result.brief import BriefFindings, RunBrief
-from loadgen.report.result.numbers import OF_SEQUENCES, OF_TOKENS, PERCENTILE_KEY, RunNumbers
+from loadgen.report.result.numbers import PERCENTILE_KEY, SEQUENCE_KEYS, TOKEN_KEYS, RunNumbers
 from loadgen.report.result.provenance import Engine, Prompts
 from loadgen.report.result.request_columns import RequestColumns
 from loadgen.report.result.run_result import SCHEMA, RunFindings
@@ -34,7 +34,7 @@ def schema() -> Node:
     for name in ("percentiles_ms", "metadata"):  # keys of their own, beside the others
         del numbers["properties"][name]
         numbers["required"].remove(name)
-    for name in (*OF_TOKENS, *OF_SEQUENCES):  # of some backends alone
+    for name in (*TOKEN_KEYS, *SEQUENCE_KEYS):  # of some backends alone
         numbers["required"].remove(name)
     del numbers["additionalProperties"]
     about = "A percentile of --metric-percentiles, or a statistic of the wait for a slot, ms; null: none was measured."

@@ -61,9 +61,12 @@ class SteadyState(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, run: RunData) -> Self | None:
-        """Compute it; None if the run is no closed loop, or had too few requests in flight in all but an instant."""
+        """Compute it.
+
+        None if the run is no closed loop of streams, or had too few requests in flight in all but an instant.
+        """
         threshold, cap = run.settings.steady_state_threshold, run.settings.max_concurrency
-        if not threshold or cap is None or not run.closed_loop:
+        if not threshold or cap is None or not run.closed_loop or not run.settings.streams:
             return None
         snapshot, least = run.snapshot, max(math.ceil(threshold * cap), 1)
         was_sent = snapshot.sent >= 0

@@ -105,7 +105,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
     ] = 0
     surplus_events: Annotated[int, about("Events in excess of the tokens that usage counts.")]
     nan_events: Annotated[int, about("Events of ok requests in which a number was NaN or infinite.")] = 0
-    results: Annotated[int, about("Embeddings or scores of ok requests; 0 where answers are streams of tokens.")] = 0
+    results: Annotated[int, about("Embeddings or scores of ok requests; 0 where answers have tokens.")] = 0
     lost_token_events: Annotated[int, about("Events with tokens, of requests that are not ok.")]
     input_as_planned: Annotated[
         int,

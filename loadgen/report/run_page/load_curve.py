@@ -11,7 +11,7 @@ from loadgen.report.html.charts.chart import Look
 from loadgen.report.html.charts.scale import Scale
 from loadgen.report.result.series import Series
 from loadgen.report.series import UNITS, level_text
-from loadgen.report.series_rows import INTERVAL, SWEEP_LATENCIES, WHOLE_LATENCIES, Row, has_tokens, heading, rows
+from loadgen.report.series_rows import INTERVAL, SWEEP_LATENCIES, WHOLE_LATENCIES, Row, heading, rows, streams
 from loadgen.util.number_format import plural
 
 LOOKS: dict[bool | None, tuple[Look, str]] = {
@@ -58,7 +58,7 @@ def _axis(unit: str, levels: Sequence[float]) -> Scale:
 def _names(series: Series, shown: Sequence[Row]) -> list[tuple[str, slo.Limit | None]]:
     """List what has a panel: the limits of the SLO, those first that the level above the answer does not meet."""
     if not series.slo:
-        return [(name, None) for name in (DEFAULT_LATENCIES if has_tokens(series) else WHOLE_LATENCIES)]
+        return [(name, None) for name in (DEFAULT_LATENCIES if streams(series) else WHOLE_LATENCIES)]
     limits = slo.required_limits(series.slo)
     failing = series.found.fails if series.found is not None else None
     edge = {each.limit: each.met for row in shown if row.level == failing for each in row.judged.slo}

@@ -7,7 +7,7 @@ listed here; other packages add theirs through the entry-point group `loadgen.da
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from loadgen.config.data import BATCHED, CUSTOM_IMAGE, MULTI_TURN, RANDOM_IMAGES, RERANK, TRACE, DataSettings
+from loadgen.config.data import BATCHED, CUSTOM_IMAGE, HUB, MULTI_TURN, RANDOM_IMAGES, RERANK, TRACE, DataSettings
 from loadgen.config.option import flag
 from loadgen.errors import BadInput
 from loadgen.workload.datasets import rules
@@ -44,7 +44,6 @@ BUILT_IN = {
 
 # Fields that only some built-in data sets use. The others refuse them.
 SESSIONS, TRACES, IMAGES = ("sharegpt", MULTI_TURN), (TRACE,), (RANDOM_IMAGES,)
-HUB = ("hf", "spec_bench", "speed_bench")
 WITHOUT_FILE = ("random", RANDOM_IMAGES, RERANK, "prefix_repetition", MULTI_TURN)
 ENDLESS = (*WITHOUT_FILE, "prose", "sonnet")  # data sets that make as many prompts as are asked
 SOUNDS = ("custom_audio",)  # data sets of vLLM that are not supported

@@ -12,7 +12,7 @@ from loadgen.errors import BadInput
 from loadgen.workload.datasets.hub import columns
 from loadgen.workload.datasets.hub.columns import COLUMN
 from loadgen.workload.datasets.hub.hub_folder import HubFolder
-from loadgen.workload.datasets.hub.known_sets import KNOWN, NOT_TEXT, SPEC_BENCH, SPEED_BENCH, known_name
+from loadgen.workload.datasets.hub.known_sets import KNOWN, NOT_SENT, SPEC_BENCH, SPEED_BENCH, known_name
 from loadgen.workload.datasets.hub.layout import Bounds, Layout
 from loadgen.workload.datasets.hub.order import shuffled_by_buffer, shuffled_files, shuffled_list
 from loadgen.workload.datasets.hub.record_file import Record, records
@@ -37,12 +37,12 @@ def known_layout(dataset_name: str, name: str | None) -> Layout | None:
         name: The name on the hub, or the path of a local copy.
 
     Raises:
-        BadInput: Its requests are more than texts.
+        BadInput: Its requests hold what loadgen does not send.
     """
     known = NAMED.get(dataset_name) or (None if name is None else known_name(name))
-    if known is not None and known in NOT_TEXT:
-        problem = f"{known} has {NOT_TEXT[known]}, and loadgen sends texts alone"
-        raise BadInput(FIELD, problem, "use a data set of texts, or vLLM's own tool for this one")
+    if known is not None and known in NOT_SENT:
+        problem = f"{known} has {NOT_SENT[known]}, which loadgen does not send"
+        raise BadInput(FIELD, problem, "use another data set, or vLLM's own tool for this one")
     return KNOWN.get(known or "")
 
 

@@ -114,21 +114,6 @@ def think_generator(seed_arrivals: int) -> np.random.Generator:
     return np.random.default_rng([seed_arrivals, *b"think"])
 
 
-def parse_turns(text: str | None, default: int) -> int | None:
-    """Parse `--turns`; None means all.
-
-    Raises:
-        BadInput: It is neither a number from 1 nor `all`.
-    """
-    if text is None:
-        return default
-    if text == "all":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise BadInput(TURNS, f"invalid number of turns {text!r}", "give 1 or more, or all")
-    return int(text)
-
-
 def session_prompts(
     source: str,
     turns: Sequence[Turn],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Api", "Counts", "checked", "find", "name_of", "named"]
 
 GROUP = "loadgen.endpoints"
-NOT_MEASURED = {  # backends of vLLM whose requests are no texts
+NOT_MEASURED = {  # backends of vLLM that loadgen does not have, and what their requests hold
     "openai-audio": "audio",
     **dict.fromkeys(
         ("openai-embeddings-clip", "openai-embeddings-vlm2vec", "infinity-embeddings-clip"), "embeddings of images"

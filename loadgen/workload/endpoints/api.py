@@ -43,7 +43,7 @@ class Api:
         prompt_fields: Fields of a body that hold the prompt, beside `messages` and `prompt`.
         headers: Headers of every request.
         takes_images: Whether a request may have images.
-        generates: Whether an answer has tokens; else it is embeddings or scores, in one piece.
+        takes_token_ids: Whether a prompt may be token ids in place of a text.
         key_header: The header with the API key, beside the bearer token; None: there is none.
     """
 
@@ -58,7 +58,7 @@ class Api:
     headers: Mapping[str, str] = field(default_factory=dict)
     key_header: str | None = None
     takes_images: bool = False
-    generates: bool = True
+    takes_token_ids: bool = False
 
 
 def messages_of(prompt: Prompt) -> list[Fields]:

@@ -28,6 +28,7 @@ GENERATE = Api(
     counts=Counts.WITH_EVENTS,
     ending="/generate",
     takes_images=True,
+    takes_token_ids=True,
     length_field="max_new_tokens",
     prompt_fields=frozenset(("text", "input_ids")),
 )

@@ -22,4 +22,4 @@ CHAT = Api(
     length_field="max_completion_tokens",
     takes_images=True,
 )
-COMPLETIONS = Api(COMPLETIONS_ENDPOINT, _completions, counts=Counts.AS_ASKED)
+COMPLETIONS = Api(COMPLETIONS_ENDPOINT, _completions, counts=Counts.AS_ASKED, takes_token_ids=True)

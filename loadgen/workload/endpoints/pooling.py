@@ -48,7 +48,6 @@ def _api(path: str, body: Callable[[Prompt, str, Fields], Fields], *prompt_field
         ending=path.removeprefix("/v1"),
         length_field="",
         prompt_fields=frozenset(prompt_fields),
-        generates=False,
     )
 
 

@@ -135,7 +135,8 @@ def test_an_unknown_backend_of_sglang_is_refused() -> None:
 
 
 def test_inferencex_draws_lengths_up_to_the_one_named() -> None:
-    flags = "--compat inferencex --model m --random-input-len 64 --random-output-len 16 --random-range-ratio"
+    lengths = "--random-input-len 64 --random-output-len 16 --random-range-ratio"
+    flags = f"--compat inferencex --model m --dataset-name random {lengths}"
     drawn = read(f"{flags} 0.8")
     assert (drawn.random_input_len, drawn.random_output_len) == ("51:64", "12:16")
     assert (drawn.temperature, drawn.ignore_eos, drawn.latency_from) == (0.0, False, "sent")

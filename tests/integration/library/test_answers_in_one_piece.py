@@ -46,8 +46,8 @@ async def test_warm_ups_and_the_ready_check_are_of_the_same_api(server: Server) 
     assert result.outcomes == {"ok": COUNT}
 
 
-async def test_the_json_has_the_keys_of_vllm(server: Server) -> None:
-    result = await measured(server, "openai-embeddings", save_detailed=True)
+async def test_the_json_has_the_keys_of_vllm(server: Server, tmp_path: Path) -> None:
+    result = await measured(server, "openai-embeddings", save_detailed=True, result_dir=str(tmp_path))
     keys = {
         *("duration", "completed", "total_input_tokens", "total_input_sequences", "request_throughput"),
         *("input_sequence_throughput", "total_token_throughput", "input_lens", "latencies", "queue_times", "errors"),
@@ -108,8 +108,11 @@ async def test_several_texts_in_a_request(server: Server, options: dict[str, Any
 
 
 @pytest.mark.parametrize("backend", ["openai", "openai-chat", "sglang-native"])
-async def test_a_text_in_one_piece_has_its_tokens_and_no_times_of_them(server: Server, backend: str) -> None:
-    result = await measured(server, backend, disable_stream=True, random_output_len=5, save_detailed=True)
+async def test_a_text_in_one_piece_has_its_tokens_and_no_times_of_them(
+    server: Server, backend: str, tmp_path: Path
+) -> None:
+    saving: dict[str, Any] = {"save_detailed": True, "result_dir": str(tmp_path)}
+    result = await measured(server, backend, disable_stream=True, random_output_len=5, **saving)
     numbers = result.numbers
     assert (result.outcomes, numbers.total_output_tokens) == ({"ok": COUNT}, COUNT * 5)
     assert (result.e2el.count, result.ttft.count, result.tpot.count, result.icl.count) == (COUNT, 0, 0, 0)

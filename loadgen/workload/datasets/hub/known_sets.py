@@ -114,12 +114,14 @@ KNOWN: Mapping[str, Layout] = {
         asking(_speed_bench), output_len=4096, subset="qualitative", split=None, rendered=True, by_buffer=False
     ),
 }
-PICTURES, VIDEOS, SPEECH, TOOLS = "pictures", "videos", "recorded speech", "tools of each request"
-NOT_TEXT: Mapping[str, str] = {  # data sets that vLLM knows, and what loadgen cannot send of them
-    **dict.fromkeys(
-        (*("lmms-lab/LLaVA-OneVision-Data", "Lin-Chen/MMStar"),),
-        PICTURES,
-    ),
+PICTURES, VIDEOS, SPEECH, TOOLS = (
+    "images in a form that loadgen does not read",
+    "videos",
+    "recorded speech",
+    "tools of each request",
+)
+NOT_SENT: Mapping[str, str] = {  # data sets that vLLM knows, and what loadgen cannot send of them
+    **dict.fromkeys(("lmms-lab/LLaVA-OneVision-Data", "Lin-Chen/MMStar"), PICTURES),
     "yale-nlp/MMVU": VIDEOS,
     **dict.fromkeys(
         (
@@ -141,4 +143,4 @@ def known_name(name: str) -> str | None:
     """
     parts = name.rstrip("/").split("/")
     names = {"/".join(parts[-2:]), *(part.removeprefix("datasets--").replace("--", "/", 1) for part in parts)}
-    return next((known for known in (*KNOWN, *NOT_TEXT) if known in names), None)
+    return next((known for known in (*KNOWN, *NOT_SENT) if known in names), None)
