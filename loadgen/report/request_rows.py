@@ -17,6 +17,10 @@ RECORD_FIELDS = (
 )
 STAMPS = ("due", "ready", "sent", "first_byte", "closed", "connect")  # ns in a record
 LATENCY_ENDS = {"ttft": "first_token", "ttfo": "first_answer", "e2el": "last_token"}  # of latencies
+OF_STREAMS = (  # unknown of an answer in one piece
+    *(f"{metric}_{clock}_ms" for metric in ("ttft", "ttfo") for clock in ("due", "sent")),
+    *("tpot_ms", "icl_max_ms"),
+)
 COLUMNS = (
     "file",
     *RECORD_FIELDS,
@@ -33,8 +37,10 @@ def rows(path: str) -> Iterator[dict[str, Value]]:
     Raises:
         BadInput: It is no such file, or a line of it is no record.
     """
-    for line, record in shards.lines(RecordFile(path)):
-        yield {"file": path, **_row(line, record)}
+    file = RecordFile(path)
+    unknown = {} if file.header.settings.streams else dict.fromkeys(OF_STREAMS)
+    for line, record in shards.lines(file):
+        yield {"file": path, **_row(line, record), **unknown}
 
 
 def _row(line: dict[str, Any], record: Record) -> dict[str, Value]:

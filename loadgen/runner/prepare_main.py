@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ class PromptSource:
         from loadgen.workload.prompt_form import PromptForm
 
         form = PromptForm.of(dataset, settings, target)
-        return cls._of(dataset, settings, count)._changed(form.apply, form.provenance)
+        return cls._of(dataset, settings, count)._changed(form.apply, form.provenance)._asking(target)
 
     @classmethod
     def named(
@@ -127,8 +128,8 @@ class PromptSource:
         form = PromptForm.of(found, settings, target)
         prediction = TokenPrediction.of(found, settings, target, template_tokens, asks=asks)
         sized = (prediction if form.template is None else form).sized(found, settings)
-        own = cls._of(sized, settings, count)
-        return own._changed(form.apply, form.provenance)._changed(prediction.predict, prediction.provenance)
+        own = cls._of(sized, settings, count)._changed(form.apply, form.provenance)
+        return own._changed(prediction.predict, prediction.provenance)._asking(target)
 
     def _changed(
         self, change: Callable[[Iterator[Prompt]], Iterator[Prompt]], facts: Callable[[], dict[str, Any]]
@@ -141,13 +142,9 @@ class PromptSource:
             beyond=lambda made: change(self.beyond(made)),
         )
 
-    def without_answers(self) -> "PromptSource":
-        """Return the same prompts, which ask for no output tokens."""
-
-        def beyond(made: int) -> Iterator[Prompt]:
-            return map(_without_answer, self.beyond(made))
-
-        return replace(self, prompts=map(_without_answer, self.prompts), beyond=beyond)
+    def _asking(self, target: Target) -> "PromptSource":
+        """Return the same prompts; they ask for no output tokens where the server generates none."""
+        return self if target.generates else self._changed(partial(map, _without_answer), dict)
 
     @classmethod
     def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "PromptSource":
@@ -240,8 +237,6 @@ def prepare(
         source = PromptSource.named(order.settings, order.target, order.count, order.template_tokens)
     else:
         source = PromptSource.of(dataset, order.settings, order.target, order.count)
-    if not order.target.generates:
-        source = source.without_answers()
     with _room_for(source.count, order.folder):
         folder, body, settings = order.folder, order.target.body, order.settings
         digest = request_store.write(

@@ -41,9 +41,9 @@ def run_table(*results: dict[str, Any]) -> Rows:
 def recorded(tmp_path: Path) -> Callable[..., Path]:
     """Writes records as a run that went on leaves them."""
 
-    def write(records: list[Any], name: str = "r.jsonl", *, partition: Partition = WHOLE) -> Path:
+    def write(records: list[Any], name: str = "r.jsonl", *, partition: Partition = WHOLE, **options: Any) -> Path:
         path = tmp_path / name
-        settings = RunSettings(request_rate=100.0, num_prompts=24).checked()
+        settings = RunSettings(request_rate=100.0, num_prompts=24, **options).checked()
         with RecordWriter.optional(path) as writer:
             assert writer is not None
             heading = run_facts.heading(settings, Schedule.from_settings(settings, 0))
@@ -155,6 +155,12 @@ def test_a_request_that_failed_has_what_it_came_to_and_no_pace(recorded: Callabl
     cut, never = requests(recorded([failed(0, Outcome.TRUNCATED), unsent(1)]))
     assert (cut["outcome"], cut["ttft_due_ms"], cut["tpot_ms"], cut["output_tokens"]) == ("truncated", "20.0", "", "")
     assert (never["outcome"], never["sent_ms"], never["lag_ms"], never["ttft_sent_ms"]) == ("dns_error", "", "", "")
+
+
+def test_an_answer_in_one_piece_has_no_times_of_tokens(recorded: Callable[..., Path]) -> None:
+    (row,) = requests(recorded([steady(0)], disable_stream=True))
+    assert [row[name] for name in request_rows.OF_STREAMS] == [""] * len(request_rows.OF_STREAMS)
+    assert float(row["e2el_sent_ms"]) > 0
 
 
 def test_requests_of_workers_whose_run_came_to_no_end_are_all_there_once(recorded: Callable[..., Path]) -> None:

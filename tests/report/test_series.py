@@ -7,8 +7,9 @@ import pytest
 from loadgen.report import series_console
 from loadgen.report.result.series import Series
 from loadgen.report.series import REPEATED, TOO_FEW
-from loadgen.report.series_answer import slo_text
+from loadgen.report.series_answer import parts, slo_text
 from loadgen.report.series_rows import rows, table
+from loadgen.report.summary_line import Colour
 from loadgen.util.terminal_text import Screen
 from tests.helpers import run_facts, saved_json
 from tests.helpers.saved_results import search
@@ -294,6 +295,13 @@ def test_answer_of_a_sweep_is_which_levels_meet_the_slo(met: tuple[bool | None, 
     points = [result(rate, 20, met=each) for rate, each in zip((1.0, 2.0, 4.0), met, strict=True)]
     last = saved_json.render(together(*points, kind="sweep")).splitlines()[-1]
     assert last.split(" | ")[:2] == [answer.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
+
+
+def test_a_sweep_says_in_how_many_runs_requests_failed() -> None:
+    ran = run_facts.measured([run_facts.steady(0), run_facts.failed(1)])
+    broken = saved_json.point(2.0, run_facts.result(ran), ran, limits=None, saved=[])
+    told = Series.from_dict(together(result(1.0, 20), broken, kind="sweep"))
+    assert ("requests failed in 1 of 2 runs", Colour.RED) in list(parts(told))
 
 
 def test_series_of_no_judged_runs_says_what_was_run() -> None:

@@ -122,6 +122,16 @@ class TestIds:
         line = told(tokenizer=str(SIMULATOR), prompt_token_ids=True, backend="openai-chat")
         assert line.startswith("--prompt-token-ids: a chat has messages, not token ids; use --backend openai ")
 
+    @pytest.mark.parametrize("backend", ["openai-embeddings", "vllm-pooling", "openai-responses"])
+    def test_an_api_that_takes_none_is_refused(self, backend):
+        line = told(tokenizer=str(SIMULATOR), prompt_token_ids=True, backend=backend)
+        assert line.startswith("--prompt-token-ids: ")
+        assert line.endswith("; use --backend openai or sglang-native, or leave it out")
+
+    def test_a_chat_is_refused_as_without_it(self, rows):
+        line = told(tokenizer=str(SIMULATOR), prompt_token_ids=True, backend="openai", **rows)
+        assert "is a chat" in line
+
 
 def test_as_they_are_nothing_is_encoded():
     assert prompts(3, tokenizer=str(SIMULATOR)) == prompts(3, tokenizer=str(SIMULATOR), backend="openai")

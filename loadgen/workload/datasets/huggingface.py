@@ -102,7 +102,9 @@ class HubDataset:
         if made < count:
             found = list(self._generate(BATCH))
             if not found:
-                raise BadInput(FIELD, f"{self.folder.name} has no usable record", "give another split or --hf-where")
+                meeting = f" that meets {' and '.join(self.settings.hf_where)}" if self.settings.hf_where else ""
+                problem = f"{self.folder.name} has no usable record{meeting}"
+                raise BadInput(FIELD, problem, "give another split or --hf-where")
             repeats = random.Random(seed_of(self.settings, "prompts"))
             yield from (repeats.choice(found) for _ in range(count - made))
 
