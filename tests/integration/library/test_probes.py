@@ -41,7 +41,8 @@ async def test_a_probe_asks_for_one_token_of_its_own_prompt(tmp_path, status: in
         result = await loadgen.run(target)
     assert b'"max_completion_tokens":1' in asked[0]
     assert result.numbers.completed == 1
-    assert (isinstance(result.numbers.probe_completed, int)) is (status == 200)
+    asked_for = (result.numbers.probe_completed, result.numbers.probe_failed)
+    assert asked_for == ((len(asked), 0) if status == 200 else (0, len(asked)))
 
 
 async def test_a_rate_that_is_none_is_refused() -> None:
