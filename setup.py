@@ -38,9 +38,11 @@ def switched(name: str) -> bool:
 
 
 debug, sanitize = switched("LOADGEN_DEBUG"), switched("LOADGEN_SANITIZE")
-# Symbols would be three quarters of a wheel.
+# Symbols would be three quarters of a wheel; of the rest, tables for unwinding and padding would be a tenth.
+released = sys.platform == "linux" and not (debug or sanitize)
 compile_args = ["-O0", "-g3"] if debug else ["-O2", "-g" if sanitize else "-g0"]
-link_args = ["-Wl,--strip-all"] if sys.platform == "linux" and not (debug or sanitize) else []
+compile_args += ["-fno-asynchronous-unwind-tables", "-fvisibility=hidden"] if released else []
+link_args = ["-Wl,--strip-all", "-Wl,-z,noseparate-code"] if released else []
 if sanitize:
     compile_args += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
     link_args += ["-fsanitize=address,undefined"]
@@ -64,6 +66,12 @@ setup(
         extensions,
         shared_utility_qualified_name=MEMORYVIEWS,
         annotate=switched("LOADGEN_ANNOTATE"),
-        compiler_directives={"language_level": "3", "boundscheck": debug, "wraparound": False, "cdivision": True},
+        compiler_directives={
+            "language_level": "3",
+            "boundscheck": debug,
+            "wraparound": False,
+            "cdivision": True,
+            "auto_pickle": False,  # a class that is pickled says itself how
+        },
     ),
 )
