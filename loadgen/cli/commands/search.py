@@ -63,7 +63,7 @@ def find(given: dict[str, Any]) -> int:
 def parser(tool: str | None = None) -> TopicParser:
     """Return a parser for --over, the flags of `loadgen run`, and those of the tool of --compat."""
     flag_parser = TopicParser("loadgen search", TEXT, main_flags=MAIN_FLAGS, examples=EXAMPLES)
-    flag_parser.add_argument("--over", choices=("rate", "concurrency"), help="what to vary (rate)")
+    flag_parser.add_argument("--over", choices=search_check.OVER, help="what to vary (rate)")
     flags.add_run_flags(flag_parser, tool)
     for name, text in TEXTS.items():
         flag_parser.describe(name, text)

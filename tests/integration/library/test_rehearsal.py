@@ -185,7 +185,7 @@ async def test_levels_meet_no_prompt_of_another() -> None:
 
 @pytest.mark.parametrize("name", ["X-Request-Id", "x-request-id"])
 async def test_an_id_for_all_requests_is_refused(name: str) -> None:
-    with pytest.raises(BadInput, match="--request-id-prefix"):
+    with pytest.raises(BadInput, match="request_id_prefix"):
         await loadgen.run(RUN.replace(base_url="http://127.0.0.1:1", model="m", header=(f"{name}=one",)))
 
 
