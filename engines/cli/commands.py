@@ -1,9 +1,9 @@
 """Entry points of the commands `loadgen serve` (runs an engine) and `loadgen engines` (lists engines)."""
 
 import json
-from importlib.metadata import EntryPoint, entry_points
 
 from loadgen.errors import BadInput
+from loadgen.util import plugins
 from loadgen.util.argument_parser import OneLineParser
 
 GROUP = "loadgen.engines"
@@ -24,17 +24,17 @@ def serve(argv: list[str]) -> int:
         BadInput: There is no such engine, or a flag cannot be used.
         EngineError: The server did not start, or did not stop.
     """
-    entries = _entries()
-    names = ", ".join(sorted(entries)) or "none"
+    entries = plugins.installed(GROUP)
+    names = ", ".join(sorted(entries.names)) or "none"
     if not argv or argv[0] in ("-h", "--help"):
         print(f"{USAGE}\nengines: {names}")
         return 0
     name, *rest = argv
-    if name not in entries:
+    if name not in entries.names:
         raise BadInput(name, "unknown engine", f"use one of: {names}")
     from loadgen.engines.cli.serve import serve_engine
 
-    return serve_engine(entries[name].load(), rest)
+    return serve_engine(plugins.load(name, entries[name]), rest)
 
 
 def engines(argv: list[str]) -> int:
@@ -51,10 +51,7 @@ def engines(argv: list[str]) -> int:
     flags = parser.parse_args(argv)
     from loadgen.engines.cli.engine_list import EngineRow, as_json, as_text
 
-    rows = [EngineRow.from_engine(entry.load()) for _, entry in sorted(_entries().items())]
+    entries = sorted(plugins.installed(GROUP), key=lambda entry: entry.name)
+    rows = [EngineRow.from_engine(plugins.load(entry.name, entry)) for entry in entries]
     print(json.dumps(as_json(rows), indent=2) if flags.json else as_text(rows))
     return 0
-
-
-def _entries() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}

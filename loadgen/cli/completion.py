@@ -86,6 +86,6 @@ def _answer(parser: argparse.ArgumentParser, words: int | None = None) -> None:
 
 
 def _entry_points(group: str) -> list[str]:
-    import importlib.metadata
+    from loadgen.util.plugins import installed
 
-    return sorted(entry.name for entry in importlib.metadata.entry_points(group=group))
+    return sorted(installed(group).names)

@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import replace
+from importlib import metadata
 from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
@@ -119,7 +120,7 @@ MINE = replace(COMPLETIONS, path="/mine")
 def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = {"mine": "tests.workload.test_endpoints:MINE", "gone": "tests.nowhere:API", "wrong": "orjson:dumps"}
     found = EntryPoints(EntryPoint(name, place, endpoints.GROUP) for name, place in entries.items())
-    monkeypatch.setattr(endpoints, "_installed", lambda: found)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: found)
 
 
 @pytest.mark.usefixtures("plugins")

@@ -4,20 +4,18 @@ A data set is a class with `from_settings(settings)` that implements the `Datase
 listed here; other packages add theirs through the entry-point group `loadgen.datasets`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from loadgen.config.data import BATCHED, CUSTOM_IMAGE, HUB, MULTI_TURN, RANDOM_IMAGES, RERANK, TRACE, DataSettings
 from loadgen.config.option import flag
 from loadgen.errors import BadInput
+from loadgen.util import plugins
 from loadgen.workload.datasets import rules
 from loadgen.workload.files.mapped_file import FIELD as PATH
 from loadgen.workload.files.mapped_file import checked_path
 from loadgen.workload.prompt import Dataset
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoints
-
     from loadgen.config.settings import RunSettings
 
 __all__ = ["Dataset", "DatasetClass", "create", "find"]
@@ -138,10 +136,9 @@ def _require_used(settings: "RunSettings") -> None:
 
 def _named(name: str) -> DatasetClass:
     if name in BUILT_IN:
-        module, attribute = BUILT_IN[name].split(":")
-        found: DatasetClass = getattr(import_module(module), attribute)
+        found: DatasetClass = plugins.built_in(BUILT_IN[name])
         return found
-    installed = _installed()
+    installed = plugins.installed(GROUP)
     if name not in installed.names:
         from loadgen.workload.datasets.trace_file import FORMATS
 
@@ -151,16 +148,5 @@ def _named(name: str) -> DatasetClass:
         if name in FORMATS:
             remedy = f"it is a trace: use --dataset-name trace --trace-format {name}"
         raise BadInput("--dataset-name", f"unknown data set {name!r}", remedy)
-    try:
-        found = installed[name].load()
-    except (ImportError, AttributeError) as error:
-        problem = f"{name!r} cannot be loaded ({error})"
-        raise BadInput("--dataset-name", problem, "repair the package that adds it") from error
-    return found
-
-
-def _installed() -> "EntryPoints":
-    """Scan the installed packages. This takes 10 ms, so it is not done for a built-in name."""
-    from importlib.metadata import entry_points
-
-    return entry_points(group=GROUP)
+    added: DatasetClass = plugins.load("--dataset-name", installed[name])
+    return added

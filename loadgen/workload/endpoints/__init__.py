@@ -6,15 +6,11 @@ An API is an `Api`. The built-in ones are listed here; other packages add theirs
 
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.util import plugins
 from loadgen.workload.endpoints.api import Api, Counts
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoints
 
 __all__ = ["Api", "Counts", "checked", "find", "name_of", "named"]
 
@@ -99,32 +95,16 @@ def named(name: str) -> Api:
         BadInput: The name is unknown, or cannot be imported.
     """
     if name in BUILT_IN:
-        return _loaded(BUILT_IN[name])
+        own: Api = plugins.built_in(BUILT_IN[name])
+        return own
     if name in NOT_MEASURED:
         problem = f"{name} is for {NOT_MEASURED[name]}, which loadgen does not send"
         raise BadInput("--backend", problem, "use vLLM's own tool for it")
-    installed = _installed()
+    installed = plugins.installed(GROUP)
     if name not in installed.names:
         remedy = f"choose from {', '.join([*BUILT_IN, *sorted(installed.names)])}"
         raise BadInput("--backend", f"unknown value {name!r}", remedy)
-    try:
-        found = installed[name].load()
-    except (ImportError, AttributeError) as error:
-        problem = f"{name!r} cannot be loaded ({error})"
-        raise BadInput("--backend", problem, "repair the package that adds it") from error
+    found = plugins.load("--backend", installed[name])
     if not isinstance(found, Api):
         raise BadInput("--backend", f"{name!r} is not an Api", "repair the package that adds it")
     return found
-
-
-def _loaded(place: str) -> Api:
-    module, attribute = place.split(":")
-    found: Api = getattr(import_module(module), attribute)
-    return found
-
-
-def _installed() -> "EntryPoints":
-    """Scan the installed packages. This takes 10 ms, so it is not done for a built-in name."""
-    from importlib.metadata import entry_points
-
-    return entry_points(group=GROUP)

@@ -56,7 +56,9 @@ class Cluster:
     def _start(self, *flags: str) -> None:
         command = [Path(sys.executable).with_name("ray"), "start", "--num-cpus=1", "--disable-usage-stats", *flags]
         environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0"}
-        subprocess.run(command, check=True, capture_output=True, timeout=START_S, env=environment)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=START_S, env=environment)
+        if done.returncode:
+            raise RuntimeError(f"ray start ended with {done.returncode}: {done.stderr or done.stdout}")
 
     def _processes(self) -> list[psutil.Process]:
         """All that Ray has started with the cluster's folder in its command line, and what these have started.

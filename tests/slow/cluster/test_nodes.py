@@ -78,8 +78,11 @@ def test_two_nodes_ask_what_one_worker_asks(
     assert not list(further_shards(path))
 
 
-def test_latencies_are_measured_on_each_nodes_own_clock(cluster: Cluster, settings: loadgen.RunSettings) -> None:
-    result = loadgen.run_sync(settings.replace(ray=cluster.address, save_detailed=True))
+def test_latencies_are_measured_on_each_nodes_own_clock(
+    cluster: Cluster, settings: loadgen.RunSettings, tmp_path: Path
+) -> None:
+    saving = settings.replace(save_detailed=True, result_dir=str(tmp_path))
+    result = loadgen.run_sync(saving.replace(ray=cluster.address))
     assert (result.snapshot.sent >= 0).all()
     assert (result.snapshot.closed > result.snapshot.sent).all()
     first = min(result.data["start_times"])

@@ -1,0 +1,81 @@
+"""Flags of other tools that make the server profile or empty its cache."""
+
+from pathlib import Path
+
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from tests.helpers.compat_lines import read, refusal
+from tests.helpers.source import ROOT
+
+# SGLang's flags that people's scripts have, and none of the releases that were read.
+IN_SCRIPTS = {"--trust-remote-code"}
+TOKENIZER = ROOT / "engines" / "sim" / "tokenizer.json"
+PAGES = ROOT / "tests/data/pages"
+
+
+SGLANG = "--compat sglang --model m"
+
+
+def test_the_profiler_of_vllm_is_a_setting() -> None:
+    assert read("--model m --profile").profile
+    busy = read("--model m --profile --profile-batch-threshold 32 --profile-duration 2")
+    assert (busy.profile_batch_threshold, busy.profile_duration) == (32, 2.0)
+
+
+def test_sglangs_flags_of_the_profiler_are_fields_of_its_request(tmp_path: Path) -> None:
+    said = f"--profile-activities CPU GPU --profile-start-step 3 --profile-prefix a --profile-output-dir {tmp_path}/"
+    settings = read(f"{SGLANG} --profile {said} --profile-stages prefill decode")
+    assert settings.profile_body == {
+        "activities": ["CPU", "GPU"],
+        "start_step": 3,
+        "profile_prefix": "a",
+        "output_dir": str(tmp_path),
+        "profile_stages": ["prefill", "decode"],
+    }
+    workers = read(f"{SGLANG} --profile --profile-prefill-url http://a:1 http://b:1")
+    assert workers.profile_url == ("http://a:1", "http://b:1")
+
+
+@pytest.mark.parametrize(
+    ("said", "steps"),
+    [("", 5), (" --profile-num-steps 9", 9), (" --profile-steps 9", 9)],
+)
+def test_sglang_profiles_five_steps_by_stage_unless_told_otherwise(said: str, steps: int) -> None:
+    body = read(f"{SGLANG} --profile{said} --profile-by-stage{said}").profile_body
+    assert body == {"num_steps": steps, "profile_by_stage": True}
+
+
+def test_what_to_profile_without_a_profile_is_refused() -> None:
+    assert refusal(f"{SGLANG} --profile-num-steps 5").startswith("--profile: missing")
+    assert refusal("--model m --profile --profile-duration 2").startswith("--profile-duration: given without")
+    off = "--profile --profile-batch-threshold 2 --server-metrics off"
+    assert refusal(f"--model m {off}").startswith("--profile-batch-threshold: needs the server's metrics")
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        ("--flush-cache", "/flush_cache?timeout=60"),
+        ("--flush-cache-timeout 5 --flush-cache --backend sglang-oai", "/flush_cache?timeout=5"),
+        ("--flush-cache --backend vllm-chat", "/reset_prefix_cache"),
+        ("--flush-cache --backend lmdeploy", "/flush_cache"),
+    ],
+)
+def test_sglang_empties_the_cache_as_the_backend_does(said: str, path: str) -> None:
+    assert read(f"{SGLANG} {said}").call_before == (path,)
+
+
+def test_no_cache_is_emptied_by_its_timeout_alone() -> None:
+    assert read(f"{SGLANG} --flush-cache-timeout 5").call_before == ()
+
+
+def test_the_prefix_cache_of_vllm_is_emptied_before_the_run() -> None:
+    assert read("--model m --reset-prefix-cache").call_before == ("/reset_prefix_cache",)
+
+
+@pytest.mark.parametrize("path", ["reset", "/a b", "http://a/reset"])
+def test_a_call_that_is_no_path_is_refused(path: str) -> None:
+    with pytest.raises(BadInput, match="is not a path"):
+        RunSettings(call_before=(path,)).checked()
