@@ -12,7 +12,7 @@ import sys
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-MEMORYVIEWS = "loadgen.core.memoryviews"  # made by Cython: the code for memoryviews, 0.1 MB, once for all modules
+SHARED = "loadgen.core.shared_types"  # written by Cython: the types of its functions, once for all modules
 COMPILED = (
     "core.event_flags",
     "core.histogram",
@@ -48,7 +48,7 @@ if sanitize:
     link_args += ["-fsanitize=address,undefined"]
 
 sources = {f"loadgen.{name}": f"loadgen/{name.replace('.', '/')}.pyx" for name in COMPILED}
-sources[MEMORYVIEWS] = "loadgen/core/memoryviews.c"
+sources[SHARED] = "loadgen/core/shared_types.c"
 extensions = [
     Extension(
         name,
@@ -64,7 +64,8 @@ setup(
     options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         extensions,
-        shared_utility_qualified_name=MEMORYVIEWS,
+        shared_utility_qualified_name=SHARED,
+        shared_utility_features_disabled=["MemoryView"],
         annotate=switched("LOADGEN_ANNOTATE"),
         compiler_directives={
             "language_level": "3",

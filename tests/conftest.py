@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from loadgen.core import histogram, http1, record, record_json, sse
+from loadgen.core import accumulator, histogram, http1, record, record_json, sse
 from loadgen.engines.sim import emit, outlet, planned
 
 pytest_plugins = ["loadgen.testing.fixtures"]
@@ -25,6 +25,7 @@ settings.register_profile("loadgen", deadline=None)
 settings.register_profile("unit", deadline=None, max_examples=20)  # for the inner loop
 settings.load_profile("loadgen")
 COUNTING = (
+    accumulator,
     emit,
     histogram,
     http1,

@@ -1,7 +1,7 @@
 """Tally: sums and histograms over the requests of a run, each record counted once when it has ended."""
 
 from array import array
-from typing import Any, final
+from typing import final
 
 from loadgen.core.histogram import Histogram
 from loadgen.core.record import Record
@@ -22,13 +22,12 @@ class Latency:
         """A new histogram of the greatest that each may truly have been."""
     def __init__(self) -> None: ...
 
-def fold_events(record: Record, icl: Latency, itl: Latency, bins: Any, start_ns: int, bin_ns: int) -> int:
-    """Add a record's gaps to `icl` and `itl` and its tokens to `bins`; return how many gaps in `itl` were imputed."""
-
 @final
 class Tally:
     output_tokens: int
-    bins: array[int]
+    imputed_gaps: int
+    @property
+    def bins(self) -> array[int]: ...
     @property
     def timeline(self) -> Timeline: ...
     def __init__(
@@ -40,3 +39,5 @@ class Tally:
         from_due: bool = True,
     ) -> None: ...
     def add(self, record: Record) -> None: ...
+
+def live() -> dict[str, int] | None: ...

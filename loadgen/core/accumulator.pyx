@@ -6,7 +6,11 @@ timeline, and one bin; where it is not, six histogram counters. No Python object
 """
 cimport cython
 from libc.stdint cimport int64_t
+from libc.stdlib cimport free
+from libc.string cimport memset
 
+from loadgen.core.c.buffer cimport resized
+from loadgen.core.c.leak_count cimport BYTES, COUNTING, count_freed, live_count
 from loadgen.core.histogram cimport COARSE, Histogram, index_of, uint128
 from loadgen.core.record cimport BY_EVENTS, BY_IDS, BY_USAGE, UNBOUNDED, UNPLANNED, Record
 
@@ -62,9 +66,9 @@ cdef class Latency:
         self.inexact_greatest.add(greatest, count)
 
 
-cpdef int64_t fold_events(
-    Record record, Latency icl, Latency itl, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns
-) except -1:
+cdef int64_t fold_events(
+    Record record, Latency icl, Latency itl, int64_t *bins, int64_t last, int64_t start_ns, int64_t bin_ns
+) noexcept:
     """Add a record's gaps between events to `icl`, those between tokens to `itl`, and its tokens to `bins`.
 
     If an event brings k tokens, the gap since the last event that brought any counts as k gaps of a k-th of it. The
@@ -75,6 +79,7 @@ cpdef int64_t fold_events(
         record: An ended record with outcome OK.
         icl, itl: What counts the gaps.
         bins: Tokens per `bin_ns` since `start_ns`; they reach to the last token.
+        last: The number of the last one.
 
     Returns:
         How many gaps in `itl` are such k-ths.
@@ -86,7 +91,7 @@ cpdef int64_t fold_events(
     cdef int64_t *stamps_ns = record.arrays.stamps_ns
     cdef int64_t since_ns = stamps_ns[0] if record.events else 0
     if hidden:
-        last_bin = max(0, min((stamps_ns[0] - start_ns) // bin_ns, bins.shape[0] - 1))
+        last_bin = max(0, min((stamps_ns[0] - start_ns) // bin_ns, last))
         first_bin = max(0, min((record.sent - start_ns) // bin_ns, last_bin))
         for bin in range(first_bin, last_bin + 1):
             attributed = hidden * (bin - first_bin + 1) // (last_bin - first_bin + 1)
@@ -99,7 +104,7 @@ cpdef int64_t fold_events(
         borne += k
         attributed = tokens * borne // max(record.counted, 1)
         bin = (stamps_ns[i] - start_ns) // bin_ns
-        bins[max(0, min(bin, bins.shape[0] - 1))] += attributed - given
+        bins[max(0, min(bin, last))] += attributed - given
         given = attributed
         if i > 0:
             least_ns = record.earliest_at(i) - stamps_ns[i - 1]
@@ -115,30 +120,42 @@ cpdef int64_t fold_events(
     return imputed
 
 
-cdef int64_t[:, ::1] no_cells():
-    """Return counts of 0; shape (columns, rows)."""
-    return memoryview(bytearray(8 * columns * rows)).cast("q", shape=(columns, rows))
+cdef int64_t *with_zeros(int64_t *counts, int64_t count, int64_t more) except NULL:
+    """Return `counts` with `more` zeros behind them; NULL has none."""
+    counts = <int64_t *>resized(counts, (count + more) * sizeof(int64_t))
+    memset(counts + count, 0, more * sizeof(int64_t))
+    return counts
 
 
-cdef int64_t[:, ::1] widened(int64_t[:, ::1] counts, int64_t times):
-    """Return the same counts in columns `times` as wide."""
-    cdef int64_t[:, ::1] wide = no_cells()
-    cdef int64_t column, row
-    for column in range(columns):
-        for row in range(rows):
-            wide[column // times, row] += counts[column, row]
-    return wide
+cdef void freed(int64_t *counts) noexcept:
+    count_freed(counts)
+    free(counts)
 
 
-cdef dict cells(int64_t[:, ::1] counts):
+cdef void widen(int64_t *cells, int64_t times) noexcept:
+    """Add up the counts of each `times` columns: the sums are the first columns, and 0 stands in the rest."""
+    cdef int64_t cell, count
+    for cell in range(columns * rows):
+        count, cells[cell] = cells[cell], 0
+        cells[cell // rows // times * rows + cell % rows] += count
+
+
+cdef dict above_zero(int64_t *cells):
     """Return the counts above 0 as `timeline.Cells`."""
-    cdef int64_t column, row
-    cdef dict found = {}
-    for column in range(columns):
-        for row in range(rows):
-            if counts[column, row]:
-                found[column * rows + row] = counts[column, row]
-    return found
+    cdef int64_t cell
+    return {cell: cells[cell] for cell in range(columns * rows) if cells[cell]}
+
+
+cdef object array_of(int64_t *counts, int64_t count):
+    """Return the counts as an array('q'), without the zeros at its end."""
+    while count and not counts[count - 1]:
+        count -= 1
+    return array("q", (<char *>counts)[: count * <int64_t>sizeof(int64_t)])
+
+
+def live():
+    """Return the bytes that this module has allocated; None unless it is a debug build."""
+    return {"bytes": live_count(BYTES)} if COUNTING else None
 
 
 cdef class Tally:
@@ -152,18 +169,19 @@ cdef class Tally:
         from_due: Whether TTFT on the timeline counts from due; else from sent.
 
     Attributes:
-        bins: Output tokens per bin, an array of int64 that may end in zeros.
+        bins: Output tokens per bin, a new array('q') that ends with the last token.
 
     The other attributes are the counters that `metrics.snapshot.COUNTERS` describes.
     """
 
     cdef int64_t start_ns, bin_ns
-    cdef int64_t[::1] bin_counts
-    cdef readonly object bins
+    cdef int64_t *bin_counts
+    cdef int64_t bin_count
     cdef bint from_due
     cdef int64_t column_ns  # the width of a column of the timeline
     cdef int64_t end_ns  # when its last column ends, from the start
-    cdef int64_t[:, ::1] ttft_over_time, icl_over_time
+    cdef int64_t *ttft_over_time  # by column * rows + row, as `timeline.Cells`
+    cdef int64_t *icl_over_time
     cdef Histogram lag, pool_wait, connect
     cdef Latency ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent, tpot, tpot_n1, icl, itl
     cdef readonly uint128 sojourn_ns, stream_ns, decode_ns  # sums over many streams for days exceed 64 bits
@@ -189,12 +207,22 @@ cdef class Tally:
         self.icl, self.itl = latencies["icl"], latencies["itl"]
         self._reach(0)
         self.column_ns, self.end_ns = MIN_WIDTH_NS, MIN_WIDTH_NS * columns
-        self.ttft_over_time, self.icl_over_time = no_cells(), no_cells()
+        self.ttft_over_time = with_zeros(NULL, 0, columns * rows)
+        self.icl_over_time = with_zeros(NULL, 0, columns * rows)
+
+    def __dealloc__(self):
+        freed(self.bin_counts)
+        freed(self.ttft_over_time)
+        freed(self.icl_over_time)
+
+    @property
+    def bins(self):
+        return array_of(self.bin_counts, self.bin_count)
 
     @property
     def timeline(self):
         """A copy of the `Timeline` of the records counted so far."""
-        return Timeline(self.column_ns, cells(self.ttft_over_time), cells(self.icl_over_time))
+        return Timeline(self.column_ns, above_zero(self.ttft_over_time), above_zero(self.icl_over_time))
 
     def add(self, Record record not None):
         """Count an ended record."""
@@ -204,7 +232,9 @@ cdef class Tally:
             self._add_input(record)
             self._add_output(record)
             self._reach((record.last_token - self.start_ns) // self.bin_ns)
-            self.imputed_gaps += fold_events(record, self.icl, self.itl, self.bin_counts, self.start_ns, self.bin_ns)
+            self.imputed_gaps += fold_events(
+                record, self.icl, self.itl, self.bin_counts, self.bin_count - 1, self.start_ns, self.bin_ns
+            )
             self._add_latencies(record)
             self._add_over_time(record)
             self.results += max(record.results, 0)
@@ -315,28 +345,25 @@ cdef class Tally:
             self._count_over_time(self.icl_over_time, stamps[i], stamps[i - 1])
         return 0
 
-    cdef inline void _count_over_time(self, int64_t[:, ::1] counts, int64_t at_ns, int64_t since_ns) noexcept:
+    cdef inline void _count_over_time(self, int64_t *cells, int64_t at_ns, int64_t since_ns) noexcept:
         """Count the time from `since_ns` to `at_ns`, in the column of its end."""
         cdef int64_t column = (at_ns - self.start_ns) // self.column_ns, row
         if at_ns >= since_ns:
             row = index_of(at_ns - since_ns) // COARSE
-            counts[max(0, min(column, columns - 1)), min(row, rows - 1)] += 1
+            cells[max(0, min(column, columns - 1)) * rows + min(row, rows - 1)] += 1
 
     cdef int _widen_columns(self, int64_t last_ns) except -1:
         """Make the columns of the timeline so wide that they reach `last_ns` after the start."""
         width_ns = width_for(last_ns, self.column_ns)
-        times = width_ns // self.column_ns
-        self.ttft_over_time = widened(self.ttft_over_time, times)
-        self.icl_over_time = widened(self.icl_over_time, times)
+        widen(self.ttft_over_time, width_ns // self.column_ns)
+        widen(self.icl_over_time, width_ns // self.column_ns)
         self.column_ns, self.end_ns = width_ns, width_ns * columns
         return 0
 
     cdef int _reach(self, int64_t last_bin) except -1:
         """Have `bins` reach this bin."""
-        if self.bins is not None and last_bin < self.bin_counts.shape[0]:
-            return 0
-        grown = array("q", bytes(8 * (last_bin + BIN_GROWTH)))
-        if self.bins is not None:
-            grown[: len(self.bins)] = self.bins
-        self.bins, self.bin_counts = grown, grown
+        cdef int64_t more = last_bin + BIN_GROWTH - self.bin_count
+        if last_bin >= self.bin_count:
+            self.bin_counts = with_zeros(self.bin_counts, self.bin_count, more)
+            self.bin_count += more
         return 0

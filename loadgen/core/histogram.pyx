@@ -8,6 +8,7 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
+from loadgen.core.c.int64_view cimport Int64View, hold, release, value_at
 from loadgen.core.c.leak_count cimport (
     BYTES, COUNTING, HISTOGRAMS, count_allocated, count_freed, count_objects, live_count,
 )
@@ -79,12 +80,15 @@ cdef class Histogram:
             raise ValueError(f"count must be at least 1, not {count}")
         return self.add(value, count)
 
-    def record_many(self, const int64_t[:] values):
+    def record_many(self, values):
         """Count every value of a one-dimensional buffer of int64, such as a numpy array or `array('q')`."""
+        cdef Int64View view
         cdef Py_ssize_t i
+        hold(&view, values)
         with nogil:
-            for i in range(values.shape[0]):
-                self.add(values[i], 1)
+            for i in range(view.size):
+                self.add(value_at(&view, i)[0], 1)
+        release(&view)
 
     @property
     def min(self):

@@ -1,7 +1,6 @@
 """Folds the Records of a run into histograms and counters as they end."""
 
 import json
-from array import array
 from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
@@ -180,7 +179,7 @@ class Recorder:
             lower={name: latency.lower for name, latency in self._latencies.items()},
             upper={name: latency.upper for name, latency in self._latencies.items()},
             rows=b"".join((*self._blocks, self._block)),
-            token_counts=_without_last_zeros(self._tally.bins),
+            token_counts=self._tally.bins,
             timeline=self._tally.timeline,
             silences=tuple(self._silences),
             partial=partial,
@@ -268,13 +267,6 @@ def phase(record: Record) -> str:
     if record.sent:
         return "waiting"
     return "connecting" if record.ready else "scheduled"
-
-
-def _without_last_zeros(values: "array[int]") -> "array[int]":
-    end = len(values)
-    while end and not values[end - 1]:
-        end -= 1
-    return values[:end]
 
 
 def _count_word(counts: Counter[str], word: str) -> None:

@@ -7,6 +7,7 @@ it; most bytes of a file of conversations are inside strings.
 
 import numpy as np
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memchr, memcmp
 
@@ -51,7 +52,7 @@ cdef class Structure:
             data that is cut off.
     """
 
-    cdef const uint8_t[::1] data
+    cdef Py_buffer data
     cdef bytes key
     cdef int64_t at, depth, start, children, listed, closed, unknown
     cdef const uint8_t *name  # content of the last string that stood right inside an object
@@ -59,10 +60,13 @@ cdef class Structure:
     cdef bint named  # whether the last list or object in it is the list at the key
 
     def __cinit__(self, data, bytes key):
-        self.data = data
+        PyObject_GetBuffer(data, &self.data, PyBUF_SIMPLE)
         self.key = key
         self.at = self.depth = self.closed = 0
         self.start, self.unknown = -1, UNKNOWN
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.data)
 
     @property
     def end(self):
@@ -72,25 +76,24 @@ cdef class Structure:
         return self
 
     def __next__(self):
-        found = np.empty((BLOCK, 3), dtype=np.int64)
-        cdef int64_t[:, ::1] rows = found
+        cdef int64_t[BLOCK][3] rows
         cdef const uint8_t *key = self.key
         cdef int64_t key_size = len(self.key), filled
         with nogil:
             filled = self.fill(rows, key, key_size)
         if not filled:
             raise StopIteration
-        return found[:filled]
+        return np.frombuffer((<char *>rows)[: filled * <int64_t>sizeof(rows[0])], dtype=np.int64).reshape(-1, 3)
 
-    cdef int64_t fill(self, int64_t[:, ::1] rows, const uint8_t *key, int64_t key_size) noexcept nogil:
+    cdef int64_t fill(self, int64_t[3] *rows, const uint8_t *key, int64_t key_size) noexcept nogil:
         """Go on until all rows are filled, the list is closed or the data ends; returns how many are filled."""
-        cdef const uint8_t *begin = &self.data[0]
-        cdef const uint8_t *end = begin + self.data.shape[0]
+        cdef const uint8_t *begin = <const uint8_t *>self.data.buf
+        cdef const uint8_t *end = begin + self.data.len
         cdef const uint8_t *at = begin + self.at
         cdef const uint8_t *past
         cdef uint8_t byte
         cdef int64_t filled = 0
-        while at < end and filled < rows.shape[0] and not self.closed:
+        while at < end and filled < BLOCK and not self.closed:
             byte = at[0]
             at += 1
             if byte == b'"':
@@ -116,11 +119,11 @@ cdef class Structure:
             elif byte == b"}" or byte == b"]":
                 self.depth -= 1
                 if self.depth == 1 and self.start >= 0:
-                    rows[filled, 0], rows[filled, 1] = self.start, at - begin
+                    rows[filled][0], rows[filled][1] = self.start, at - begin
                     if not self.children or (self.children == 1 and self.named):
-                        rows[filled, 2] = self.listed
+                        rows[filled][2] = self.listed
                     else:
-                        rows[filled, 2] = self.unknown
+                        rows[filled][2] = self.unknown
                     filled += 1
                     self.start = -1
                 elif self.depth == 0:
