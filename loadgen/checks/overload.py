@@ -67,8 +67,8 @@ def why_unknown(run: RunData) -> str | None:
     settings = run.settings
     if run.schedule.duration_ns == 0:
         return "all requests are due at once"
-    if settings.ramp_up_strategy is not None:
-        return "the rate rises by design"
+    if settings.rate_changes:
+        return "the rate changes by design"
     if run.snapshot.partial is not None:
         return "the run ended early"
     return None

@@ -43,6 +43,13 @@ class LoadSettings:
     ramp_up_strategy: Literal["linear", "exponential"] | None = option(None, LOAD, "increase the rate over the run")
     ramp_up_start_rps: float | None = option(None, LOAD, "rate at the start of the ramp", metavar="RPS")
     ramp_up_end_rps: float | None = option(None, LOAD, "rate at the end of the ramp", metavar="RPS")
+    rate_profile: str | None = option(
+        None,
+        LOAD,
+        "a rate that changes: phases such as 10@60s,10-50@30s,50@60s or 10~50/60s@5m (a wave), or a CSV file of "
+        "seconds and rates",
+        metavar="PHASES|FILE",
+    )
     num_warmups: int = option(0, LOAD, "warm-up requests before the clock starts; they are not measured", metavar="N")
     warmup_prompt: Literal["other", "first"] = option(
         "other",
@@ -96,3 +103,8 @@ class LoadSettings:
     )
     keep_going: bool = option(False, JUDGEMENT, "continue the run when the server refuses every connection for 5 s")
     strict: bool = option(False, JUDGEMENT, "let failed notes make the run SUSPECT too, and exit with code 4 if it is")
+
+    @property
+    def rate_changes(self) -> bool:
+        """Whether the rate changes during the run: a ramp or a profile."""
+        return self.ramp_up_strategy is not None or self.rate_profile is not None

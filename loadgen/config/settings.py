@@ -12,6 +12,7 @@ from loadgen.config.field_types import check_types
 from loadgen.config.load import SeedPurpose
 from loadgen.config.option import read_times
 from loadgen.config.python_names import python_names
+from loadgen.config.rate_profile import RateProfile
 from loadgen.config.run_fields import RunFields
 from loadgen.errors import BadInput
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
@@ -88,13 +89,17 @@ class RunSettings(RunFields):
         return tuple(self.replace(base_url=url, balance=None) for url in self.urls)
 
     def implied(self) -> "RunSettings":
-        """Return a copy with what data set and API imply of `ignore_eos`, unless it is given, and `percentile_metrics`.
+        """Return a copy with what is implied of `ignore_eos`, unless it is given, `percentile_metrics` and `duration`.
 
         Random prompts ask for answers of full length, as in `vllm bench serve`: only the length of such an answer is of
-        interest. So do the rules of tools that ignore EOS. Where answers are no streams, E2EL is the only latency.
+        interest. So do the rules of tools that ignore EOS. Where answers are no streams, E2EL is the only latency. A
+        rate profile says how long the run sends; a file of one is replaced by its phases.
         """
         if not self.streams and self.percentile_metrics == RunFields.percentile_metrics:
             return self.replace(percentile_metrics="e2el").implied()
+        if self.rate_profile is not None and self.duration is None:
+            profile = RateProfile.parse(self.rate_profile)
+            return self.replace(rate_profile=str(profile), duration=profile.length_s).implied()
         if not self.generates:
             return self
         full = self.dataset_rule in FULL_LENGTH if self.dataset_rule else self.dataset_name in FULL_ANSWERS
@@ -148,7 +153,7 @@ def shown_urls(settings: RunSettings) -> tuple[str, ...]:
 
 def is_closed_loop(settings: RunSettings) -> bool:
     """Return whether requests become due when a slot is free: all at once, with a cap on requests in flight."""
-    burst = math.isinf(settings.request_rate) and settings.ramp_up_strategy is None
+    burst = math.isinf(settings.request_rate) and not settings.rate_changes
     return burst and settings.max_concurrency is not None
 
 

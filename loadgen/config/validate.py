@@ -19,6 +19,7 @@ from loadgen.config.output import (
     parse_listen,
     parse_percentiles,
 )
+from loadgen.config.rate_profile import RateProfile
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import wants_simulator
 from loadgen.errors import BadInput
@@ -92,6 +93,7 @@ def check(settings: RunFields) -> None:
     check_data(settings)
     _check_trace(settings)
     _check_ramp(settings)
+    _check_profile(settings)
     _check_duration(settings)
     _check_scale(settings)
     _check_engine(settings)
@@ -237,7 +239,7 @@ def _choices(kind: Any) -> tuple[Any, ...]:
 def _check_trace(settings: RunFields) -> None:
     if not settings.keeps_trace_times:
         return
-    for name in ("request_rate", "burstiness", "ramp_up_strategy"):
+    for name in ("request_rate", "burstiness", "ramp_up_strategy", "rate_profile"):
         if getattr(settings, name) != getattr(RunFields, name):
             problem = "given together with a trace, which has its own times"
             raise BadInput(flag(name), problem, "leave it out, or give --trace-times ignore")
@@ -260,8 +262,24 @@ def _check_ramp(settings: RunFields) -> None:
         raise BadInput("--ramp-up-end-rps", problem, "the rate must rise; an exponential ramp starts above 0")
 
 
+def _check_profile(settings: RunFields) -> None:
+    if settings.rate_profile is None:
+        return
+    for name in ("request_rate", "ramp_up_strategy", "num_prompts"):
+        if getattr(settings, name) != getattr(RunFields, name):
+            raise BadInput(flag(name), "given together with a rate profile, which says it", "leave it out")
+    profile = RateProfile.parse(settings.rate_profile)
+    if profile.max_rps > MAX_RATE:
+        raise BadInput("--rate-profile", f"{profile.max_rps:g} requests/s", f"give at most {MAX_RATE:g} requests/s")
+    if settings.duration not in (None, profile.length_s):
+        raise BadInput("--duration", "given together with a rate profile, which has its own length", "leave it out")
+    if profile.mean_rps * profile.length_s > MAX_REQUESTS:
+        problem = f"{profile.mean_rps * profile.length_s:.3g} requests are too many"
+        raise BadInput("--rate-profile", problem, f"keep a run under {MAX_REQUESTS:,} requests")
+
+
 def _check_duration(settings: RunFields) -> None:
-    if settings.duration is None or settings.keeps_trace_times:
+    if settings.duration is None or settings.keeps_trace_times or settings.rate_profile is not None:
         return
     if math.isinf(settings.request_rate) and settings.ramp_up_strategy is None:
         has_cap = settings.max_concurrency is not None

@@ -8,12 +8,15 @@ from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.series import Series
 
 NOT_IN_NAMES = re.compile(r"[^\w.+=@-]")
+MAX_PROFILE = 40  # characters of a rate profile
 MAX_BYTES = 80  # of the label and of the model: most file systems allow 255 in all
 
 
 def result_path(settings: RunSettings, numbers: RunNumbers) -> Path:
     """Return the path of a result: as asked, else named as `vllm bench serve` names it."""
-    if settings.ramp_up_strategy is None:
+    if settings.rate_profile is not None:
+        rate = f"profile-{_in_name(settings.rate_profile)[:MAX_PROFILE]}"
+    elif settings.ramp_up_strategy is None:
         rate = f"{float(settings.request_rate)}qps"
     else:
         start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps

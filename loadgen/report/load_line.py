@@ -3,13 +3,14 @@
 import math
 from collections.abc import Iterator
 
+from loadgen.config.rate_profile import RateProfile
 from loadgen.config.settings import RunSettings
 from loadgen.report.result import RunResult
 from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural
 
 SAME = 0.01  # a count of tokens that differs by no more from what was asked
-MAX_NAMED = 4  # adapters
+MAX_NAMED = 4  # adapters, or phases
 MAX_SENDING_SHARE = 0.8  # of a run; a run that sends for longer does not say for how long
 
 
@@ -102,7 +103,9 @@ def _range(result: RunResult, name: str) -> str:
 
 
 def pace(settings: RunSettings) -> str:
-    """Write the rate, the ramp or the trace; empty in a closed loop, which has only a cap."""
+    """Write the rate, how it changes, or the trace; empty in a closed loop, which has only a cap."""
+    if settings.rate_profile is not None:
+        return _phases(settings.rate_profile)
     if settings.ramp_up_strategy is not None:
         return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
     if settings.keeps_trace_times:
@@ -112,12 +115,21 @@ def pace(settings: RunSettings) -> str:
     return level_with_unit(settings.request_rate, "rate")
 
 
+def _phases(text: str) -> str:
+    """Write a rate profile; of one with many phases, between which rates it changes."""
+    phases = RateProfile.parse(text).phases
+    if len(phases) <= MAX_NAMED:
+        return f"{text} requests/s"
+    rates = [rate for phase in phases for rate in (phase.first_rps, phase.last_rps)]
+    return f"{min(rates):g} to {max(rates):g} requests/s in {len(phases)} phases"
+
+
 def _arrivals(result: RunResult) -> str:
     """Write how arrivals are spaced, and at which rate."""
     settings, numbers = result.provenance.settings, result.numbers
     if settings.keeps_trace_times:
         return "arrivals of the trace"
-    if numbers.request_rate == "inf" and settings.ramp_up_strategy is None:
+    if numbers.request_rate == "inf" and not settings.rate_changes:
         return pace(settings)
     return f"{spacing(numbers.burstiness)} arrivals at {pace(settings)}"
 

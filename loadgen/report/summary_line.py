@@ -130,7 +130,7 @@ def _rate(result: RunResult) -> str:
     """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput."""
     settings, answered = result.provenance.settings, answer_rate(result)
     asked = settings.request_rate
-    if math.isfinite(asked) and settings.ramp_up_strategy is None:
+    if math.isfinite(asked) and not settings.rate_changes:
         wanted = three_digits(asked)
         until = "" if result.no_answer_since_s is None else " until then"
         return f"asked {wanted} req/s" if answered is None else f"{three_digits(answered)} of {wanted} req/s{until}"

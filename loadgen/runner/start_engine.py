@@ -226,8 +226,8 @@ def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simu
 
 def _with_limits(settings: RunSettings) -> RunSettings:
     """Return settings with a duration and a concurrency limit, if nothing else limits the run."""
-    counted = settings.num_prompts is not None or settings.dataset_name == TRACE
-    endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not counted
+    counted = settings.num_prompts is not None or settings.dataset_name == TRACE or settings.rate_profile is not None
+    endless = settings.request_rate == float("inf") and not settings.rate_changes and not counted
     return settings.replace(
         duration=settings.duration if counted else settings.duration or SIMULATED_DURATION_S,
         max_concurrency=settings.max_concurrency or (SIMULATED_CONCURRENCY if endless else None),

@@ -19,90 +19,24 @@ The due times of a trace replace the arrival process.
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
+from loadgen.config.option import flag
+from loadgen.config.rate_profile import RateProfile
 from loadgen.config.settings import RunSettings
 from loadgen.config.validate import MAX_REQUESTS
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.due_times import FOLLOWS, DueTimes
+from loadgen.workload.rates import ExponentialRamp, Flat, LinearRamp, ProfileRate, Rate
 
 MAX_WINDOW_S = 2**62 / NS_PER_S  # leaves room for a clock value in int64 ns
 MIN_BURSTINESS = 1e-3  # below it most gaps are 0 to a double's last bit
 DEFAULT_COUNT = 1000
 CLOSED_LOOP_RPS = 10_000  # requests prepared per second of a closed loop that only a duration ends
-
-
-class Rate(Protocol):
-    """A rate over a window of time, defined by its integral."""
-
-    @property
-    def mean_rps(self) -> float:
-        """The mean rate over the window, requests/s."""
-
-    def when(self, expected: Floats, window_s: float) -> Floats:
-        """Return the times by which these numbers of requests are expected.
-
-        Args:
-            expected: Numbers of requests, float64, shape (n,).
-            window_s: The length of the window, s.
-
-        Returns:
-            Seconds from the start of the window, shape (n,).
-        """
-
-
-@dataclass(frozen=True)
-class Flat:
-    """A constant rate, requests/s."""
-
-    mean_rps: float
-
-    def when(self, expected: Floats, window_s: float) -> Floats:
-        """Invert the integral of the rate."""
-        return expected / self.mean_rps
-
-
-@dataclass(frozen=True)
-class LinearRamp:
-    """A rate that grows linearly, 0 <= `start_rps` < `end_rps`."""
-
-    start_rps: float
-    end_rps: float
-
-    @property
-    def mean_rps(self) -> float:
-        """The mean rate over the window, requests/s."""
-        return (self.start_rps + self.end_rps) / 2
-
-    def when(self, expected: Floats, window_s: float) -> Floats:
-        """Invert the integral of the rate."""
-        slope = (self.end_rps - self.start_rps) / window_s
-        # The root of start * t + slope * t**2 / 2 = expected, in the form that cancels no digits.
-        divisor = self.start_rps + np.sqrt(self.start_rps**2 + 2 * slope * expected)
-        return np.divide(2 * expected, divisor, out=np.zeros_like(expected), where=divisor > 0)
-
-
-@dataclass(frozen=True)
-class ExponentialRamp:
-    """A rate that grows exponentially, 0 < `start_rps` < `end_rps`."""
-
-    start_rps: float
-    end_rps: float
-
-    @property
-    def mean_rps(self) -> float:
-        """The mean rate over the window, requests/s."""
-        return (self.end_rps - self.start_rps) / math.log(self.end_rps / self.start_rps)
-
-    def when(self, expected: Floats, window_s: float) -> Floats:
-        """Invert the integral of the rate."""
-        growth = math.log(self.end_rps / self.start_rps) / window_s
-        return np.log1p(expected * (growth / self.start_rps)) / growth
 
 
 class Schedule(DueTimes):
@@ -167,9 +101,10 @@ class Schedule(DueTimes):
     def _from_due_times(cls, settings: RunSettings, asked: Int64s) -> "Schedule":
         """Use the due times of the prompts, up to the duration."""
         if _rate(settings) is not None:
-            flag = "--request-rate" if settings.ramp_up_strategy is None else "--ramp-up-strategy"
+            named = ("rate_profile", "ramp_up_strategy")
+            flags = [flag(name) for name in named if getattr(settings, name) is not None] or ["--request-rate"]
             raise BadInput(
-                flag, "given together with a data set that has due times", "leave it out, or use --time-scale"
+                flags[0], "given together with a data set that has due times", "leave it out, or use --time-scale"
             )
         starts = asked[asked != FOLLOWS]
         if (starts < 0).any() or (np.diff(starts) < 0).any():
@@ -231,6 +166,8 @@ class Schedule(DueTimes):
 
 def _rate(settings: RunSettings) -> Rate | None:
     """Return the rate of the settings; None if all requests are due at once."""
+    if settings.rate_profile is not None:
+        return ProfileRate(RateProfile.parse(settings.rate_profile))
     if settings.ramp_up_strategy is not None:
         assert settings.ramp_up_start_rps is not None
         assert settings.ramp_up_end_rps is not None

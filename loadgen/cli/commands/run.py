@@ -119,7 +119,7 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
 
     count = settings.requests_of(settings.num_prompts or DEFAULT_COUNT)
     intended = "request_rate" in given or "config" in given or wants_engine(settings)
-    bounded = settings.max_concurrency is not None or settings.ramp_up_strategy is not None or settings.timed_by_data
+    bounded = settings.max_concurrency is not None or settings.rate_changes or settings.timed_by_data
     if intended or bounded or math.isfinite(settings.request_rate) or count <= MAX_QUIET_BURST:
         return None
     remedy = "to spread them, give --rate N or --max-concurrency N; if this is intended, give --rate inf"

@@ -22,7 +22,7 @@ class LiveBacklog:
     """
 
     def __init__(self, settings: RunSettings) -> None:
-        self._ramp, self._burstiness = settings.ramp_up_strategy is not None, settings.burstiness
+        self._changing, self._burstiness = settings.rate_changes, settings.burstiness
         self._first_due_s: float | None = None  # when the first requests were due
         self._sojourn_s = self._begin_s = 0.0
         # The sums of least squares over the moments of the window: their number, time, and requests.
@@ -32,7 +32,7 @@ class LiveBacklog:
 
     def add(self, progress: Progress) -> None:
         """Add the latest progress; only what comes while requests are sent counts."""
-        steady = not (self._ramp or progress.closed_loop) and bool(progress.sending_s)
+        steady = not (self._changing or progress.closed_loop) and bool(progress.sending_s)
         if progress.phase != "running" or not steady or not self._window_has_begun(progress):
             return
         at_s, number = progress.elapsed_s - self._begin_s, float(progress.in_flight + progress.waiting)

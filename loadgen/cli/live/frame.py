@@ -18,6 +18,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import DONE, Progress
+from loadgen.report import load_line
 from loadgen.report.summary_line import SEPARATOR, Colour, Part
 from loadgen.util.number_format import LONG_MS, clock_time, latency, percent, plural
 from loadgen.util.terminal_text import printable, truncate, wrap
@@ -145,6 +146,8 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
 
 def _requested_rate(settings: RunSettings) -> str:
     """Describe the requested rate, if it is finite."""
+    if settings.rate_profile is not None:
+        return f"asked {load_line.pace(settings).removesuffix(' requests/s')}/s"
     if settings.ramp_up_strategy is not None:
         return f"asked {settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g}/s"
     return f"asked {settings.request_rate:g}/s" if math.isfinite(settings.request_rate) else ""

@@ -147,7 +147,9 @@ def identity(server: "Server") -> dict[str, str]:
     """Return the labels that tell a run from others, of the settings of a run at `server`."""
     settings = server.settings
     rate = f"{settings.request_rate:g}"
-    if settings.ramp_up_strategy is not None:
+    if settings.rate_profile is not None:
+        rate = settings.rate_profile
+    elif settings.ramp_up_strategy is not None:
         rate = f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g}"
     elif settings.keeps_trace_times:
         rate = "by the data set"

@@ -19,6 +19,7 @@ from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, 
 from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentStreams, Unfinished, typed_examples
+from loadgen.report.result.phases import Phase
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.result.rates import Rates
 from loadgen.report.result.request_columns import RequestColumns
@@ -92,6 +93,9 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     ] = SilentStreams()
     never_due: Annotated[int, about("Cancelled turns that were never due, because an earlier turn failed.")]
     targets: Annotated[list[Target], about("Each of several targets; empty if there is only one.")] = msgspec.field(
+        default_factory=list
+    )
+    phases: Annotated[list[Phase], about("Each phase of `--rate-profile`; empty without one.")] = msgspec.field(
         default_factory=list
     )
     latency_ms: Annotated[Distributions, about("Summary of each distribution, ms.")]
@@ -265,6 +269,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             silent_streams=SilentStreams.of(snapshot),
             never_due=counters["never_due"],
             targets=Target.each(run),
+            phases=Phase.each(run),
             latency_ms=latencies,
             intervals_ms=LatencyIntervals.of(snapshot, percentiles),
             client_error_ms=ClientErrors.of(snapshot, percentiles),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import accumulate
 
+from loadgen.config.rate_profile import RateProfile
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heat, Linear, Log, Mark, Panel, Paragraph, line
 from loadgen.report.result import RunResult
@@ -61,6 +62,8 @@ def _asked(result: RunResult, end_s: float) -> list[Curve]:
     """Draw the rate that was asked, while requests were due; nothing where none was."""
     settings, rate = result.provenance.settings, result.numbers.request_rate
     due_s = min(result.provenance.schedule.duration_s, end_s)
+    if settings.rate_profile is not None:
+        return [_profile(RateProfile.parse(settings.rate_profile), end_s)]
     first, last = settings.ramp_up_start_rps, settings.ramp_up_end_rps
     if first is not None and last is not None:
         shares = [number / RAMP_POINTS for number in range(RAMP_POINTS + 1)]
@@ -68,6 +71,16 @@ def _asked(result: RunResult, end_s: float) -> list[Curve]:
         rates = [first + share * (last - first) if is_linear else first * (last / first) ** share for share in shares]
         return [Curve("asked", [*(due_s * share for share in shares), due_s], [*rates, None], 6)]
     return [] if rate == "inf" else [Curve("asked", [0.0, due_s, due_s], [rate, rate, None], 6)]
+
+
+def _profile(profile: RateProfile, end_s: float) -> Curve:
+    """Draw the rate of a profile."""
+    points: list[tuple[float, float | None]] = []
+    for phase, (start_s, _) in zip(profile.phases, profile.windows_s(), strict=True):
+        steps = RAMP_POINTS if phase.period_s else 1
+        offsets = [phase.length_s * number / steps for number in range(steps + 1)]
+        points += [(start_s + offset, phase.rate_at(offset)) for offset in offsets if start_s + offset <= end_s]
+    return Curve("asked", [at_s for at_s, _ in points], [rate for _, rate in points], 6)
 
 
 def _server(telemetry: Telemetry, end_s: float) -> Iterator[Panel]:

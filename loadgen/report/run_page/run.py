@@ -14,6 +14,7 @@ from loadgen.report.run_page import (
     numbers,
     outcomes,
     over_time,
+    phases,
     reproduce,
     server,
     verdict,
@@ -59,6 +60,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield drawing
     yield Heading(2, "Over time")
     yield from over_time.blocks(result)
+    yield from phases.blocks(result)
     yield Heading(2, "Requests")
     yield from outcomes.requests(result)
     yield Heading(2, "Tokens")

@@ -1,0 +1,64 @@
+"""Request groups: what became of a part of the requests of a run, from the row that is kept of each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from loadgen.metrics.snapshot import FAILED, Snapshot
+from loadgen.report.result.fields import about
+from loadgen.util.arrays import Int64s
+from loadgen.util.number_format import to_ms
+
+
+class GroupLatency(Struct, frozen=True, kw_only=True):
+    """A latency of the ok requests of a group."""
+
+    count: Annotated[int, about("How many requests have it.")]
+    mean: Annotated[float | None, about("Mean, ms; null: no request has it.")]
+    p50: Annotated[float | None, about("Median, ms.")]
+    p90: Annotated[float | None, about("90th percentile, ms.")]
+    p99: Annotated[float | None, about("99th percentile, ms.")]
+
+    @classmethod
+    def of(cls, values: Int64s) -> Self:
+        """Summarize values in ns, shape (n,)."""
+        if not len(values):
+            return cls(count=0, mean=None, p50=None, p90=None, p99=None)
+        p50, p90, p99 = (to_ms(float(value)) for value in np.percentile(values, (50, 90, 99)))
+        return cls(count=len(values), mean=to_ms(float(values.mean())), p50=p50, p90=p90, p99=p99)
+
+
+class RequestGroup(Struct, frozen=True, kw_only=True):
+    """Requests of a group."""
+
+    requests: Annotated[int, about("Requests that ended.")]
+    ok: Annotated[int, about("Those that succeeded.")]
+    failed: Annotated[int, about("Those that failed, without cancelled ones.")]
+    ttft_ms: Annotated[GroupLatency, about("TTFT, on the clock of `latency_from`.")]
+    tpot_ms: Annotated[GroupLatency, about("TPOT, as vLLM divides.")]
+    e2el_ms: Annotated[GroupLatency, about("E2EL, on the clock of `latency_from`.")]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, members: NDArray[np.bool_], **more: Any) -> Self:
+        """Summarize a part of the requests of a snapshot.
+
+        Args:
+            snapshot: The snapshot.
+            members: Which of its rows are in the group, shape (rows,).
+            more: Fields that a subclass has besides.
+        """
+        ttft, e2el, tpot = (column[members] for column in (snapshot.ttft, snapshot.e2el, snapshot.tpot))
+        ok = e2el >= 0
+        return cls(
+            requests=int(members.sum()),
+            ok=int(ok.sum()),
+            failed=int((e2el == FAILED).sum()),
+            ttft_ms=GroupLatency.of(ttft[ok & (ttft >= 0)]),
+            tpot_ms=GroupLatency.of(tpot[ok & (tpot >= 0)]),
+            e2el_ms=GroupLatency.of(e2el[ok]),
+            **more,
+        )
