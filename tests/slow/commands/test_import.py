@@ -46,7 +46,7 @@ def test_unplaced_result_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert dispatch(["import", STUDY, "log.txt", "--store", "theirs"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("log.txt:1: not placed: it has no serving command; ")
-    assert out.endswith("0 imported into theirs; 1 match no arm\n")
+    assert out.endswith("0 imported into theirs; 1 not placed\n")
 
 
 @pytest.mark.parametrize(
