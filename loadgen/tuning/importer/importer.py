@@ -116,7 +116,7 @@ class Importer:
     ) -> None:
         self._store, self._arms, self._study, self._as = store, arms, study, as_
         self._runs: dict[Numbers, Origin] = {}
-        self._filled: dict[tuple[str, str], Origin] = {}
+        self._filled: dict[tuple[str, str], Origin] = {}  # what has a result already, by `_keys`
         self._failed: set[tuple[str, str]] = set()  # identities, and causes
         self._servers: dict[str, int] = {}  # by identity
         self._blocks = 0  # each trial gets its own: pages do not say what was measured side by side
