@@ -69,7 +69,7 @@ def section(text: str, heading: str) -> str:
 @pytest.mark.parametrize("layout", ["stages", "groups"])
 def test_nothing_is_said_to_be_measured_by_loadgen(layout: str, tmp_path: Path) -> None:
     text = plain(imported(tmp_path, page(RESULTS), report={"layout": layout}), tmp_path)
-    assert "Others measured these results with their own tools." in text
+    assert "These results are imported: the study started no server." in text
     for claim in ("freshly started", "started afresh", "Confirmed", "GPU-hours", "starts of each arm", "Starts |"):
         assert claim not in text
     assert "| results | 4 published results |" in text
@@ -79,7 +79,7 @@ def test_nothing_is_said_to_be_measured_by_loadgen(layout: str, tmp_path: Path) 
 def test_a_measured_study_says_how_it_was_measured(tmp_path: Path) -> None:
     text = written(found(), tmp_path)["small.md"]
     assert "`loadgen` runs each workload on a freshly started server." in text
-    assert "Others measured" not in text
+    assert "imported" not in text
 
 
 def test_single_runs_are_called_so(tmp_path: Path) -> None:

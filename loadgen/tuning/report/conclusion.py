@@ -17,7 +17,7 @@ def warnings(model: ReportModel) -> Iterator[Block]:
         text = "These numbers describe loadgen's simulator, not a real server."
         yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
     if model.published:
-        text = "Others measured these results, one run of each arm on each workload. Differences have no bounds."
+        text = "These results are imported, one run of each arm on each workload. Differences have no bounds."
         yield Note("warning", "Published results", (Paragraph(line(text)),))
     if model.findings.open:
         missing = Items(tuple(line(each) for each in model.missing))

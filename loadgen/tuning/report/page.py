@@ -102,8 +102,8 @@ def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]
     ]
     yield Heading(3, "Benchmark Script")
     how = (
-        "Others measured these results with their own tools. These commands of `loadgen` run the study's workloads "
-        "on the baseline's server"
+        "These results are imported: the study started no server. With `loadgen`, these commands run its workloads on "
+        "the baseline's"
         if model.published
         else "`loadgen` runs each workload on a freshly started server. These commands use the baseline's"
     )
@@ -114,7 +114,7 @@ def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]
 def _groups(model: ReportModel) -> Iterator[Block]:
     """Yield the results by groups of options, each compared with the arm that it starts from."""
     how = (
-        "Others measured these results with their own tools. The study's workloads are shown as"
+        "These results are imported: the study started no server. Its workloads are shown as"
         if model.published
         else "Each arm is started afresh and measured with"
     )
