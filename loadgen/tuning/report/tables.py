@@ -103,8 +103,9 @@ def groups(model: ReportModel) -> Table:
         ours, theirs = numbers(best, model.workload, model), numbers(reference, model.workload, model)
         if reference is not None and not of_baseline:
             theirs = (line(Span(reference.name, Tone.CODE)), *theirs)
-            if reference.planned.identity != base:
-                ours += (line(f"over the baseline, without bounds: {_over_baseline(best, model)}"),)
+            if reference.planned.identity != base and model.baseline is not None:
+                value = score(model.baseline.workloads.get(model.workload), model)
+                ours += (line(f"Baseline: {value} ({_over_baseline(best, model)} over it, without bounds)"),)
         rows.append((cell(Span(stage.name, Tone.STRONG), line(Span(best.name, Tone.CODE))), ours, theirs))
     return Table(("Benchmark Cases", "Optimized", "Baseline" if of_baseline else "Held against"), tuple(rows))
 
