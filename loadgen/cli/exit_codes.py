@@ -21,7 +21,7 @@ INTERRUPTED = 130
 WHEN = {
     DONE: "done; the verdict is VALID or SUSPECT",
     INTERNAL: "an engine failed, a file could not be written, or an internal error; `loadgen audit`: inconsistent "
-    "numbers were found; `loadgen import`: a result matches no arm",
+    "numbers were found; `loadgen import`: a result was not placed",
     BAD_INPUT: "bad input, or the server cannot be reached; nothing was measured",
     INVALID: "the verdict is INVALID: for example, the client failed to send more than 1 % of the requests; "
     "`loadgen compare --fail-if`: the runs cannot decide a condition",

@@ -42,6 +42,18 @@ def test_waterfall_goes_from_the_baseline_over_adoptions_to_the_confirmation(tmp
     ]
 
 
+def test_waterfall_has_each_arm_that_the_winner_builds_on(tmp_path: Path) -> None:
+    # fp8 is no gain, but the winner starts from it
+    came = {"baseline": 10.0, "fp8": 9.0, "quantization/fp8": 9.0, "max_seqs=64": 18.0, "seqs/max_seqs=64": 18.0}
+    stages = [study_reports.STAGES[0], {"name": "seqs", "grid": {"max_seqs": [64]}, "from": "quantization/fp8"}]
+    bars = marks(found(lambda request: came[request.arm], stages=stages), tmp_path, "waterfall")
+    assert [(bar.labels[0], bar.look) for bar in bars if isinstance(bar, Bars)][1:3] == [
+        ("-10.0%", "loss"),
+        ("+100.0%", "gain"),
+    ]
+    assert bars[2].highs == [pytest.approx(72.0)]  # type: ignore[union-attr]  # 4 * 18
+
+
 def test_pareto_frontier_ascends_in_user_speed_and_falls_in_throughput(tmp_path: Path) -> None:
     tpot = {"baseline": 20.0, "fp8": 30.0, "max_seqs=64": 25.0, "max_seqs=128": 40.0}
     total = {"baseline": 1000.0, "fp8": 3000.0, "max_seqs=64": 2000.0, "max_seqs=128": 2500.0}

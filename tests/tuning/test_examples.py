@@ -52,6 +52,12 @@ def served(made: Plan) -> set[Normal]:
     return {launch.normal for step in made.steps for arm in step.arms for launch in arm.launches}
 
 
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_report_of_an_example_has_a_title(path: Path) -> None:
+    study = study_file.read(path).study
+    assert study.report.title not in (None, "", study.name)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_serving_command_of_a_page_is_planned_and_no_other(page: str) -> None:
     of_page = {normal(command, page) for name, command, *_ in COMMANDS if name == page}

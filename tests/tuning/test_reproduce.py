@@ -68,7 +68,7 @@ def test_a_server_is_started_by_its_whole_command_and_measured_as_it_was(tmp_pat
         tmp_path, {"fp8": 1.25, "quantization/fp8": 1.25}, objective={"workload": "short", "slo": "ttft_p99<5s"}
     )
     serve, waiting, run = functions(text)["winner"]
-    assert serve[:2] == ["serve", "winner-0"]
+    assert serve[:3] == ["serve", "winner-0", "."]
     assert serve[serve.index("vllm") :][:3] == ["vllm", "serve", "Qwen/Qwen3-8B-FP8"]
     assert waiting == ["await", "127.0.0.1", "8000"]
     assert run[:2] == ["loadgen", "run"]
@@ -119,6 +119,19 @@ def test_credentials_are_asked_for_and_never_written(tmp_path: Path) -> None:
     assert "OMP_NUM_THREADS=4" in texts["reproduce.sh"]
     assert "HF_TOKEN=" not in texts["reproduce.sh"]
     assert not [name for name, text in texts.items() if "hunter2" in text]
+
+
+def test_only_the_server_runs_in_the_folder_of_its_engine(tmp_path: Path) -> None:
+    engines = {"vllm": {}, "mindie": {"host": "10.0.0.1"}}
+    stages = [{"name": "engine", "choice": {"mindie": {"engine": "mindie"}}}]
+    gains = {"mindie": 1.25, "engine/mindie": 1.25}
+    share = {"short": {"workload": "sharegpt", "dataset_path": "share.json"}}
+    text = script(tmp_path, gains, engines=engines, stages=stages, workloads=share)
+    body = text.split("winner() {")[1]
+    assert not re.search(r"^\s*cd ", body, re.MULTILINE)
+    (folder,) = re.findall(r"^    serve winner-0 (\S+) ", body, re.MULTILINE)
+    assert Path(folder).is_absolute()
+    assert "--dataset-path share.json" in body
 
 
 def test_files_of_an_engine_are_written_first(tmp_path: Path) -> None:

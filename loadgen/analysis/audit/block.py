@@ -12,6 +12,8 @@ ROWS = {
     "Failed requests": "failed",
     "Maximum request concurrency": "cap",
     "Max request concurrency": "cap",
+    "Request rate configured (RPS)": "rate",
+    "Traffic request rate": "rate",
     "Benchmark duration (s)": "duration_s",
     "Total input tokens": "input_tokens",
     "Total generated tokens": "output_tokens",

@@ -14,6 +14,7 @@ KEYS = {
     "completed": "ok",
     "failed": "failed",
     "max_concurrency": "cap",
+    "request_rate": "rate",
     "duration": "duration_s",
     "total_input_tokens": "input_tokens",
     "total_output_tokens": "output_tokens",

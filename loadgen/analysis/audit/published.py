@@ -22,10 +22,10 @@ def title(name: str) -> str:
 class Published:
     """One result.
 
-    Its numbers are `ok`, `failed` and `cap` (requests), `duration_s`, `input_tokens`, `output_tokens`,
-    `requests_per_s`, `input_per_s`, `output_per_s`, `total_per_s`, `peak_output_per_s`, `peak_in_flight`,
-    `mean_in_flight`, and latencies such as `mean_ttft_ms`, `median_itl_ms`, `p99_e2el_ms`, with vLLM's meanings. What
-    was not printed, or as n/a, is not among them.
+    Its numbers are `ok`, `failed` and `cap` (requests), `rate` (requests/s that were asked for, if limited),
+    `duration_s`, `input_tokens`, `output_tokens`, `requests_per_s`, `input_per_s`, `output_per_s`, `total_per_s`,
+    `peak_output_per_s`, `peak_in_flight`, `mean_in_flight`, and latencies such as `mean_ttft_ms`, `median_itl_ms`,
+    `p99_e2el_ms`, with vLLM's meanings. What was not printed, or as n/a, is not among them.
 
     Attributes:
         numbers: By name.

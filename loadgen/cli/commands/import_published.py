@@ -54,5 +54,5 @@ def main(argv: list[str]) -> int:
         summaries = [importer.add(source) for source in sources]
     sys.stdout.write("".join(f"{printable(line)}\n" for each in summaries for line in each.lines))
     imported, unplaced = sum(each.imported for each in summaries), sum(each.unplaced for each in summaries)
-    print(f"{imported} imported into {folder}" + (f"; {unplaced} match no arm" if unplaced else ""))
+    print(f"{imported} imported into {folder}" + (f"; {unplaced} not placed" if unplaced else ""))
     return exit_codes.UNPLACED if unplaced else exit_codes.DONE

@@ -98,6 +98,11 @@ class ArmResult:
         return self.planned.name
 
     @property
+    def published(self) -> bool:
+        """Whether others measured it, each workload in a single run."""
+        return any(run.findings.published for trial in self.trials for run in trial.runs.values())
+
+    @property
     def undecided(self) -> bool:
         """Whether the arm has no verdict yet."""
         return self.verdict in (Verdict.NOT_RUN, Verdict.OPEN)

@@ -40,6 +40,7 @@ class Origin(Struct, frozen=True, kw_only=True):
         result: Its number in the file.
         place: File and line, as printed.
         command: The server's command line; None: the page has none.
+        hardware: The hardware as the file names it; empty: it does not.
     """
 
     file: str = ""
@@ -47,6 +48,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     result: int = 0
     place: str = ""
     command: str | None = None
+    hardware: str = ""
 
 
 class WorkloadFindings(Struct, frozen=True, kw_only=True):

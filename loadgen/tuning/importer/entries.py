@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from loadgen.analysis.audit.auditor import read
@@ -13,7 +13,7 @@ from loadgen.analysis.audit.page import FENCE, Page
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.study import Arm, Study
 from loadgen.errors import BadInput
-from loadgen.tuning.importer.restatement import untrue_of_all
+from loadgen.tuning.importer.restatement import requests_sent, untrue_of_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Source:
         entries: Entries to import, in their order.
         untrue: Latencies that are wrong in all its results.
         is_part: Whether one result was named by its number.
+        hardware: The hardware as the file names it; empty: it does not.
     """
 
     path: str
@@ -33,6 +34,7 @@ class Source:
     entries: tuple["Entry", ...]
     untrue: frozenset[str]
     is_part: bool
+    hardware: str = ""
 
     @classmethod
     def read(cls, name: str) -> "Source":
@@ -44,13 +46,15 @@ class Source:
         cut = re.fullmatch(r"(.+)#([1-9]\d*)", name)
         path, number = (cut[1], int(cut[2])) if cut else (name, None)
         text = read(path)
-        found = entries(path, text)
+        page = None if text.lstrip()[:1] in ("{", "[") else Page(path, text)
+        found = _of_json(path, text) if page is None else _of_page(page)
         meant = tuple(entry for entry in found if number in (None, entry.number))
         if not meant:
             count = sum(entry.result is not None for entry in found)
             raise BadInput("FILE", f"{path} has no result {number}", f"it has {count}, counted from 1")
         untrue = frozenset(untrue_of_all(entry.result for entry in found if entry.result))
-        return cls(path, hashlib.sha256(text.encode()).hexdigest(), meant, untrue, number is not None)
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        return cls(path, sha256, meant, untrue, number is not None, _hardware(page) if page else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class Entry:
         title: Text above it.
         stage: Title of the stage; empty for other workloads and for files that are not pages.
         baseline: Whether the page's comparison shows it as the baseline's.
+        success_rate: Share of the requests that succeeded, if a table of the page has it beside the result's number.
     """
 
     number: int
@@ -76,30 +81,49 @@ class Entry:
     title: str = ""
     stage: str = ""
     baseline: bool = False
+    success_rate: float | None = None
+
+    @property
+    def sent(self) -> int | None:
+        """Number of requests that were sent, as far as the file tells."""
+        if self.result is None:
+            return None
+        sent, ok = requests_sent(self.result), self.result.get("ok")
+        if sent is None and ok is not None and self.success_rate:
+            return round(ok.value / self.success_rate)
+        return sent
 
 
-def entries(path: str, text: str) -> list[Entry]:
-    """Return the entries of a file in their order.
+def _of_json(path: str, text: str) -> list[Entry]:
+    """Return the entries of a file of JSON in their order.
 
-    Args:
-        path: Path of the file, for messages.
-        text: Contents of the file.
+    Raises:
+        BadInput: It is of an unknown kind.
+    """
+    return [Entry(number, each.place, each) for number, each in enumerate(results(path, text), 1)]
+
+
+def _of_page(page: Page) -> list[Entry]:
+    """Return the entries of a page in their order.
 
     Raises:
         BadInput: It has no result.
     """
-    if text.lstrip()[:1] in ("{", "["):
-        return [Entry(number, each.place, each) for number, each in enumerate(results(path, text), 1)]
-    page = Page(path, text)
     if not page.results:
-        raise BadInput("FILE", f"{path} has no block of results", "name a page or a result")
+        raise BadInput("FILE", f"{page.name} has no block of results", "name a page or a result")
     study = Study(page)
-    shown = _baselines(study)
-    found = [_entry(number, arm, shown) for number, arm in enumerate(study.arms, 1)]
+    shown, rates = _baselines(study), _success_rates(study)
+    found = [_entry(number, arm, shown, rates) for number, arm in enumerate(study.arms, 1)]
     return sorted([*found, *_fruitless(study)], key=lambda entry: (entry.place.line, entry.number))
 
 
-def _entry(number: int, arm: Arm, shown: set[int]) -> Entry:
+def _hardware(page: Page) -> str:
+    """Return the first line of a page's section about hardware; empty: it has none."""
+    stated = page.titled("Hardware")
+    return stated[0].split("\n")[0].strip(" -*") if stated else ""
+
+
+def _entry(number: int, arm: Arm, shown: set[int], rates: Mapping[int, float]) -> Entry:
     return Entry(
         number=number,
         place=arm.result.place,
@@ -108,6 +132,7 @@ def _entry(number: int, arm: Arm, shown: set[int]) -> Entry:
         title=" ".join(filter(None, (arm.workload or arm.label, arm.result.title))),
         stage=arm.stage.title if arm.stage else "",
         baseline=arm.result.at in shown,
+        success_rate=rates.get(arm.result.at),
     )
 
 
@@ -115,6 +140,18 @@ def _baselines(study: Study) -> set[int]:
     """Return the positions of the results in the baseline's column of the comparison."""
     pairs = study.comparison.pairs() if study.comparison else ()
     return {arm.result.at for _, base, _, _ in pairs for arm in study.showing(base.get("total_per_s"))[:1]}
+
+
+def _success_rates(study: Study) -> dict[int, float]:
+    """Return the success rates that tables print beside a throughput, by the position of the result that has it."""
+    return {
+        arm.result.at: rate.number.value / 100
+        for table in study.page.tables
+        for row in table.rows
+        for cell in row.cells
+        if (rate := cell.get("success_rate"))
+        for arm in study.showing(cell.get("total_per_s"))[:1]
+    }
 
 
 def _fruitless(study: Study) -> Iterator[Entry]:

@@ -14,9 +14,10 @@ from loadgen.tuning.execute.facts import IMPORTED
 from loadgen.tuning.execute.store import Store, kept, locked
 from loadgen.tuning.execute.trial import INVALID, Failure, Trial, TrialRequest, WorkloadRun, now
 from loadgen.tuning.execute.workload_findings import Origin
-from loadgen.tuning.importer.arms import Arms, Unplaced
+from loadgen.tuning.importer.arms import Arms
 from loadgen.tuning.importer.entries import Entry, Source
-from loadgen.tuning.importer.restatement import as_printed, restated
+from loadgen.tuning.importer.restatement import as_printed, requests_sent, restated
+from loadgen.tuning.importer.unplaced import Unplaced
 from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.study_file import StudyFile
@@ -36,13 +37,13 @@ class Placement:
         arm: The arm in its step.
         config: Identity of what was served, which may be another arm's.
         workload: Name of the workload; empty if there is no result.
-        note: Remark for the user; empty: none.
+        notes: Remarks for the user.
     """
 
     arm: PlannedArm
     config: str
     workload: str
-    note: str
+    notes: list[str]
 
 
 @dataclass
@@ -105,7 +106,7 @@ class Importer:
 
     Args:
         store: The store, locked by the caller.
-        arms: The arms of its study.
+        arms: The arms and workloads of its study.
         study: The study.
         as_: Arm and, if given, workload of results that have no command or that were named by number.
     """
@@ -115,6 +116,7 @@ class Importer:
     ) -> None:
         self._store, self._arms, self._study, self._as = store, arms, study, as_
         self._runs: dict[Numbers, Origin] = {}
+        self._filled: dict[tuple[str, str], Origin] = {}  # what has a result already, by `_keys`
         self._failed: set[tuple[str, str]] = set()  # identities, and causes
         self._servers: dict[str, int] = {}  # by identity
         self._blocks = 0  # each trial gets its own: pages do not say what was measured side by side
@@ -153,6 +155,9 @@ class Importer:
             return
         placed = self._placed(entry, named=source.is_part)
         if entry.result is not None:
+            for key in _keys(placed.arm, placed.config, placed.workload) & self._filled.keys():
+                problem = f"{placed.arm.path} has a result on {placed.workload}, {self._filled[key].place}"
+                raise Unplaced(f"{problem}, and published results are not averaged")
             trial = self._add_run(placed, entry.result, entry, source)
         elif (placed.config, entry.cause) in self._failed:
             summary.again += 1
@@ -161,8 +166,7 @@ class Importer:
             trial = self._add_trial(placed, failure=Failure(CRASH, entry.cause, transient=False))
         self._note(trial)
         summary.imported += 1
-        if placed.note:
-            summary.lines.append(f"{entry.place}: {placed.note}")
+        summary.lines += [f"{entry.place}: {note}" for note in placed.notes]
         summary.lines.append(f"{entry.place}: {placed.arm.path}, {_shown(trial)}")
 
     def _placed(self, entry: Entry, *, named: bool) -> Placement:
@@ -171,23 +175,32 @@ class Importer:
         Raises:
             Unplaced: Nothing matches it.
         """
-        workload, note = None, ""
+        workload, notes = None, []
         if self._as is not None and (named or entry.command is None):
             arm, workload = self._as
         elif entry.command is None:
             raise Unplaced("it has no serving command")
         else:
             arm, note = self._arms.started_by(entry.command, entry.stage)
+            notes += [note] if note else []
         config = arm.identity
         if entry.baseline and config != self._arms.baseline.identity:
-            note = f"the page shows it as the baseline's, but its command is that of {arm.path}"
+            notes.append(f"the page shows it as the baseline's, but its command is that of {arm.path}")
             arm = self._arms.baseline
         if workload is None and entry.result is not None:
-            workload = self._arms.workload(entry.result, f"{entry.title} {entry.stage}")
-        return Placement(arm, config, workload or "", note)
+            workload = self._arms.workloads.find(entry.result, entry.sent, f"{entry.title} {entry.stage}")
+            notes += self._losses(entry.result, workload)
+        return Placement(arm, config, workload or "", notes)
+
+    def _losses(self, result: Published, workload: str) -> list[str]:
+        """Return a remark if requests of the workload are missing without a word about them."""
+        ok, wanted = result.get("ok"), self._arms.workloads.num_prompts(workload)
+        if ok is None or requests_sent(result) is not None or ok.value >= wanted:
+            return []
+        return [f"{ok.value:g} of the {wanted} requests of {workload}; the others count as failed"]
 
     def _add_run(self, placed: Placement, result: Published, entry: Entry, source: Source) -> Trial:
-        summary = restated(result, self._arms.num_prompts(placed.workload), source.untrue)
+        summary = restated(result, self._arms.workloads.num_prompts(placed.workload), source.untrue)
         own, replicas = summary["loadgen"], placed.arm.spec.replicas
         wanted = self._servers.get(placed.config, own["servers"] if own["servers"] == replicas else 1)
         if own["servers"] != wanted:
@@ -198,6 +211,7 @@ class Importer:
             "result": entry.number,
             "place": str(entry.place),
             "command": entry.command.text if entry.command else None,
+            "hardware": source.hardware,
         }
         invalid = Failure(INVALID, "; ".join(own["reasons"]), transient=False) if own["verdict"] == "INVALID" else None
         return self._add_trial(placed, summary=summary, data=result.data, failure=invalid)
@@ -239,10 +253,18 @@ class Importer:
         self._blocks = max(self._blocks, trial.request.block + 1)
         if trial.failure is not None:
             self._failed.add((trial.config, trial.failure.cause))
-        for ran in trial.runs.values():
+        arm, _ = self._arms.named(f"{trial.request.step}/{trial.request.arm}")
+        for workload, ran in trial.runs.items():
             if (origin := ran.findings.provenance) is not None:
                 self._runs[_numbers(ran.findings.published)] = origin
+                if trial.failure is None:
+                    self._filled |= dict.fromkeys(_keys(arm, trial.config, workload), origin)
             self._servers[trial.config] = ran.findings.servers
+
+
+def _keys(arm: PlannedArm, config: str, workload: str) -> set[tuple[str, str]]:
+    """Return what may have one result on a workload: the configuration, and the arm if another's result is its."""
+    return {(each, workload) for each in ({config} if config == arm.identity else {config, arm.path})}
 
 
 def _numbers(printed: Mapping[str, Any]) -> Numbers:

@@ -26,6 +26,7 @@ UNTRUE = {
     "peak-throughput": ("peak_output_per_s",),
     "peak-concurrency": ("peak_in_flight",),
 }
+OF_REQUESTS = {"ttft", "e2el", "latency"}  # in contrast to gaps between tokens, which may arrive together
 OF_TOOL = {"tpot"}  # wrong in all results of a tool if it is wrong in one
 
 
@@ -55,18 +56,27 @@ def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> d
     """
     wrong, printed = findings(result), as_printed(result)
     untrue = untrue | _untrue(wrong) | ({"tpot"} if result.tpot_with_first else set())
-    completed, failed = int(printed.get("completed", 0)), printed.get("failed")
-    sent = result.data.get("num_prompts")
-    if type(sent) is not int or sent < completed:
-        sent = max(asked, completed) if failed is None else completed + int(failed)
+    completed = int(printed.get("completed", 0))
+    sent = requests_sent(result)
+    sent = max(asked, completed) if sent is None else sent
     summary = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
     summary |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
     for name in PARTS:
         counted, said = _counted(result, name), result.get(name)
         if counted is not None and (said is None or not said.agrees(counted)):
             summary[NAMES[name]] = counted.value
+    untrue |= _not_measured(summary)
     summary |= {key: None for key, value in summary.items() if _is_untrue(key, value, untrue)}
     return summary | {"loadgen": _own(result, wrong, summary)}
+
+
+def requests_sent(result: Published) -> int | None:
+    """Return the number of requests that were sent; None: the result does not have it."""
+    ok, failed, sent = result.get("ok"), result.get("failed"), result.data.get("num_prompts")
+    completed = int(ok.value) if ok else 0
+    if type(sent) is int and sent >= completed:
+        return sent
+    return None if failed is None else completed + int(failed.value)
 
 
 def as_printed(result: Published) -> dict[str, int | float]:
@@ -100,11 +110,25 @@ def _untrue(wrong: Iterable[Finding]) -> set[str]:
     return {part for finding in wrong for part in UNTRUE.get(finding.rule, ())}
 
 
+def _not_measured(summary: Mapping[str, Any]) -> set[str]:
+    """Return the latencies of whole requests that have a statistic of zero: their mean is one of the same zeros."""
+    return {_metric(key) for key, value in summary.items() if _is_zero_latency(key, value)} & OF_REQUESTS
+
+
 def _is_untrue(key: str, value: Any, untrue: Set[str]) -> bool:
     if not key.endswith("_ms"):
         return key in {NAMES[name] for name in untrue & NAMES.keys()}
-    was_not_measured = value == 0 and not key.startswith("std_")  # an answer takes time; all may take the same
-    return was_not_measured or key.split("_")[-2] in untrue
+    return _is_zero_latency(key, value) or _metric(key) in untrue
+
+
+def _is_zero_latency(key: str, value: Any) -> bool:
+    """Return whether a latency was not measured: an answer takes time. Only a deviation may be zero."""
+    return key.endswith("_ms") and value == 0 and not key.startswith("std_")
+
+
+def _metric(key: str) -> str:
+    """Return the metric of a key: mean_ttft_ms -> ttft."""
+    return key.split("_")[-2]
 
 
 def _counted(result: Published, name: str) -> Number | None:

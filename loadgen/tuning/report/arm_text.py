@@ -4,10 +4,11 @@ import json
 import re
 import shlex
 from collections import defaultdict
+from collections.abc import Iterator
 
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings, public
-from loadgen.report.html import Cell, Code, Line, Span, Tone, cell, line
+from loadgen.report.html import Cell, Code, Line, Note, Span, Tone, cell, line
 from loadgen.report.vllm_block import HEADERS, block
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
 from loadgen.tuning.execute.difference import Difference
@@ -27,11 +28,15 @@ def command(planned: PlannedArm) -> Code:
     """Return the serving command in its short form, without credentials."""
     launch = planned.launches[0]
     lines = [" ".join([*_variables(planned), shlex.join(redact_command(launch.shorthand or launch.argv))])]
-    for path, text in launch.files.items():
-        lines += [f"# writes {path}:", *(f"#   {row}" for row in text.splitlines())]
     if planned.spec.replicas > 1:
         lines.insert(0, f"# {planned.spec.replicas} of these, which share the requests")
     return Code("\n".join(lines), "bash")
+
+
+def files(planned: PlannedArm, model: ReportModel) -> Iterator[Note]:
+    """Yield the files that the first server reads; pages of published results do not have them."""
+    for path, text in () if model.published else planned.launches[0].files.items():
+        yield Note("info", f"File {path}", (Code(text.rstrip("\n")),), folded=True)
 
 
 def parameters(planned: PlannedArm) -> Code:

@@ -88,7 +88,8 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
 
 def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
     """Show how each adoption changed the value of the baseline."""
-    steps = [(each.name, each.difference.share) for each in model.adoptions if each.difference is not None]
+    compared = [(link.name, model.difference(link.arm)) for link in model.chain]
+    steps = [(name, difference.share) for name, difference in compared if difference is not None]
     level = baseline.workloads[model.workload].achieved if model.workload in baseline.workloads else None
     if not steps or level is None:
         return None
@@ -100,13 +101,14 @@ def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
         level = after
     final = model.finalist.workloads.get(model.workload) if model.finalist and model.confirmation else None
     if final is not None and final.achieved is not None:
-        rows.append(("confirmation", 0.0, final.achieved, "first", brief(final.achieved)))
+        name = "winner, single run" if model.published else "confirmation"
+        rows.append((name, 0.0, final.achieved, "first", brief(final.achieved)))
     marks = tuple(
         Bars("", [place], [low], [high], look, [text]) for place, (_, low, high, look, text) in enumerate(rows)
     )
     return Chart(
         title="From the baseline to the winner",
-        about=f"Change of the {model.label} by each stage that adopted an arm",
+        about=f"Change of the {model.label} by each arm from the baseline to the winner",
         along=model.unit,
         scale=Linear.over(model.unit, [max(high for _, _, high, _, _ in rows) * LABEL_SPACE]),
         panels=(_rows_panel(f"{model.label} ({model.unit})", [row[0] for row in rows], marks),),

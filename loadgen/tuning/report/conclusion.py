@@ -5,9 +5,10 @@ from typing import Literal
 
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line
 from loadgen.tuning.execute.arm_result import ArmResult
-from loadgen.tuning.report.arm_text import command, difference_span
+from loadgen.tuning.execute.difference import Difference
+from loadgen.tuning.report.arm_text import DIGITS, TONES, command, difference_span, files, score
 from loadgen.tuning.report.report_model import ReportModel
-from loadgen.util.number_format import percent
+from loadgen.util.number_format import percent, signed
 
 
 def warnings(model: ReportModel) -> Iterator[Block]:
@@ -16,7 +17,7 @@ def warnings(model: ReportModel) -> Iterator[Block]:
         text = "These numbers describe loadgen's simulator, not a real server."
         yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
     if model.published:
-        text = "Others measured these results, one run of each arm. Differences have no bounds."
+        text = "These results are imported, one run of each arm on each workload. Differences have no bounds."
         yield Note("warning", "Published results", (Paragraph(line(text)),))
     if model.findings.open:
         missing = Items(tuple(line(each) for each in model.missing))
@@ -35,14 +36,20 @@ def conclusion(model: ReportModel) -> Iterator[Block]:
     winner = model.winner
     if winner is None:
         yield Paragraph(_baseline_stays(model))
-        yield _command(model.baseline)
+        yield from _command(model.baseline, model)
         return
-    uncertain = not model.published and model.findings.confirmed is None
-    what = "Best so far" if uncertain else "Recommended configuration"
     aim = f"{'most' if model.more_is_better else 'least'} {model.label} on {model.workload}"
-    yield Paragraph(line(f"{what} of {winner.planned.model} on {model.study.hardware.name}, for the {aim}:"))
-    yield _command(winner)
-    yield Paragraph(_gain(model, winner))
+    name = f'"{model.hardware}"' if model.published else model.hardware
+    where = f" on {name}" if model.hardware else ""
+    yield Paragraph(line(f"{_standing(model)} of {winner.planned.model}{where}, for the {aim}:"))
+    yield from _command(winner, model)
+    yield from _gains(model, winner)
+
+
+def _standing(model: ReportModel) -> str:
+    if model.published:
+        return "Published as the best configuration"
+    return "Best so far" if model.findings.confirmed is None else "Recommended configuration"
 
 
 def caveats(model: ReportModel) -> Iterator[Line]:
@@ -72,12 +79,15 @@ def caveats(model: ReportModel) -> Iterator[Line]:
         yield line(f"{len(suspect)} of {len(model.runs)} runs are SUSPECT: {shown}")
 
 
-def _command(arm: ArmResult, kind: Literal["tip", "info"] = "tip") -> Note:
-    return Note(kind, "Serving Command", (command(arm.planned),), folded=False)
+def _command(arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip") -> Iterator[Block]:
+    yield Note(kind, "Serving Command", (command(arm.planned),), folded=False)
+    yield from files(arm.planned, model)
 
 
 def _baseline_stays(model: ReportModel) -> Line:
     finalist, least = model.finalist, percent(model.study.decision.min_effect, 1)
+    if finalist is None and model.published:
+        return line("No results are published of an arm that the study expects to win, so the baseline stays:")
     if finalist is None:
         when = " so far" if model.findings.open else ""
         return line(f"No arm{when} is shown to be {least} better than the baseline, so the baseline stays:")
@@ -88,10 +98,35 @@ def _baseline_stays(model: ReportModel) -> Line:
     )
 
 
-def _gain(model: ReportModel, winner: ArmResult) -> Line:
-    difference = _difference(model, winner)
+def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
+    """Yield what the winner gains over the baseline, and over the adopted arms that it has to be compared with."""
+    workload = model.workload
+    if workload not in winner.workloads:
+        text = f"No result of this configuration on {workload} is known, so its gain there is not known either."
+        yield Paragraph(line(text))
+        return
+    others: list[tuple[str | Span, ArmResult]] = []
     if model.published:
-        return line(f"{model.label} compared with the baseline:", *difference)
+        value = score(winner.workloads[workload], model, model.unit)
+        yield Paragraph(line(f"{model.label} on {workload}, from single runs: {value}."))
+        others += [("the baseline", model.baseline)] if model.baseline else []
+    else:
+        yield Paragraph(_confirmed(model, winner))
+    others += [(Span(link.name, Tone.CODE), link.arm) for link in model.overtaken]
+    compared = [(name, arm, model.apart(winner, arm)) for name, arm in others]
+    if lines := [_compared(model, name, arm, apart) for name, arm, apart in compared if apart is not None]:
+        yield Items(tuple(lines))
+
+
+def _compared(model: ReportModel, name: str | Span, arm: ArmResult, apart: Difference) -> Line:
+    value = score(arm.workloads[model.workload], model, model.unit)
+    how = "single runs" if model.published else "not measured in the same blocks"
+    gain = Span(f"({signed(apart.share, DIGITS)}; {how})", TONES[apart.direction])
+    return line("compared with ", name, f", {value}: ", gain)
+
+
+def _confirmed(model: ReportModel, winner: ArmResult) -> Line:
+    difference = _difference(model, winner)
     if model.findings.confirmed is None:
         return line(f"{model.label} compared with the baseline:", *difference, ", not yet confirmed by fresh starts.")
     remark = f" ({winner.why})" if winner.why else ""
@@ -109,4 +144,4 @@ def _nothing_feasible(model: ReportModel) -> Iterator[Block]:
     if closest is not None:
         why = f": {closest.why}" if closest.why else ""
         yield Paragraph(line("The closest was ", Span(closest.name, Tone.CODE), why))
-        yield _command(closest, "info")
+        yield from _command(closest, model, "info")

@@ -42,7 +42,8 @@ def arm_line(arm: ArmResult, study: Study) -> str:
     if arm.values:
         middle = statistics.geometric_mean(arm.values)
         unit = METRICS[study.objective.metric].unit
-        parts.append(f"{brief(middle)} {unit} in {plural(len(arm.values), 'start')}")
+        where = "a single run" if arm.published else plural(len(arm.values), "start")
+        parts.append(f"{brief(middle)} {unit} in {where}")
     if arm.why and arm.verdict not in (Verdict.SAME_AS, Verdict.OPEN):
         parts.append(arm.why)
     return ", ".join(parts)
@@ -139,7 +140,9 @@ def _trial(trial: Trial) -> dict[str, Any]:
 
 
 def time_spent(findings: Findings) -> str:
-    """Return number and time of the starts, and GPU-hours."""
+    """Return number and time of the starts, and GPU-hours; of published results only their number."""
+    if any(arm.published for step in findings.steps for arm in step.arms):
+        return plural(len(findings.trials), "published result")
     devices = findings.study.hardware.devices
     hours = f", {fixed(findings.seconds / 3600 * devices, 2, 'GPU-hours')}" if devices else ""
     return f"{len(findings.trials)} starts, {duration(findings.seconds)}{hours}"

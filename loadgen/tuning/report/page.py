@@ -7,8 +7,9 @@ from loadgen.report.html import Block, Code, Document, Drawing, Heading, Items, 
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict
 from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.report import arm_text, tables
-from loadgen.tuning.report.arm_text import DIGITS, command, parameters, profile, result_block
+from loadgen.tuning.report.arm_text import DIGITS, command, files, parameters, profile, result_block
 from loadgen.tuning.report.conclusion import caveats, conclusion, warnings
+from loadgen.tuning.report.data_section import data_section
 from loadgen.tuning.report.report_model import ReportModel, StageSummary
 from loadgen.tuning.report.reproduce import run_words
 from loadgen.tuning.spec.objective import METRICS
@@ -56,8 +57,8 @@ def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
 
 
 def _setup(model: ReportModel) -> Iterator[Block]:
-    hardware = model.study.hardware
-    devices = f", {hardware.devices} devices" if hardware.devices > 1 else ""
+    devices = model.study.hardware.devices
+    counted = f", {devices} devices" if devices > 1 and not model.published else ""
     builds: dict[str, dict[str, None]] = {}
     for arm in (arm for step in model.steps for arm in step.arms):
         versions = builds.setdefault(arm.planned.spec.engine, {})
@@ -66,13 +67,14 @@ def _setup(model: ReportModel) -> Iterator[Block]:
     yield Heading(3, "Model")
     yield Items(tuple(line(name) for name in dict.fromkeys(model.study.models.values())))
     yield Heading(3, "Hardware")
-    yield Paragraph(line(f"{hardware.name}{devices}"))
+    yield Paragraph(line(f"{model.hardware or 'not named by the published results'}{counted}"))
     yield Heading(3, "Engine Version")
     yield Items(tuple(line(f"{name}: {', '.join(found) or 'version unknown'}") for name, found in builds.items()))
+    yield from data_section(model)
 
 
 def _stages(model: ReportModel) -> Iterator[Block]:
-    """Yield the results stage by stage, each compared with the winner of the one before."""
+    """Yield the results stage by stage, each compared with the arm that it starts from."""
     if model.baseline is not None:
         yield from _benchmark_script(model, model.baseline.planned)
     yield Heading(2, "Experiment Results")
@@ -82,14 +84,14 @@ def _stages(model: ReportModel) -> Iterator[Block]:
         yield tables.arms(stage, model)
         for arm in _detailed(stage):
             yield Paragraph(line(Span(arm.name, Tone.STRONG)))
-            yield _script(arm)
-            yield _result(arm, model.workload)
+            yield from _script(arm, model)
+            yield _result(arm, model.workload, model)
         yield from _shortened(stage)
         yield _ranking(stage, model)
     if model.stages:
         yield Heading(3, "Summary of Optimization Options")
         yield tables.options(model)
-    yield from _other_cases(model, lambda arm: (_script(arm),))
+    yield from _other_cases(model, lambda arm: _script(arm, model))
 
 
 def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]:
@@ -99,18 +101,23 @@ def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]
         for name, load in loads(model.study).items()
     ]
     yield Heading(3, "Benchmark Script")
-    yield Paragraph(
-        prose(
-            f"`loadgen` runs each workload on a freshly started server. These commands use the baseline's at {where}; "
-            "an engine that is started by hand may listen elsewhere:"
-        )
+    how = (
+        "These results are imported: the study started no server. With `loadgen`, these commands run its workloads on "
+        "the baseline's"
+        if model.published
+        else "`loadgen` runs each workload on a freshly started server. These commands use the baseline's"
     )
+    yield Paragraph(prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:"))
     yield Code("\n\n".join(rows), "bash")
 
 
 def _groups(model: ReportModel) -> Iterator[Block]:
-    """Yield the results by groups of options, each compared with the baseline."""
-    how = "The runs of others, as" if model.published else "Each arm is started afresh and measured with"
+    """Yield the results by groups of options, each compared with the arm that it starts from."""
+    how = (
+        "These results are imported: the study started no server. Its workloads are shown as"
+        if model.published
+        else "Each arm is started afresh and measured with"
+    )
     yield Heading(3, "Benchmark Method")
     yield Paragraph(prose(f"{how} profiles of `loadgen run --config`."))
     yield Heading(4, "Benchmark Profiles")
@@ -124,7 +131,7 @@ def _groups(model: ReportModel) -> Iterator[Block]:
         for arm in _detailed(stage):
             yield Heading(4, arm.name)
             yield from _parameters(arm, model.workload)
-            yield _result(arm, model.workload)
+            yield _result(arm, model.workload, model)
         yield from _shortened(stage)
         yield tables.arms(stage, model)
         yield from _summary(stage, model)
@@ -152,9 +159,17 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
     if model.facts.get("text"):
         yield Note("info", "The study", (Code(str(model.facts["text"]), "yaml"),), folded=True)
     if model.baseline is not None:
-        text = "The script `reproduce.sh` starts baseline and winner again and runs the deciding workload on each."
         yield Heading(2, "Reproduce")
-        yield Paragraph(prose(text))
+        yield Paragraph(prose(_reproduced(model, model.baseline)))
+
+
+def _reproduced(model: ReportModel, baseline: ArmResult) -> str:
+    text = "The script `reproduce.sh` starts baseline and winner again and runs the deciding workload on each."
+    arms = [baseline] + ([model.winner] if model.winner else [])
+    files = dict.fromkeys(f"`{path.name}`" for arm in arms for path in arm.planned.launches[0].files)
+    if not model.published or not files:
+        return text
+    return f"{text} The contents of {' and '.join(files)} are loadgen's own: the published results do not have them."
 
 
 def _chart(charts: Mapping[str, Drawing], name: str) -> Iterator[Block]:
@@ -195,15 +210,18 @@ def _score(arm: ArmResult, model: ReportModel) -> str:
     return arm_text.score(arm.workloads[model.workload], model, model.unit)
 
 
-def _script(arm: ArmResult) -> Note:
-    return Note("info", "Serving script", (command(arm.planned),), folded=True)
+def _script(arm: ArmResult, model: ReportModel) -> Iterator[Block]:
+    yield Note("info", "Serving script", (command(arm.planned),), folded=True)
+    yield from files(arm.planned, model)
 
 
-def _result(arm: ArmResult, workload: str, title: str = "Benchmark result") -> Note:
+def _result(arm: ArmResult, workload: str, model: ReportModel, title: str = "Benchmark result") -> Note:
     result = arm.workloads.get(workload)
     if result is None:
         return Note("info", f"No {title.lower()} on {workload}", (), folded=True)
-    if len(result.runs) > 1:
+    if model.published:
+        title = f"{title} (single run)"
+    elif len(result.runs) > 1:
         title = f"{title} (median of {len(result.runs)} starts)"
     return Note("info", title, (result_block(result.middle),), folded=True)
 
@@ -269,4 +287,4 @@ def _other_cases(model: ReportModel, served: Callable[[ArmResult], Iterable[Bloc
         yield Heading(4, title)
         yield from served(arm)
         for workload in arm.workloads:
-            yield _result(arm, workload, f"{title} benchmark result on {workload}")
+            yield _result(arm, workload, model, f"{title} benchmark result on {workload}")

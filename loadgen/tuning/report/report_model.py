@@ -76,6 +76,10 @@ class StageSummary:
         able = [arm for arm in self.ranked if arm.name != self.found.reference]
         return self.adopted or next(iter(able or self.rivals), None)
 
+    def tried(self, identity: str) -> ArmResult | None:
+        """Return the arm, apart from the reference, that serves this configuration; None: there is none."""
+        return next((arm for arm in self.rivals if arm.planned.identity == identity), None)
+
     def score(self, arm: ArmResult) -> float | None:
         """Return the value of an arm on the deciding workload."""
         result = arm.workloads.get(self.workload)
@@ -83,16 +87,16 @@ class StageSummary:
 
 
 @dataclass(frozen=True)
-class Adoption:
-    """An arm that was adopted on the way from the baseline to the winner.
+class ChainLink:
+    """An arm in the chain of changes from the baseline to the winner.
 
     Attributes:
         name: STAGE/ARM.
-        difference: Difference from the arm before it; None: not compared.
+        arm: Its result in the stage.
     """
 
     name: str
-    difference: Difference | None
+    arm: ArmResult
 
 
 @dataclass(frozen=True)
@@ -202,6 +206,14 @@ class ReportModel:
         return next(each.found.arm(arm.name) for each in self.steps if each.name == step.step.name)
 
     @property
+    def hardware(self) -> str:
+        """Name of the hardware: the study's, or that of published results; empty if these do not name it."""
+        if not self.published:
+            return self.study.hardware.name
+        origins = [run.findings.provenance for run in self.runs]
+        return " and ".join(dict.fromkeys(origin.hardware for origin in origins if origin and origin.hardware))
+
+    @property
     def missing(self) -> list[str]:
         """The steps that the study has not finished, a line each."""
         begun = {step.name for step in self.steps}
@@ -210,19 +222,32 @@ class ReportModel:
         ahead += [CONFIRMATION] if self.confirmation is None else []
         return open_ + [f"{name}: not begun" for name in ahead]
 
-    @property
-    def adoptions(self) -> list[Adoption]:
-        """The way from the baseline to the last adopted arm."""
-        found: list[Adoption] = []
-        before: str | None = None
+    @cached_property
+    def chain(self) -> list[ChainLink]:
+        """The arms from the baseline to the last adopted arm, each compared with the one before it.
+
+        One of them need not have been adopted, if a later stage started from it.
+        """
+        found: list[ChainLink] = []
+        wanted: str | None = None  # identity of the arm before the first one found
         for stage in reversed(self.stages):
-            adopted, reference = stage.adopted, stage.reference
-            if adopted is None or reference is None or before not in (None, adopted.planned.identity):
+            arm, reference = stage.adopted if wanted is None else stage.tried(wanted), stage.reference
+            if arm is None or reference is None:
                 continue
-            result = adopted.workloads.get(self.workload)
-            found.insert(0, Adoption(f"{stage.name}/{adopted.name}", result.difference if result else None))
-            before = reference.planned.identity
+            found.insert(0, ChainLink(f"{stage.name}/{arm.name}", arm))
+            wanted = reference.planned.identity
+            if self.baseline is not None and wanted == self.baseline.planned.identity:
+                break
         return found
+
+    @property
+    def overtaken(self) -> list[ChainLink]:
+        """The adopted arms that the winner is compared with: the first one, and those that it does not build on."""
+        adopted = [ChainLink(f"{stage.name}/{arm.name}", arm) for stage in self.stages if (arm := stage.adopted)]
+        own = self.winner.planned.identity if self.winner else ""
+        built_on = {link.arm.planned.identity for link in self.chain}
+        others = [link for link in adopted[1:] if link.arm.planned.identity not in built_on]
+        return [link for link in (*adopted[:1], *others) if link.arm.planned.identity != own]
 
     @property
     def failed(self) -> list[FailedArm]:
@@ -249,6 +274,13 @@ class ReportModel:
                     name = "baseline" if step.found.step.kind == NOISE else f"{step.name}/{arm.name}"
                     found[identity] = found.get(identity, (name,))[0], arm.workloads[self.workload]
         return found
+
+    def apart(self, arm: ArmResult | None, other: ArmResult | None) -> Difference | None:
+        """Return the difference of two arms of different steps on the deciding workload; None if one has no value."""
+        results = [each.workloads.get(self.workload) if each else None for each in (arm, other)]
+        if results[0] is None or results[1] is None:
+            return None
+        return difference_of(results[0], results[1], None, self.study, published=self.published)
 
     def difference(self, arm: ArmResult | None) -> Difference | None:
         """Return the difference of an arm from its reference on the deciding workload; None if it has none."""

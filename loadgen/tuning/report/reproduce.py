@@ -17,7 +17,8 @@ from loadgen.util.redaction import SECRET_NAME, redact_command
 HEAD = """\
 #!/usr/bin/env bash
 # {what}
-# Usage: reproduce.sh [{names}]... The logs of the servers go to $LOGS (.).
+# Usage: reproduce.sh [{names}]... Its paths are relative to the folder in which it is run.
+# The logs of the servers go to $LOGS (.).
 set -euo pipefail
 
 logs=$(cd "${{LOGS:-.}}" && pwd)
@@ -29,9 +30,9 @@ stop() {{
 }}
 trap stop EXIT
 
-# serve NAME COMMAND...: start a server.
+# serve NAME FOLDER COMMAND...: start a server in a folder.
 serve() {{
-    "${{@:2}}" >"$logs/$1.log" 2>&1 &
+    (cd "$2" && exec "${{@:3}}") >"$logs/$1.log" 2>&1 &
     servers+=($!)
 }}
 
@@ -82,12 +83,11 @@ def _function(name: str, planned: PlannedArm, study: Study, settings: RunSetting
         for path, text in launch.files.items():
             yield f"    mkdir -p {shlex.quote(str(path.parent))}"
             yield f"    printf %s {shlex.quote(text)} >{shlex.quote(str(path))}"
-        if launch.folder is not None:
-            yield f"    cd {shlex.quote(str(launch.folder))}"
         variables = [f"{variable}={value}" for variable, value in launch.env.items() if variable not in secrets]
         words = ["env", *variables] if variables else []
         words += ["python3" if word == sys.executable else word for word in redact_command(launch.argv)]
-        yield f"    serve {name}-{number} {shlex.join(words)}"
+        folder = shlex.quote(str(launch.folder or "."))
+        yield f"    serve {name}-{number} {folder} {shlex.join(words)}"
         where = urlsplit(launch.base_url)
         yield f"    await {where.hostname} {where.port}"
     yield f"    loadgen run {shlex.join(run_words(planned, study, settings))}"

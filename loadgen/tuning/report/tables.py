@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loadgen.report.html import Cell, Line, Span, Table, Tone, cell, line
-from loadgen.tuning.execute.arm_result import ArmResult, Verdict
+from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
 from loadgen.tuning.report.arm_text import DIGITS, difference_text, numbers, score
 from loadgen.tuning.report.findings_text import time_spent
 from loadgen.tuning.report.report_model import ReportModel, StageSummary
@@ -29,7 +29,8 @@ def cases(model: ReportModel, baseline: ArmResult) -> Table:
 def arms(step: StageSummary, model: ReportModel) -> Table:
     """Return every arm of a step with its verdict."""
     against = f"against {step.found.reference}" if step.found.reference else "-"
-    head = ("Arm", f"{model.label} ({model.unit})", against, "Mean TPOT (ms)", "Starts", "Verdict")
+    starts = "Runs" if model.published else "Starts"
+    head = ("Arm", f"{model.label} ({model.unit})", against, "Mean TPOT (ms)", starts, "Verdict")
     rows = []
     for arm in step.arms:
         result = arm.workloads.get(model.workload)
@@ -38,10 +39,17 @@ def arms(step: StageSummary, model: ReportModel) -> Table:
             score(result, model),
             difference_text(arm, model.workload),
             fixed(result.mean("mean_tpot_ms") if result else None, DIGITS),
-            str(len(arm.trials)),
+            _starts(arm, result, model),
         ]
         rows.append((*map(cell, row), cell(*_verdict(arm))))
     return Table(head, tuple(rows))
+
+
+def _starts(arm: ArmResult, result: WorkloadResult | None, model: ReportModel) -> str:
+    """Return how often an arm was started; of published results only a single run of each workload is known."""
+    if model.published:
+        return "single" if result else "none"
+    return str(len(arm.trials))
 
 
 def _verdict(arm: ArmResult) -> Iterator[Line]:
@@ -55,33 +63,51 @@ def _verdict(arm: ArmResult) -> Iterator[Line]:
 
 
 def options(model: ReportModel) -> Table:
-    """Return the gain of each stage."""
+    """Return the gain of each stage over the arm that it started from, and over the baseline."""
+    built_on = {link.arm.planned.identity for link in model.chain}
     rows = []
     for stage in model.stages:
-        adopted = stage.adopted
-        row = (
-            [stage.name, "-", "-"]
-            if adopted is None
-            else [stage.name, Span(adopted.name, Tone.CODE), difference_text(adopted, model.workload)]
+        adopted, reference = stage.adopted, stage.reference
+        if adopted is None or reference is None:
+            rows.append(tuple(map(cell, (stage.name, "-", "-", "-", "-"))))
+            continue
+        left = [] if adopted.planned.identity in built_on else [line("not part of the winner")]
+        rows.append(
+            (
+                cell(stage.name),
+                cell(Span(adopted.name, Tone.CODE), *left),
+                cell(difference_text(adopted, model.workload)),
+                cell(Span(reference.name, Tone.CODE)),
+                cell(_over_baseline(adopted, model)),
+            )
         )
-        rows.append(tuple(map(cell, row)))
-    return Table(("Optimization Option", "Adopted", f"{model.label} Improvement"), tuple(rows))
+    head = ("Optimization Option", "Adopted", f"{model.label} Improvement", "Over", "Over the baseline, without bounds")
+    return Table(head, tuple(rows))
+
+
+def _over_baseline(arm: ArmResult, model: ReportModel) -> str:
+    """Return the difference of an arm from the baseline, which may have run in other blocks."""
+    apart = model.apart(arm, model.baseline)
+    return "-" if apart is None else signed(apart.share, DIGITS)
 
 
 def groups(model: ReportModel) -> Table:
-    """Return the best arm of each group beside the group's reference."""
-    rows = [
-        (
-            cell(Span(stage.name, Tone.STRONG), line(Span(best.name, Tone.CODE))),
-            numbers(best, model.workload, model),
-            numbers(stage.reference, model.workload, model),
-        )
-        for stage in model.stages
-        if (best := stage.best or stage.reference) is not None
-    ]
-    references = {stage.reference.planned.identity for stage in model.stages if stage.reference}
-    same = model.baseline is not None and references == {model.baseline.planned.identity}
-    return Table(("Benchmark Cases", "Optimized", "Baseline" if same else "Held against"), tuple(rows))
+    """Return the best arm of each group beside the arm that the group starts from."""
+    base = model.baseline.planned.identity if model.baseline else ""
+    of_baseline = all(stage.reference.planned.identity == base for stage in model.stages if stage.reference)
+    rows = []
+    for stage in model.stages:
+        best, reference = stage.best or stage.reference, stage.reference
+        if best is None:
+            continue
+        ours, theirs = numbers(best, model.workload, model), numbers(reference, model.workload, model)
+        if reference is not None and not of_baseline:
+            theirs = (line(Span(reference.name, Tone.CODE)), *theirs)
+            if reference.planned.identity != base and model.baseline is not None:
+                value = score(model.baseline.workloads.get(model.workload), model)
+                ours += (line(f"Baseline: {value} ({_over_baseline(best, model)} over it, without bounds)"),)
+        rows.append((cell(Span(stage.name, Tone.STRONG), line(Span(best.name, Tone.CODE))), ours, theirs))
+    return Table(("Benchmark Cases", "Optimized", "Baseline" if of_baseline else "Held against"), tuple(rows))
 
 
 def noise(model: ReportModel) -> Table:
@@ -115,15 +141,21 @@ def _code(text: str) -> Cell:
 
 def provenance(model: ReportModel) -> Table:
     """Return when, where and how the numbers were measured."""
-    decision, began = model.study.decision, sorted(trial.began for trial in model.findings.trials)
-    repeats = decision.repeats
+    decision, trials = model.study.decision, model.findings.trials
+    began, repeats = sorted(trial.began for trial in trials), decision.repeats
+    when = f"{began[0]} to {began[-1]}" if began else "not yet"
+    decided = (
+        f"a gain of {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, "
+        f"{repeats.least} to {repeats.most} starts of each arm, seed {decision.seed}"
+    )
     found = {
-        "imported" if model.published else "measured": f"{began[0]} to {began[-1]}" if began else "not yet",
-        "spent": time_spent(model.findings),
-        "decision": f"a gain of {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} "
-        f"confidence, {repeats.least} to {repeats.most} starts of each arm, seed {decision.seed}",
+        "imported" if model.published else "measured": when,
+        "results" if model.published else "spent": time_spent(model.findings),
+        "decision": "none: single runs say nothing about noise" if model.published else decided,
     }
     facts = {name: value for name, value in model.facts.items() if name not in ("study", "text")}
+    if model.study.objective.accuracy is None:
+        facts.pop("questions", None)
     rows = [(cell(name), cell(text)) for name, text in (*found.items(), *_leaves(facts))]
     return Table(("What", "Value"), tuple(rows))
 

@@ -87,7 +87,7 @@ class Report(Strict, frozen=True):
     )
     layout: Annotated[
         Literal["stages", "groups"],
-        Meta(description="stages: each against the one before; groups: each against the baseline"),
+        Meta(description="order of the page: stage after stage, or groups of options with their parameters"),
     ] = "stages"
 
 

@@ -1,5 +1,6 @@
 """The reproduction script of a report, run with the simulator."""
 
+import json
 import os
 import re
 import socket
@@ -42,6 +43,17 @@ def test_script_starts_and_measures_both_and_stops_them(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.glob("*.log")} == {"baseline-0.log", "winner-0.log"}
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_relative_paths_are_of_the_folder_of_the_script_and_not_of_the_server(tmp_path: Path) -> None:
+    rows = [{"prompt": f"Question {number} of twelve"} for number in range(12)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    custom = {"dataset_name": "custom", "dataset_path": "rows.jsonl", "num_prompts": 12, "custom_output_len": 4}
+    text = script(tmp_path, {}, **SIMULATED | {"workloads": {"few": custom}}).replace("8000", str(free_port()))
+    (tmp_path / "elsewhere").mkdir()
+    done = run(text.replace("serve baseline-0 .", f"serve baseline-0 {tmp_path / 'elsewhere'}"), tmp_path, "baseline")
+    assert done.returncode == 0, done.stderr
+    assert "Successful requests:                     12" in done.stdout
 
 
 def test_a_server_that_does_not_start_ends_the_script_with_what_to_look_at(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tests.helpers.default_install import installed_by_default, loadgen, modules
 from tests.helpers.imported_files import PAGES, STUDIES
 from tests.helpers.source import lazy_packages, modules
 from tests.helpers.study_files import as_yaml
+from tests.tuning.test_reproduce import SIMULATED
 
 STUDY, PAGE = str(STUDIES / "qwen3-14b-h100.yaml"), str(PAGES / "qwen3-14b-h100.md")
 OFFLINE = ["--base-url", "http://127.0.0.1:9"]
@@ -59,6 +60,33 @@ def test_packages_of_extras_are_hidden() -> None:
 def test_a_command_needs_no_further_package(words: list[str], folder: Path) -> None:
     done = loadgen(*words, cwd=folder)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_study_runs_without_further_packages(folder: Path) -> None:
+    twice = {"name": "twice", "decision": {"repeats": {"least": 2, "most": 2}}}
+    (folder / "study.yaml").write_text(as_yaml(**SIMULATED | twice))
+    done = loadgen("tune", "run", "study.yaml", "--no-live", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Store: twice.store" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["import", "none.yaml", PAGE],
+        ["import", STUDY, "none.md"],
+        ["tune", "run", "none.yaml"],
+        ["tune", "status", "none"],
+        ["tune", "report", "none"],
+        ["tune", "export", "none"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_not_there_is_one_line(words: list[str], folder: Path) -> None:
+    done = loadgen(*words, cwd=folder)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"loadgen {words[0]}: ")
 
 
 @pytest.mark.parametrize(

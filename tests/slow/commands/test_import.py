@@ -35,7 +35,7 @@ def test_imported_study_has_a_status_and_an_export(capsys: pytest.CaptureFixture
     dispatch(["import", STUDY, PAGE, "--store", "theirs"])
     capsys.readouterr()
     assert dispatch(["tune", "status", "theirs"]) == 0
-    assert "fp8            adopted, 10,426.3 tok/s in 1 start\n" in capsys.readouterr().out
+    assert "fp8            adopted, 10,426.3 tok/s in a single run\n" in capsys.readouterr().out
     assert dispatch(["tune", "export", "theirs"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [step["name"] for step in told["steps"]] == ["engine", "quantization", "attention backend", "confirmation"]
@@ -46,7 +46,7 @@ def test_unplaced_result_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert dispatch(["import", STUDY, "log.txt", "--store", "theirs"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("log.txt:1: not placed: it has no serving command; ")
-    assert out.endswith("0 imported into theirs; 1 match no arm\n")
+    assert out.endswith("0 imported into theirs; 1 not placed\n")
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
-"""The arm that a printed command starts, and the workload of a result."""
+"""The arm that a printed command starts."""
 
 from typing import Any
 
 import pytest
 
 from loadgen.analysis.audit.command import commands
-from loadgen.analysis.audit.finding import Place
-from loadgen.analysis.audit.number import Number
-from loadgen.analysis.audit.published import Published
-from loadgen.tuning.importer.arms import Arms, Unplaced
+from loadgen.tuning.importer.arms import Arms
+from loadgen.tuning.importer.unplaced import Unplaced
 from tests.helpers.study_files import planned
 
 STAGES: list[dict[str, Any]] = [
@@ -20,15 +18,7 @@ STAGES: list[dict[str, Any]] = [
     },
     {"name": "weights", "choice": {"fp8": {"model": "fp8", "knobs": {"tensor_parallel": 2}}}},
 ]
-RANDOM: dict[str, Any] = {"dataset_name": "random", "num_prompts": 100}
-WORKLOADS: dict[str, Any] = {
-    "short": RANDOM | {"random_input_len": 128, "random_output_len": 4},
-    "talk": {"workload": "sharegpt", "dataset_path": "share.json"},
-    "talk of four": {"workload": "sharegpt-bs4", "dataset_path": "share.json"},
-    "steady": RANDOM | {"random_input_len": 1000, "random_output_len": 200, "request_rate": 1.0},
-    "burst": RANDOM | {"random_input_len": 1000, "random_output_len": 200},
-}
-ARMS = Arms(planned(*STAGES, workloads=WORKLOADS, objective={"workload": "short"}))
+ARMS = Arms(planned(*STAGES))
 DRAFTS = '{"method":"mtp","num_speculative_tokens":4}'
 
 
@@ -100,41 +90,3 @@ def test_a_command_that_two_arms_say_is_not_placed() -> None:
     arms = Arms(planned(stage))
     with pytest.raises(Unplaced, match=r"`vllm serve Qwen/Qwen3-8B` is the command of env/on and env/off"):
         arms.started_by(next(commands("vllm serve Qwen/Qwen3-8B", 0)), "Env")
-
-
-def told(ok: float, input_tokens: float, output_tokens: float, cap: float | None = None) -> Published:
-    numbers = {"ok": ok, "input_tokens": input_tokens, "output_tokens": output_tokens, "cap": cap}
-    exact = {name: Number.exact(value) for name, value in numbers.items() if value is not None}
-    return Published(exact, {}, Place("page.md", 1))
-
-
-@pytest.mark.parametrize(
-    ("result", "near", "name"),
-    [
-        (told(100, 12_800, 400), "", "short"),
-        (told(100, 12_770, 400), "", "short"),  # cut to fewer tokens than asked
-        (told(100, 17_000, 400), "", "short"),  # with those of a chat template
-        (told(51, 51 * 128, 51 * 4), "", "short"),  # the other requests failed
-        (told(100, 12_800, 300), "", "short"),  # replies that ended early
-        (told(100, 12_800, 400, 100), "", "short"),
-        (told(1000, 217_393, 201_648), "", "talk"),
-        (told(1000, 217_393, 201_648, 4), "", "talk of four"),
-        (told(100, 100_000, 20_000), "# Steady, at 1 req/s", "steady"),
-        (told(100, 100_000, 20_000), "burst", "burst"),
-    ],
-)
-def test_a_result_is_of_the_workload_with_its_requests_tokens_and_cap(result: Published, near: str, name: str) -> None:
-    assert ARMS.workload(result, near) == name
-
-
-@pytest.mark.parametrize(
-    ("result", "why"),
-    [
-        (told(100, 100_000, 20_000), "100 requests, 100000 tokens in, 20000 out can be steady or burst"),
-        (told(5000, 640_000, 20_000), "no workload of the study is 5000 requests, 640000 tokens in, 20000 out"),
-    ],
-)
-def test_a_result_that_fits_none_or_several_is_not_placed(result: Published, why: str) -> None:
-    with pytest.raises(Unplaced) as caught:
-        ARMS.workload(result, "")
-    assert str(caught.value) == why

@@ -68,6 +68,7 @@ def test_a_block_is_a_trial_of_the_arm_that_the_command_above_it_starts(study: S
         "result": 1,
         "place": f"{path}:12",
         "command": SERVE,
+        "hardware": "",
     }
 
 
@@ -144,7 +145,10 @@ def test_commands_of_a_page_override_its_as_option(study: StudyFile, tmp_path: P
     assert take(study, tmp_path / "store", path, as_="engine/sglang").trials[0].request.arm == "vllm"
 
 
-@pytest.mark.parametrize("data", [VLLM, SGLANG, guidellm()], ids=["vllm", "sglang", "guidellm"])
+UNCAPPED = VLLM | {"max_concurrency": None}
+
+
+@pytest.mark.parametrize("data", [UNCAPPED, SGLANG, guidellm()], ids=["vllm", "sglang", "guidellm"])
 def test_a_result_without_a_command_is_what_it_is_said_to_be(study: StudyFile, tmp_path: Path, data: Any) -> None:
     left = taken(study, tmp_path, data)
     assert (left.told[0].unplaced, left.trials) == (1, [])
@@ -153,12 +157,16 @@ def test_a_result_without_a_command_is_what_it_is_said_to_be(study: StudyFile, t
     assert achieved(found.findings, "engine", "vllm", "short") == pytest.approx(2010.0, rel=0.005)
 
 
-def test_several_results_of_one_arm_are_runs_of_it(study: StudyFile, tmp_path: Path) -> None:
+def test_second_result_of_an_arm_and_workload_is_not_averaged_with_the_first(study: StudyFile, tmp_path: Path) -> None:
     runs = [SGLANG | {"duration": seconds, **_rates(seconds)} for seconds in (8.0, 10.0)]
     path = write(tmp_path, "\n".join(map(json.dumps, runs)), "runs.jsonl")
     found = take(study, tmp_path / "store", path, as_="engine/sglang:short")
-    assert arm(found.findings, "engine", "sglang").values == pytest.approx((20100 / 8, 20100 / 10))
-    assert arm(found.findings, "engine", "sglang").comparison is None
+    assert arm(found.findings, "engine", "sglang").values == pytest.approx((20100 / 8,))
+    assert found.told[0].unplaced == 1
+    problem = f"engine/sglang has a result on short, {path}:1, and published results are not averaged"
+    assert f"{path}:2: not placed: {problem}; say it with --as " in found.lines
+    later = take(study, tmp_path / "store", f"{path}#2", as_="engine/sglang:short")
+    assert (later.told[0].unplaced, len(later.trials)) == (1, 1)
 
 
 def _rates(seconds: float) -> dict[str, float]:
@@ -181,6 +189,14 @@ def test_a_result_of_ours_keeps_its_verdict_its_histograms_and_what_was_asked(st
     assert whole["loadgen"]["histograms"] == json.loads(json.dumps(data["loadgen"]["histograms"]))
 
 
+def test_a_result_takes_the_place_of_one_that_is_not_to_be_believed(study: StudyFile, tmp_path: Path) -> None:
+    data = result([steady(n) for n in range(20)])
+    data["loadgen"]["verdict"] = "INVALID"
+    taken(study, tmp_path, data, as_="engine/sglang:short")
+    found = taken(study, tmp_path, SGLANG, "other.json", as_="engine/sglang:short")
+    assert arm(found.findings, "engine", "sglang").values == pytest.approx((2010.0,))
+
+
 def test_a_run_that_is_not_to_be_believed_has_no_value(study: StudyFile, tmp_path: Path) -> None:
     data = result([steady(n) for n in range(20)])
     data["loadgen"]["verdict"] = "INVALID"
@@ -200,7 +216,7 @@ def test_results_of_one_server_and_of_all_replicas_are_not_put_together(study: S
     both = taken(study, tmp_path, data, as_="two/pair:short")
     assert both.told[0].imported == 1
     assert arm(both.findings, "two", "pair").planned.spec.replicas == 2
-    one = taken(study, tmp_path, VLLM, "one.json", as_="two/pair:short")
+    one = taken(study, tmp_path, VLLM, "one.json", as_="two/pair:long")
     assert "not placed: it has 1 server, and two/pair has 2" in one.lines
     baseline = taken(study, tmp_path, data | {"duration": 3.0}, "two.json", as_="two/baseline:short")
     assert "not placed: it has 2 servers, and two/baseline has 1" in baseline.lines
@@ -250,6 +266,43 @@ def test_a_store_of_another_study_takes_none_of_this_one(study: StudyFile, tmp_p
     other = read(tmp_path, as_yaml(stages=STAGES[:1], workloads={"short": LOAD, "long": "long"}))
     with pytest.raises(BadInput, match="is the store of another study, or the study has changed"):
         taken(other, tmp_path, VLLM, as_="engine/vllm:short")
+
+
+def test_hardware_is_kept_as_the_page_names_it(study: StudyFile, tmp_path: Path) -> None:
+    head = "# A page\n\n## Setup\n\n### Hardware\n\n- 8 x NVIDIA A100\n\n"
+    found = take(study, tmp_path / "store", write(tmp_path, head + page(SERVE, block())))
+    origin = found.trials[0].runs["short"].findings.provenance
+    assert origin is not None
+    assert origin.hardware == "8 x NVIDIA A100"
+
+
+def test_two_results_shown_as_the_baselines_are_not_averaged(study: StudyFile, tmp_path: Path) -> None:
+    cells = ("2512.50", "2010.00")
+    rows = "\n".join(f"| Case {cell} | Total TPS: {cell} | Total TPS: 1.00 |" for cell in cells)
+    head = f"| Case | baseline | Optimized |\n|---|---|---|\n{rows}\n\n"
+    seqs = f"{SGL} --max-running-requests 64"
+    path = write(tmp_path, head + page(SGL, block(duration=8.0), seqs, block()))
+    found = take(study, tmp_path / "store", path)
+    assert found.told[0].unplaced == 1
+    assert "confirmation/baseline has a result on short" in found.lines
+    assert arm(found.findings, "confirmation", "baseline").values == (2512.5,)
+
+
+def test_requests_that_a_page_does_not_account_for_are_told(study: StudyFile, tmp_path: Path) -> None:
+    path = write(tmp_path, page(SERVE, block(ok=98), SGL, block(ok=40)))
+    found = take(study, tmp_path / "store", path)
+    assert f"{path}:12: 98 of the 100 requests of short; the others count as failed" in found.lines
+    (placed,) = found.trials
+    assert placed.runs["short"].summary["failed"] == 2
+    assert f"{path}:42: not placed: no workload of the study is 40 requests" in found.lines
+
+
+def test_success_rate_of_a_page_accounts_for_the_requests_that_failed(study: StudyFile, tmp_path: Path) -> None:
+    row = "| Engine | Total TPS: 804.00 (Success rate: 40%, skipped) |"
+    head = f"| Option | Gain |\n|---|---|\n{row}\n\n"
+    some = block(ok=40, input=4000, output=4040)  # 8040 tokens / 10 s
+    found = take(study, tmp_path / "store", write(tmp_path, head + page(SERVE, some)))
+    assert [trial.runs["short"].success_rate for trial in found.trials] == [0.4]
 
 
 def test_result_shown_as_baseline_is_imported_as_baseline(study: StudyFile, tmp_path: Path) -> None:

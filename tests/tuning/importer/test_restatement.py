@@ -1,5 +1,6 @@
 """A published result as a run's summary: vLLM's names, without inconsistent values."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,26 @@ def test_a_number_that_is_not_what_it_is_called_is_null_and_kept_as_printed(
     assert None not in [summary[name] for name in kept]
     assert set(untrue) <= summary["loadgen"]["published"].keys()
     assert summary["loadgen"]["verdict"] == "SUSPECT"
+
+
+@pytest.mark.parametrize(
+    ("row", "untrue", "kept"),
+    [
+        ("Median TTFT (ms): 0.00", ["mean_ttft_ms", "median_ttft_ms", "p99_ttft_ms"], ["mean_tpot_ms"]),
+        ("Median TPOT (ms): 0.00", ["median_tpot_ms"], ["mean_tpot_ms", "p99_tpot_ms"]),  # tokens that come together
+    ],
+)
+def test_mean_of_a_latency_of_requests_goes_with_its_zero_median(
+    tmp_path: Path, row: str, untrue: list[str], kept: list[str]
+) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(re.sub(rf"{re.escape(row[:16])}.*", row, block()))
+    found = Source.read(str(path)).entries[0].result
+    assert found is not None
+    summary = restated(found, 100)
+    assert [summary[name] for name in untrue] == [None] * len(untrue)
+    assert None not in [summary[name] for name in kept]
+    assert summary["loadgen"]["published"]["mean_ttft_ms"] == 100.0
 
 
 def test_a_rate_that_does_not_follow_from_counts_and_duration_is_computed(tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""Finds the workload of a study that a published result belongs to."""
+
+import math
+from collections.abc import Mapping
+
+from loadgen.analysis.audit.published import Published
+from loadgen.analysis.audit.study import stems
+from loadgen.config.settings import RunSettings
+from loadgen.tuning.importer.unplaced import Unplaced
+
+LENGTH_TOLERANCE = 0.05  # relative, of the mean length of random prompts
+TEMPLATE_TOKENS = 64  # that a chat template may add to each prompt
+MIN_REQUESTS = 0.9  # share of a workload's requests that a result must account for
+RATE_KEPT = 0.9  # share of the request rate from which on no cap has held requests back
+EARLY = 0.5  # share of the time that a request rate takes; Poisson arrivals of few requests may need less than all
+
+
+class Workloads:
+    """The workloads of a study.
+
+    Args:
+        loads: Their settings by name.
+    """
+
+    def __init__(self, loads: Mapping[str, RunSettings]) -> None:
+        self._loads = loads
+
+    @property
+    def names(self) -> list[str]:
+        """Their names."""
+        return [*self._loads]
+
+    def num_prompts(self, name: str) -> int:
+        """Return the number of requests of a workload; 0 if only its duration limits them."""
+        return self._loads[name].num_prompts or 0
+
+    def find(self, result: Published, sent: int | None, near: str) -> str:
+        """Return the name of a result's workload.
+
+        Args:
+            result: Its requests, tokens and concurrency.
+            sent: Number of requests that were sent; None: as many as succeeded.
+            near: Text above it, which decides if several workloads fit.
+
+        Raises:
+            Unplaced: No workload of the study fits, or several do.
+        """
+        why = {name: _mismatch(result, sent, load) for name, load in self._loads.items()}
+        fitting = [name for name, reason in why.items() if not reason]
+        exact = [name for name in fitting if self._loads[name].dataset_name == "random"] or fitting
+        called = [name for name in exact if stems(name) and stems(name) <= stems(near)]
+        found = exact if len(exact) == 1 else called
+        if len(found) == 1:
+            return found[0]
+        if exact:
+            raise Unplaced(f"{_shape(result)} can be {' or '.join(found or exact)}")
+        reasons = ", ".join(f"{name} {reason}" for name, reason in why.items())
+        raise Unplaced(f"no workload of the study is {_shape(result)}: {reasons}")
+
+
+def _mismatch(result: Published, sent: int | None, load: RunSettings) -> str:
+    """Return why a run of a workload cannot have this result; empty if it can."""
+    ok, wanted = _value(result, "ok"), load.num_prompts
+    sent = int(ok) if sent is None else sent
+    if wanted and not MIN_REQUESTS * wanted <= sent <= wanted:
+        return f"has {wanted} requests"
+    if not ok:
+        return "has requests that succeed"
+    return _rate_mismatch(result, load) or _cap_mismatch(result, sent, load) or _length_mismatch(result, load)
+
+
+def _rate_mismatch(result: Published, load: RunSettings) -> str:
+    rate, printed, duration = load.request_rate, result.get("rate"), result.get("duration_s")
+    too_short = duration is not None and duration.value < EARLY * (_value(result, "ok") - 1) / rate
+    if too_short or (printed is not None and not math.isclose(printed.value, rate, rel_tol=0.01)):
+        return "has no request rate" if math.isinf(rate) else f"has {rate:g} requests/s"
+    return ""
+
+
+def _cap_mismatch(result: Published, sent: int, load: RunSettings) -> str:
+    """Compare the caps on requests in flight as far as they bind; some files do not have it."""
+    if result.tpot_with_first or (result.data and "max_concurrency" not in result.data):
+        return ""
+    rate, duration = load.request_rate, result.get("duration_s")
+    if math.isfinite(rate) and duration is not None and _value(result, "ok") >= RATE_KEPT * rate * duration.value:
+        return ""  # no cap held a request back; some tools print the highest number seen as the cap
+    cap = result.get("cap")
+    if _binding(cap.value if cap else None, sent) == _binding(load.max_concurrency, sent):
+        return ""
+    return f"has at most {load.max_concurrency} in flight" if load.max_concurrency else "has no cap on those in flight"
+
+
+def _binding(cap: float | None, requests: int) -> float:
+    """Return a cap, infinite if so few requests never reach it."""
+    return cap if cap is not None and cap < requests else math.inf
+
+
+def _length_mismatch(result: Published, load: RunSettings) -> str:
+    if load.dataset_name == "sharegpt":
+        same = load.sharegpt_output_len is None and result.reply is not None
+        return "has replies of different lengths" if same else ""
+    if load.dataset_name != "random":
+        return ""
+    ok, longest = _value(result, "ok"), 1 + LENGTH_TOLERANCE
+    prompt, answer = (_value(result, name) / ok for name in ("input_tokens", "output_tokens"))
+    in_len, out_len = load.random_input_len, load.random_output_len
+    if isinstance(in_len, int) and not (1 - LENGTH_TOLERANCE) * in_len <= prompt <= longest * in_len + TEMPLATE_TOKENS:
+        return f"has prompts of {in_len} tokens"
+    if isinstance(out_len, int) and answer > longest * out_len:  # an answer may end early
+        return f"has replies of {out_len} tokens"
+    return ""
+
+
+def _shape(result: Published) -> str:
+    ok, cap = _value(result, "ok"), result.get("cap")
+    in_flight = f"at most {cap.value:g} in flight, " if cap else ""
+    tokens = f"{_value(result, 'input_tokens'):g} tokens in, {_value(result, 'output_tokens'):g} out"
+    return f"{ok:g} requests, {in_flight}{tokens}"
+
+
+def _value(result: Published, name: str) -> float:
+    number = result.get(name)
+    return number.value if number else 0.0
