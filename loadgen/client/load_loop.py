@@ -200,6 +200,8 @@ class Load:
             record.keeps_text = self._keeps_text or is_sampled
             if self._keeps_answer:
                 record.keeps_answer = True
+            if self._sessions is not None:
+                record.turn = self._requests.turn(index)
             record.server_tokens = self._requests.server_tokens(index)
             self._open[index] = ready_ns
             if self._by_time_alone:

@@ -75,7 +75,8 @@ class Transport:
         self.opened = 0
         self.silent: dict[int, int] = {}
         self._tracker = ReachabilityTracker()
-        self._head = target.head(f"{secrets.token_hex(8)}-")
+        run = f"{secrets.token_hex(8)}-"
+        self._head, self._session_head = target.head(run), target.session_head(run)
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
         self._redacted = Redaction(target.headers)
         self._generates, self._streams = target.generates, target.streams
@@ -152,7 +153,10 @@ class Transport:
         if not self._streams:
             record.is_whole = self._generates
             record.results = -1 if self._generates else 0
-        request = self._head % (record.index, len(body)) + body
+        if record.turn < 0 or self._session_head is None:
+            request = self._head % (record.index, len(body)) + body
+        else:
+            request = self._session_head % (record.index, len(body), record.index - record.turn) + body
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
         if connection is not None:

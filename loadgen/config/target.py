@@ -17,6 +17,7 @@ POOLING_BACKENDS = {
     "vllm-pooling": POOLING_ENDPOINT,
     "vllm-rerank": RERANK_ENDPOINT,
 }
+NO_HEADER = "none"  # value of --session-header
 BALANCE: Balance = "round-robin"  # the default
 
 SIMULATOR = "sim"
@@ -76,6 +77,12 @@ class TargetSettings:
     )
     request_id_prefix: str = option(
         "loadgen-", TARGET, "prefix of every X-Request-Id; a unique part follows", metavar="TEXT"
+    )
+    session_header: str = option(
+        "X-Session-ID",
+        TARGET,
+        "header with the id of the session, for routers that keep a session at one server; none: no header",
+        metavar="NAME",
     )
     insecure: bool = option(False, TARGET, "do not verify TLS certificates")
     server_metrics: tuple[str, ...] = option(

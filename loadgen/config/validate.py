@@ -347,6 +347,9 @@ def _check_target(settings: RunFields) -> None:
     if settings.balance is not None and len(settings.urls) < 2 and settings.replicas < 2:
         remedy = "leave it out, or give --base-url for each server, or --replicas"
         raise BadInput("--balance", "given for a single target", remedy)
+    if not HEADER_NAME.fullmatch(settings.session_header):
+        problem = f"{settings.session_header!r} contains characters that are not allowed in a header's name"
+        raise BadInput("--session-header", problem, "give a name such as X-Session-ID, or none")
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
         problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
         raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")

@@ -45,6 +45,7 @@ cdef class Record:
     cdef public int64_t reads  # of the socket, that brought events with tokens
     cdef public int64_t counted  # tokens of all events: by the events themselves where they say it, else one each
     cdef public int counted_by  # what said so: BY_EVENTS, BY_IDS or BY_USAGE
+    cdef public int64_t turn  # its place in its session, from 0; -1: the run has no sessions
     cdef public int64_t results  # embeddings or scores, 0 before they came; -1: the answer has tokens
     cdef public bint is_whole  # whether the answer has tokens and comes in one piece: they have no times
     cdef public int64_t tokenized  # tokens of `text` by a tokenizer; -1: not counted

@@ -35,7 +35,7 @@ cdef class Record:
     def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
         self.index, self.due = index, due
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
-        self.server_tokens = self.results = -1
+        self.server_tokens = self.results = self.turn = -1
         self.first_answer_event = -1
         self.prompt_tokens = self.completion_tokens = self.cached_tokens = self.tokenized = self.reasoning_tokens = -1
 

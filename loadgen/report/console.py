@@ -6,9 +6,9 @@ from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
 from loadgen.report import (
     client_lines,
+    group_tables,
     latency_table,
     load_line,
-    phases,
     request_lines,
     server_lines,
     sglang_block,
@@ -40,7 +40,7 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
         *_wrapped(latency_table.notes(result)),
         "",
         *targets.table(result),
-        *phases.table(result),
+        *group_tables.tables(result),
         *_wrapped(_details(result)),
         "",
         *_wrapped(verdict_lines.lines(result)),

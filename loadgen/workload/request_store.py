@@ -271,7 +271,7 @@ class Requests:
         self._file, self._index = (os.open(folder / f"{of}{name}", os.O_RDONLY) for name in ("bodies", "index"))
         # arrays give plain ints, several times faster than numpy scalars
         self._ends, self._inputs, self._outputs = array("q"), array("q"), array("q")
-        self._expected, self._thinks, self._repeats = array("q"), array("q"), array("b")
+        self._expected, self._thinks, self._turns, self._repeats = array("q"), array("q"), array("q"), array("b")
         known = {} if of else read_about(folder)
         self._grows = True
         while self._grows:
@@ -312,6 +312,10 @@ class Requests:
         """Return the think time of request `index` after the answer before it, ns; None if it follows none."""
         return None if (think := self._thinks[self._row(index)]) < 0 else think
 
+    def turn(self, index: int) -> int:
+        """Return the place of request `index` in its session, from 0."""
+        return self._turns[self._row(index)]
+
     def repeats(self, index: int) -> bool:
         """Return whether request `index`, beyond the prepared ones, repeats the prompt of an earlier request."""
         return self._row(index) != index or bool(self._repeats[index])
@@ -340,6 +344,10 @@ class Requests:
         self._expected += columns[EXPECTED]
         pairs = zip(columns[DUE], columns[THINK], strict=True)
         self._thinks.extend(think if due == FOLLOWS else -1 for due, think in pairs)
+        turn = self._turns[-1] if self._turns else 0
+        for due in columns[DUE]:
+            turn = turn + 1 if due == FOLLOWS else 0
+            self._turns.append(turn)
         self._repeats.extend(list(columns[REPEATS]))
         self._read_sources()
 

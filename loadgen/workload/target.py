@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 import orjson
 
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import NO_HEADER
 from loadgen.errors import BadInput
 from loadgen.util import http_client
 from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, redact_user
@@ -37,6 +38,7 @@ class Target:
         verify_tls: Whether certificates are verified.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
         request_id_prefix: The prefix of every X-Request-Id.
+        session_header: The header with the id of the session, in requests of sessions; None: there is none.
     """
 
     url: str
@@ -50,6 +52,7 @@ class Target:
     verify_tls: bool = True
     continuous_usage: bool = False
     request_id_prefix: str = "loadgen-"
+    session_header: str | None = "X-Session-ID"
 
     @classmethod
     def from_settings(cls, settings: RunSettings, model: str) -> "Target":
@@ -69,6 +72,7 @@ class Target:
             verify_tls=not settings.insecure,
             continuous_usage=settings.continuous_usage,
             request_id_prefix=settings.request_id_prefix,
+            session_header=None if settings.session_header == NO_HEADER else settings.session_header,
         )
 
     def body(self, prompt: Prompt) -> bytes:
@@ -121,7 +125,21 @@ class Target:
             _put(lines, name, value)
         text = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         text += f"X-Request-Id: {self.request_id_prefix}{run}"
-        return text.replace("%", "%%").encode("latin-1") + b"%d\r\nContent-Length: %d\r\n\r\n"
+        return _format(text) + b"%d\r\nContent-Length: %d\r\n\r\n"
+
+    def session_head(self, run: str = "") -> bytes | None:
+        """Return the head of the requests of sessions: as `head`, with a third `%d`, the number of the session.
+
+        None if no header names the session, or a header of the user's has its name.
+        """
+        if self.session_header is None or self.session_header.lower() in map(str.lower, self.headers):
+            return None
+        return self.head(run).removesuffix(b"\r\n") + _format(f"{self.session_header}: {run}") + b"%d\r\n\r\n"
+
+
+def _format(text: str) -> bytes:
+    """Return the text as a part of a format."""
+    return text.replace("%", "%%").encode("latin-1")
 
 
 def _body(extra: dict[str, Any] | None) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from loadgen.report.result.request_columns import RequestColumns
 from loadgen.report.result.request_sample import RequestSample
 from loadgen.report.result.server import ServerMetrics
 from loadgen.report.result.server_call import ServerCallResult
+from loadgen.report.result.sessions import SessionTimes, Turn
 from loadgen.report.result.sglang_numbers import SglangNumbers
 from loadgen.report.result.target import Target
 from loadgen.report.result.timeline import Timeline
@@ -97,6 +98,10 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     )
     phases: Annotated[list[Phase], about("Each phase of `--rate-profile`; empty without one.")] = msgspec.field(
         default_factory=list
+    )
+    sessions: Annotated[SessionTimes | None, about("The sessions as wholes; null: the run has none.")] = None
+    turns: Annotated[list[Turn], about("Each turn of the sessions, over all sessions; empty without any.")] = (
+        msgspec.field(default_factory=list)
     )
     latency_ms: Annotated[Distributions, about("Summary of each distribution, ms.")]
     intervals_ms: Annotated[
@@ -270,6 +275,8 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             never_due=counters["never_due"],
             targets=Target.each(run),
             phases=Phase.each(run),
+            sessions=SessionTimes.of(run),
+            turns=Turn.each(run),
             latency_ms=latencies,
             intervals_ms=LatencyIntervals.of(snapshot, percentiles),
             client_error_ms=ClientErrors.of(snapshot, percentiles),

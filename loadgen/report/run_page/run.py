@@ -10,11 +10,11 @@ from loadgen.report.run_page import (
     badge,
     client,
     distributions,
+    groups,
     in_flight,
     numbers,
     outcomes,
     over_time,
-    phases,
     reproduce,
     server,
     verdict,
@@ -60,7 +60,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield drawing
     yield Heading(2, "Over time")
     yield from over_time.blocks(result)
-    yield from phases.blocks(result)
+    yield from groups.blocks(result)
     yield Heading(2, "Requests")
     yield from outcomes.requests(result)
     yield Heading(2, "Tokens")

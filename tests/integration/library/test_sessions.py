@@ -162,3 +162,56 @@ async def test_warm_ups_are_first_turns() -> None:
         await loadgen.run(SESSIONS.replace(base_url=url, num_prompts=6, num_warmups=4))
     assert [len(ask.json["messages"]) for ask in asked[:4]] == [1] * 4
     assert len(asked) == 4 + 6
+
+
+async def session_ids(**settings: object) -> dict[int, str | None]:
+    """The X-Session-ID of each request, by its number."""
+    asked: dict[int, str | None] = {}
+
+    def note(ask: Request) -> bytes:
+        assert ask.index is not None
+        asked[ask.index] = ask.headers.get("x-session-id")
+        return streamed(answer("yes"))
+
+    async with serving(chatting(note)) as url:
+        await loadgen.run(SESSIONS.replace(base_url=url, **settings))
+    return asked
+
+
+async def test_the_requests_of_a_session_bear_its_id_and_no_other_session_has_it() -> None:
+    ids = await session_ids()
+    assert len(ids) == 30
+    assert None not in ids.values()
+    assert all(ids[index] == ids[index - index % 3] for index in ids)
+    assert len(set(ids.values())) == 10
+
+
+async def test_session_ids_of_two_runs_differ() -> None:
+    assert not set((await session_ids()).values()) & set((await session_ids()).values())
+
+
+async def test_no_id_is_sent_if_none_is_wanted_or_requests_are_no_sessions() -> None:
+    assert set((await session_ids(session_header="none")).values()) == {None}
+    assert set((await session_ids(turns=None, dataset_name="random")).values()) == {None}
+
+
+async def test_a_header_of_the_users_is_sent_alone() -> None:
+    assert set((await session_ids(header=("x-session-id=mine",))).values()) == {"mine"}
+
+
+async def test_records_and_result_tell_sessions_and_turns(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+
+    def some_fail(ask: Request) -> bytes:
+        return streamed(answer("yes")) if ask.index != 4 else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+
+    async with serving(chatting(some_fail)) as url:
+        result = await loadgen.run(SESSIONS.replace(base_url=url, records=str(path)))
+    requests = [orjson.loads(line) for line in path.read_bytes().splitlines()[1:-1]]
+    assert {(each["index"], each["session"], each["turn"]) for each in requests} == {
+        (index, index - index % 3, index % 3) for index in range(30)
+    }
+    told = result.data["loadgen"]
+    assert [(turn["turn"], turn["ok"], turn["failed"]) for turn in told["turns"]] == [(1, 10, 0), (2, 9, 1), (3, 9, 0)]
+    assert (told["sessions"]["count"], told["sessions"]["complete"]) == (10, 9)
+    assert told["sessions"]["time_ms"]["count"] == 9

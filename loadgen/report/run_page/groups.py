@@ -1,0 +1,40 @@
+"""Groups: the tables of the phases of a rate profile, and of the turns of sessions."""
+
+from collections.abc import Iterator
+
+from loadgen.report.group_tables import metrics, sessions_line
+from loadgen.report.html import Block, Heading, Paragraph, Table, cell, line
+from loadgen.report.result import RunResult
+from loadgen.report.result.request_group import GroupLatency, RequestGroup
+from loadgen.util.number_format import fixed
+
+
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write a row for each phase and for each turn; nothing where a run has neither."""
+    if result.phases:
+        yield Heading(2, "Phases")
+        head = ("phase", *_titles(result), "ok/s", "tok/s", "recovered after, s")
+        rows = []
+        for phase in result.phases:
+            recovered = "" if phase.recovered_after_s is None else fixed(phase.recovered_after_s, 2)
+            rates = (fixed(phase.answers_per_s, 2), fixed(phase.output_throughput, 1), recovered)
+            rows.append(tuple(map(cell, (phase.load, *_cells(result, phase), *rates))))
+        yield Table(head, tuple(rows), text_columns=1)
+    if result.turns:
+        yield Heading(2, "Sessions")
+        yield Paragraph(line(f"{sessions_line(result)}."))
+        rows = [tuple(map(cell, (str(turn.turn), *_cells(result, turn)))) for turn in result.turns]
+        yield Table(("turn", *_titles(result)), tuple(rows), text_columns=1)
+
+
+def _titles(result: RunResult) -> tuple[str, ...]:
+    return ("requests", "ok", "failed", *(f"{name} p50 / p99, ms" for name in metrics(result)))
+
+
+def _cells(result: RunResult, group: RequestGroup) -> tuple[str, ...]:
+    latencies = (_percentiles(getattr(group, field)) for field in metrics(result).values())
+    return (str(group.requests), str(group.ok), str(group.failed), *latencies)
+
+
+def _percentiles(latency: GroupLatency) -> str:
+    return f"{fixed(latency.p50, 2)} / {fixed(latency.p99, 2)}"

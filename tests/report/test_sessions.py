@@ -1,0 +1,72 @@
+"""Turns have the figures of the requests at their place in a session; a session takes from its start to its end."""
+
+from array import array
+from collections.abc import Sequence
+
+import pytest
+
+from loadgen.core.record import Record
+from loadgen.metrics.run_data import RunData
+from loadgen.report import group_tables
+from loadgen.report.result import RunResult
+from loadgen.report.result.sessions import SessionTimes, Turn
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.due_times import FOLLOWS
+from tests.helpers.run_facts import failed, run_data, steady
+
+
+def run_of(records: Sequence[Record], due: Sequence[int]) -> RunData:
+    return run_data(records, schedule=Schedule(array("q", [at * 1_000_000 if at >= 0 else at for at in due]), 10**9))
+
+
+TWO_SESSIONS = run_of(
+    [
+        steady(0, due=0, ttft=100, n=1),
+        steady(1, due=300, ttft=20, n=1),
+        steady(2, due=50, ttft=200, n=1),
+        steady(3, due=500, ttft=40, n=1),
+        steady(4, due=900, ttft=60, n=1),
+    ],
+    [0, FOLLOWS, 50, FOLLOWS, FOLLOWS],
+)
+
+
+def test_a_turn_has_the_latencies_of_all_sessions() -> None:
+    first, second, third = Turn.each(TWO_SESSIONS)
+    assert [turn.turn for turn in (first, second, third)] == [1, 2, 3]
+    assert [turn.requests for turn in (first, second, third)] == [2, 2, 1]
+    assert [turn.ttft_ms.mean for turn in (first, second, third)] == pytest.approx([150, 30, 60])
+
+
+def test_a_session_takes_from_due_of_its_first_turn_to_the_end_of_its_last_answer() -> None:
+    times = SessionTimes.of(TWO_SESSIONS)
+    assert times is not None
+    assert (times.count, times.complete, times.turns_mean) == (2, 2, 2.5)
+    ends = [record_end - start for record_end, start in ((320, 0), (960, 50))]
+    assert times.time_ms.mean == pytest.approx(sum(ends) / 2, abs=15)  # a response ends a little after its last token
+
+
+def test_a_session_with_a_turn_that_failed_is_not_complete() -> None:
+    times = SessionTimes.of(run_of([steady(0, due=0), failed(1, due=100)], [0, FOLLOWS]))
+    assert times is not None
+    assert (times.count, times.complete, times.time_ms.p50) == (1, 0, None)
+
+
+def test_single_requests_are_no_sessions() -> None:
+    run = run_of([steady(0, due=0), steady(1, due=10)], [0, 10])
+    assert (Turn.each(run), SessionTimes.of(run)) == ([], None)
+
+
+def test_the_console_has_a_row_for_each_turn_and_a_line_of_the_sessions() -> None:
+    lines = list(group_tables.tables(RunResult.of(TWO_SESSIONS, [])))
+    assert [line.split()[:4] for line in lines[2:5]] == [
+        ["1", "2", "2", "0"],
+        ["2", "2", "2", "0"],
+        ["3", "1", "1", "0"],
+    ]
+    assert lines[5].startswith("2 of 2 sessions complete, 2.5 turns on average, median time of a session ")
+
+
+def test_many_turns_are_cut_on_the_console() -> None:
+    run = run_of([steady(i, due=100 * i) for i in range(25)], [0, *[FOLLOWS] * 24])
+    assert "and 5 more turns in the JSON (loadgen.turns)" in group_tables.tables(RunResult.of(run, []))
