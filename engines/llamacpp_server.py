@@ -35,6 +35,9 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--cache-type-v", "-ctv", metavar="TYPE")
     flags.add_argument("--flash-attn", "-fa", choices=["on", "off", "auto"])
     flags.add_argument("--reasoning-format", choices=["none", "auto", "deepseek", "deepseek-legacy"])
+    flags.add_argument("--embedding", "--embeddings", action="store_true")
+    flags.add_argument("--reranking", "--rerank", action="store_true", help="short for --embedding --pooling rank")
+    flags.add_argument("--pooling", choices=["none", "mean", "cls", "last", "rank"])
     flags.add_argument("--cache-prompt", action=argparse.BooleanOptionalAction)
     flags.add_argument("--warmup", action=argparse.BooleanOptionalAction)
     flags.add_argument("--metrics", action="store_const", const=True, dest="endpoint_metrics")
@@ -66,6 +69,9 @@ def params(flags: argparse.Namespace, xllamacpp: ModuleType) -> Any:
     if flags.flash_attn is not None:
         word = {"on": "ENABLED", "off": "DISABLED", "auto": "AUTO"}[flags.flash_attn]
         result.flash_attn_type = attention[f"LLAMA_FLASH_ATTN_TYPE_{word}"]
+    result.embedding = flags.embedding or flags.reranking
+    if (pooling := "rank" if flags.reranking else flags.pooling) is not None:
+        result.pooling_type = xllamacpp.llama_pooling_type[f"LLAMA_POOLING_TYPE_{pooling.upper()}"]
     if flags.reasoning_format is not None:
         word = flags.reasoning_format.replace("-", "_").upper()
         result.reasoning_format = xllamacpp.common_reasoning_format[f"COMMON_REASONING_FORMAT_{word}"]

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from loadgen.core import event_flags
-from tests.helpers.captured_responses import FACTS, FOLDER, Golden, goldens, parsed, payloads, told
+from loadgen.core.whole_answer import parse_pooled, parse_text
+from tests.helpers.captured_responses import FACTS, FOLDER, Golden, goldens, parsed, payloads, told, usage
 from tests.helpers.response_bytes import slices
 
 GOLDENS = goldens()
@@ -44,10 +45,35 @@ def test_captured_events_read_the_same_with_a_parser(golden: Golden) -> None:
         "content_events": sum(bool(event.kinds & event_flags.CONTENT) for event in events),
         "reasoning_events": sum(event.kinds == event_flags.REASONING for event in events),
         "other_events": sum(event.kinds == event_flags.OTHER for event in events),
+        "prompt_tokens": max((e.prompt_tokens for e in events if e.prompt_tokens >= 0), default=None),
         "completion_tokens": max((e.completion_tokens for e in events if e.completion_tokens >= 0), default=None),
         "finish_reason": next((event.finish_reason for event in events if event.finish_reason), None),
     }
     assert found == {name: golden.facts[name] for name in found}
+
+
+@pytest.mark.parametrize(
+    "golden",
+    [g for g in GOLDENS if not g.is_stream and g.facts["outcome"] == "ok"],
+    ids=lambda golden: golden.name,
+)
+def test_captured_answer_in_one_piece_reads_the_same_with_a_parser(golden: Golden) -> None:
+    if golden.api.length_field:
+        text = parse_text(golden.body)
+        found: dict[str, Any] = {
+            "finish_reason": text.finish_reason,
+            "prompt_tokens": text.prompt_tokens,
+            "completion_tokens": text.completion_tokens,
+        }
+    else:
+        pooled = parse_pooled(golden.body)
+        found = {"results": pooled.results, "prompt_tokens": pooled.prompt_tokens}
+    assert found == {name: golden.facts[name] for name in found}
+
+
+@pytest.mark.parametrize("golden", [g for g in GOLDENS if g.facts["outcome"] == "ok"], ids=lambda golden: golden.name)
+def test_captured_counts_are_those_of_the_usage(golden: Golden) -> None:
+    assert (golden.facts["prompt_tokens"], golden.facts["completion_tokens"]) == usage(golden)
 
 
 def test_facts_files_have_their_captures() -> None:

@@ -1,5 +1,6 @@
 """llama.cpp: the binary or the Python package, with the same flags."""
 
+import importlib
 import importlib.util
 import os
 import signal
@@ -12,7 +13,7 @@ from loadgen.engines import Launcher
 from loadgen.engines.kinds.engine import Launch
 from loadgen.engines.kinds.llamacpp import RUNNER, engine
 from loadgen.engines.launch.blocking_http import request
-from loadgen.engines.llamacpp_server import main, parser
+from loadgen.engines.llamacpp_server import main, params, parser
 from loadgen.errors import BadInput
 from tests.helpers.engine_launch import launch
 from tests.helpers.real_llamacpp import RAW, gguf, real
@@ -74,6 +75,22 @@ def test_package_opens_files_and_does_not_download() -> None:
 )
 def test_the_package_takes_every_flag_that_a_knob_comes_to(knobs: dict[str, object]) -> None:
     parser().parse_args(flags(launch(engine, model=MODEL, **knobs)))
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("xllamacpp"), reason="xllamacpp is not installed")
+@pytest.mark.parametrize(
+    ("raw", "embeds", "pooling"),
+    [
+        ("", False, "UNSPECIFIED"),
+        ("--embedding", True, "UNSPECIFIED"),
+        ("--embeddings --pooling mean", True, "MEAN"),
+        ("--reranking", True, "RANK"),
+    ],
+)
+def test_the_package_embeds_and_scores_as_asked(raw: str, embeds: bool, pooling: str) -> None:
+    given = parser().parse_args(["--model", MODEL, "--port", "1", *raw.split()])
+    found = params(given, importlib.import_module("xllamacpp"))
+    assert (found.embedding, found.pooling_type.name) == (embeds, f"LLAMA_POOLING_TYPE_{pooling}")
 
 
 def test_a_draft_without_a_model_is_refused() -> None:

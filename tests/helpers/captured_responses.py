@@ -2,17 +2,21 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from loadgen.client import capture_file
 from loadgen.client.capture_file import CapturedResponse, End
 from loadgen.core import sse_event
+from loadgen.core.delta import Delta
+from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.testing.replies import LAST_CHUNK
+from loadgen.workload import endpoints
+from loadgen.workload.endpoints import Api
 from tests.helpers.response_bytes import chunked
 from tests.helpers.source import ROOT
 
@@ -67,8 +71,21 @@ class Golden:
 
     @property
     def said(self) -> dict[str, Any]:
-        """The facts that a Record shows: not how many events there were in all."""
-        return {name: fact for name, fact in self.facts.items() if name != "events"}
+        """The facts that a Record shows: not what was asked, nor how many events there were in all."""
+        return {name: fact for name, fact in self.facts.items() if name not in ("backend", "whole", "events")}
+
+    @property
+    def api(self) -> Api:
+        """The API of the request; chat completions unless the facts name another backend."""
+        return endpoints.named(self.facts.get("backend", "openai-chat"))
+
+    @property
+    def asked(self) -> Record:
+        """The record of a request that asked for this response."""
+        record = Record(due=1)
+        record.is_whole = self.facts.get("whole", False)
+        record.results = -1 if self.api.length_field else 0
+        return record
 
 
 def goldens() -> list[Golden]:
@@ -86,7 +103,8 @@ def goldens() -> list[Golden]:
 
 def told(golden: Golden, parts: Iterable[bytes]) -> dict[str, Any]:
     """What the wire says of a response that comes in these parts and ends as it ended."""
-    response, record = Response(), Record(due=1)
+    dialect = golden.api.dialect
+    response, record = Response(None if dialect is None else DialectScanner(dialect)), golden.asked
     response.begin(record)
     for part in parts:
         response.feed(part, 1_000_000)
@@ -95,16 +113,18 @@ def told(golden: Golden, parts: Iterable[bytes]) -> dict[str, Any]:
         response.abandon(Outcome.CANCELLED, "loadgen gave up here", 2_000_000)
     elif golden.response.end is not End.RESPONSE and not response.complete:
         response.eof(2_000_000, "reset" if golden.response.end is End.RESET else None)
+    results = {"results": record.results} if record.results >= 0 else {}
     return {
         "outcome": str(record.outcome),
         "status": record.status,
         "content_events": record.content_events,
         "reasoning_events": record.reasoning_events,
         "other_events": record.other_events,
+        "prompt_tokens": None if record.prompt_tokens < 0 else record.prompt_tokens,
         "completion_tokens": None if record.completion_tokens < 0 else record.completion_tokens,
         "finish_reason": record.finish_reason,
         "done": record.done_seen,
-    }
+    } | results
 
 
 def payloads(golden: Golden) -> list[bytes]:
@@ -116,6 +136,35 @@ def payloads(golden: Golden) -> list[bytes]:
     return [payload for payload in data if payload != b"[DONE]"]
 
 
-def parsed(golden: Golden) -> list[sse_event.Delta]:
+def parsed(golden: Golden) -> list[Delta]:
     """Every event as a JSON parser reads it."""
-    return [sse_event.parse(payload) for payload in payloads(golden)]
+    return [sse_event.parse(payload, golden.api.dialect) for payload in payloads(golden)]
+
+
+def usage(golden: Golden) -> tuple[int | None, int | None]:
+    """The server's counts of input and output tokens: the largest under any `usage` in the body.
+
+    Neither the compiled reader nor the parser is used.
+    """
+    found = [usage for text in payloads(golden) or [golden.body] for usage in _usages(json.loads(text))]
+    outputs = [usage.get("completion_tokens", usage.get("output_tokens")) for usage in found]
+    return _largest(map(_input, found)), _largest(outputs) if golden.api.length_field else 0
+
+
+def _largest(counts: Iterable[int | None]) -> int | None:
+    return max((count for count in counts if count is not None), default=None)
+
+
+def _input(usage: dict[str, Any]) -> int | None:
+    """Anthropic's `input_tokens` are those that were not in the cache."""
+    if "cache_read_input_tokens" in usage:
+        return sum(usage.get(f"{name}input_tokens") or 0 for name in ("", "cache_read_", "cache_creation_"))
+    return usage.get("prompt_tokens", usage.get("input_tokens", usage.get("total_tokens")))
+
+
+def _usages(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if isinstance(value.get("usage"), dict):
+            yield value["usage"]
+        for inner in value.values():
+            yield from _usages(inner)

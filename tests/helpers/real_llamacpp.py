@@ -31,6 +31,6 @@ def gguf() -> str:
     return str(next(Path(spec.origin).parent.rglob("*.gguf")))
 
 
-def started(model: str | None = None) -> Server:
+def started(model: str | None = None, *raw: str) -> Server:
     """A server that answers; one of the small model unless another file is named."""
-    return Launcher().start(engine, model or gguf(), KNOBS, RAW, timeout_s=200)
+    return Launcher().start(engine, model or gguf(), KNOBS, (*RAW, *raw), timeout_s=200)

@@ -131,6 +131,10 @@ class TestExactness:
         (prompt,) = predicted(sized(made, LONG), CHAT.replace(input_len_counts="server"), count=1)
         assert reference(prompt) == prompt.server_tokens == LONG
 
+    def test_a_chat_that_is_embedded_has_no_start_of_an_answer(self, made, reference):
+        (prompt,) = predicted(sized(made, 20), RunSettings(backend="openai-embeddings-chat"), count=1)
+        assert prompt.server_tokens == reference(prompt, add_generation_prompt=False)
+
     def test_texts_of_any_kind_are_counted_one_by_one(self, made, reference):
         texts = [
             "",

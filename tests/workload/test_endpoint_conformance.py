@@ -1,4 +1,4 @@
-"""The built-in APIs pass the tests that every API must pass."""
+"""The built-in APIs pass the tests that every API must pass, with made-up answers and those of real servers."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from loadgen.workload.endpoints.generate import GENERATE
 from loadgen.workload.endpoints.messages import MESSAGES
 from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
 from loadgen.workload.endpoints.responses import RESPONSES
+from tests.helpers.captured_responses import Golden, goldens
 from tests.helpers.dialect_events import ANSWERS, event
 from tests.helpers.response_bytes import DONE, answer, usage
 from tests.helpers.response_bytes import event as untyped
@@ -65,6 +66,22 @@ CASES = {
         error=event("error", error={"type": "api_error", "message": "no"}),
     ),
 }
+
+
+def captured(golden: Golden) -> Case:
+    """The case of a stream of a real server."""
+    facts = golden.facts
+    return Case(
+        api=golden.api,
+        answer=golden.body,
+        tokens=facts["content_events"] + facts["reasoning_events"] + facts["other_events"],
+        finish_reason=facts["finish_reason"],
+        prompt_tokens=-1 if facts["prompt_tokens"] is None else facts["prompt_tokens"],
+        completion_tokens=-1 if facts["completion_tokens"] is None else facts["completion_tokens"],
+    )
+
+
+CASES |= {golden.name: captured(golden) for golden in goldens() if golden.is_stream and golden.facts["outcome"] == "ok"}
 
 
 @pytest.fixture(scope="module", params=CASES)

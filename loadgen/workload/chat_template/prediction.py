@@ -12,6 +12,7 @@ from loadgen.errors import BadInput
 from loadgen.workload.chat_template.template import ChatTemplate, user_message
 from loadgen.workload.chat_template.template_tokens import (
     FIELD,
+    GENERATION_PROMPT,
     KWARGS,
     PROBE,
     TemplateTokens,
@@ -103,7 +104,8 @@ class TokenPrediction:
         tokenizer = getattr(dataset, "tokenizer", None)
         if not isinstance(tokenizer, Tokenizer):
             return cls(unknown=getattr(dataset, "unpredicted", "the data set has no tokenizer"))
-        found = cls._by_template(dataset, tokenizer, target.fields)
+        # A chat that is embedded has no answer that would start.
+        found = cls._by_template(dataset, tokenizer, {GENERATION_PROMPT: target.generates} | target.fields)
         if needed and found.template is None:
             if not asks:
                 problem = f"the tokenizer {tokenizer.name} has no chat template, and no server is asked here"

@@ -83,11 +83,12 @@ class ChatTemplate:
         return cls(found, tokenizer, str(path), special)
 
     def render(self, messages: Sequence[Message], **options: Any) -> str:
-        """Render messages to the text that a server makes of them, up to the start of the answer.
+        """Render messages to the text that a server makes of them, up to the start of the answer if there is one.
 
         Args:
             messages: Each with `role` and `content`.
-            options: Further variables of the template: `tools`, and the `chat_template_kwargs` of the request.
+            options: Further variables of the template: `tools`, `add_generation_prompt` (true), and the
+                `chat_template_kwargs` of the request.
 
         Raises:
             BadInput: The text is not a template, or it refuses them.

@@ -12,7 +12,8 @@ from loadgen.workload.target import Target
 
 PROBE = "Hello"  # the text of the one message that a server is asked to count
 KWARGS = "chat_template_kwargs"  # field of a request: further variables of the template
-OPTIONS = (KWARGS, "tools", "add_generation_prompt")  # fields of a request that change the tokens of the template
+GENERATION_PROMPT = "add_generation_prompt"  # whether the text ends with the start of an answer
+OPTIONS = (KWARGS, "tools", GENERATION_PROMPT)  # fields of a request that change the tokens of the template
 FIELD = "--input-len-counts"
 
 
@@ -65,7 +66,7 @@ async def ask_server(target: Target, base_url: str, raw: int) -> TemplateTokens:
 
 async def _by_tokenize(target: Target, base_url: str) -> Any:
     """Use /tokenize of vLLM."""
-    body = {"model": target.model, "add_generation_prompt": True} | _chat(target)
+    body = {"model": target.model, GENERATION_PROMPT: target.generates} | _chat(target)
     return (await _post(target, f"{base_url}/tokenize", body)).get("count")
 
 

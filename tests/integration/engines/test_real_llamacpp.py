@@ -70,6 +70,26 @@ def test_a_real_engine_counts_the_tokens_of_its_other_apis(engine: str, tokenize
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("raw", "flags"),
+    [
+        ("--embedding --pooling mean", "--backend openai-embeddings --num-prompts 3"),
+        ("--reranking", "--backend vllm-rerank --dataset-name random-rerank --random-batch-size 2 --num-prompts 6"),
+    ],
+    ids=["embeddings", "rerank"],
+)
+def test_a_real_engine_embeds_and_scores(tokenizer: str, tmp_path: Path, raw: str, flags: str) -> None:
+    with started(None, *raw.split()) as server:
+        asked = ["--base-url", server.base_url, "--tokenizer", tokenizer, "--random-input-len", "20", *flags.split()]
+        done = loadgen("run", *asked, "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    result, records = json.loads(done.stdout), list(RecordFile(tmp_path / "r.jsonl"))
+    assert result["completed"] == len(records) == 3
+    assert result["total_input_tokens"] == sum(record.prompt_tokens for record in records) > 0
+    assert [record.results for record in records] == [2 if "rerank" in flags else 1] * 3
+
+
+@pytest.mark.slow
 def test_random_prompts_are_exact_as_the_real_engine_counts_them(engine: str, tokenizer: str, tmp_path: Path) -> None:
     flags = ["--base-url", engine, "--backend", "openai", "--tokenizer", tokenizer, "--max-concurrency", "4"]
     flags += [

@@ -10,6 +10,8 @@ from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.testing.replies import DONE, delta, streamed, usage, whole
 from loadgen.testing.request import Request
+from loadgen.workload.chat_template.template_tokens import ask_server
+from loadgen.workload.target import Target
 from tests.helpers import chat_templates
 from tests.helpers.repeated import Repeated
 from tests.helpers.scripted_server import chatting, serving
@@ -69,6 +71,15 @@ async def measured(server: Chat, settings: loadgen.RunSettings, **options: objec
 
 def check(data: dict, name: str = "input length off") -> dict:
     return next(check for check in data["loadgen"]["checks"] if check["name"] == name)
+
+
+@pytest.mark.parametrize(("backend", "starts"), [("openai-chat", True), ("openai-embeddings-chat", False)])
+async def test_a_server_is_asked_for_the_start_of_an_answer_where_there_is_one(backend: str, starts: bool) -> None:
+    server = Chat(4, knows="vllm")
+    async with serving(chatting(server.reply)) as url:
+        target = Target.from_settings(SETTINGS.replace(backend=backend, base_url=url), "m")
+        assert (await ask_server(target, url, 1)).tokens == 4
+    assert [probe["add_generation_prompt"] for probe in server.probes] == [starts]
 
 
 async def test_a_local_template_predicts_what_the_server_counts(tmp_path: Path) -> None:

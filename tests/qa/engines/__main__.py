@@ -1,4 +1,4 @@
-"""Real engines on this machine's CPU: the kit, a load, and shutdowns; `make test-engines` runs this."""
+"""Real engines on this machine's CPU: APIs, the kit, a load, and shutdowns; `make test-engines` runs this."""
 
 import argparse
 import json
@@ -6,6 +6,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,12 +15,15 @@ from typing import Any
 from loadgen.testing.stream import Stream, StreamFormat
 from tests.helpers.documents import between, cells_of, found_between, table
 from tests.helpers.source import ROOT
+from tests.qa.engines import protocols
 from tests.qa.engines.engines import ENGINES, Real
 from tests.qa.engines.loads import RATE, REQUESTS, load
 from tests.qa.engines.shutdowns import TRIALS, Shutdown, shut_down
 
 DOCUMENT = ROOT / "docs/engines.md"
 BEGIN, END = "<!-- real engines: written by make test-engines FLAGS=--write -->", "<!-- end of real engines -->"
+APIS = ROOT / "docs/add-endpoint.md"
+APIS_BEGIN, APIS_END = "<!-- APIs: written by make test-engines FLAGS=--write -->", "<!-- end of APIs -->"
 KIT = Path(__file__).with_name("test_conformance.py")
 HEADS = (
     ("engine", "version", "ready", "first delta", "reasoning", "usage with", "[DONE]", "kit"),
@@ -34,11 +38,15 @@ def main() -> int:
     """Try each engine; the exit code is 1 if one fails or leaves something behind."""
     parser = argparse.ArgumentParser(prog="python -m tests.qa.engines", description=__doc__)
     parser.add_argument("--only", choices=list(ENGINES), action="append", help="an engine, instead of all")
-    parser.add_argument("--write", action="store_true", help=f"put the rows into the tables of {DOCUMENT.name}")
+    parser.add_argument("--write", action="store_true", help=f"put the rows into {DOCUMENT.name} and {APIS.name}")
+    parser.add_argument("--protocols", action="store_true", help="try the APIs of the engines alone")
     options = parser.parse_args()
     failed = False
     for name in options.only or ENGINES:
         real = ENGINES[name]()
+        _try_apis(name, real, write=options.write)
+        if options.protocols:
+            continue
         streams, loaded = _tried(name, real)
         stops = {state: [shut_down(real, state) for _ in range(count)] for state, count in TRIALS.items()}
         kit, passed = _kit(name)
@@ -52,14 +60,29 @@ def main() -> int:
     return int(failed)
 
 
+def _try_apis(name: str, real: Real, *, write: bool) -> None:
+    """Try each API of an engine; its rows take the place of those that the document has of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = list(protocols.tried(name, real, Path(folder)))
+    print(table(protocols.HEAD, rows), flush=True)
+    if write:
+        old = cells_of(found_between(APIS, APIS_BEGIN, APIS_END))
+        between(APIS, APIS_BEGIN, table(protocols.HEAD, _merged(name, old, rows)), APIS_END)
+
+
+def _merged(name: str, old: Rows, new: Rows) -> Rows:
+    """The rows of a table with those of one engine in place of its old ones."""
+    merged = [row for row in old if row[0] != name] + list(new)
+    return sorted(merged, key=lambda row: list(ENGINES).index(row[0]))
+
+
 def _write(name: str, rows: Sequence[Rows]) -> None:
     """Put the rows of one engine in place of those that the document has of it."""
     there = [cells_of(text) for text in found_between(DOCUMENT, BEGIN, END).strip().split("\n\n")]
     old = there if len(there) == len(HEADS) else [[] for _ in HEADS]
     tables = []
     for head, kept, new in zip(HEADS, old, rows, strict=True):
-        merged = [row for row in kept if row[0] != name] + list(new)
-        tables.append(table(head, sorted(merged, key=lambda row: list(ENGINES).index(row[0]))))
+        tables.append(table(head, _merged(name, kept, new)))
     between(DOCUMENT, BEGIN, "\n\n".join(tables), END)
 
 

@@ -1,7 +1,7 @@
 """The real engines that run on a machine without an accelerator, each in an environment of its own."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from loadgen.engines.kinds import llamacpp, transformers_serve, vllm
@@ -15,6 +15,14 @@ from tests.qa.engines.environments import CACHE, Recipe, made
 from tests.qa.engines.tiny_qwen3 import tiny_qwen3
 
 NO_TOKEN = 151935  # of the vocabulary, and never generated
+# A model that generates also embeds, and with random weights in its last layer it scores.
+SCORES = json.dumps({"architectures": ["Qwen3ForSequenceClassification"], "num_labels": 1})
+VLLM_TASKS = {
+    "generate": ("--enable-prompt-tokens-details",),
+    "embed": ("--runner", "pooling", "--convert", "embed"),
+    "score": ("--runner", "pooling", "--convert", "classify", "--load-format", "dummy", "--hf-overrides", SCORES),
+}
+LLAMACPP_TASKS = {"generate": (), "embed": ("--embedding", "--pooling", "mean"), "score": ("--reranking",)}
 # Two threads on two busy cores wait for each other in loops.
 VLLM_ON_CPU = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -31,11 +39,15 @@ class Real:
         case: How it is started.
         tokenizer: Counts as its model does, where it has one.
         endless: Fields of a request whose answer does not end by itself.
+        tasks: The engine's own flags of a server that generates, embeds or scores.
+        lacks: Protocols that such servers do not have: task and name.
     """
 
     case: Case
     tokenizer: str
     endless: Mapping[str, object] = field(default_factory=lambda: {"ignore_eos": True})
+    tasks: Mapping[str, Sequence[str]] = field(default_factory=lambda: {"generate": ()})
+    lacks: frozenset[tuple[str, str]] = frozenset()
 
 
 def vllm_on_cpu() -> Real:
@@ -48,13 +60,14 @@ def vllm_on_cpu() -> Real:
         raw=("--dtype", "bfloat16", "--enforce-eager"),
         ready_s=300.0,
     )
-    return Real(case, tokenizer=model)
+    return Real(case, tokenizer=model, tasks=VLLM_TASKS)
 
 
 def llama_cpp() -> Real:
     """llama.cpp with SmolLM2, both in the environment of the tests."""
     case = Case(engine=llamacpp.engine, model=gguf(), knobs=KNOBS, raw=RAW, no_model="/nowhere/m.gguf", ready_s=200.0)
-    return Real(case, tokenizer=str(smollm2(CACHE)))
+    lacks = frozenset(("embed", name) for name in ("openai-embeddings-chat", "vllm-pooling", "vllm-rerank"))
+    return Real(case, tokenizer=str(smollm2(CACHE)), tasks=LLAMACPP_TASKS, lacks=lacks)
 
 
 def transformers() -> Real:
@@ -68,7 +81,9 @@ def transformers() -> Real:
         ready_s=300.0,
     )
     # It refuses ignore_eos.
-    return Real(case, tokenizer=model, endless={"generation_config": json.dumps({"eos_token_id": NO_TOKEN})})
+    endless = {"generation_config": json.dumps({"eos_token_id": NO_TOKEN})}
+    lacks = frozenset(("generate", name) for name in ("openai --prompt-token-ids", "anthropic"))
+    return Real(case, tokenizer=model, endless=endless, lacks=lacks)
 
 
 def xpyd_sim() -> Real:
@@ -80,7 +95,8 @@ def xpyd_sim() -> Real:
         no_model=None,
         ready_s=60.0,
     )
-    return Real(case, tokenizer=str(TOKENIZER))
+    lacks = frozenset(("generate", name) for name in ("openai-responses", "anthropic"))
+    return Real(case, tokenizer=str(TOKENIZER), lacks=lacks)
 
 
 ENGINES: dict[str, Callable[[], Real]] = {
