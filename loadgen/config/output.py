@@ -47,6 +47,12 @@ class OutputSettings:
         metavar="JSON",
     )
     metadata: tuple[str, ...] = option((), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE")
+    gpus: int | None = option(
+        None, OUTPUT, "GPUs of the servers, for rates per GPU (those that NVML reads)", metavar="N"
+    )
+    gpu_hour_price: float | None = option(
+        None, OUTPUT, "price of a GPU for an hour, for the cost of a million tokens", metavar="PRICE"
+    )
     records: str | None = option(
         None, OUTPUT, "write one JSON line for each request when it ends", metavar="FILE", file=True
     )

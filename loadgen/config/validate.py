@@ -42,7 +42,7 @@ _RUN_RANGES: tuple[Range, ...] = (
     (
         (
             *("request_rate", "burstiness", "max_concurrency", "duration", "engine_timeout"),
-            *("profile_batch_threshold", "profile_duration"),
+            *("profile_batch_threshold", "profile_duration", "gpus", "gpu_hour_price"),
         ),
         lambda v: v > 0,
         "a number above 0",

@@ -6,6 +6,7 @@ from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
 from loadgen.report import (
     client_lines,
+    efficiency_lines,
     group_tables,
     latency_table,
     load_line,
@@ -73,6 +74,7 @@ def _details(result: RunResult) -> Iterator[str]:
         token_lines.rows_left_out,
         token_lines.token_counts,
         token_lines.rates,
+        efficiency_lines.lines,
         client_lines.lines,
         server_lines.lines,
         server_lines.calls,

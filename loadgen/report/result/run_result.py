@@ -14,6 +14,7 @@ from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
 from loadgen.report.distribution import Distribution
 from loadgen.report.result.client import ClientTotals, Worker
+from loadgen.report.result.efficiency import Efficiency
 from loadgen.report.result.fields import about, from_json_values, to_json_values
 from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
 from loadgen.report.result.limit import LimitResult, judge_limits
@@ -122,6 +123,10 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     request_sample: Annotated[RequestSample | None, about("Single requests over time; null: no request has ended.")] = (
         None
     )
+    efficiency: Annotated[
+        Efficiency | None,
+        about("Speed for a user and per GPU, energy and cost; null: answers have no tokens, or none came."),
+    ] = None
     slo: Annotated[
         list[LimitResult],
         about("Each limit of --slo. error_rate<1% is added if all limits are on means or gaps."),
@@ -286,6 +291,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             ),
             tokens=Tokens.of(run),
             rates=Rates.of(run),
+            efficiency=Efficiency.of(run),
             timeline=Timeline.of(snapshot),
             request_sample=RequestSample.of(snapshot),
             slo=judge_limits(settings.slo, snapshot, settings.latency_from),

@@ -1,0 +1,100 @@
+"""Efficiency: speed for a user and per GPU, energy and cost of tokens."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Annotated, Self
+
+from msgspec import Struct
+
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import RunData
+from loadgen.metrics.server.telemetry import Gpu
+from loadgen.report.result.fields import about
+from loadgen.util.clock import NS_PER_S
+
+MAX_GAP_S = 5.0  # between two readings of the power; a longer gap is not covered
+S_PER_HOUR, MILLION = 3600, 1e6
+
+
+class Efficiency(Struct, frozen=True, kw_only=True):
+    """What users and operators compare servers by."""
+
+    output_tokens_per_s_per_user: Annotated[
+        float | None, about("Interactivity: 1000 / median TPOT (as vLLM divides, ms); null: no TPOT was measured.")
+    ]
+    gpus: Annotated[
+        int | None, about("GPUs of the servers: `--gpus`, else those that NVML read; null: neither is known.")
+    ]
+    total_tokens_per_s_per_gpu: Annotated[
+        float | None, about("Input and output tokens per second and GPU; null: the GPUs are not known.")
+    ]
+    output_tokens_per_s_per_gpu: Annotated[float | None, about("Output tokens per second and GPU.")]
+    energy_j: Annotated[
+        float | None,
+        about(
+            "Energy of the GPUs that NVML read, J: their power integrated from the first send until the last request "
+            "ended; null: no power was read."
+        ),
+    ]
+    energy_coverage: Annotated[
+        float | None,
+        about("Share of that time between two readings of the power at most 5 s apart, of the GPU with the least."),
+    ]
+    joules_per_output_token: Annotated[float | None, about("That energy by output tokens, J.")]
+    joules_per_token: Annotated[float | None, about("That energy by input and output tokens, J.")]
+    cost_per_million_output_tokens: Annotated[
+        float | None, about("`--gpu-hour-price` x GPUs x hours, by million output tokens; null without a price.")
+    ]
+    cost_per_million_tokens: Annotated[float | None, about("The same by million input and output tokens.")]
+
+    @classmethod
+    def of(cls, run: RunData) -> Self | None:
+        """Compute it; None where answers have no tokens, or none came."""
+        snapshot, settings = run.snapshot, run.settings
+        seconds, output = throughput.wall_ns(snapshot) / NS_PER_S, snapshot.counters["output_tokens"]
+        if not settings.generates or not seconds or not output:
+            return None
+        total = output + snapshot.counters["input_tokens"]
+        tpot = snapshot.histograms["tpot_n1"].percentile(50) if snapshot.histograms["tpot_n1"].count else None
+        gpus = settings.gpus or len(run.telemetry.gpus) or None
+        first_s = int(snapshot.sent[snapshot.sent >= 0].min()) / NS_PER_S
+        energies = [energy(gpu, first_s, first_s + seconds) for gpu in run.telemetry.gpus]
+        known = [each for each in energies if each is not None]
+        joules = sum(each for each, _ in known) if known and len(known) == len(energies) else None
+        price = None if settings.gpu_hour_price is None or gpus is None else settings.gpu_hour_price
+        cost = None if price is None or gpus is None else price * gpus * seconds / S_PER_HOUR
+        return cls(
+            output_tokens_per_s_per_user=NS_PER_S / tpot if tpot else None,
+            gpus=gpus,
+            total_tokens_per_s_per_gpu=total / seconds / gpus if gpus else None,
+            output_tokens_per_s_per_gpu=output / seconds / gpus if gpus else None,
+            energy_j=joules,
+            energy_coverage=min(covered for _, covered in known) if joules is not None else None,
+            joules_per_output_token=None if joules is None else joules / output,
+            joules_per_token=None if joules is None else joules / total,
+            cost_per_million_output_tokens=None if cost is None else cost / output * MILLION,
+            cost_per_million_tokens=None if cost is None else cost / total * MILLION,
+        )
+
+
+def energy(gpu: Gpu, start_s: float, end_s: float) -> tuple[float, float] | None:
+    """Integrate the power of a GPU over a time, by trapezoids; in gaps by the mean power of what is covered.
+
+    Returns:
+        J, and the share of the time that is covered; None if nothing is.
+    """
+    readings = [
+        (at_s, power) for at_s, power in zip(gpu.at_s, gpu.series.get("power_w", ()), strict=False) if power is not None
+    ]
+    covered_s = joules = 0.0
+    for (before_s, before), (after_s, after) in pairwise(readings):
+        begin, end = max(before_s, start_s), min(after_s, end_s)
+        if end <= begin or after_s - before_s > MAX_GAP_S:
+            continue
+        slope = (after - before) / (after_s - before_s)
+        joules += (before + slope * ((begin + end) / 2 - before_s)) * (end - begin)
+        covered_s += end - begin
+    if not covered_s:
+        return None
+    return joules / covered_s * (end_s - start_s), covered_s / (end_s - start_s)
