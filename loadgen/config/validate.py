@@ -166,7 +166,7 @@ def _check_sglang_result(settings: OutputSettings) -> None:
         raise BadInput("--sglang-result", f"unknown argument {name!r}", f"choose from {', '.join(SGLANG_ARGUMENTS)}")
     if not {*SGLANG_PERCENTILES} <= {*parse_percentiles(settings.metric_percentiles)}:
         problem = f"needs the percentiles 90, 95 and 99, and --metric-percentiles is {settings.metric_percentiles}"
-        raise BadInput("--sglang-result", problem, "give --metric-percentiles 90,95,99, or use --compat sglang")
+        raise BadInput("--sglang-result", problem, "give --metric-percentiles 90,95,99")
 
 
 def check_page(name: str, path: str | None) -> None:
