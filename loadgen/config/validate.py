@@ -120,6 +120,11 @@ def check_data(settings: DataSettings) -> None:
     if settings.no_reranker and settings.dataset_name == RERANK and settings.random_batch_size < 2:
         problem = "has no room for a document beside the query, with --no-reranker"
         raise BadInput("--random-batch-size", problem, "give 2 or more")
+    for pair in settings.dataset_arg:
+        if "=" not in pair:
+            raise BadInput("--dataset-arg", f"{pair!r} has no value", "write NAME=VALUE")
+    if len(settings.dataset_options) < len(settings.dataset_arg):
+        raise BadInput("--dataset-arg", "has an option twice", "give each once")
 
 
 def check_output(settings: OutputSettings) -> None:
