@@ -349,6 +349,9 @@ def _check_engine(settings: RunFields) -> None:
 def _check_target(settings: RunFields) -> None:
     if settings.base_url == ():
         raise BadInput("--base-url", "is empty", "give a URL, or leave it out")
+    for url in settings.urls if settings.endpoint is None else ():
+        if url.rstrip("/").endswith("/v1"):
+            raise BadInput("--base-url", f"{url} ends in /v1, with which paths begin", "leave /v1 out")
     if settings.balance is not None and len(settings.urls) < 2 and settings.replicas < 2:
         remedy = "leave it out, or give --base-url for each server, or --replicas"
         raise BadInput("--balance", "given for a single target", remedy)

@@ -25,7 +25,7 @@ from tests.qa.peers.agreement import ACTIVE, DISAGREE, SECONDS, Kept, Metric, Ro
 from tests.qa.peers.compare_vllm import offline
 from tests.qa.peers.meter import metered
 from tests.qa.peers.peer import words
-from tests.qa.peers.quiet import DISTURBED_S
+from tests.qa.peers.quiet import DISTURBED_S, all_disturbed
 from tests.qa.peers.sglang_bodies import command
 
 DOCUMENT = ROOT / "docs/peers.md"
@@ -96,8 +96,8 @@ def section(compared: Sequence[Row], theirs: Sequence[Kept], ours: Sequence[Kept
     heading = (
         f"{time.strftime('%Y-%m-%d')}, SGLang {recipes.version(recipes.sglang)}, {about['cpu']}, "
         f"{about['usable_cores']} cores for server and client. {len(theirs)} runs of each tool, in turn, with "
-        f"`{' '.join(words(FLAGS))}`; a run beside which others used more than {DISTURBED_S:g} CPU s is no part of the "
-        "medians."
+        f"`{' '.join(words(FLAGS))}`. Medians are of runs beside which others used at most {DISTURBED_S:g} CPU s"
+        f"{', or of all where none was' if all_disturbed(theirs) or all_disturbed(ours) else ''}."
     )
     head = ("", "bench_serving", "loadgen", "loadgen - SGLang", "definitions")
     others = "; ".join(
