@@ -6,13 +6,12 @@ from pathlib import Path
 from loadgen.config import credential_files, output_check
 from loadgen.config.field_types import check_type
 from loadgen.config.option import flag
-from loadgen.config.output import FILES
+from loadgen.config.output import FILES, SAVING
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 from loadgen.workload.prompt import Dataset
 
-SAVING = ("save_result", "append_result", "save_detailed")  # any of them writes the result
 NAMES_OF_RESULT = ("result_dir", "result_filename")
 
 
@@ -28,7 +27,7 @@ def accepted(settings: RunSettings | None) -> RunSettings:
         if field.metadata["instead"] and getattr(given, field.name) != field.default:
             raise BadInput(flag(field.name), "is for the command alone", field.metadata["instead"])
     for name in NAMES_OF_RESULT:
-        if getattr(given, name) is not None and not any(getattr(given, saving) for saving in SAVING):
+        if getattr(given, name) is not None and not given.saves_result:
             raise BadInput(flag(name), "names a file that nothing asks for", "add save_result=True")
     secrets = credential_files.read_credential_files({"api_key": given.api_key, "header": given.header})
     asked = endpoints.checked(given.replace(**secrets))

@@ -47,7 +47,7 @@ class ConversationLines:
 def _conversation(row: Any, number: int) -> Conversation | None:
     if not isinstance(row, dict):
         return None
-    turns = next((row[key] for key in KEYS if isinstance(row.get(key), list)), [])[:2]
+    turns = next((row[key] for key in KEYS if isinstance(row.get(key), list)), list[Any]())[:2]
     if len(turns) < 2 or not all(isinstance(turn, dict) for turn in turns):
         return None
     prompt, answer = (next((turn[key] for key in TEXTS if key in turn), "") for turn in turns)
