@@ -1,6 +1,7 @@
 """The request bodies that commands send, as a server sees them; each gets a good answer of `TOKENS` tokens."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -14,8 +15,14 @@ TOKENS = 3
 Body = dict[str, Any]
 
 
-async def bodies(*commands: list[str], env: dict[str, str]) -> list[list[Body]]:
-    """Run commands, with URL in place of the server's URL; returns the bodies of the answers that each asked for."""
+async def bodies(*commands: list[str], env: dict[str, str], folder: Path | None = None) -> list[list[Body]]:
+    """Run commands, with URL in place of the server's URL; returns the bodies of the answers that each asked for.
+
+    Args:
+        commands: The commands, each in words.
+        env: Their environment.
+        folder: Where they run, for those that write files of their own.
+    """
     found: list[list[Body]] = []
 
     def reply(request: Request) -> bytes:
@@ -35,7 +42,7 @@ async def bodies(*commands: list[str], env: dict[str, str]) -> list[list[Body]]:
             found.append([])
             words = [word.replace("URL", url) for word in command]
             pipe = asyncio.subprocess.PIPE
-            process = await asyncio.create_subprocess_exec(*words, env=env, stdout=pipe, stderr=pipe)
+            process = await asyncio.create_subprocess_exec(*words, env=env, cwd=folder, stdout=pipe, stderr=pipe)
             out, err = await process.communicate()
             assert process.returncode in (0, 3), f"{words}: {(out + err)[-2000:].decode()}"
     return found

@@ -24,7 +24,8 @@ async def sent(case: str, folder: Path) -> list[Body]:
         CannotBeMade: The tool cannot be installed.
     """
     write_files(folder)
-    (theirs,) = await bodies([*command(made(recipes.sglang, recipes.FOLDER)), *flags(case, folder)], env=offline())
+    line = [*command(made(recipes.sglang, recipes.FOLDER)), *flags(case, folder)]
+    (theirs,) = await bodies(line, env=offline(), folder=folder)
     return measured(case, theirs)
 
 
