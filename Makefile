@@ -7,13 +7,13 @@ SOURCES := pyproject.toml setup.py $(shell find loadgen engines -name "*.p[yx][x
 ROOMS := $(filter-out %/data/ %/helpers/ %/integration/ %/slow/ %/qa/ %/__pycache__/,$(wildcard tests/*/))
 # What is measured or tried by hand before a release: never by `make test` or `make test-all`.
 RELEASE := accuracy or browser or engines or rehearsal
-BY_HAND := accuracy mutants compare-vllm compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
+BY_HAND := accuracy mutants compare-vllm compare-sglang compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
 
 # Of a build with other switches: its tests, and where they are.
 DEBUGGED := $(ROOMS) tests/integration/faults
 SANITIZED := tests/core tests/integration/faults tests/metrics tests/workload/test_json_index.py tests/integration/engines/test_sim_emit.py
 
-.PHONY: demo unit test test-all qa docs test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize wheels clean
+.PHONY: demo unit test test-all qa docs test-browser test-engines compare-vllm compare-sglang compare-peers check bench accuracy mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize wheels clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -74,6 +74,9 @@ test-engines: $(VENV)/.all  ## real engines on this CPU, installed on first use 
 
 compare-vllm: $(VENV)/.all  ## `vllm bench serve` and loadgen on one real vLLM server; FLAGS=--write puts the tables into docs/peers.md
 	$(BIN)/python -m tests.qa.peers.compare_vllm $(FLAGS)
+
+compare-sglang: $(VENV)/.all  ## SGLang's `bench_serving` and loadgen on the simulator, installed on first use (0.4 GB); FLAGS=--write
+	$(BIN)/python -m tests.qa.peers.compare_sglang $(FLAGS)
 
 compare-peers: $(VENV)/.all  ## other load generators on a server that knows the truth, installed on first use (8 GB); FLAGS=--only=NAME, --write
 	$(BIN)/python -m tests.qa.peers.compare_peers $(FLAGS)

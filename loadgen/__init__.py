@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 from loadgen.version import __version__
 
 if TYPE_CHECKING:
+    from loadgen.analysis.audit import Finding
     from loadgen.analysis.compare import JudgedComparison
     from loadgen.checks import Check, Verdict
     from loadgen.config.settings import RunSettings
     from loadgen.core.histogram import Histogram
     from loadgen.errors import BadInput, EngineError, GivenUp, LoadgenError, Unreachable
+    from loadgen.library.audit import audit
     from loadgen.library.compare import compare
     from loadgen.library.run import UnsavedResult, run, run_sync
     from loadgen.library.saved_files import SavedSeries, load, load_all, load_series
     from loadgen.library.search import search, search_sync
+    from loadgen.library.study import SavedStudy, load_study, tune, tune_sync
     from loadgen.library.watch import Watched, watch
     from loadgen.metrics.progress import Progress
     from loadgen.metrics.snapshot import Snapshot
@@ -29,6 +32,7 @@ _HOMES = {
     "Check": "checks",
     "Dataset": "workload.prompt",
     "EngineError": "errors",
+    "Finding": "analysis.audit",
     "GivenUp": "errors",
     "Histogram": "core.histogram",
     "JudgedComparison": "analysis.compare",
@@ -39,21 +43,26 @@ _HOMES = {
     "RunSettings": "config.settings",
     "SavedResult": "runner.run_result",
     "SavedSeries": "library.saved_files",
+    "SavedStudy": "library.study",
     "Schedule": "workload.arrivals",
     "Snapshot": "metrics.snapshot",
     "Unreachable": "errors",
     "UnsavedResult": "library.run",
     "Verdict": "checks",
     "Watched": "library.watch",
+    "audit": "library.audit",
     "compare": "library.compare",
     "from_records": "runner.run_result",
     "load": "library.saved_files",
     "load_all": "library.saved_files",
     "load_series": "library.saved_files",
+    "load_study": "library.study",
     "run": "library.run",
     "run_sync": "library.run",
     "search": "library.search",
     "search_sync": "library.search",
+    "tune": "library.study",
+    "tune_sync": "library.study",
     "watch": "library.watch",
 }
 
@@ -62,6 +71,7 @@ __all__ = [
     "Check",
     "Dataset",
     "EngineError",
+    "Finding",
     "GivenUp",
     "Histogram",
     "JudgedComparison",
@@ -72,6 +82,7 @@ __all__ = [
     "RunSettings",
     "SavedResult",
     "SavedSeries",
+    "SavedStudy",
     "Schedule",
     "Snapshot",
     "Unreachable",
@@ -79,15 +90,19 @@ __all__ = [
     "Verdict",
     "Watched",
     "__version__",
+    "audit",
     "compare",
     "from_records",
     "load",
     "load_all",
     "load_series",
+    "load_study",
     "run",
     "run_sync",
     "search",
     "search_sync",
+    "tune",
+    "tune_sync",
     "watch",
 ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from loadgen.util.plugins import installed
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def names() -> list[str]:
 
 def added() -> "dict[str, EntryPoint]":
     """Return the commands that packages add by entry points; loadgen's engines are among them."""
-    import importlib.metadata
-
-    return {entry.name: entry for entry in importlib.metadata.entry_points(group="loadgen.commands")}
+    return {entry.name: entry for entry in installed("loadgen.commands")}
 
 
 def find(name: str) -> Command | None:

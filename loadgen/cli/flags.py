@@ -176,7 +176,7 @@ def _by_kind(kind: Any) -> dict[str, Any]:
     if typing.get_origin(kind) is typing.Literal:
         return {"choices": list(typing.get_args(kind))}
     if typing.get_origin(kind) is tuple:
-        return {"nargs": "*", "action": "extend"}
+        return {"nargs": "+", "action": "extend"}
     if typing.get_origin(kind) is dict:
         return {"type": json_value}
     names: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str}

@@ -44,6 +44,9 @@ class DataSettings:
         DATA,
         "make prompts by the rule of another tool, to compare with its published results (the data set's own rule)",
     )
+    dataset_arg: tuple[str, ...] = option(
+        (), DATA, "options that a data set of an installed package has of its own", metavar="NAME=VALUE"
+    )
     random_input_len: int | str = option(
         1024,
         DATA,
@@ -183,6 +186,12 @@ class DataSettings:
     prompt_token_ids: bool = option(
         False, DATA, "send prompts as token ids instead of text, with completions and SGLang's /generate"
     )
+
+    @property
+    def dataset_options(self) -> dict[str, str]:
+        """The values of --dataset-arg by name. The data set converts them."""
+        pairs = (pair.partition("=") for pair in self.dataset_arg)
+        return {name.replace("-", "_"): value for name, _, value in pairs}
 
     def requests_of(self, texts: int) -> int:
         """Return how many requests so many texts of --num-prompts are."""

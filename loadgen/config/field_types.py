@@ -1,4 +1,4 @@
-"""Field types: whether the values of settings have the types that their fields declare."""
+"""Types of the fields of settings, and of arguments: whether values have the declared ones."""
 
 from collections.abc import Callable
 from functools import cache
@@ -35,6 +35,22 @@ def check_types(settings: Any) -> None:
         if not any(_holds(kind, value) for kind in kinds):
             expected = " or ".join(EXPECTED[kind] for kind in kinds)
             raise BadInput(name, f"is a value of type {type(value).__name__}", f"give {expected}")
+
+
+def check_type(name: str, value: object, kind: type | UnionType, remedy: str) -> None:
+    """Check the type of an argument of a function.
+
+    Args:
+        name: The argument.
+        value: Its value.
+        kind: The types that it may have, protocols that can be checked at run time among them.
+        remedy: What to give.
+
+    Raises:
+        BadInput: It has another type.
+    """
+    if not isinstance(value, kind):
+        raise BadInput(name, f"is a value of type {type(value).__name__}", remedy)
 
 
 def _holds(kind: Any, value: Any) -> bool:

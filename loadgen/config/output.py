@@ -10,6 +10,7 @@ from loadgen.errors import BadInput
 METRICS = ("ttft", "tpot", "itl", "e2el")
 QUEUE_METRICS = ("client_queue_time", "e2el_including_client_queue")  # of runs with a cap on requests in flight
 LOOPBACK = "127.0.0.1"
+SAVING = ("save_result", "append_result", "save_detailed")  # any of them writes the result
 # Keys of the result that --metadata may not replace: they name files, and identify runs for a comparison.
 NAMING = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts")
 
@@ -94,6 +95,11 @@ class OutputSettings:
     log_level: Literal["debug", "info", "warning", "error"] = option(
         "warning", OUTPUT, "lowest level of log messages on stderr"
     )
+
+    @property
+    def saves_result(self) -> bool:
+        """Whether the result is written."""
+        return any(getattr(self, name) for name in SAVING)
 
 
 FILES = tuple(each.name for each in fields(OutputSettings) if each.metadata["file"])  # files that a run writes

@@ -61,7 +61,7 @@ def _check_without_stream(settings: RunFields) -> None:
 def _check_lora(settings: RunFields) -> None:
     lora.parse_skew(settings.lora_assignment)
     if not settings.lora_modules:
-        if settings.lora_assignment != lora.RANDOM:
+        if settings.lora_assignment is not None:
             raise BadInput(lora.FLAG, "given without adapters", f"give {lora.MODULES}, or leave it out")
         return
     if not all(settings.lora_modules):

@@ -4,11 +4,11 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from loadgen.config import validate
 from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
-from loadgen.config.field_types import check_types
+from loadgen.config.field_types import check_type, check_types
 from loadgen.config.load import SeedPurpose
 from loadgen.config.option import read_times
 from loadgen.config.python_names import python_names
@@ -18,12 +18,40 @@ from loadgen.errors import BadInput
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
 
 Fields = ParamSpec("Fields")
-Change = Callable[Concatenate["RunSettings", Fields], "RunSettings"]
+Returned = TypeVar("Returned")
+OfFields = Callable[Concatenate["RunSettings", Fields], Returned]
+# Flags of the command that are no fields, and what a program does instead.
+COMMAND_ALONE = {
+    "compat": "set the fields that it stands for; docs/migrating.md has them",
+    "config": "read the file, and give its keys as fields",
+    "dry_run": "leave it out, and see the prompts of a run with `loadgen dataset`",
+    "num_runs": "call run for each run, with a seed of its own, and give compare the results",
+    "plot": "call search, or run for each level, and draw the results",
+}
 
 
-def _with_fields_of(settings: Callable[Fields, object]) -> Callable[[Callable[..., "RunSettings"]], Change[Fields]]:
+def _with_fields_of(
+    settings: Callable[Fields, object],
+) -> Callable[[Callable[..., Returned]], OfFields[Fields, Returned]]:
     """Type a method, for type checkers, as one that takes the fields of a settings class."""
     return lambda method: method
+
+
+def _check_names(given: dict[str, Any]) -> None:
+    """Check that arguments are fields.
+
+    Raises:
+        BadInput: One is not.
+    """
+    known = [field.name for field in dataclasses.fields(RunFields)]
+    for name in given.keys() - set(known):
+        if name in COMMAND_ALONE:
+            raise BadInput(name, "is for the command alone", COMMAND_ALONE[name])
+        import difflib  # not before: it is slow to import
+
+        near = [field for field in known if name in field] or difflib.get_close_matches(name, known, 1)
+        remedy = f"did you mean {near[0]}?" if near else "write a flag of `loadgen run`, with _ for -"
+        raise BadInput(name, "is no field of RunSettings", remedy)
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -34,9 +62,13 @@ class RunSettings(RunFields):
     Ranges and combinations are checked by the call that takes the settings, before anything is sent.
 
     Raises:
-        BadInput: A value has the wrong type, or is a text that is no time.
-        TypeError: There is no such field.
+        BadInput: There is no such field, or a value has the wrong type, or is a text that is no time.
     """
+
+    @_with_fields_of(RunFields)
+    def __init__(self, **given: Any) -> None:
+        _check_names(given)
+        super().__init__(**given)
 
     def __post_init__(self) -> None:
         if isinstance(self.base_url, list | tuple):
@@ -58,6 +90,7 @@ class RunSettings(RunFields):
         """
         from loadgen.config import presets
 
+        check_type("name", name, str, "give the name of a workload, or of a file")
         with python_names():
             return cls(**presets.resolve(name))
 
@@ -73,13 +106,7 @@ class RunSettings(RunFields):
         Raises:
             BadInput: There is no such field, or a value has the wrong type.
         """
-        known = [field.name for field in dataclasses.fields(self)]
-        for name in changes.keys() - set(known):
-            import difflib  # not before: it is slow to import
-
-            near = [field for field in known if name in field] or difflib.get_close_matches(name, known, 1)
-            remedy = f"did you mean {near[0]}?" if near else "write a flag of `loadgen run`, with _ for -"
-            raise BadInput(name, "is no field of RunSettings", remedy)
+        _check_names(changes)
         return dataclasses.replace(self, **changes)
 
     def apart(self) -> "tuple[RunSettings, ...]":

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from loadgen.config import lora
 from loadgen.config.option import ENGINE, SAMPLING, TARGET, option
 
 Balance = Literal["round-robin", "least-outstanding"]
@@ -57,10 +56,11 @@ class TargetSettings:
     lora_modules: tuple[str, ...] = option(
         (), TARGET, "names of LoRA adapters; each request asks one of them instead of the model", metavar="NAME"
     )
-    lora_assignment: str = option(
-        lora.RANDOM,
+    lora_assignment: str | None = option(
+        None,
         TARGET,
-        "adapter of a request: random, round-robin, or skewed:ALPHA, which draws each ALPHA times as often as the next",
+        "adapter of a request: random, round-robin, or skewed:ALPHA, which draws each ALPHA times as often as the next "
+        "(random)",
         metavar="RULE",
     )
     tokenizer: str | None = option(

@@ -120,6 +120,11 @@ def check_data(settings: DataSettings) -> None:
     if settings.no_reranker and settings.dataset_name == RERANK and settings.random_batch_size < 2:
         problem = "has no room for a document beside the query, with --no-reranker"
         raise BadInput("--random-batch-size", problem, "give 2 or more")
+    for pair in settings.dataset_arg:
+        if "=" not in pair:
+            raise BadInput("--dataset-arg", f"{pair!r} has no value", "write NAME=VALUE")
+    if len(settings.dataset_options) < len(settings.dataset_arg):
+        raise BadInput("--dataset-arg", "has an option twice", "give each once")
 
 
 def check_output(settings: OutputSettings) -> None:
@@ -166,7 +171,7 @@ def _check_sglang_result(settings: OutputSettings) -> None:
         raise BadInput("--sglang-result", f"unknown argument {name!r}", f"choose from {', '.join(SGLANG_ARGUMENTS)}")
     if not {*SGLANG_PERCENTILES} <= {*parse_percentiles(settings.metric_percentiles)}:
         problem = f"needs the percentiles 90, 95 and 99, and --metric-percentiles is {settings.metric_percentiles}"
-        raise BadInput("--sglang-result", problem, "give --metric-percentiles 90,95,99, or use --compat sglang")
+        raise BadInput("--sglang-result", problem, "give --metric-percentiles 90,95,99")
 
 
 def check_page(name: str, path: str | None) -> None:
@@ -344,6 +349,9 @@ def _check_engine(settings: RunFields) -> None:
 def _check_target(settings: RunFields) -> None:
     if settings.base_url == ():
         raise BadInput("--base-url", "is empty", "give a URL, or leave it out")
+    for url in settings.urls if settings.endpoint is None else ():
+        if url.rstrip("/").endswith("/v1"):
+            raise BadInput("--base-url", f"{url} ends in /v1, with which paths begin", "leave /v1 out")
     if settings.balance is not None and len(settings.urls) < 2 and settings.replicas < 2:
         remedy = "leave it out, or give --base-url for each server, or --replicas"
         raise BadInput("--balance", "given for a single target", remedy)

@@ -1,15 +1,17 @@
 """Accepted settings: what a call of the library takes, or refuses by name before anything is sent."""
 
 from dataclasses import fields
+from pathlib import Path
 
 from loadgen.config import credential_files, output_check
+from loadgen.config.field_types import check_type
 from loadgen.config.option import flag
-from loadgen.config.output import FILES
+from loadgen.config.output import FILES, SAVING
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
+from loadgen.workload.prompt import Dataset
 
-SAVING = ("save_result", "append_result", "save_detailed")  # any of them writes the result
 NAMES_OF_RESULT = ("result_dir", "result_filename")
 
 
@@ -19,12 +21,13 @@ def accepted(settings: RunSettings | None) -> RunSettings:
     Raises:
         BadInput: A value cannot be used, a file cannot be written, or the library cannot do what a setting asks.
     """
-    given = settings or RunSettings()
+    given = RunSettings() if settings is None else settings
+    check_type("settings", given, RunSettings, "give a RunSettings")
     for field in fields(RunSettings):
         if field.metadata["instead"] and getattr(given, field.name) != field.default:
             raise BadInput(flag(field.name), "is for the command alone", field.metadata["instead"])
     for name in NAMES_OF_RESULT:
-        if getattr(given, name) is not None and not any(getattr(given, saving) for saving in SAVING):
+        if getattr(given, name) is not None and not given.saves_result:
             raise BadInput(flag(name), "names a file that nothing asks for", "add save_result=True")
     secrets = credential_files.read_credential_files({"api_key": given.api_key, "header": given.header})
     asked = endpoints.checked(given.replace(**secrets))
@@ -42,3 +45,32 @@ def accepted_for_series(settings: RunSettings) -> RunSettings:
         if getattr(settings, name) != getattr(RunSettings, name):
             raise BadInput(flag(name), "is for single runs", "leave it out, and call save(path) of what is returned")
     return accepted(settings)
+
+
+def check_dataset(dataset: Dataset | None) -> None:
+    """Check the type of an argument with prompts.
+
+    Raises:
+        BadInput: It is no data set.
+    """
+    remedy = "give an object with prompts(count) and provenance(), or the name of a data set as dataset_name"
+    check_type("dataset", dataset, Dataset | None, remedy)
+
+
+def check_callback(name: str, function: object) -> None:
+    """Check that an argument can be called.
+
+    Raises:
+        BadInput: It cannot.
+    """
+    if not callable(function):
+        raise BadInput(name, f"is a value of type {type(function).__name__}", "give a function")
+
+
+def check_path(name: str, path: object) -> None:
+    """Check that an argument is a path.
+
+    Raises:
+        BadInput: It is not.
+    """
+    check_type(name, path, str | Path, "give the path of a file")

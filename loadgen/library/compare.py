@@ -6,10 +6,12 @@ from pathlib import Path
 
 from loadgen.analysis.compare import JudgedComparison, NoiseFile, Side
 from loadgen.analysis.compare.names import names as names_of_paths
+from loadgen.config.field_types import check_type
 from loadgen.config.python_names import python_names
 from loadgen.errors import BadInput
 from loadgen.report import RunResult
 
+RUNS, TEXTS = "give a result, a path, or a list of these", "give a list of texts"
 Runs = RunResult | str | Path | Sequence[RunResult | str | Path]
 
 
@@ -41,7 +43,10 @@ def compare(
     Raises:
         BadInput: A file cannot be read, the workloads differ, a run is on two sides, or an argument cannot be used.
     """
-    sides = [[each] if isinstance(each, RunResult | str | Path) else list(each) for each in (baseline, *candidates)]
+    sides = [_runs("baseline", baseline), *(_runs("candidates", each) for each in candidates)]
+    check_type("names", names, Sequence | None, TEXTS)
+    check_type("fail_if", fail_if, Sequence, TEXTS)
+    check_type("noise", noise, str | Path | None, "give the path of a file")
     with python_names("names", "noise", "fail_if", "anyway"):
         if not candidates:
             raise BadInput("candidates", "there is none", "give another side to compare with the baseline")
@@ -52,6 +57,19 @@ def compare(
         conditions = [fail_if] if isinstance(fail_if, str) else fail_if
         known = None if noise is None else NoiseFile.read(str(noise))
         return JudgedComparison.of(read, noise=known, fail_if=conditions, anyway=anyway)
+
+
+def _runs(argument: str, side: Runs) -> list[RunResult | str | Path]:
+    """Return the runs of a side.
+
+    Raises:
+        BadInput: It is none.
+    """
+    check_type(argument, side, RunResult | str | Path | Sequence, RUNS)
+    found = [side] if isinstance(side, RunResult | str | Path) else list(side)
+    for each in found:
+        check_type(argument, each, RunResult | str | Path, RUNS)
+    return found
 
 
 def _names(sides: Sequence[Sequence[RunResult | str | Path]], names: Sequence[str] | None) -> Sequence[str]:

@@ -9,7 +9,7 @@ from loadgen import report
 from loadgen.config.python_names import python_names
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.library.accepted import accepted
+from loadgen.library.accepted import accepted, check_callback, check_dataset
 from loadgen.metrics.progress import Progress
 from loadgen.runner import run as runner
 from loadgen.runner.participant import Participant
@@ -54,6 +54,8 @@ async def run(
         EngineError: An engine did not start, or was not stopped completely.
         UnsavedResult: The run has ended, and a file of it could not be written.
     """
+    check_dataset(dataset)
+    check_callback("on_progress", on_progress)
     with python_names():
         return await carry_out(accepted(settings), dataset, on_progress)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.errors import BadInput
+from loadgen.library.accepted import check_path
 from loadgen.report import is_series, series_console, write_json
 from loadgen.report.result.series import Series
 from loadgen.runner import run_result
@@ -47,6 +48,7 @@ def load_all(path: str | Path) -> list[SavedResult]:
     Raises:
         BadInput: It cannot be read, or holds something else than results of runs.
     """
+    check_path("path", path)
     found = run_result.read(path)
     if any(map(is_series, found)):
         raise BadInput("FILE", f"{path} holds a sweep or a search", "read it with load_series")
@@ -60,6 +62,7 @@ def load_series(path: str | Path) -> SavedSeries:
     Raises:
         BadInput: It cannot be read, or is no series.
     """
+    check_path("path", path)
     found: list[dict[str, Any]] = run_result.read(path)
     if len(found) != 1 or not is_series(found[0]):
         raise BadInput("FILE", f"{path} holds no sweep and no search", "read results of runs with load")

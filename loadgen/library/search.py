@@ -9,11 +9,12 @@ from loadgen import report
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.load_search import LoadSearch
 from loadgen.analysis.search.search_check import check_chosen, check_requested
+from loadgen.config.field_types import check_type
 from loadgen.config.python_names import python_names
 from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
-from loadgen.library.accepted import accepted_for_series
+from loadgen.library.accepted import accepted_for_series, check_callback
 from loadgen.library.run import OnProgress, in_new_loop, refuse_running_loop
 from loadgen.library.saved_files import SavedSeries
 from loadgen.metrics.progress import Progress
@@ -54,6 +55,9 @@ async def search(
         Unreachable: No server where the settings say.
         LoadgenError: The first run shows nothing about the server.
     """
+    check_type("settings", settings, RunSettings, "give a RunSettings")
+    check_callback("on_progress", on_progress)
+    check_callback("on_point", on_point)
     with python_names("over"):
         chosen = differences(RunSettings(), settings)
         check_chosen(chosen, over)

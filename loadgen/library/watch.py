@@ -6,10 +6,11 @@ import math
 from collections.abc import AsyncIterator
 from typing import Self
 
+from loadgen.config.field_types import check_type
 from loadgen.config.python_names import python_names
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, GivenUp, LoadgenError
-from loadgen.library.accepted import accepted
+from loadgen.library.accepted import accepted, check_dataset
 from loadgen.library.run import carry_out
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.snapshot import Snapshot
@@ -135,6 +136,8 @@ async def watch(
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
     """
+    check_dataset(dataset)
+    check_type("every_s", every_s, int | float, "give seconds")
     if not 0 < every_s < math.inf:
         raise BadInput("every_s", f"{every_s} is out of range", "give seconds above 0")
     with python_names():

@@ -33,7 +33,7 @@ def series_path(settings: RunSettings, series: Series) -> Path | None:
 
     With --append-result, the file that is named holds the runs.
     """
-    if not (settings.save_result or settings.append_result or settings.save_detailed):
+    if not settings.saves_result:
         return None
     folder = Path(settings.result_dir or ".")
     if settings.result_filename and not settings.append_result:

@@ -59,7 +59,7 @@ def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedF
         snapshot: The numbers it was made from.
     """
     saved, wall_s = SavedFiles(), result.numbers.duration
-    if settings.save_result or settings.append_result or settings.save_detailed:
+    if settings.saves_result:
         _save_result(saved, settings, result)
     if hlog := settings.hlog:
         histograms = {name: h for name, h in snapshot.histograms.items() if h.count}

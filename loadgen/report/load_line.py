@@ -16,7 +16,11 @@ MAX_SENDING_SHARE = 0.8  # of a run; a run that sends for longer does not say fo
 
 def short_text(result: RunResult) -> str:
     """Describe the load in a few words."""
-    settings = result.provenance.settings
+    return text_of_settings(result.provenance.settings)
+
+
+def text_of_settings(settings: RunSettings) -> str:
+    """Describe the load that settings ask for, in a few words."""
     return ", ".join(filter(None, (pace(settings), cap(settings))))
 
 
@@ -110,9 +114,10 @@ def pace(settings: RunSettings) -> str:
         return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
     if settings.keeps_trace_times:
         return "a trace"
+    unit = "session" if settings.timed_by_data else "request"
     if math.isinf(settings.request_rate):
-        return "all requests at once" if settings.max_concurrency is None else ""
-    return level_with_unit(settings.request_rate, "rate")
+        return f"all {unit}s at once" if settings.max_concurrency is None else ""
+    return level_with_unit(settings.request_rate, "rate").replace("request", unit)
 
 
 def _phases(text: str) -> str:

@@ -17,6 +17,8 @@ AXIS_NAMES = {"rate": "request rate", "concurrency": "concurrency"}
 
 def title(series: Series) -> str:
     """Name a series in a few words."""
+    if series.load is not None:
+        return "Repeated runs of one load"
     return f"{series.kind.capitalize()} over the {AXIS_NAMES[series.over]}"
 
 
@@ -29,6 +31,8 @@ def parts(series: Series) -> Iterator[Part]:
     """List the parts of the line: the answer, the next level, and caveats."""
     if series.found is not None:
         yield from _search_parts(series)
+    elif series.load is not None:
+        yield from _repeated_parts(series)
     elif series.slo and any(each.met is not None for each in series.points):
         yield from _slo_parts(series)
     else:
@@ -62,6 +66,8 @@ def load(series: Series) -> str:
     if not has_tokens(series):
         lengths = f"{sum(prompts) / ok:.0f} tokens" if knows_prompts else "prompts of unknown length"
     arrivals = f", {load_line.spacing(numbers[-1].burstiness)} arrivals" if series.over == "rate" else ""
+    if series.load is not None:
+        arrivals = f", {series.load}"
     return f"{value_range(min(counts), max(counts))} requests a run, {lengths} on average{arrivals}"
 
 
@@ -157,6 +163,16 @@ def _slo_parts(series: Series) -> Iterator[Part]:
         yield f"{_levels_text(missed, over)} {miss} it", Colour.NONE
 
 
+def _repeated_parts(series: Series) -> Iterator[Part]:
+    """Say how many runs of one load there were, and how many of them meet the SLO."""
+    judged = [point.met for point in series.points if point.met is not None]
+    if judged:
+        colour = Colour.GREEN if all(judged) else Colour.YELLOW if any(judged) else Colour.RED
+        yield f"{sum(judged)} of {plural(len(judged), 'run')} meet {slo_text(series.slo or '')}", colour
+    runs = plural(len(series.points), "run")
+    yield (f"{runs} of one load, {series.load}" if series.points else "No run ended"), Colour.NONE
+
+
 def _level_parts(series: Series) -> Iterator[Part]:
     """Say where the knee of a sweep is or, where that is unknown, what was run."""
     levels = list(_levels(rows(series)))
@@ -212,7 +228,8 @@ def _run_remarks(series: Series) -> Iterator[str]:
         if point.why and not (is_search and (point.why == TOO_FEW or point.level == "inf")):
             found.setdefault(point.why, []).append(level_of(point))
     for why, levels in found.items():
-        yield f"At {_levels_text(levels, over)}: {why}"
+        where = _where(levels, series)
+        yield f"{where[0].upper()}{where[1:]}: {why}"
 
 
 def _check_remarks(series: Series) -> Iterator[str]:
@@ -225,7 +242,7 @@ def _check_remarks(series: Series) -> Iterator[str]:
                 checks.setdefault(name, []).append(level_of(point))
         by_levels: dict[str, list[str]] = {}
         for check, levels in checks.items():
-            where = "in all runs" if len(levels) == len(series.points) else f"at {_levels_text(levels, series.over)}"
+            where = "in all runs" if len(levels) == len(series.points) else _where(levels, series)
             by_levels.setdefault(where, []).append(check)
         for where, names in by_levels.items():
             yield f"{verdict} {where}: {', '.join(names)}"
@@ -238,6 +255,13 @@ def _failed_checks(point: Point) -> Iterator[str]:
 
 def _levels(found: Iterable[Row]) -> Iterator[float]:
     yield from dict.fromkeys(row.level for row in found)
+
+
+def _where(levels: Sequence[float], series: Series) -> str:
+    """Say in which runs something was, by the levels of these runs."""
+    if series.load is not None:
+        return f"in {len(levels)} of {plural(len(series.points), 'run')}"
+    return f"at {_levels_text(levels, series.over)}"
 
 
 def _levels_text(levels: Sequence[float], over: str) -> str:

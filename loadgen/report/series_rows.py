@@ -135,6 +135,8 @@ def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
     """
     own = rows(series)
     columns = [Column(series.over, [f"{row.level:g}" for row in own], has_numbers=False)]
+    if series.load is not None:
+        columns = [Column("run", [str(number) for number in range(1, len(own) + 1)], has_numbers=False)]
     if any(row.judged.slo for row in own):
         columns.append(Column("SLO", [row.outcome for row in own], has_numbers=False))
     if len({row.verdict for row in own}) > 1:

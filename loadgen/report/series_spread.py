@@ -3,8 +3,7 @@
 import statistics
 from collections.abc import Iterator, Sequence
 
-from loadgen.report.result.series import Point, Series
-from loadgen.report.series import level_with_unit
+from loadgen.report.result.series import Series
 from loadgen.util.number_format import four_digits, percent
 
 HEADINGS = ("mean", "std", "min", "max")
@@ -23,32 +22,21 @@ LATENCIES = {
 
 
 def lines(series: Series) -> Iterator[str]:
-    """Write a table of mean, sample standard deviation and range; nothing unless several runs have one level alone."""
-    if not is_repetition(series):
-        return
+    """Write a table of mean, sample standard deviation and range; nothing unless several runs had one load."""
     points = series.points
+    if series.load is None or len(points) < 2:
+        return
     found = [(label, [getattr(point.result.numbers, name) for point in points]) for name, label in RATES.items()]
     found += [(label, [point.latency_ms.named(name) for point in points]) for name, label in LATENCIES.items()]
     rows = [(label, _cells(values)) for label, values in found if None not in values]
     widths = [max(map(len, column)) for column in zip(HEADINGS, *(cells for _, cells in rows), strict=True)]
-    yield f"{len(points)} runs at {level_text(series)}:"
+    yield f"{len(points)} runs of one load, {series.load}:"
     for label, cells in (("", HEADINGS), *rows):
         numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
         yield f"  {label:<14}  {numbers}"
     throughput = found[0][1]
     if None not in throughput and (mean := statistics.mean(throughput)):
         yield f"  req/s varies by {percent(statistics.stdev(throughput) / mean, 1)} (std / mean)"
-
-
-def is_repetition(series: Series) -> bool:
-    """Tell whether all of several runs had the same level."""
-    return series.kind == "sweep" and len(series.points) > 1 and len({point.level for point in series.points}) == 1
-
-
-def level_text(series: Series) -> str:
-    """Write the one level of the runs."""
-    point: Point = series.points[0]
-    return "all at once" if point.level == "inf" else level_with_unit(point.level, series.over)
 
 
 def _cells(values: Sequence[float]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen import checks, report
+from loadgen.config.field_types import check_type
 from loadgen.config.python_names import python_names
 from loadgen.config.settings import seed_of
 from loadgen.errors import BadInput
@@ -86,6 +87,7 @@ def from_records(path: str | Path) -> Result:
     Raises:
         BadInput: It is not such a file.
     """
+    check_type("path", path, str | Path, "give the path of a file")
     file = RecordFile(path)
     settings = file.header.settings
     schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), file.asked_due)

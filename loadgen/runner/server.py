@@ -109,10 +109,8 @@ async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], No
     asked = settings.served_model_name or settings.model
     if asked is None:
         if not listed:
-            field_name, remedy = "--model", "name the model, if it is an LLM server"
-            if base.endswith("/v1"):
-                field_name, remedy = "--base-url", "leave /v1 out of it"
-            raise BadInput(field_name, f"{base}/v1/models lists no model (status {reply.status})", remedy)
+            problem = f"{base}/v1/models lists no model (status {reply.status})"
+            raise BadInput("--model", problem, "name the model, if it is an LLM server")
         asked = listed[0]
     elif listed and asked not in listed:
         field_name = "--served-model-name" if settings.served_model_name else "--model"

@@ -48,6 +48,7 @@ class Prompt:
     model: str | None = None
 
 
+@runtime_checkable
 class Dataset(Protocol):
     """A seeded, reproducible source of prompts, the same for any number of workers."""
 

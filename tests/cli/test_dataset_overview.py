@@ -5,19 +5,8 @@ from dataclasses import replace
 import pytest
 
 from loadgen.cli.dataset.overview import render
-from loadgen.workload.datasets.overview import Overview
 from loadgen.workload.prompt import UNPLANNED, Prompt
-
-
-def prompts(*lengths, outputs=5, server=None):
-    return [
-        Prompt(f"text {number}", length, outputs, f"row/{number}", server_tokens=server and length + server)
-        for number, length in enumerate(lengths)
-    ]
-
-
-def overview(*given, **about):
-    return Overview.of(given, lambda: {"name": "mine", "rule": "plain"} | about)
+from tests.helpers.prompt_overviews import overview, prompts
 
 
 def text(*given, **about):

@@ -23,6 +23,17 @@ SHARED_PREFIX = "--dataset-name generated-shared-prefix"
         ("run --num-warmups -3", "--num-warmups"),
         ("search --slo ttft_p99<1s --compat sglang --warmup-requests -3", "--warmup-requests"),
         (f"dataset --compat sglang {SHARED_PREFIX} --gsp-question-len 0", "--gsp-question-len"),
+        ("run --compat sglang --flush-cache --flush-cache-timeout 0", "--flush-cache-timeout"),
+        ("run --compat sglang --lora-name --num-prompts 3", "--lora-name"),
+        ("run --compat sglang --lora-request-distribution distinct", "--lora-request-distribution"),
+        ("run --lora-assignment random", "--lora-assignment"),
+        ("run --lora-modules --num-prompts 3", "--lora-modules"),
+        ("run --multi-turn --num-prompts -1", "--num-prompts"),
+        ("run --multi-turn --multi-turn-concurrency -1", "--multi-turn-concurrency"),
+        ("run --multi-turn --multi-turn-num-turns -1", "--multi-turn-num-turns"),
+        ("run --multi-turn --multi-turn-max-turns -1", "--multi-turn-min-turns"),
+        ("run --multi-turn --per-turn-input-len -1", "--per-turn-input-len"),
+        ("search --slo ttft_p99<1s --num-prompts -1", "--num-prompts"),
     ],
 )
 def test_the_flag_is_named_as_it_was_written(line: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,6 +52,18 @@ def test_errors_of_a_run_are_named_too() -> None:
     error = BadInput("--result-filename", "x cannot be written", "name another")
     told = refusal("--compat sglang --output-file x", error)
     assert (told.field, told.problem, told.remedy) == ("--output-file", error.problem, error.remedy)
+
+
+@pytest.mark.parametrize(
+    ("line", "setting", "flag"),
+    [
+        ("--compat sglang --flush-cache", "--call-before", "--flush-cache"),
+        ("--multi-turn --multi-turn-delay-ms -5", "--think-time", "--multi-turn-delay-ms"),
+        ("--reset-prefix-cache", "--call-before", "--reset-prefix-cache"),
+    ],
+)
+def test_error_found_later_names_the_flag_of_the_other_tool(line: str, setting: str, flag: str) -> None:
+    assert refusal(line, BadInput(setting, "x", "y")).field == flag
 
 
 def test_other_errors_are_left_alone() -> None:

@@ -1,12 +1,15 @@
 """Settings that the library takes, and those that it refuses by the name that a program wrote."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import loadgen
 from loadgen import BadInput, RunSettings
 from loadgen.config.python_names import python_names
+from loadgen.config.settings import COMMAND_ALONE
 from loadgen.library.accepted import accepted, accepted_for_series
 
 
@@ -30,6 +33,39 @@ def test_setting_is_refused_by_its_field(changes: dict[str, Any], remedy: str) -
     assert caught.value.field == next(iter(changes))
     assert remedy in caught.value.remedy
     assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", COMMAND_ALONE)
+def test_flag_without_a_field_says_what_a_program_does(name: str) -> None:
+    with pytest.raises(BadInput, match="is for the command alone") as caught:
+        RunSettings(**{name: 3})  # type: ignore[arg-type]
+    assert caught.value.field == name
+    assert "--" not in str(caught.value)
+
+
+def test_misspelled_field_is_refused_with_its_neighbor() -> None:
+    with pytest.raises(BadInput, match="did you mean request_rate"):
+        RunSettings(requst_rate=3)  # type: ignore[call-arg]
+
+
+def not_run(call: Callable[[], Any]) -> str:
+    with pytest.raises(BadInput) as caught:
+        call()
+    return caught.value.field
+
+
+@pytest.mark.parametrize("wrong", [3, "text", {"request_rate": 3}])
+def test_argument_of_another_type_is_refused_by_its_name(wrong: Any) -> None:
+    assert not_run(lambda: loadgen.run_sync(wrong)) == "settings"
+    assert not_run(lambda: loadgen.run_sync(dataset=wrong)) == "dataset"
+    assert not_run(lambda: loadgen.run_sync(on_progress=wrong)) == "on_progress"
+    assert not_run(lambda: loadgen.search_sync(wrong)) == "settings"
+    assert not_run(lambda: loadgen.search_sync(RunSettings(), on_point=wrong)) == "on_point"
+
+
+@pytest.mark.parametrize("function", [loadgen.load, loadgen.load_all, loadgen.load_series, loadgen.from_records])
+def test_path_of_another_type_is_refused(function: Callable[[Any], object]) -> None:
+    assert not_run(lambda: function(None)) == "path"
 
 
 def test_api_key_and_header_are_read_from_files(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Comparison by a program: sides from results and paths, conditions, and errors by the names of arguments."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,3 +41,20 @@ def test_errors_name_arguments(tmp_path: Path) -> None:
     for nothing in ((), ([],)):
         with pytest.raises(loadgen.BadInput):
             loadgen.compare(one, *nothing)
+
+
+@pytest.mark.parametrize(("side", "kind"), [(None, "NoneType"), (3, "int"), ([None], "NoneType"), ({}, "dict")])
+def test_side_of_another_type_is_refused_by_its_argument(side: Any, kind: str) -> None:
+    with pytest.raises(loadgen.BadInput, match=kind) as caught:
+        loadgen.compare(side, "new.json")
+    assert caught.value.field == "baseline"
+    with pytest.raises(loadgen.BadInput, match=kind) as caught:
+        loadgen.compare("base.json", side)
+    assert caught.value.field == "candidates"
+
+
+@pytest.mark.parametrize("argument", ["names", "fail_if", "noise"])
+def test_argument_of_another_type_is_refused(argument: str) -> None:
+    with pytest.raises(loadgen.BadInput) as caught:
+        loadgen.compare("base.json", "new.json", **{argument: 3})  # type: ignore[arg-type]
+    assert caught.value.field == argument

@@ -1,5 +1,6 @@
 """Several runs together: their table, the result of a search, and the knee."""
 
+import math
 from typing import Any
 
 import pytest
@@ -37,6 +38,24 @@ def together(*points: dict[str, Any], kind: str = "search", **found: Any) -> dic
         data["found"] = {"level": None, "fails": None, "last": None} | found
     saved_json.conclude(data)
     return data
+
+
+def test_repeated_runs_are_named_by_their_load_and_not_by_a_level() -> None:
+    runs = [result(math.inf, 20), result(math.inf, 200), result(math.inf, 30)]
+    data = saved_json.begun("sweep", "rate", "ttft_p99<100ms", "due") | {"load": "a trace", "points": runs}
+    series = Series.from_dict(data)
+    assert [text for text, _ in parts(series)][:2] == [
+        "2 of 3 runs meet ttft_p99 < 100 ms",
+        "3 runs of one load, a trace",
+    ]
+    shown = series_console.render(series)
+    assert shown.startswith("=========== Repeated runs of one load ============\n")
+    assert "rate" not in shown
+    assert "inf" not in shown
+    assert [(column.head, list(column.cells)) for column in table(series)][:2] == [
+        ("run", ["1", "2", "3"]),
+        ("SLO", ["met", "MISSED", "met"]),
+    ]
 
 
 def test_a_point_is_held_against_the_slo() -> None:

@@ -14,15 +14,15 @@ def point(level: float, ttft_ms: float) -> dict[str, Any]:
     return saved_json.point(level, run_facts.result(ran), ran, limits=None, saved=[])
 
 
-def spread(*points: dict[str, Any], kind: str = "sweep") -> list[str]:
-    data = saved_json.begun(kind, "concurrency", None, "due") | {"points": list(points)}
+def spread(*points: dict[str, Any], load: str | None = "4 requests in flight") -> list[str]:
+    data = saved_json.begun("sweep", "concurrency", None, "due") | {"points": list(points), "load": load}
     return list(lines(Series.from_dict(data)))
 
 
 def test_repeated_runs_have_their_mean_deviation_and_range() -> None:
     shown = spread(point(4, 20), point(4, 30), point(4, 40))
     rows = {line[:16].strip(): line[16:].split() for line in shown}
-    assert shown[0] == "3 runs at 4 requests in flight:"
+    assert shown[0] == "3 runs of one load, 4 requests in flight:"
     assert rows[""] == ["mean", "std", "min", "max"]
     assert [float(cell) for cell in rows["TTFT p50, ms"]] == pytest.approx([30, 10, 20, 40], rel=0.01)
     assert [float(cell) for cell in rows["TPOT p99, ms"]] == pytest.approx([10, 0, 10, 10], abs=0.1)
@@ -30,8 +30,4 @@ def test_repeated_runs_have_their_mean_deviation_and_range() -> None:
 
 
 def test_runs_at_several_levels_and_single_runs_have_no_spread() -> None:
-    assert spread(point(4, 20), point(8, 30)) == spread(point(4, 20)) == []
-
-
-def test_a_search_has_no_spread() -> None:
-    assert spread(point(4, 20), point(4, 30), kind="search") == []
+    assert spread(point(4, 20), point(8, 30), load=None) == spread(point(4, 20)) == []

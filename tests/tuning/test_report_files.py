@@ -103,5 +103,6 @@ def test_a_file_in_the_place_of_its_folder_is_refused_before_anything_is_drawn(s
     (tmp_path / "a file").write_text("mine")
     with pytest.raises(BadInput) as refused:
         write(study, {}, tmp_path, tmp_path / "a file")
-    assert str(refused.value) == f"-o: {tmp_path}/a file is not a folder; name a folder, or a path that does not exist"
+    problem = f"{tmp_path}/a file is not a folder; name a folder, or a path that does not exist"
+    assert str(refused.value) == f"--output: {problem}"
     assert (tmp_path / "a file").read_text() == "mine"

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import metadata
+from typing import ClassVar
 
 import pytest
 
@@ -17,6 +18,8 @@ PROJECT = ROOT / "pyproject.toml"
 
 class Echo:
     """A data set as another package would add it."""
+
+    options: ClassVar = {"volume": "how loud it is", "times_said": "how often"}
 
     def __init__(self, settings):
         self.settings = settings
@@ -48,6 +51,26 @@ def test_a_package_can_add_one(installed):
     made = datasets.create(settings)
     assert isinstance(made, Echo)
     assert made.settings is settings
+
+
+def test_package_reads_its_own_options(installed):
+    made = datasets.create(RunSettings(dataset_name="echo", dataset_arg=("volume=a=b", "times-said=")))
+    assert made.settings.dataset_options == {"volume": "a=b", "times_said": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "message"),
+    [
+        ("echo", ("pitch=3",), "unknown option 'pitch' of the data set echo; choose from volume (how loud it is), "),
+        ("random", ("volume=3",), "unknown option 'volume' of the data set random; leave it out"),
+        ("echo", ("volume",), "'volume' has no value; write NAME=VALUE"),
+        ("echo", ("times-said=1", "times_said=2"), "has an option twice; give each once"),
+    ],
+)
+def test_option_that_the_data_set_does_not_have_is_refused(installed, name, words, message):
+    with pytest.raises(BadInput) as refused:
+        datasets.create(RunSettings(dataset_name=name, dataset_arg=words))
+    assert str(refused.value).startswith(f"--dataset-arg: {message}")
 
 
 def test_an_unknown_name_is_refused_with_all_that_exist(installed):

@@ -13,18 +13,7 @@ from loadgen.workload.datasets.overview import Overview, bins, summary
 from loadgen.workload.datasets.prompt_rows import export_rows
 from loadgen.workload.datasets.prompt_rows import line as to_line
 from loadgen.workload.prompt import Prompt
-
-
-def prompts(*lengths, outputs=5, server=None):
-    return [
-        Prompt(f"text {number}", length, outputs, f"row/{number}", server_tokens=server and length + server)
-        for number, length in enumerate(lengths)
-    ]
-
-
-def overview(*given, **about):
-    return Overview.of(given, lambda: {"name": "mine", "rule": "plain"} | about)
-
+from tests.helpers.prompt_overviews import overview, prompts
 
 # -- the numbers
 

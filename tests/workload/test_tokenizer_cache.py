@@ -8,20 +8,12 @@ from loadgen.workload.tokenizer import fact_cache, word_list
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import trained_tokenizers as trained
 
-pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("own_cache")]  # tokenizers take most of its time
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A tokenizer with a chat template."""
-    (tmp_path / "tokenizer.json").write_bytes(trained.unigram(tmp_path).read_bytes())
-    (tmp_path / "chat_template.jinja").write_text("<|user|>{{ messages[0].content }}<|end|>")
-    return tmp_path
+    return trained.with_template(tmp_path)
 
 
 @pytest.fixture

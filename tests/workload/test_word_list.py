@@ -8,12 +8,7 @@ from loadgen.workload.tokenizer.exact_text import Words
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 
-pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("own_cache")]  # tokenizers take most of its time
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loadgen.config.data import TRACE
-from loadgen.config.load import SWEPT
+from loadgen.config.load import ALL_PROMPTS, SWEPT
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -61,6 +61,9 @@ def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
         )
     if over == "concurrency" and math.isfinite(chosen.get("request_rate", math.inf)):
         raise BadInput("--request-rate", "cannot be combined with --over concurrency", "leave one of the two out")
+    if chosen.get("num_prompts") == ALL_PROMPTS:
+        problem = f"{ALL_PROMPTS} is no number of requests, which each run of a search needs"
+        raise BadInput("--num-prompts", problem, "give a number, or leave it out")
     if chosen.get("duration") is not None and over == "concurrency":
         problem = "cannot be combined with --over concurrency, where the number of requests ends a run"
         raise BadInput("--duration", problem, "leave it out, or give --num-prompts")

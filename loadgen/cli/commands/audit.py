@@ -24,8 +24,8 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print the findings as a JSON list instead")
     arguments = parser.parse_args(argv)
-    from loadgen.analysis.audit import audit
     from loadgen.analysis.audit.report import render, to_json
+    from loadgen.library.audit import audit
 
     findings, refused = [], list[BadInput]()
     for path in arguments.files:

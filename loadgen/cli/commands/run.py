@@ -169,12 +169,14 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
     from loadgen.cli.import_guard import single_threaded
 
     with single_threaded():
+        from loadgen.report import load_line
         from loadgen.report.result.series import Series
     from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
     from loadgen.config.serialize import differences
 
     first = runs[0]
-    data = Series(kind="sweep", over=OVER[name], slo=first.slo, latency_from=first.latency_from)
+    load = load_line.text_of_settings(first) if len({getattr(run, name) for run in runs}) == 1 else None
+    data = Series(kind="sweep", over=OVER[name], load=load, slo=first.slo, latency_from=first.latency_from)
     series = SeriesRunner(data, first, plot)
 
     async def measure(server: "Server") -> None:
@@ -183,7 +185,7 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
                 **differences(with_numbered_files(runs[0], 1), with_numbered_files(requested, number))
             )
             level = getattr(requested, name)
-            title = f"run {number} of {len(runs)}: {level:g} {UNITS[name]}"
+            title = f"run {number} of {len(runs)}: {load or f'{level:g} {UNITS[name]}'}"
             own = dataclasses.replace(server, settings=resolved)
             await series.run(own, with_numbered_files(requested, number), level, title=title)
             if series.interrupts.count:

@@ -10,7 +10,16 @@ from typing import Any
 
 from loadgen.cli.compat import inferencex, multi_turn, sglang, vllm, vllm_rs
 from loadgen.cli.compat.hub_data import with_hub_names
-from loadgen.cli.compat.other_tools import AIPERF, FORKS, GUIDELLM, GUIDELLM_PROFILES, OLDER_VLLM, PROFILES, WEB
+from loadgen.cli.compat.other_tools import (
+    AIPERF,
+    FORKS,
+    GENAI_PERF,
+    GUIDELLM,
+    GUIDELLM_PROFILES,
+    OLDER_VLLM,
+    PROFILES,
+    WEB,
+)
 from loadgen.cli.compat.timed_trace import with_timed_trace
 from loadgen.cli.compat.tool_flags import (
     Given,
@@ -97,6 +106,7 @@ def equivalent(name: str) -> str | None:
         ("a fork of vLLM's tool", FORKS),
         ("guidellm", GUIDELLM),
         ("AIPerf", AIPERF),
+        ("AIPerf or genai-perf", GENAI_PERF),
         ("other tools", WEB),
     ):
         if name in words:

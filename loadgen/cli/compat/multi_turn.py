@@ -12,6 +12,7 @@ from loadgen.util.argument_parser import integer, number
 
 # Markers, which `applied` removes.
 MARKER, LIMIT, FLAG = "multi_turn", "max_model_len", "--multi-turn"
+PER_TURN = "--per-turn-input-len"
 DEFAULT_SESSIONS, DEFAULT_TURNS = 1000, 3
 NO_HISTORY = "turns without the history of their session are not supported"
 PREFIXES = "use --dataset-name prefix_repetition, whose prompts share prefixes, in no order"
@@ -19,13 +20,15 @@ CACHE = "prompts either all share a prefix, or none does"
 SHARED = "use --random-prefix-len for all, or write the prompts to a file for --dataset-name jsonl"
 
 
-def _marked(name: str, type_: Callable[[str], Any], meaning: str, values: str = "one") -> ToolFlag:
-    """Return a flag that is kept until all flags are known."""
+def _marked(
+    name: str, type_: Callable[[str], Any], meaning: str, values: str = "one", becomes: str | None = None
+) -> ToolFlag:
+    """Return a flag that is kept until all flags are known; `becomes` is the setting that its value becomes then."""
 
     def convert(value: Any, given: Given) -> dict[str, Any]:
         return {MARKER: given.get(MARKER, {}) | {name: True if values == NONE else value}}
 
-    return ToolFlag(name, convert, meaning, values=values, type_=type_)
+    return ToolFlag(name, convert, meaning, values=values, type_=type_, becomes=(becomes,) if becomes else ())
 
 
 FLAGS: tuple[ToolFlag, ...] = (
@@ -33,9 +36,9 @@ FLAGS: tuple[ToolFlag, ...] = (
     _marked("--multi-turn-num-turns", integer, "`--turns N`"),
     _marked("--multi-turn-min-turns", integer, "`--turns MIN:MAX`"),
     _marked("--multi-turn-max-turns", integer, "`--turns MIN:MAX`"),
-    _marked("--multi-turn-concurrency", integer, "`--max-concurrency`"),
-    _marked("--multi-turn-delay-ms", number, "`--think-time`, ms"),
-    _marked("--per-turn-input-len", integer, "`--random-input-len FIRST,FURTHER,FURTHER`, with --multi-turn"),
+    _marked("--multi-turn-concurrency", integer, "`--max-concurrency`", becomes="max_concurrency"),
+    _marked("--multi-turn-delay-ms", number, "`--think-time`, ms", becomes="think_time"),
+    _marked(PER_TURN, integer, "`--random-input-len FIRST,FURTHER,FURTHER`, with --multi-turn"),
     refused("--multi-turn-prefix-global-ratio", NO_HISTORY, PREFIXES, no_op_value=0.0),
     refused("--multi-turn-prefix-conversation-ratio", NO_HISTORY, PREFIXES, no_op_value=0.0),
     refused("--random-cache-hit-fraction", CACHE, SHARED, no_op_value=0.0),
@@ -66,7 +69,9 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
         return found
     _check_sessions(found)
     first = found.get("random_input_len", DataSettings.random_input_len)
-    further = said.get("--per-turn-input-len") or first
+    further = said.get(PER_TURN) or first
+    if further < 1:
+        raise BadInput(PER_TURN, f"{further} is out of range", "give 1 token or more")
     low, high = _turns(said)
     if limit is not None:
         _check_turns(limit, found, low=low, high=high, first=first, further=further)
@@ -80,7 +85,10 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
     if not found.get("ignore_eos"):  # with it, contexts would grow without bound
         least = {"min_tokens": found.get("random_output_len", DataSettings.random_output_len)}
         found["extra_body"] = least | (found.get("extra_body") or {})
-    sessions = found.get("num_prompts") or DEFAULT_SESSIONS
+    sessions = found.get("num_prompts", DEFAULT_SESSIONS)
+    if sessions < 1:
+        problem = f"{sessions} is out of range: with {FLAG} it is the number of sessions"
+        raise BadInput("--num-prompts", problem, "give 1 or more")
     found["num_prompts"] = _requests(sessions, low, high, found)
     return found
 
@@ -102,6 +110,8 @@ def _check_sessions(found: Mapping[str, Any]) -> None:
 
 def _turns(said: Mapping[str, Any]) -> tuple[int, int]:
     usual = said.get("--multi-turn-num-turns", DEFAULT_TURNS)
+    if usual < 1:
+        raise BadInput("--multi-turn-num-turns", f"{usual} is out of range", "give 1 or more")
     low, high = (said.get(f"--multi-turn-{end}-turns") or usual for end in ("min", "max"))
     if low < 1 or high < low:
         raise BadInput("--multi-turn-min-turns", f"{low} to {high} turns", "give 1 or more, and at most the maximum")

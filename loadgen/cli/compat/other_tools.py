@@ -13,6 +13,13 @@ WEB: Mapping[str, str] = {  # Locust, k6, wrk and others
     **dict.fromkeys(("--requests", "--iterations"), "`--num-prompts`"),
     "--run-time": "`--duration`",
 }
+GENAI_PERF: Mapping[str, str] = {  # AIPerf's predecessor, where its flags differ
+    "-m": "`--model`",
+    "-u": "`--base-url`, with http://",
+    "--service-kind": "`--backend openai-chat` or `openai`",
+    "--measurement-interval": "`--duration`",
+    "--generate-plots": "`--html FILE.html`, which draws the run",
+}
 PROFILES = (
     "`constant` is `--request-rate R --burstiness inf`, `poisson` is `--request-rate R`, `concurrent` and "
     "`synchronous` are `--max-concurrency N`, `throughput` needs neither; `sweep` is "
@@ -20,7 +27,7 @@ PROFILES = (
 )
 GUIDELLM_PROFILES = ("constant", "poisson", "concurrent", "synchronous", "throughput", "sweep")
 GUIDELLM: Mapping[str, str] = {
-    "--target": "`--base-url`",
+    "--target": "`--base-url`, without /v1",
     "--model": "`--model`",
     "--processor": "`--tokenizer`",
     "--tokenizer": "`--tokenizer NAME` for model=NAME",
@@ -36,7 +43,8 @@ GUIDELLM: Mapping[str, str] = {
     "--warmup": "`--num-warmups`; the steady rate excludes ramp and tail anyway",
     "--cooldown": "not needed: the steady rate excludes the tail",
     "--rampup": "`--ramp-up-strategy linear --ramp-up-start-rps A --ramp-up-end-rps B`",
-    "--data": "`--dataset-name random --random-input-len N --random-output-len M` for prompt_tokens=N,output_tokens=M; "
+    "--data": "`--dataset-name random --random-input-len N --random-output-len M` for prompt_tokens=N,output_tokens=M, "
+    "and `normal:MEAN:STDEV:MIN:MAX` as a length for its stdev, min and max; "
     "a file with `--dataset-name jsonl|csv --dataset-path FILE`; a name on the hub with `--dataset-name hf`",
     "--data-args": "`--hf-subset`, `--hf-split`",
     "--data-column-mapper": "`--hf-column`",
@@ -61,7 +69,7 @@ GUIDELLM: Mapping[str, str] = {
     "--disable-progress": "`--quiet`",
 }
 AIPERF: Mapping[str, str] = {
-    "--url": "`--base-url`; repeat it for several servers",
+    "--url": "`--base-url`, with http:// and without /v1; repeat it for several servers",
     "--model": "`--model`",
     "--model-names": "`--model`, one per run",
     "--tokenizer": "`--tokenizer`",
@@ -105,6 +113,7 @@ AIPERF: Mapping[str, str] = {
     "--prompt-output-tokens-stddev": "`--random-output-len normal:MEAN:STDEV`",
     "--prefix-prompt-length": "`--prefix-repetition-prefix-len` with `--dataset-name prefix_repetition`",
     "--num-prefix-prompts": "`--prefix-repetition-num-prefixes`",
+    "--num-dataset-entries": "not needed: each request has a prompt of its own",
     "--shared-system-prompt-length": "`--random-prefix-len`",
     "--input-file": "`--dataset-path`",
     "--custom-dataset-type": "`--dataset-name`: jsonl for single_turn, multi_turn, trace for mooncake_trace",
@@ -113,7 +122,9 @@ AIPERF: Mapping[str, str] = {
     "--goodput": "`--goodput ttft:200 tpot:50 e2el:5000`",
     "--server-metrics": "`--server-metrics`",
     "--no-server-metrics": "`--server-metrics off`",
+    "--gpu-telemetry": "not needed: GPUs of this machine are read if NVML is installed",
     "--slice-duration": "`--records`, which keeps every time",
+    "--artifact-dir": "`--result-dir`",
     "--output-artifact-dir": "`--result-dir`",
     "--profile-export-file": "`--save-result --result-filename FILE`",
     "--profile-export-level": "`--records FILE`",

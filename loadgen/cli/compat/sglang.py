@@ -27,6 +27,7 @@ from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
 COMPLETIONS = {"sglang-oai": 30000, "vllm": 8000, "lmdeploy": 23333}  # with their default ports
+OPENAI_OF_SGLANG = ("sglang-oai", "sglang-oai-chat")
 NATIVE = {"sglang": 30000, "sglang-native": 30000}
 CHAT = {"sglang-oai-chat": 30000, "vllm-chat": 30000, "lmdeploy-chat": 30000}
 LONGBENCH_V2 = "THUDM/LongBench-v2"
@@ -66,8 +67,9 @@ DEFAULTS: dict[str, Any] = {
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
 RESULT = "sglang_result"  # the setting with the arguments that SGLang's result repeats, as they were given
 # Markers, removed by `as_sent`: fields that only SGLang's own API has, and some of its flags.
-NATIVE_BODY, APPLIED = "native_body", "apply_chat_template"
+NATIVE_BODY, APPLIED, CACHED = "native_body", "apply_chat_template", "cache_report"
 TEMPLATED = ("sharegpt", "custom")  # data sets on which --apply-chat-template has an effect
+OF_CONVERSATIONS = TEMPLATED  # data sets of which SGLang has its own rule
 NATIVE_DEFAULTS: dict[str, Any] = {
     "lora_path": None,
     "return_logprob": False,
@@ -106,9 +108,13 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: The ratio of the ranges is not between 0 and 1.
     """
     found = with_length_ranges(settings) | _result(settings)
-    native = found.pop(NATIVE_BODY, {})
+    native, backend = found.pop(NATIVE_BODY, {}), found[RESULT]["backend"]
     found = sglang_images.applied(sglang_lora.applied(found))
-    found = sglang_server_calls.applied(found, found[RESULT]["backend"])
+    found = sglang_server_calls.applied(found, backend)
+    if not found["ignore_eos"]:
+        found = with_fields(found, {"ignore_eos": False})
+    if found.pop(CACHED, False) and backend in OPENAI_OF_SGLANG:
+        found = with_fields(found, {"return_cached_tokens_details": True})
     if found["backend"] == "sglang-native":
         found = with_fields(found, NATIVE_DEFAULTS | native)
     else:
@@ -117,7 +123,7 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         if found["backend"] == "openai":
             found = with_fields(found, {"best_of": 1} | _logprobs(native))
     _tell_ignored(found, native)
-    if found["dataset_name"] == "sharegpt":
+    if found["dataset_name"] in OF_CONVERSATIONS:
         found.setdefault("dataset_rule", "sglang")
     if found.get("hf_name") == LONGBENCH_V2 and "sharegpt_output_len" in found:
         found.setdefault("hf_output_len", found["sharegpt_output_len"])
@@ -263,7 +269,13 @@ FLAGS: tuple[ToolFlag, ...] = (
     refused("--gsp-group-distribution", "all groups have the same number of prompts", "leave it out"),
     refused("--gsp-zipf-alpha", "all groups have the same number of prompts", "leave it out"),
     no_op("--trust-remote-code", "no effect: loadgen runs no code of a model"),
-    no_op("--cache-report", "no effect: cached tokens are always read if the server reports them"),
+    ToolFlag(
+        "--cache-report",
+        lambda value, given: {CACHED: True},
+        "`--extra-body` with return_cached_tokens_details, with sglang-oai and sglang-oai-chat; cached tokens are read "
+        "anyway",
+        values=NONE,
+    ),
     no_op("--pd-separated", "no effect: disaggregated servers are measured like any other"),
     no_op("--rust-client", "no effect: the client is compiled anyway"),
     no_op("--rust-worker-threads", "no effect: the client is compiled anyway", ONE),
@@ -333,5 +345,7 @@ SHARED = frozenset(
 # Notes on flags of the same name that do less here.
 NOTES = {
     "--dataset-path": "not read for random prompts: loadgen uses its own words, with the requested lengths",
+    "--temperature": "sent with every API; SGLang's tool sends it with its own API, and 0 with others",
+    "--top-p": "sent with every API; SGLang's tool sends it with its own API alone",
     "--profile": "a server that refuses to start its profiler ends the run; in SGLang the run goes on without",
 }

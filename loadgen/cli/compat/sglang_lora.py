@@ -1,5 +1,6 @@
 """SGLang's flags of LoRA adapters."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import SOME, Given, ToolFlag
@@ -14,6 +15,12 @@ ALPHA, ZIPF_ALPHA = "lora_zipf_alpha", 1.5  # a marker, removed by `applied`, an
 def applied(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings without the marker of --lora-zipf-alpha, which is in the assignment by now."""
     return {name: value for name, value in settings.items() if name != ALPHA}
+
+
+def _names(value: Sequence[str], given: Given) -> dict[str, Any]:
+    if not value:
+        raise BadInput("--lora-name", "names no adapter", "give the names that the server lists in /v1/models")
+    return {"lora_modules": tuple(value)}
 
 
 def _distribution(value: str, given: Given) -> dict[str, Any]:
@@ -37,7 +44,7 @@ def _skewed(alpha: float) -> str:
 
 
 FLAGS = (
-    ToolFlag("--lora-name", lambda value, given: {"lora_modules": tuple(value)}, "`--lora-modules`", values=SOME),
+    ToolFlag("--lora-name", _names, "`--lora-modules`", values=SOME),
     ToolFlag("--lora-request-distribution", _distribution, "`--lora-assignment`: random, round-robin or skewed"),
     ToolFlag("--lora-zipf-alpha", _zipf_alpha, "`--lora-assignment skewed:ALPHA`", type_=number),
 )

@@ -1,10 +1,12 @@
 """SGLang's flags of the profiler, and of the server's prefix cache."""
 
 from collections.abc import Callable, Sequence
+from math import inf
 from os.path import abspath
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field
+from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
 FLUSH, FLUSH_TIMEOUT = "flush_cache", "flush_cache_timeout"  # markers, removed by `applied`
@@ -42,6 +44,12 @@ def _profile_url(value: Sequence[str], given: Given) -> dict[str, Any]:
     return {"profile_url": (*given.get("profile_url", ()), *value)}
 
 
+def _flush_timeout(value: float, given: Given) -> dict[str, Any]:
+    if not 0 < value < inf:
+        raise BadInput("--flush-cache-timeout", f"{value:g} is out of range", "give seconds above 0")
+    return {FLUSH_TIMEOUT: value}
+
+
 def _flush_call(backend: str, timeout_s: float) -> str:
     """Return the path that empties the server's prefix cache, as SGLang's tool chooses it for this backend."""
     if backend.startswith("vllm"):
@@ -55,10 +63,11 @@ FLAGS = (
         lambda value, given: {FLUSH: True},
         "`--call-before /flush_cache?timeout=60`; /reset_prefix_cache with --backend vllm and vllm-chat",
         values=NONE,
+        becomes=("call_before",),
     ),
     ToolFlag(
         "--flush-cache-timeout",
-        lambda value, given: {FLUSH_TIMEOUT: value},
+        _flush_timeout,
         "the timeout in `--call-before /flush_cache?timeout=S`",
         type_=number,
     ),

@@ -30,6 +30,7 @@ class ToolFlag:
         values: How many values it takes: NONE, ONE or SOME.
         type_: Converts a word of the command line into a value.
         no_op_value: The value that changes nothing, and is accepted even if the flag is refused.
+        becomes: The settings that it becomes later, once all flags are known.
         command: The command of loadgen that `loadgen run` carries out in its place; "" for none.
     """
 
@@ -41,6 +42,7 @@ class ToolFlag:
     type_: Callable[[str], Any] = str
     no_op_value: Any = None
     command: str = ""
+    becomes: tuple[str, ...] = ()
 
     def fields(self, value: Any, given: Given) -> dict[str, Any]:
         """Convert a value of the flag into settings.
@@ -56,6 +58,8 @@ class ToolFlag:
 
     def sets(self, field: str, value: Any) -> bool:
         """Tell whether the flag with this value sets a field, by the name that errors give it."""
+        if field in map(spelled, self.becomes):
+            return True
         try:
             return self.convert is not None and field in map(spelled, self.convert(value, {}))
         except BadInput:  # the value itself is wrong

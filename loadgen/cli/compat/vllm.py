@@ -3,10 +3,9 @@
 import sys
 from typing import Any
 
-from loadgen.cli.compat import hub_data, timed_trace, vllm_images
+from loadgen.cli.compat import hub_data, timed_trace, vllm_images, vllm_plots
 from loadgen.cli.compat.tool_flags import (
     NONE,
-    ONE,
     Given,
     ToolFlag,
     names_a_server,
@@ -72,7 +71,7 @@ def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
     Raises:
         BadInput: A flag of images is invalid.
     """
-    found = vllm_images.with_images(settings)
+    found = vllm_plots.with_page(vllm_images.with_images(settings))
     found.pop(SKIPPED, None)
     if (
         found.get("dataset_name", "random") == "random"
@@ -173,13 +172,7 @@ FLAGS: tuple[ToolFlag, ...] = (
         "the template's variables are fields of the body",
         "use --extra-body '{\"chat_template_kwargs\": {...}}'",
     ),
-    refused(
-        "--plot-timeline", "this plot is not available", "use --html FILE.html, which draws the run over time", NONE
-    ),
-    no_op("--timeline-itl-thresholds", "no effect: colors of a plot", ONE),
-    refused(
-        "--plot-dataset-stats", "this plot is not available", "use `loadgen dataset`, which prints the lengths", NONE
-    ),
+    *vllm_plots.FLAGS,
     no_op("--enable-multimodal-chat", "no effect: the messages are the same with and without it"),
     *vllm_images.FLAGS,
     *(refused(f"--asr-{bound}-audio-len-sec", NO_MEDIA, TEXT) for bound in ("min", "max")),

@@ -118,6 +118,9 @@ class Series(Struct, kw_only=True):
     loadgen_series: Annotated[Literal[1], about("The version of this schema.")] = SERIES_SCHEMA
     kind: Annotated[SeriesKind, about("Kind of series.")]
     over: Annotated[AxisName, about("What the levels are: requests per second, or requests in flight.")]
+    load: Annotated[
+        str | None, about('The load of repeated runs, such as "a trace"; null: the runs differ in their load.')
+    ] = None
     slo: Annotated[str | None, about("The limits that runs must meet; null: none.")]
     latency_from: Annotated[Clock, about("The clock on which SLOs are judged.")]
     partial: Annotated[str | None, about("Why the series ended early; null: it is complete.")] = None

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.config import slo
+from loadgen.config.output import SGLANG_PERCENTILES
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.spec_decode import SpecDecode
 from loadgen.report.distribution import Distribution
@@ -17,7 +18,7 @@ from loadgen.report.result.rates import PerSecond
 from loadgen.util.number_format import to_ms
 
 LATENCIES = ("e2e_latency", "ttft", "tpot", "itl")
-PERCENTILES = ("p90", "p95", "p99")
+PERCENTILES = tuple(f"p{percentile:g}" for percentile in SGLANG_PERCENTILES)
 STATISTICS = ("mean", "median", "std", *PERCENTILES)
 # The keys of its result, in its order.
 KEYS = (

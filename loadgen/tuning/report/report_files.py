@@ -34,7 +34,7 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
         BadInput: A file cannot be written.
     """
     if into.exists() and not into.is_dir():
-        raise BadInput("-o", f"{into} is not a folder", "name a folder, or a path that does not exist")
+        raise BadInput("--output", f"{into} is not a folder", "name a folder, or a path that does not exist")
     model = ReportModel(findings, facts)
     page = document(model, drawings(model, store))
     name = re.sub(r"[^\w.+-]+", "-", findings.study.name).strip(".-") or "study"  # no path
@@ -55,5 +55,5 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
             write_atomic(path, text)
     except OSError as error:
         problem = f"{error.filename or into} cannot be written ({error.strerror})"
-        raise BadInput("-o", problem, "name another folder") from error
+        raise BadInput("--output", problem, "name another folder") from error
     return list(texts)

@@ -4,6 +4,7 @@ A data set is a class with `from_settings(settings)` that implements the `Datase
 listed here; other packages add theirs through the entry-point group `loadgen.datasets`.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from loadgen.config.data import BATCHED, CUSTOM_IMAGE, HUB, MULTI_TURN, RANDOM_IMAGES, RERANK, TRACE, DataSettings
@@ -75,6 +76,9 @@ class DatasetClass(Protocol):
     If its prompts cost more to make than to read, it may have `made_of(settings)`: the paths of the files that they
     depend on beside the settings, or None. Prompts are then cached between runs
     (`loadgen.workload.datasets.prompt_cache`), unless they have sessions, due times or server tokens.
+
+    A data set of a package may have options of its own in a mapping `options`: the help of each by its name.
+    `settings.dataset_options` has their values.
     """
 
     def from_settings(self, settings: "RunSettings") -> Dataset:
@@ -102,6 +106,7 @@ def find(settings: "RunSettings") -> DatasetClass:
     """
     kind = _named(settings.dataset_name)
     settings.check_data()
+    _check_options(kind, settings)
     _require_used(settings)
     if settings.dataset_name in BUILT_IN and settings.dataset_path is not None:
         checked_path(PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
@@ -119,6 +124,15 @@ class _Batched:
         from loadgen.workload.datasets.text_batches import TextBatches
 
         return TextBatches.of(self._texts.from_settings(settings), settings)
+
+
+def _check_options(kind: DatasetClass, settings: "RunSettings") -> None:
+    known: Mapping[str, str] = getattr(kind, "options", {})
+    for name in settings.dataset_options.keys() - known.keys():
+        listed = ", ".join(f"{option} ({about})" for option, about in known.items())
+        remedy = f"choose from {listed}" if known else "leave it out: this data set has no options"
+        problem = f"unknown option {name!r} of the data set {settings.dataset_name}"
+        raise BadInput("--dataset-arg", problem, remedy)
 
 
 def _require_used(settings: "RunSettings") -> None:

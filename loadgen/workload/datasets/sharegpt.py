@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
+from loadgen.workload.datasets.conversation_lines import ConversationLines
 from loadgen.workload.datasets.session import TURNS, ThinkTime, TurnCounts
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations, sharegpt_path
 from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
@@ -38,13 +39,14 @@ class ShareGPTDataset:
         seed_order: The seed of the shuffled order.
     """
 
+    NAME: ClassVar[str] = "sharegpt"
     RULE: ClassVar[str] = "vllm-0.11"
     HAS_IMAGES: ClassVar[bool] = True  # whether images of conversations are sent
     MIN_TOKENS: ClassVar[int] = 4  # of a prompt, and of a recorded answer
     MAX_PROMPT_TOKENS: ClassVar[float] = 1024
     MAX_TOTAL_TOKENS: ClassVar[float] = 2048  # of prompt and answer together
 
-    conversations: Conversations
+    conversations: Conversations | ConversationLines
     tokenizer: Tokenizer
     output_tokens: int | None
     seed_prompts: int
@@ -122,7 +124,7 @@ class ShareGPTDataset:
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds, and name, size and hash of file and tokenizer. Reads the whole file."""
         return {
-            "name": "sharegpt",
+            "name": self.NAME,
             "rule": self.RULE,
             "seed_prompts": self.seed_prompts,
             "seed_order": self.seed_order,
@@ -154,7 +156,7 @@ class ShareGPTDataset:
             is_long = wanted >= self.MIN_TOKENS or self.output_tokens is not None
             if is_long and tokens + wanted <= self.MAX_TOTAL_TOKENS:
                 chat = self._chat(conversation)
-                yield row, Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}", chat)
+                yield row, Prompt(conversation.prompt, tokens, wanted, f"{self.NAME}/{conversation.source}", chat)
 
     def _chat(self, conversation: Conversation) -> tuple[dict[str, Any], ...]:
         """Return the messages of a conversation with an image; empty without one, and by the rules of other tools.

@@ -130,7 +130,7 @@ class Conversations:
         texts = list[str]()
         for place, turn in enumerate(_turns(entry)):
             text = turn.get("value") if isinstance(turn, dict) else None
-            if not _is_text(text) or not text or turn.get("from") not in (ANSWERS if place % 2 else ASKS):
+            if not is_text(text) or not text or turn.get("from") not in (ANSWERS if place % 2 else ASKS):
                 return None
             texts.append(text)
         pairs = list(zip(texts[::2], texts[1::2], strict=False))
@@ -221,7 +221,7 @@ def _first_turns(entry: dict[str, Any], number: int) -> Conversation | None:
     if len(turns) < 2 or not all(isinstance(turn, dict) for turn in turns):
         return None
     prompt, answer = (turn.get("value") for turn in turns)
-    if not (_is_text(prompt) and _is_text(answer)):
+    if not (is_text(prompt) and is_text(answer)):
         return None
     speakers = (turns[0].get("from"), turns[1].get("from"))
     return Conversation(str(entry.get("id", number)), prompt, answer, speakers, entry.get("image"), entry.get("video"))
@@ -241,6 +241,6 @@ def _turns(entry: dict[str, Any]) -> list[Any]:
     return turns if isinstance(turns, list) else []
 
 
-def _is_text(value: object) -> TypeGuard[str]:
+def is_text(value: object) -> TypeGuard[str]:
     """Return whether a value is a string that UTF-8 can encode, without half a surrogate pair."""
     return isinstance(value, str) and not SURROGATE.search(value)

@@ -160,3 +160,15 @@ def test_with_compat_no_server_named_is_vllms_own_address_and_not_the_simulator(
     assert not wants_engine(settings)
     assert base_url(settings) == "http://127.0.0.1:8000"
     assert base_url(read("--compat vllm-0.32 --base-url http://a:1")) == "http://a:1"
+
+
+@pytest.mark.parametrize(
+    ("flags", "page"),
+    [
+        ("--plot-timeline", "vllm.timeline.html"),
+        ("--plot-timeline --save-result --result-filename a.json --result-dir out", "out/a.timeline.html"),
+        ("--plot-timeline --html b.html --compat vllm-0.33", "b.html"),
+    ],
+)
+def test_timeline_is_the_page_of_the_run(flags: str, page: str) -> None:
+    assert read(f"--model m {flags}").html == page

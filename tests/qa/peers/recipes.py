@@ -1,6 +1,7 @@
 """Recipes: how each peer is installed; no version moves by itself."""
 
 import shutil
+import tempfile
 from pathlib import Path
 
 from tests.qa.engines.environments import CACHE, Recipe
@@ -31,6 +32,37 @@ def only_the_request_functions(packages: Path) -> None:
 
 vllm_requests = Recipe(
     "vllm-requests", (("aiohttp", "regex", "tqdm"), ("--no-deps", "vllm==0.33.0")), only_the_request_functions
+)
+
+
+def only_the_benchmark(packages: Path) -> None:
+    """Keep the benchmark of SGLang's distribution, and of its server the two modules that the benchmark reads.
+
+    The other modules need torch and CUDA. Of the module about disaggregation only the address is kept that the
+    benchmark imports.
+    """
+    whole = packages / "sglang"
+    kept = ("bench_serving.py", "benchmark", "version.py", "srt/utils/network.py")
+    utils = (whole / "srt/disaggregation/utils.py").read_text()
+    address = next(line for line in utils.splitlines() if line.startswith("FAKE_BOOTSTRAP_HOST ="))
+    with tempfile.TemporaryDirectory(dir=packages) as name:
+        for part in kept:
+            (Path(name) / part).parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(whole / part, Path(name) / part)
+        shutil.rmtree(whole)
+        shutil.copytree(name, whole)
+    (whole / "srt/disaggregation").mkdir()
+    (whole / "srt/disaggregation/utils.py").write_text(f"{address}\n")
+
+
+sglang = Recipe(
+    "sglang",
+    (
+        ("aiohttp", "msgspec", "numpy", "orjson", "pillow", "psutil", "pybase64", "pyzmq", "requests", "tqdm"),
+        ("datasets", "jinja2", "transformers"),
+        ("--no-deps", "sglang==0.5.23"),
+    ),
+    only_the_benchmark,
 )
 guidellm = Recipe("guidellm", ((TORCH,), ("guidellm==0.8.1",)))
 aiperf = Recipe("aiperf", (("aiperf==0.13.0",),))

@@ -1,25 +1,20 @@
 """What loadgen sends is what vLLM's clients send with the same flags, key for key; random texts are not compared."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
-from loadgen.testing.replies import error_body, whole
-from loadgen.testing.request import Request
 from tests.helpers.command_line import LOADGEN, TOKENIZER
-from tests.helpers.response_bytes import DONE, answer, event, streamed
-from tests.helpers.scripted_server import chatting, serving
+from tests.helpers.sent_bodies import TOKENS, bodies
 from tests.qa.engines.environments import CannotBeMade, Recipe, made
 from tests.qa.peers import recipes
 from tests.qa.peers.compare_vllm import offline
 
 pytestmark = pytest.mark.timeout(1800)  # installs the clients once
 
-INPUT, OUTPUT, COUNT = 12, 3, 3
+INPUT, OUTPUT, COUNT = 12, TOKENS, 3
 LENGTHS = f"--random-input-len {INPUT} --random-output-len {OUTPUT}".split()
 CHAT = ["--backend", "openai-chat", "--endpoint", "/v1/chat/completions"]
 SAMPLING = [
@@ -61,31 +56,6 @@ def installed(recipe: Recipe) -> Path:
         pytest.skip(f"{recipe.name} cannot be installed: {error}")
 
 
-async def bodies(*commands: list[str]) -> list[list[dict[str, Any]]]:
-    """Run commands, with URL in place of the server's URL; returns the bodies of the answers that each asked for."""
-    found: list[list[dict[str, Any]]] = []
-
-    def reply(request: Request) -> bytes:
-        if not request.path.endswith("/completions"):  # /tokenize, with which the Rust client checks its prompts
-            return whole(404, error_body("not here", 404))
-        body = orjson.loads(request.body)
-        found[-1].append(body)
-        if "messages" in body:
-            return streamed(answer("a", "b", "c"))
-        text, end = (event(choices=[{"index": 0, "text": "a", "finish_reason": why}]) for why in (None, "length"))
-        return streamed(OUTPUT * text + end + DONE)
-
-    async with serving(chatting(reply)) as url:
-        for command in commands:
-            found.append([])
-            words = [word.replace("URL", url) for word in command]
-            pipe = asyncio.subprocess.PIPE
-            process = await asyncio.create_subprocess_exec(*words, env=offline(), stdout=pipe, stderr=pipe)
-            out, err = await process.communicate()
-            assert process.returncode in (0, 3), f"{words}: {(out + err)[-2000:].decode()}"
-    return found
-
-
 def shape(body: dict[str, Any]) -> dict[str, Any]:
     """A body without its random text; of token ids only how many there are."""
     prompt = body.get("prompt")
@@ -111,7 +81,7 @@ def common() -> list[str]:
 async def test_each_body_is_that_of_the_rust_client(case: str) -> None:
     programs = installed(recipes.vllm_rs)
     rust = [str(programs / "vllm-rs"), "bench", "serve", *common(), *CASES[case]]
-    theirs, ours = await bodies(rust, own(CASES[case]))
+    theirs, ours = await bodies(rust, own(CASES[case]), env=offline())
     added = {} if "openai-chat" in CASES[case] else ALWAYS
     assert len(ours) == COUNT
     assert [shape(body) for body in ours] == [added | shape(body) for body in theirs]
@@ -127,6 +97,6 @@ async def test_each_body_is_that_of_the_python_client(case: str) -> None:
     request = {"prompt": "text", "prompt_len": INPUT, "output_len": OUTPUT, "model": "m", "ignore_eos": True}
     client = str(Path(__file__).with_name("vllm_requests.py"))
     theirs, ours = await bodies(
-        [str(python), client, f"URL{path}", api, json.dumps(request | MADE[case])], own(CASES[case])
+        [str(python), client, f"URL{path}", api, json.dumps(request | MADE[case])], own(CASES[case]), env=offline()
     )
     assert [shape(body) for body in ours] == [shape(theirs[0])] * COUNT

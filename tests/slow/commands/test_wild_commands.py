@@ -15,7 +15,7 @@ from tests.helpers.wild.server import WildServer, serving
 COMMANDS = WildCommand.all()
 # What the one line says of commands that are refused, by their number.
 REFUSED = {
-    1: "--plot-timeline: this plot is not available; use --html",
+    1: "--plot-dataset-stats: this plot is not available; use `loadgen dataset`",
     2: "--backend: openai-audio is for audio, which loadgen does not send",
     5: "--backend: openai-audio is for audio, which loadgen does not send",
     24: "--backend: 'trt' is not supported",

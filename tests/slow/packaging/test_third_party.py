@@ -79,8 +79,9 @@ def measured(site: str, folder: Path, *flags: str) -> dict[str, Any]:
 def test_the_data_set_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
     site = installed({"countdown.py": module_in_the_guide(), "pyproject.toml": PROJECT}, tmp_path)
     flags = ["--dataset-name", "countdown", "--num-prompts", "5", "--rate", "100", "--records", "r.jsonl"]
-    result = measured(site, tmp_path, *flags)
+    result = measured(site, tmp_path, *flags, "--dataset-arg", "first=10")
     assert result["completed"] == 5
+    assert result["loadgen"]["provenance"]["settings"]["dataset_arg"] == ["first=10"]
     prompts = result["loadgen"]["provenance"]["prompts"]
     assert (prompts["name"], prompts["distinct"]) == ("countdown", 5)
 

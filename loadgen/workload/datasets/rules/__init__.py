@@ -19,6 +19,9 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "vllm-0.9": "loadgen.workload.datasets.rules.vllm_0_9:Vllm09Random",
         "guidellm-0.5": "loadgen.workload.datasets.rules.guidellm_0_5:Guidellm05Random",
     },
+    "custom": {
+        "sglang": "loadgen.workload.datasets.rules.sglang:SGLangCustom",
+    },
     "sharegpt": {
         "vllm-0.11": "loadgen.workload.datasets.sharegpt:ShareGPTDataset",
         "benchmark-runner": "loadgen.workload.datasets.rules.benchmark_runner:BenchmarkRunnerShareGPT",

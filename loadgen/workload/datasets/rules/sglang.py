@@ -1,9 +1,14 @@
 """The rule `sglang`: conversations as SGLang's `bench_serving` chooses them."""
 
 import math
+from pathlib import Path
 from typing import ClassVar
 
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.workload.datasets.conversation_lines import REMEDY, ConversationLines
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
+from loadgen.workload.files.mapped_file import dataset_path
+from loadgen.workload.tokenizer import tokenizer as tokenizers
 
 
 class SGLangShareGPT(ShareGPTDataset):
@@ -15,3 +20,30 @@ class SGLangShareGPT(ShareGPTDataset):
     MIN_TOKENS: ClassVar[int] = 2
     MAX_PROMPT_TOKENS: ClassVar[float] = math.inf
     MAX_TOTAL_TOKENS: ClassVar[float] = math.inf
+
+
+class SGLangCustom(SGLangShareGPT):
+    """The same of a file with a conversation in each line, which is SGLang's data set custom."""
+
+    __slots__ = ()
+    NAME: ClassVar[str] = "custom"
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> "SGLangCustom":
+        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`.
+
+        Raises:
+            BadInput: The file or the tokenizer cannot be used.
+        """
+        return cls(
+            conversations=ConversationLines(dataset_path(settings, REMEDY)),
+            tokenizer=tokenizers.tokenizer_of(settings),
+            output_tokens=settings.sharegpt_output_len,
+            seed_prompts=seed_of(settings, "prompts"),
+            seed_order=seed_of(settings, "order"),
+        )
+
+    @classmethod
+    def made_of(cls, settings: RunSettings) -> list[Path] | None:
+        """Return None: the rows are read as fast as kept prompts."""
+        return None
