@@ -99,9 +99,10 @@ def test_command_of_the_page_is_above_the_real_command() -> None:
         planned(
             {"name": "s", "choice": {"m": {"engine": "mindie"}}},
             engines={"vllm": {"version": "0.17.1"}, "mindie": {"version": "2.1RC1", "host": "10.0.0.1"}},
+            models={"bf16": "./Qwen3-8B"},
         )
     ).splitlines()
-    at = lines.index("       # mindie serve Qwen/Qwen3-8B")
+    at = lines.index("       # mindie serve ./Qwen3-8B")
     assert lines[at + 1].endswith("/bin/mindieservice_daemon")
     assert "config.json: " in lines[at + 2]
 
