@@ -49,6 +49,7 @@ class Launch:
         shorthand: The command as published benchmarks write it, without the flags of every server; empty: `argv`.
         normal: Normal form of the shorthand, equal for commands with the same meaning, each flag with its values;
             empty: `argv` is compared.
+        context_len: Tokens of prompt and answer that a request may have; None: only the engine knows.
     """
 
     argv: tuple[str, ...]
@@ -61,6 +62,7 @@ class Launch:
     template_tokens: int | None = None
     shorthand: tuple[str, ...] = ()
     normal: tuple[tuple[str, ...], ...] = ()
+    context_len: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

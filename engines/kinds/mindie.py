@@ -16,14 +16,30 @@ from loadgen.engines.kinds.knob_forms import ConfigEntry, Flag, FlagGroup, Switc
 from loadgen.engines.kinds.knob_table import KnobTable, check_model
 from loadgen.errors import BadInput
 
+# Variables of every server, as the GPUStack project's back end sets them; those that flags change stand in
+# `mindie_config.variables`.
 ENV = {
+    "ATB_CONVERT_NCHW_TO_ND": "1",
+    "ATB_LAYER_INTERNAL_TENSOR_REUSE": "1",
+    "ATB_LLM_ENABLE_AUTO_TRANSPOSE": "1",
+    "ATB_WORKSPACE_MEM_ALLOC_ALG_TYPE": "3",
+    "ATB_WORKSPACE_MEM_ALLOC_GLOBAL": "1",
+    "CPU_AFFINITY_CONF": "1",
+    "INF_NAN_MODE_ENABLE": "0",
+    "MIES_RECOMPUTE_THRESHOLD": "0.5",
+    "MINDIE_CHECK_INPUTFILES_PERMISSION": "0",
     "MINDIE_LLM_CONTINUOUS_BATCHING": "1",
     "MINDIE_LLM_FRAMEWORK_BACKEND": "ATB",
+    "MINDIE_LLM_RECOMPUTE_THRESHOLD": "0.5",
     "OMP_NUM_THREADS": "1",
-    "SAFETENSORS_FAST_GPU": "1",
-    "CPU_AFFINITY_CONF": "1",
     "PYTORCH_NPU_ALLOC_CONF": "expandable_segments:True",
-    "INF_NAN_MODE_ENABLE": "0",
+    "SAFETENSORS_FAST_GPU": "1",
+    # Errors stand in the server's log, and not in files of their own.
+    "ASCEND_SLOG_PRINT_TO_STDOUT": "1",
+    "ATB_LOG_TO_STDOUT": "1",
+    "MINDIE_LLM_LOG_TO_STDOUT": "1",
+    "MINDIE_LLM_PYTHON_LOG_TO_STDOUT": "1",
+    "MINDIE_LOG_TO_STDOUT": "1",
 }
 
 
@@ -60,7 +76,7 @@ TABLE = KnobTable(
                 {"--enable-multi-token-prediction": (), "--multi-token-prediction-tokens": ()}, convert=_speculative
             ),
         ),
-        "memory_fraction": (Flag("--npu-memory-fraction"),),
+        "memory_fraction": (Flag("--npu-memory-fraction", note="0.8 unless given"),),
     },
     nearest={
         "quantization": "a checkpoint that is quantized: name it as the model",
@@ -102,22 +118,23 @@ class MindIE:
         """Return how to serve `model`, which must be a local folder, as MindIE downloads nothing.
 
         Raises:
-            BadInput: As `Engine.launch`, or the host is a loopback address, where MindIE does not report its health.
+            BadInput: As `Engine.launch`, or the model is a hub name, or the host is a loopback address, where MindIE
+                does not report its health.
         """
         if _is_loopback(place.host):
             raise BadInput(
                 "host", f"MindIE does not answer at {place.host}", "give an address of this machine's network"
             )
+        if not is_path(check_model(model)):
+            remedy = f"download it, and name its folder, such as ./{Path(model).name} or /models/{Path(model).name}"
+            raise BadInput("model", f"MindIE downloads nothing, and {model} is no path", remedy)
         version = self.version()
         checked = TABLE.check(knobs)
-        served_name = str(
-            checked.pop("served_name", None) or (Path(model).name if is_path(check_model(model)) else model)
-        )
+        served_name = str(checked.pop("served_name", None) or Path(model).name)
         TABLE.check_raw_flags(raw, {*checked, "served_name"}, version)
         words = (*TABLE.render(checked, version).words, *raw)
         flags = mindie_flags.parse(words)
-        weights = os.path.abspath(model) if is_path(model) else model
-        config = mindie_config.configure(self._installed(), flags, weights, served_name, place)
+        config = mindie_config.configure(self._installed(), flags, os.path.abspath(model), served_name, place)
         target = place.folder / "config.json"
         shorthand = ("mindie", "serve", model, *words)
         env = ENV | mindie_config.variables(flags)
@@ -134,6 +151,7 @@ class MindIE:
             tokenizer=model,
             shorthand=shorthand,
             normal=mindie_flags.FLAG_SYNTAX.normalize(shorthand),
+            context_len=flags["--max-seq-len"],
         )
 
     def _installed(self) -> dict[str, Any]:

@@ -7,10 +7,19 @@ from typing import Any
 
 from loadgen.engines.kinds.engine import Place
 from loadgen.engines.kinds.flag_syntax import compact_json
-from loadgen.engines.kinds.mindie_flags import BACKEND, MODEL, SCHEDULE, SERVER, SETTINGS, Path
+from loadgen.engines.kinds.mindie_flags import BACKEND, DEPLOY, MODEL, SCHEDULE, SERVER, SETTINGS, Path
 from loadgen.errors import BadInput
 
 SMALL_BATCH = 50  # up to here asynchronous scheduling is turned off
+PLUGINS = {
+    "mtp": "--enable-multi-token-prediction",
+    "memory_decoding": "--enable-memory-decoding",
+    "la": "--enable-lookahead",
+    "splitfuse": "--enable-split",
+    "prefix_cache": "--enable-prefix-caching",
+}
+GUESSING = {"memory_decoding", "la"}  # plugins that work with no other one
+LOOKAHEAD = ("level", "window", "guess_set_size")
 PARALLEL = ("tensor", "pipeline", "data", "context", "sequence", "moe-expert", "moe-tensor")
 
 
@@ -73,6 +82,8 @@ def configure(
         split |= {"splitStartBatchSize": flags["--split-start-batch-size"]}
         for key, value in (split | {"templateType": "Mix", "splitType": False, "splitStartType": False}).items():
             put(config, (*SCHEDULE, key), value)
+    if gamma := _speculation_gamma(flags):
+        put(config, (*DEPLOY, "speculationGamma"), gamma)
     at = config["BackendConfig"]["ModelDeployConfig"]["ModelConfig"][0]
     at.pop("plugin_params", None)  # the installed ones would turn on what the flags do not
     if plugins := _plugins(flags):
@@ -81,20 +92,19 @@ def configure(
 
 
 def variables(flags: Mapping[str, Any]) -> dict[str, str]:
-    """Return the environment variables that the flags set."""
+    """Return the environment variables that the flags decide."""
     eager = flags["--enforce-eager"]
     env = {
+        "ATB_OPERATION_EXECUTE_ASYNC": "0" if eager else "1",
         "MIES_SERVICE_MONITOR_MODE": "0" if flags["--no-metrics"] else "1",
         "MIES_USE_MB_SWAPPER": "1" if flags["--cpu-mem-size"] else "0",
+        "MINDIE_ASYNC_SCHEDULING_ENABLE": "0" if eager or flags["--max-batch-size"] <= SMALL_BATCH else "1",
+        "NPU_MEMORY_FRACTION": str(flags["--npu-memory-fraction"]),
         "TASK_QUEUE_ENABLE": "0" if eager else "1",
     }
-    if flags["--npu-memory-fraction"] is not None:
-        env["NPU_MEMORY_FRACTION"] = str(flags["--npu-memory-fraction"])
     if flags["--log-level"] is not None:
         env["MINDIE_LOG_LEVEL"] = flags["--log-level"].upper()
-    if eager or flags["--max-batch-size"] <= SMALL_BATCH:
-        env["MINDIE_ASYNC_SCHEDULING_ENABLE"] = "0"
-    return env | ({"ATB_OPERATION_EXECUTE_ASYNC": "0", "ASCEND_LAUNCH_BLOCKING": "1"} if eager else {})
+    return env | ({"ASCEND_LAUNCH_BLOCKING": "1"} if eager else {})
 
 
 def put(config: dict[str, Any], path: Path, value: Any) -> None:
@@ -135,6 +145,10 @@ def _derived(flags: Mapping[str, Any]) -> dict[str, Any]:
             f"{derived['--split-chunk-tokens']} is not a multiple of 16",
             "give a multiple of 16",
         )
+    if derived["--enable-buffer-response"]:
+        for name in ("--prefill-expected-time-ms", "--decode-expected-time-ms"):
+            if derived[name] is None:
+                raise BadInput(name, "missing, and --enable-buffer-response needs it", "give milliseconds")
     if derived["--policy-type"] not in (0, 4, 5, 6, 7):
         raise BadInput("--policy-type", f"unknown policy {derived['--policy-type']}", "use one of 0, 4, 5, 6, 7")
     return derived
@@ -161,18 +175,36 @@ def _fixed(model: str, served_name: str, place: Place, world: int) -> dict[Path,
 
 
 def _plugins(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plugins; one entry names them all, so setting it for each in turn would leave only the last."""
-    split, cache = flags["--enable-split"], flags["--enable-prefix-caching"]
-    predict = flags["--enable-multi-token-prediction"]
-    if split and predict:
-        raise BadInput(
-            "--enable-multi-token-prediction", "it cannot be used with --enable-split", "give one of the two"
-        )
-    if (flags["--data-parallel-size"] or 1) > 1 and (split or cache):
-        name = "--enable-split" if split else "--enable-prefix-caching"
-        raise BadInput(name, "it cannot be used with data parallelism", "give one of the two")
-    names = [name for name, wanted in (("mtp", predict), ("splitfuse", split), ("prefix_cache", cache)) if wanted]
-    if not names:
+    """Return the plugins; one entry names them all, so setting it for each in turn would leave only the last.
+
+    Raises:
+        BadInput: They do not work together, or with data parallelism.
+    """
+    chosen = {name: flag for name, flag in PLUGINS.items() if flags[flag]}
+    for one, other in itertools.combinations(chosen, 2):
+        if "prefix_cache" not in (one, other) or {one, other} & GUESSING:
+            raise BadInput(chosen[one], f"it cannot be used with {chosen[other]}", "give one of the two")
+    if (flags["--data-parallel-size"] or 1) > 1:
+        for flag in (flag for name, flag in chosen.items() if name != "mtp"):
+            raise BadInput(flag, "it cannot be used with data parallelism", "give one of the two")
+    if not chosen:
         return {}
-    tokens = {"num_speculative_tokens": flags["--multi-token-prediction-tokens"]} if predict else {}
-    return {"plugin_type": ",".join(names), **tokens}
+    settings: dict[str, Any] = {}
+    if "mtp" in chosen:
+        settings = {"num_speculative_tokens": flags["--multi-token-prediction-tokens"]}
+    elif "memory_decoding" in chosen:
+        dynamic = flags["--memory-decoding-dynamic-algo"]
+        settings = {"decoding_length": flags["--memory-decoding-length"], "dynamic_algo": dynamic}
+    elif "la" in chosen:
+        settings = {name: flags[f"--lookahead-{name.replace('_', '-')}"] for name in LOOKAHEAD}
+    return {"plugin_type": ",".join(chosen), **settings}
+
+
+def _speculation_gamma(flags: Mapping[str, Any]) -> int:
+    """Return the tokens that a step may guess; 0: the plugin does not guess."""
+    if flags["--enable-memory-decoding"]:
+        return int(flags["--memory-decoding-length"])
+    if not flags["--enable-lookahead"]:
+        return 0
+    level, window, guesses = (flags[f"--lookahead-{name.replace('_', '-')}"] for name in LOOKAHEAD)
+    return int((level - 1) * (window + guesses))

@@ -3,6 +3,7 @@
 MindIE has no command-line flags of its own; published benchmarks of it use these.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,8 @@ class Setting:
     """One flag and what it sets.
 
     Attributes:
-        kind: Type of the value: int, float, str or bool; a bool is a pair of flags, the second with `--no-`.
+        kind: Type of the value: int, float, str, dict (a JSON object) or bool, which is a pair of flags, the second
+            with `--no-`.
         path: Keys of its entry in config.json; empty: it sets a variable, or several entries with other flags.
         default: The value if the flag is not given; None: the value of config.json or of another flag.
         minimum: Smallest number.
@@ -46,12 +48,15 @@ SETTINGS: Mapping[str, Setting] = {
     "--max-link-num": Setting(int, (*SERVER, "maxLinkNum"), 1000, 1, 1000),
     "--token-timeout": Setting(int, (*SERVER, "tokenTimeout"), 600, 1, 3600),
     "--e2e-timeout": Setting(int, (*SERVER, "e2eTimeout"), 600, 1, 65535),
+    "--kv-pool-config": Setting(dict, (*BACKEND, "kvPoolConfig")),
     "--max-seq-len": Setting(int, (*DEPLOY, "maxSeqLen"), 8192, 1),
     "--max-input-token-len": Setting(int, (*DEPLOY, "maxInputTokenLen"), None, 1),
     "--truncation": Setting(bool, (*DEPLOY, "truncation"), False),
     "--cpu-mem-size": Setting(int, (*MODEL, "cpuMemSize"), 0),
     "--trust-remote-code": Setting(bool, (*MODEL, "trustRemoteCode"), False),
-    "--npu-memory-fraction": Setting(float, (), None, 0.01, 1),
+    "--models": Setting(dict, (*MODEL, "models")),
+    "--async-scheduler-wait-time": Setting(int, (*MODEL, "async_scheduler_wait_time"), None, 1),
+    "--npu-memory-fraction": Setting(float, (), 0.8, 0.01, 1),
     "--cache-block-size": Setting(int, (*SCHEDULE, "cacheBlockSize"), 128, 1, 128),
     "--max-prefill-batch-size": Setting(int, (*SCHEDULE, "maxPrefillBatchSize"), None, 1),
     "--max-prefill-tokens": Setting(int, (*SCHEDULE, "maxPrefillTokens"), None, 1),
@@ -64,6 +69,10 @@ SETTINGS: Mapping[str, Setting] = {
     "--max-preempt-count": Setting(int, (*SCHEDULE, "maxPreemptCount"), 0),
     "--support-select-batch": Setting(bool, (*SCHEDULE, "supportSelectBatch"), False),
     "--max-queue-delay-microseconds": Setting(int, (*SCHEDULE, "maxQueueDelayMicroseconds"), 5000, 1),
+    "--max-first-token-wait-time": Setting(int, (*SCHEDULE, "maxFirstTokenWaitTime")),
+    "--enable-buffer-response": Setting(bool, (*SCHEDULE, "bufferResponseEnabled")),
+    "--prefill-expected-time-ms": Setting(int, (*SCHEDULE, "prefillExpectedTime"), None, 1),
+    "--decode-expected-time-ms": Setting(int, (*SCHEDULE, "decodeExpectedTime"), None, 1),
     "--enable-prefix-caching": Setting(bool, (*SCHEDULE, "enablePrefixCache"), False),
     "--enable-split": Setting(bool, (*SCHEDULE, "enableSplit"), False),
     "--policy-type": Setting(int, (), 0, 0, 7),
@@ -71,6 +80,13 @@ SETTINGS: Mapping[str, Setting] = {
     "--split-start-batch-size": Setting(int, (), 16),
     "--enable-multi-token-prediction": Setting(bool, (), False),
     "--multi-token-prediction-tokens": Setting(int, (), 1, 1),
+    "--enable-memory-decoding": Setting(bool, (), False),
+    "--memory-decoding-length": Setting(int, (), 16, 1, 16),
+    "--memory-decoding-dynamic-algo": Setting(bool, (), False),
+    "--enable-lookahead": Setting(bool, (), False),
+    "--lookahead-level": Setting(int, (), 4, 3, 16),
+    "--lookahead-window": Setting(int, (), 5, 1, 16),
+    "--lookahead-guess-set-size": Setting(int, (), 5, 1, 16),
     "--tensor-parallel-size": Setting(int, (*MODEL, "tp"), None, 1, alias="-tp"),
     "--pipeline-parallel-size": Setting(int, (*MODEL, "pp"), None, 1, alias="-pp"),
     "--data-parallel-size": Setting(int, (*MODEL, "dp"), None, 1, alias="-dp"),
@@ -80,6 +96,13 @@ SETTINGS: Mapping[str, Setting] = {
     "--moe-tensor-parallel-size": Setting(int, (*MODEL, "moe_tp"), None, 1, alias="-moe-tp"),
     "--no-metrics": Setting(bool, (), False),
     "--enforce-eager": Setting(bool, (), False),
+}
+# Flags that change the model's own files.
+OF_MODEL = {
+    "--dtype": "config.json",
+    "--rope-scaling": "config.json",
+    "--rope-theta": "config.json",
+    "--override-generation-config": "generation_config.json",
 }
 FLAG_SYNTAX = FlagSyntax({setting.alias: name for name, setting in SETTINGS.items() if setting.alias})
 
@@ -97,6 +120,9 @@ def parse(words: Sequence[str]) -> dict[str, Any]:
     for given, *texts in flags:
         name = given.replace("--no-", "--", 1) if given not in SETTINGS else given
         setting = SETTINGS.get(name)
+        if name in OF_MODEL:
+            remedy = f"make the change in {OF_MODEL[name]} of a copy of the model's folder, and name that folder"
+            raise BadInput(given, "loadgen changes no file of a model", remedy)
         if setting is None or (name != given and setting.kind is not bool):
             raise BadInput(given, "mindie has no such flag", f"use one of {', '.join(SETTINGS)}")
         values[name] = _value(given, setting, texts) if setting.kind is not bool else _switch(given, name, texts)
@@ -115,9 +141,20 @@ def _value(name: str, setting: Setting, texts: Sequence[str]) -> Any:
     if setting.kind is str:
         return texts[0]
     try:
+        if setting.kind is dict:
+            return _mapping(texts[0])
         value = setting.kind(texts[0])
     except ValueError:
-        raise BadInput(name, f"{texts[0]!r} is not {KINDS[setting.kind]}", "give a number") from None
+        remedy = "give a JSON object" if setting.kind is dict else "give a number"
+        raise BadInput(name, f"{texts[0]!r} is not {KINDS[setting.kind]}", remedy) from None
     if not setting.minimum <= value <= setting.maximum:
         raise BadInput(name, f"{value} is out of range", f"give {setting.minimum:g} to {setting.maximum:g}")
     return value
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    """Parse a JSON object; raise ValueError for anything else."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(text)
+    return found

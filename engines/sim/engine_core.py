@@ -28,7 +28,7 @@ class EngineCore:
         self, settings: SimSettings, loop: asyncio.AbstractEventLoop, metrics: Metrics, number: int = 0
     ) -> None:
         self.metrics, self.number = metrics, number
-        noise = Noise(settings.noise, settings.start_noise, settings.seed + number)
+        noise = Noise(settings.noise, settings.start_noise, settings.seed + settings.noise_seed + number)
         self.scheduler: Scheduler[Answer] = Scheduler(settings.limits, settings.costs, noise)
         self._frontend_ns = round(settings.frontend_ms * 1e6)
         self._step: Step[Answer] | None = None

@@ -24,6 +24,7 @@ from loadgen.errors import BadInput, EngineError
 from loadgen.util import garbage_collection
 
 BACKLOG = 16384  # a load generator may open all its connections at once
+START_SEED = "LOADGEN_START_SEED"  # variable with the seed of the noise, unless --noise-seed gives it
 
 
 async def serve(settings: SimSettings, faults: Faults) -> None:
@@ -91,6 +92,14 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
+def noise_seed() -> dict[str, int]:
+    """Return the seed of the noise that the program which starts this server has set."""
+    text = os.environ.get(START_SEED, "")
+    if text and not text.isdecimal():
+        raise BadInput(START_SEED, f"{text!r} is not a whole number", "unset it, or give a whole number")
+    return {"noise_seed": int(text)} if text else {}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server from the command line; return the exit code: 0, 1 (it cannot start) or 2 (bad flag)."""
     flags = parser().parse_args(argv)
@@ -99,7 +108,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.freeze()
     garbage_collection.collect_rarely()
     try:
-        uvloop.run(serve(SimSettings.of(**(named | given(flags, SimSettings))), Faults(**given(flags, Faults))))
+        settings = SimSettings.of(**(named | noise_seed() | given(flags, SimSettings)))
+        uvloop.run(serve(settings, Faults(**given(flags, Faults))))
     except StartFailed as failed:
         sys.stderr.write(log_of(str(failed)))
         return 1

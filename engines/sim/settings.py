@@ -35,6 +35,7 @@ class SimSettings:
     served_model_name: str = setting("sim", "model name that requests must use")
     lora_modules: str = setting("", "names of LoRA adapters that requests may use in its place, with commas")
     seed: int = setting(0, "seed of the answers' words and lengths, and of the noise")
+    noise_seed: int = setting(0, "added to --seed for the noise alone; a study gives each start another one")
 
     profile: str = setting("", f"GPU and model whose costs and sizes are simulated: {', '.join(profiles.PROFILES)}")
     tensor_parallel_size: int = setting(1, "GPUs of the profile that share each layer", minimum=1, short="-tp")
@@ -66,7 +67,7 @@ class SimSettings:
     )
     frontend_ms: float = setting(12.0, "time from a request's arrival until the scheduler sees it", minimum=0)
     noise: float = setting(0.0, "relative standard deviation of a step's time", minimum=0, maximum=1)
-    start_noise: float = setting(0.0, "the same for all steps together, drawn once by --seed", minimum=0, maximum=1)
+    start_noise: float = setting(0.0, "the same for all steps together, drawn once for a start", minimum=0, maximum=1)
     startup_s: float = setting(0.0, "time from the start of the process until it listens", minimum=0)
 
     mean_answer_tokens: float = setting(

@@ -1,7 +1,8 @@
 """Presets: named workloads, for runs that can be compared by a name.
 
 Presets with plain names send all requests at once, like `vllm bench serve` without a rate. Presets `gpustack-*` are the
-load of GPUStack's benchmark profiles: evenly spaced requests, at most 512 in flight, and answers of full length.
+load of GPUStack's benchmark profiles, by whose own names they are known, too: the prompts of its tool, evenly spaced
+requests, at most 512 in flight, and answers of full length.
 """
 
 import math
@@ -15,6 +16,7 @@ from loadgen.errors import BadInput
 FIELD = "--workload"
 AT_ONCE = {"request_rate": math.inf}
 GPUSTACK = {"burstiness": math.inf, "max_concurrency": 512, "ignore_eos": True}
+GPUSTACK_RULES = {"random": "guidellm-0.5", "sharegpt": "benchmark-runner"}  # of GPUStack's tool, by data set
 SHAREGPT = {"dataset_name": "sharegpt", "num_prompts": 1000}
 
 
@@ -24,6 +26,12 @@ def _random(input_len: int, output_len: int, count: int) -> dict[str, Any]:
     return {"dataset_name": "random", **lengths, "num_prompts": count, "seed": 42}
 
 
+def gpustack(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the load of GPUStack's tool for the fields that a profile sets."""
+    rule = GPUSTACK_RULES.get(profile.get("dataset_name", ""))
+    return {**GPUSTACK, **({"dataset_rule": rule} if rule else {}), **profile}
+
+
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "sharegpt": SHAREGPT | AT_ONCE,
     "sharegpt-bs4": SHAREGPT | AT_ONCE | {"max_concurrency": 4},
@@ -31,11 +39,25 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "medium": _random(2000, 100, 500) | AT_ONCE,
     "long": _random(4000, 200, 500) | AT_ONCE,
     "very-long": _random(32000, 100, 100) | AT_ONCE,
-    "gpustack-sharegpt": SHAREGPT | GPUSTACK | {"request_rate": 1000.0},
-    "gpustack-throughput": _random(1024, 128, 1000) | GPUSTACK | {"request_rate": 1000.0},
-    "gpustack-long-context": _random(32000, 100, 100) | GPUSTACK | {"request_rate": 1.0},
-    "gpustack-generation-heavy": _random(1000, 2000, 200) | GPUSTACK | {"request_rate": 1.0},
+    "gpustack-sharegpt": gpustack(SHAREGPT | {"request_rate": 1000.0}),
+    "gpustack-throughput": gpustack(_random(1024, 128, 1000) | {"request_rate": 1000.0}),
+    "gpustack-long-context": gpustack(_random(32000, 100, 100) | {"request_rate": 1.0}),
+    "gpustack-generation-heavy": gpustack(_random(1000, 2000, 200) | {"request_rate": 1.0}),
+    "gpustack-latency": gpustack(_random(32, 128, 100) | {"request_rate": 1.0}),
 }
+# The names that GPUStack shows for its profiles.
+PROFILES = {
+    "ShareGPT": "gpustack-sharegpt",
+    "Throughput": "gpustack-throughput",
+    "Long Context": "gpustack-long-context",
+    "Generation Heavy": "gpustack-generation-heavy",
+    "Latency": "gpustack-latency",
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all presets."""
+    return *PRESETS, *PROFILES
 
 
 def resolve(name_or_file: str) -> dict[str, Any]:
@@ -47,12 +69,13 @@ def resolve(name_or_file: str) -> dict[str, Any]:
     Raises:
         BadInput: There is neither a preset nor a file of that name, or the file is invalid.
     """
-    if name_or_file in PRESETS:
-        return dict(PRESETS[name_or_file])
+    preset = PRESETS.get(PROFILES.get(name_or_file, name_or_file))
+    if preset is not None:
+        return dict(preset)
     file, _, name = name_or_file.partition("#")
     for path, chosen in ((name_or_file, None), (file, name or None)):
         if Path(os.path.expanduser(path)).is_file():
             from loadgen.config import gpustack_profile
 
-            return GPUSTACK | gpustack_profile.read(Path(os.path.expanduser(path)), chosen)
-    raise BadInput(FIELD, f"unknown preset or file {name_or_file!r}", f"choose one of: {', '.join(PRESETS)}")
+            return gpustack(gpustack_profile.read(Path(os.path.expanduser(path)), chosen))
+    raise BadInput(FIELD, f"unknown preset or file {name_or_file!r}", f"choose one of: {', '.join(names())}")

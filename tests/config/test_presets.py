@@ -34,6 +34,21 @@ PROFILES = {
         request_rate: 1
         total_requests: 200
     """,
+    "gpustack-latency": """
+        dataset_name: Random
+        dataset_input_tokens: 32
+        dataset_output_tokens: 128
+        dataset_seed: 42
+        request_rate: 1
+        total_requests: 100
+    """,
+}
+SHOWN = {
+    "ShareGPT": "gpustack-sharegpt",
+    "Throughput": "gpustack-throughput",
+    "Long Context": "gpustack-long-context",
+    "Generation Heavy": "gpustack-generation-heavy",
+    "Latency": "gpustack-latency",
 }
 KEYS = "dataset_name, dataset_input_tokens, dataset_output_tokens, dataset_seed, request_rate, total_requests"
 
@@ -76,6 +91,15 @@ class TestPresets:
     def test_gpustacks_are_evenly_spaced_capped_and_of_full_length(self, name):
         preset = RunSettings(**presets.resolve(name))
         assert (preset.burstiness, preset.max_concurrency, preset.ignore_eos) == (math.inf, 512, True)
+
+    @pytest.mark.parametrize("name", PROFILES)
+    def test_gpustacks_have_the_prompts_of_its_tool(self, name):
+        rule = "benchmark-runner" if name == "gpustack-sharegpt" else "guidellm-0.5"
+        assert presets.resolve(name)["dataset_rule"] == rule
+
+    @pytest.mark.parametrize(("shown", "name"), SHOWN.items())
+    def test_gpustacks_are_known_by_the_names_it_shows(self, shown, name):
+        assert presets.resolve(shown) == presets.resolve(name)
 
     def test_resolved_preset_is_a_copy(self):
         presets.resolve("short")["num_prompts"] = 1

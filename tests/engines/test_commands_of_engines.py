@@ -221,8 +221,8 @@ def test_usage_statistics_and_hub_are_off_for_local_models(engine: CommandEngine
 )
 def test_a_server_sees_the_devices_of_its_place_alone(engine: Any, variable: str) -> None:
     devices = Place(8001, FOLDER, host="10.0.0.1", devices=("2", "3"))
-    assert launch(engine, place=devices).env[variable] == "2,3"
-    assert variable not in launch(engine, place=replace(devices, devices=())).env
+    assert launch(engine, place=devices, model="/models/m").env[variable] == "2,3"
+    assert variable not in launch(engine, place=replace(devices, devices=()), model="/models/m").env
 
 
 def test_a_server_on_a_cpu_is_told_of_no_device() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.engines.kinds.untried import UNTRIED
 from tests.engines.knob_table import BEGIN, DOCUMENT, END, written
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
@@ -41,6 +42,14 @@ knobs = {"tensor_parallel": 2, "prefix_cache": True}
 launched = entry.load().launch("Qwen/Qwen3-8B", knobs, ["--log-level", "INFO"], Place(8001, Path("/runs/1")))
 print(json.dumps(launched.argv))
 """
+
+
+def test_engines_that_were_never_started_are_named() -> None:
+    named = DOCUMENT.read_text().partition("## Not tried")[2].partition("\n## ")[0]
+    assert named
+    for engine, where in UNTRIED.items():
+        assert f"`{engine}`" in named
+        assert where in named
 
 
 def test_the_knobs_are_what_the_engines_say() -> None:

@@ -133,7 +133,60 @@ def test_the_timeouts_are_written() -> None:
 
 def test_a_small_batch_is_not_scheduled_ahead() -> None:
     assert launch({"max_seqs": 50}).env["MINDIE_ASYNC_SCHEDULING_ENABLE"] == "0"
-    assert "MINDIE_ASYNC_SCHEDULING_ENABLE" not in launch({"max_seqs": 51}).env
+    assert launch({"max_seqs": 51}).env["MINDIE_ASYNC_SCHEDULING_ENABLE"] == "1"
+    assert launch({}, "--enforce-eager").env["MINDIE_ASYNC_SCHEDULING_ENABLE"] == "0"
+
+
+def test_memory_of_the_npu_is_limited_by_a_variable() -> None:
+    assert launch({}).env["NPU_MEMORY_FRACTION"] == "0.8"
+    assert launch({"memory_fraction": 0.9}).env["NPU_MEMORY_FRACTION"] == "0.9"
+
+
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-30B-A3B", "Qwen3-30B-A3B"])
+def test_hub_name_is_refused_with_the_remedy(model: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        launch({}, model=model)
+    assert str(refused.value) == (
+        f"model: MindIE downloads nothing, and {model} is no path; download it, and name its folder, such as "
+        "./Qwen3-30B-A3B or /models/Qwen3-30B-A3B"
+    )
+
+
+def test_relative_folder_is_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (text,) = launch({}, model="./Qwen3-30B-A3B").files.values()
+    (model,) = json.loads(text)["BackendConfig"]["ModelDeployConfig"]["ModelConfig"]
+    assert (model["modelWeightPath"], model["modelName"]) == (str(tmp_path / "Qwen3-30B-A3B"), "Qwen3-30B-A3B")
+
+
+@pytest.mark.parametrize(
+    ("raw", "plugin", "gamma"),
+    [
+        (
+            "--enable-memory-decoding --memory-decoding-length 8",
+            {"plugin_type": "memory_decoding", "decoding_length": 8, "dynamic_algo": False},
+            8,
+        ),
+        ("--enable-lookahead", {"plugin_type": "la", "level": 4, "window": 5, "guess_set_size": 5}, 30),
+    ],
+)
+def test_plugin_that_guesses_tokens(raw: str, plugin: dict[str, Any], gamma: int) -> None:
+    deployed = config({}, raw)["ModelDeployConfig"]
+    assert json.loads(deployed["ModelConfig"][0]["plugin_params"]) == plugin
+    assert deployed["speculationGamma"] == gamma
+
+
+def test_settings_as_json_and_expected_times_are_entries() -> None:
+    raw = """--kv-pool-config {"backend":"x"} --models {"qwen":{"ep_level":2}} --async-scheduler-wait-time 60
+        --max-first-token-wait-time 100 --enable-buffer-response --prefill-expected-time-ms 500
+        --decode-expected-time-ms 50"""
+    made = config({}, raw)
+    (model,) = made["ModelDeployConfig"]["ModelConfig"]
+    assert made["kvPoolConfig"] == {"backend": "x"}
+    assert (model["models"], model["async_scheduler_wait_time"]) == ({"qwen": {"ep_level": 2}}, 60)
+    schedule = made["ScheduleConfig"]
+    assert (schedule["maxFirstTokenWaitTime"], schedule["bufferResponseEnabled"]) == (100, True)
+    assert (schedule["prefillExpectedTime"], schedule["decodeExpectedTime"]) == (500, 50)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])
@@ -164,6 +217,12 @@ def test_loopback_address_is_refused(host: str) -> None:
         ({"tensor_parallel": 4}, "-moe-ep 2 -moe-tp 4", 0, "the expert sizes do not match the devices"),
         ({"chunked_prefill": True}, "--enable-multi-token-prediction", 0, "it cannot be used with --enable-split"),
         ({"data_parallel": 2, "prefix_cache": True}, "", 0, "--enable-prefix-caching: it cannot be used with data"),
+        ({}, "--enable-lookahead --enable-memory-decoding", 0, "it cannot be used with --enable-lookahead"),
+        ({"prefix_cache": True}, "--enable-lookahead", 0, "--enable-lookahead: it cannot be used with --enable-prefix"),
+        ({}, "--enable-buffer-response", 0, "--prefill-expected-time-ms: missing, and --enable-buffer-response needs"),
+        ({}, "--kv-pool-config [1]", 0, "--kv-pool-config: '[1]' is not a mapping; give a JSON object"),
+        ({}, "--dtype bfloat16", 0, "--dtype: loadgen changes no file of a model; make the change in config.json"),
+        ({}, "--rope-theta 1e6", 0, "--rope-theta: loadgen changes no file of a model"),
         ({"kv_dtype": "fp8"}, "", 0, "kv_dtype: mindie has no such setting"),
     ],
 )

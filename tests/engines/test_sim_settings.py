@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from loadgen.engines.sim.flags import given
-from loadgen.engines.sim.server import parser
+from loadgen.engines.sim.server import START_SEED, noise_seed, parser
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.errors import BadInput
 
@@ -70,3 +70,20 @@ def test_vllm_s_short_names_mean_the_same() -> None:
     settings = SimSettings.of(**given(flags, SimSettings))
     assert (settings.tensor_parallel_size, settings.pipeline_parallel_size, settings.data_parallel_size) == (2, 3, 4)
     assert settings.quantization == "fp8"
+
+
+class TestNoiseSeed:
+    """The seed of the noise is a flag, or the variable that a study sets."""
+
+    def test_of_the_variable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(START_SEED, "7")
+        assert noise_seed() == {"noise_seed": 7}
+
+    def test_is_left_alone_without_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv(START_SEED, raising=False)
+        assert noise_seed() == {}
+
+    def test_that_is_no_number_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(START_SEED, "x")
+        with pytest.raises(BadInput, match="LOADGEN_START_SEED: 'x' is not a whole number"):
+            noise_seed()

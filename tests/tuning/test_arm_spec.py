@@ -54,6 +54,19 @@ def test_another_engine_begins_afresh_and_keeps_model_and_place() -> None:
     assert before.changed(change(engine="vllm"), STUDY) == before
 
 
+def test_another_engine_keeps_the_width_that_the_model_needs() -> None:
+    wide = baseline(STUDY).changed(change(knobs={"tensor_parallel": 2, "pipeline_parallel": 2, "max_seqs": 8}), STUDY)
+    arm = wide.changed(change(engine="sglang"), STUDY)
+    assert arm.knobs == {"tensor_parallel": 2, "pipeline_parallel": 2, "context_len": 8192}
+    assert arm.width == 4
+    assert wide.changed(change(engine="sglang", knobs={"tensor_parallel": None}), STUDY).width == 2
+    own = study(engines={"vllm": VLLM, "sglang": {"version": "0.5.9", "knobs": {"tensor_parallel": None}}})
+    assert (
+        baseline(own).changed(change(knobs={"tensor_parallel": 2}), own).changed(change(engine="sglang"), own).width
+        == 1
+    )
+
+
 def test_replicas_share_all_devices_unless_some_are_named() -> None:
     arm = baseline(STUDY).changed(change(replicas=2), STUDY)
     assert arm.shares == [("0", "1"), ("2", "3")]

@@ -68,11 +68,23 @@ def test_a_load_takes_its_tokens_over_the_rate_of_that_size_on_so_many_devices()
     assert one.basis == "500 requests of 4,200 tokens at 5,000 to 30,000 tok/s, usual for 10B"
 
 
-def test_a_load_takes_no_less_than_its_requests_take_to_become_due() -> None:
-    found = load(RunSettings(**resolve("gpustack-generation-heavy")), "Qwen3-1B", 8)
+@pytest.mark.parametrize(
+    ("workload", "tokens", "published_s"),
+    [("gpustack-long-context", 100, 100.89), ("gpustack-generation-heavy", 2000, 214.96)],
+)
+def test_a_load_at_a_rate_ends_with_its_last_answer(workload: str, tokens: int, published_s: float) -> None:
+    settings = RunSettings(**resolve(workload))
+    found = load(settings, "Qwen3.5-9B", 8)
     assert found is not None
-    assert (found.min_s, found.max_s) == (200, 200)
-    assert found.basis.startswith("200 requests at 1 a second")
+    last_due_s = settings.num_prompts - 1  # one a second
+    assert (found.min_s, found.max_s) == (last_due_s + tokens * 0.005, last_due_s + tokens * 0.08)
+    assert found.min_s < published_s < found.max_s
+    assert f"at 1 a second and the last answer of {tokens} tokens" in found.basis
+
+
+def test_lengths_of_conversations_are_those_of_the_rule() -> None:
+    assert estimate.tokens(RunSettings(**resolve("sharegpt"))) == (217, 202)
+    assert estimate.tokens(RunSettings(**resolve("gpustack-sharegpt"))) == (342, 281)
 
 
 def test_a_few_at_a_time_take_as_long_as_their_answers() -> None:
@@ -96,7 +108,7 @@ def test_duration_without_a_source_is_unknown(settings: dict[str, Any], model: s
     assert load(RunSettings(**settings), model, devices) is None
     at_a_rate = load(RunSettings(**settings, request_rate=10.0, num_prompts=50), model, devices)
     assert at_a_rate is not None
-    assert (at_a_rate.min_s, at_a_rate.max_s) == (5, 5)
+    assert (at_a_rate.min_s, at_a_rate.max_s) == (4.9, 4.9)
 
 
 def test_a_duration_is_what_it_says() -> None:

@@ -1,5 +1,6 @@
 """The studies of examples/studies plan what the performance lab's pages served and sent."""
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -21,11 +22,12 @@ PAGES = {
     "qwen3.5-9b": "qwen3.5-9b-h100",
     "qwen3-30b-a3b": "qwen3-30b-a3b-910b",
 }
-# Commands that the pages do not have: what they recommend or run in the end, measured like everything else.
-ADDED = {
-    # Prompts of 32,000 tokens do not go into the 8,192 that a server has without being told.
-    "qwen3-30b-a3b": {"mindie serve Qwen/Qwen3-30B-A3B --max-seq-len 32768"},
-}
+# What MindIE needs on the box, and the page does not print: both NPUs, and room for prompts of 32,000 tokens.
+UNPRINTED = "--tensor-parallel-size 2 --max-seq-len 32768"
+# Engines that download no model: the study names folders of the same name.
+FOLDERS = {"Qwen/Qwen3-30B-A3B": "./Qwen3-30B-A3B", "vllm-ascend/Qwen3-30B-A3B-W8A8": "./Qwen3-30B-A3B-W8A8"}
+# The rule and the tool of each page's workloads; the rest is that of the preset.
+VLLM_0_11 = {"temperature": 0.0, "ignore_eos": False, "dataset_rule": "vllm-0.11"}
 Normal = tuple[tuple[str, ...], ...]
 
 
@@ -44,7 +46,9 @@ def normal(command: str, page: str) -> Normal:
     from loadgen.engines.kinds import mindie_flags
 
     syntax = mindie_flags.FLAG_SYNTAX if engine is MINDIE else engine.table.flag_syntax  # type: ignore[attr-defined]
-    found: Normal = syntax.normalize(meant.get(command, command).split())
+    words = meant.get(command, command).split() + (UNPRINTED.split() if engine is MINDIE else [])
+    folders = FOLDERS if page == "qwen3-30b-a3b" else {}
+    found: Normal = syntax.normalize([folders.get(word, word) for word in words])
     return found
 
 
@@ -61,8 +65,7 @@ def test_report_of_an_example_has_a_title(path: Path) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_serving_command_of_a_page_is_planned_and_no_other(page: str) -> None:
     of_page = {normal(command, page) for name, command, *_ in COMMANDS if name == page}
-    added = {normal(command, page) for command in ADDED.get(page, ())}
-    assert served(planned(PAGES[page])) == of_page | added
+    assert served(planned(PAGES[page])) == of_page
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -70,9 +73,59 @@ def test_every_workload_of_a_page_is_sent_to_the_baseline_and_to_the_winner(page
     made = planned(PAGES[page])
     wanted = {name: RunSettings(**presets.resolve(name)) for name in WORKLOADS[page]}
     for arm in made.steps[-1].arms:
-        sent = [made.loads[name].replace(workload=None, dataset_path=None) for name in arm.workloads]
+        sent = [shape(made.loads[name]) for name in arm.workloads]
         assert len(sent) == len(wanted)
-        assert all(settings in sent for settings in wanted.values())
+        assert all(shape(settings) in sent for settings in wanted.values())
+
+
+def shape(settings: RunSettings) -> tuple[object, ...]:
+    """What a preset says of a load, without whose words it has."""
+    names = (*("dataset_name", "num_prompts", "request_rate", "burstiness", "max_concurrency", "seed"),)
+    return (*(getattr(settings, name) for name in names), settings.random_input_len, settings.random_output_len)
+
+
+@pytest.mark.parametrize("page", ["qwen3-32b", "qwen3-235b-a22b", "qwen3-14b"])
+def test_pages_of_vllm_0_11_have_its_words_temperature_and_answers(page: str) -> None:
+    for settings in planned(PAGES[page]).loads.values():
+        assert {name: getattr(settings, name) for name in VLLM_0_11} == VLLM_0_11
+        assert settings.backend == "openai-chat"
+
+
+def test_page_of_vllm_0_9_has_its_words() -> None:
+    loads = planned(PAGES["qwen3-30b-a3b"]).loads
+    assert {load.dataset_rule for load in loads.values() if load.dataset_name == "random"} == {"vllm-0.9"}
+    assert {load.dataset_rule for load in loads.values() if load.dataset_name == "sharegpt"} == {"vllm-0.11"}
+    assert {(load.temperature, load.ignore_eos) for load in loads.values()} == {(0.0, False)}
+
+
+@pytest.mark.parametrize("study", ["qwen3.5-9b-h100", "gpustack-sharegpt", "gpustack-throughput"])
+def test_profiles_of_gpustack_have_the_words_of_its_tool_and_whole_answers(study: str) -> None:
+    rules = {"random": "guidellm-0.5", "sharegpt": "benchmark-runner"}
+    for settings in planned(study).loads.values():
+        assert (settings.dataset_rule, settings.ignore_eos) == (rules[settings.dataset_name], True)
+        assert settings.temperature is None  # the tool sends none
+
+
+def test_page_of_gpustack_has_its_percentiles() -> None:
+    (percentiles,) = {load.metric_percentiles for load in planned("qwen3.5-9b-h100").loads.values()}
+    assert percentiles == "95,99"
+
+
+def test_groups_of_the_later_page_are_each_against_the_baseline() -> None:
+    stages = planned("qwen3.5-9b-h100").steps[1:-1]
+    assert {name for step in stages for name in step.starts_from} == {"baseline"}
+
+
+def test_mindie_has_both_npus_and_room_for_the_longest_prompt() -> None:
+    made = planned("qwen3-30b-a3b-910b")
+    (mindie,) = (arm for arm in made.steps[1].arms if arm.name == "mindie")
+    (text,) = mindie.launches[0].files.values()
+    backend = json.loads(text)["BackendConfig"]
+    (model,) = backend["ModelDeployConfig"]["ModelConfig"]
+    assert (backend["npuDeviceIds"], model["worldSize"], model["tp"]) == ([[0, 1]], 2, 2)
+    assert Path(model["modelWeightPath"]).is_absolute()
+    asked = made.loads["very-long"]
+    assert backend["ModelDeployConfig"]["maxSeqLen"] > asked.random_input_len + asked.random_output_len
 
 
 @pytest.mark.parametrize("page", MISPRINTS)
@@ -96,7 +149,7 @@ def test_misprints_are_of_commands_that_the_page_has(page: str) -> None:
             "vllm serve Qwen/Qwen3.5-9B --max-model-len 32768 --max-num-seqs 512 --reasoning-parser qwen3 "
             "--performance-mode throughput",
         ),
-        ("qwen3-30b-a3b", "mindie serve Qwen/Qwen3-30B-A3B --max-seq-len 32768"),
+        ("qwen3-30b-a3b", "mindie serve ./Qwen3-30B-A3B --tensor-parallel-size 2 --max-seq-len 32768"),
     ],
 )
 def test_winner_of_a_page_is_the_last_arm_of_its_plan(page: str, winner: str) -> None:
@@ -118,7 +171,9 @@ def test_each_profile_of_gpustack_decides_one_study(name: str) -> None:
 
 def test_latency_is_looked_at_with_one_to_sixteen_requests_in_flight() -> None:
     made = planned("gpustack-latency")
-    assert [settings.max_concurrency for settings in made.loads.values()] == [1, 2, 4, 8, 16]
+    *at, profile = made.loads.values()
+    assert [settings.max_concurrency for settings in at] == [1, 2, 4, 8, 16]
+    assert profile == RunSettings(**presets.resolve("Latency"))
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)

@@ -12,7 +12,7 @@ from loadgen.tuning.plan.planner import Planner
 from tests.helpers.study_files import study
 
 SEQS = {"name": "seqs", "grid": {"max_seqs": [64, 128]}}
-NOBODY = {"host": {"gpus": []}, "builds": {"vllm": None, "sglang": None, "trtllm": None}}
+NOBODY = {"host": {"gpus": []}, "accelerators_from": None, "builds": {"vllm": None, "sglang": None, "trtllm": None}}
 
 
 def refusal(known: dict[str, Any] = NOBODY, **parts: Any) -> str:
@@ -45,11 +45,40 @@ def test_another_version_than_is_expected() -> None:
 
 
 def test_more_accelerators_than_there_are() -> None:
-    said = refusal(NOBODY | {"host": {"gpus": ["NVIDIA H200", "NVIDIA H200"]}})
+    said = refusal(NOBODY | {"host": {"gpus": ["NVIDIA H200", "NVIDIA H200"]}, "accelerators_from": "NVML"})
     assert (
         said
         == "hardware.devices: the study has 4, but this machine has 2; run it on another machine, or reduce devices"
     )
+
+
+def test_other_accelerators_than_the_study_names() -> None:
+    here = {"host": {"gpus": ["NVIDIA A100-SXM4-80GB"]}, "accelerators_from": "NVML"}
+    assert refusal(NOBODY | here, hardware={"name": "NVIDIA H100 SXM 80GB", "devices": 1}) == (
+        "hardware.name: is NVIDIA H100 SXM 80GB, but NVML finds NVIDIA A100-SXM4-80GB on this machine; run it on the "
+        "machine it names, or correct the name"
+    )
+
+
+def test_accelerators_that_no_tool_tells_are_said_to_be_unknown(caplog: pytest.LogCaptureFixture) -> None:
+    made = study(SEQS, hardware={"name": "NVIDIA H100", "devices": 1})
+    facts.check_available(made, Planner(made), NOBODY)
+    assert "hardware NVIDIA H100 was not looked at" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"hardware": {"name": "a CPU"}},
+        {"engines": {"sim": {}}, "baseline": {"engine": "sim", "model": "bf16"}},
+    ],
+)
+def test_nothing_is_said_of_accelerators_that_nobody_needs(
+    parts: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    made = study(SEQS, **parts)
+    facts.check_available(made, Planner(made), NOBODY | {"builds": dict.fromkeys(made.engines)})
+    assert "not looked at" not in caplog.text
 
 
 def test_questions_that_cannot_be_read(tmp_path: Path) -> None:

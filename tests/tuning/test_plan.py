@@ -274,6 +274,12 @@ def test_an_engine_that_does_not_answer_at_the_host_is_refused_there() -> None:
     assert refusal(stage, engines=engines) == message
 
 
+def test_hub_name_that_an_engine_does_not_download_is_refused_at_its_arm() -> None:
+    engines = {"vllm": {"version": "0.17.1"}, "mindie": {"version": "2.1RC1", "host": "10.0.0.1"}}
+    message = refusal({"name": "s", "choice": {"x": {"engine": "mindie"}}}, engines=engines)
+    assert message.startswith("stages.0.choice.x: model: MindIE downloads nothing, and Qwen/Qwen3-8B is no path; ")
+
+
 def test_a_server_is_no_wider_than_its_devices() -> None:
     wide = {"name": "s", "grid": {"tensor_parallel": [2], "pipeline_parallel": [2], "replicas": [2]}}
     assert "stages.0.grid.tensor_parallel: 4 devices wide, and each replica has 2" in refusal(wide)
@@ -285,6 +291,16 @@ def test_a_server_is_no_wider_than_its_devices() -> None:
 def test_a_workload_that_no_context_holds_is_noted() -> None:
     found = step({"name": "s", "grid": {"context_len": [1024, 8192]}, "workloads": ["long"]})
     assert [arm.notes for arm in found.arms] == [(), ("long asks 4,200 tokens of a context of 1,024",), ()]
+
+
+def test_a_workload_that_the_engines_own_context_does_not_hold_is_noted() -> None:
+    found = step(
+        {"name": "s", "choice": {"x": {"engine": "mindie"}}, "workloads": ["very-long"]},
+        engines={"vllm": {"version": "0.17.1"}, "mindie": {"version": "2.1RC1", "host": "10.0.0.1"}},
+        models={"bf16": "./Qwen3-8B"},
+        workloads={"short": "short", "very-long": "very-long"},
+    )
+    assert [arm.notes for arm in found.arms] == [(), ("very-long asks 32,100 tokens of a context of 8,192",)]
 
 
 # -- order and time

@@ -120,7 +120,7 @@ def test_files_of_an_engine_are_not_recommended_if_they_were_not_published(tmp_p
     text = written(imported_files.page("qwen3-30b-a3b-910b").findings, tmp_path, {"source": "import"})[
         "qwen3-30b-a3b-910b.md"
     ]
-    assert "mindie serve Qwen/Qwen3-30B-A3B" in section(text, "Conclusion")
+    assert "mindie serve ./Qwen3-30B-A3B" in section(text, "Conclusion")
     assert "maxSeqLen" not in text
     assert "The contents of `config.json` are loadgen's own" in section(text, "Reproduce")
 

@@ -126,7 +126,8 @@ def test_only_the_server_runs_in_the_folder_of_its_engine(tmp_path: Path) -> Non
     stages = [{"name": "engine", "choice": {"mindie": {"engine": "mindie"}}}]
     gains = {"mindie": 1.25, "engine/mindie": 1.25}
     share = {"short": {"workload": "sharegpt", "dataset_path": "share.json"}}
-    text = script(tmp_path, gains, engines=engines, stages=stages, workloads=share)
+    folder_of = {"bf16": "./Qwen3-8B"}  # MindIE downloads none
+    text = script(tmp_path, gains, engines=engines, stages=stages, workloads=share, models=folder_of)
     body = text.split("winner() {")[1]
     assert not re.search(r"^\s*cd ", body, re.MULTILINE)
     (folder,) = re.findall(r"^    serve winner-0 (\S+) ", body, re.MULTILINE)

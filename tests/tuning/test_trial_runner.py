@@ -141,3 +141,59 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
     assert str(refused.value).startswith(
         f"{tmp_path}/short/{name} cannot be written (No space left on device); make room"
     )
+
+
+# -- the noise of starts
+
+
+class TestStartSeed:
+    """A server of a study has a seed of its own, which the study's seed decides."""
+
+    def seeds(self, *requests: TrialRequest, seed: int = 0, replica: int = 0) -> list[str]:
+        made = study(SEQS, decision={"seed": seed})
+        runner = TrialRunner(made, Planner(made), Path("/nowhere"))
+        return [runner._start_seed(request, replica) for request in requests]
+
+    def test_differs_by_step_block_arm_and_attempt(self) -> None:
+        starts = [
+            TrialRequest("noise", 0, "baseline"),
+            TrialRequest("seqs", 0, "baseline"),
+            TrialRequest("seqs", 1, "baseline"),
+            TrialRequest("seqs", 0, "max_seqs=64"),
+            TrialRequest("seqs", 0, "baseline", attempt=1),
+        ]
+        assert len({*self.seeds(*starts), *self.seeds(*starts, replica=1)}) == 2 * len(starts)
+
+    def test_is_repeated_by_the_same_study_alone(self) -> None:
+        start = TrialRequest("noise", 2, "baseline")
+        assert self.seeds(start, seed=7) == self.seeds(start, seed=7) != self.seeds(start, seed=8)
+
+    async def test_is_a_variable_of_each_replica(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        begun: list[dict[str, str]] = []
+
+        class Launcher:
+            def __init__(self, folder: Path) -> None:
+                pass
+
+            def begin(self, engine: Any, *rest: Any, **named: Any) -> None:
+                begun.append(dict(engine.env))
+
+        @contextlib.asynccontextmanager
+        async def started(engine: Any, begins: Any, *rest: Any) -> AsyncIterator[EngineSession]:
+            for begin in begins:
+                begin()
+            yield EngineSession(engine, (Process([]),))
+
+        async def load(self: TrialRunner, *rest: Any) -> tuple[WorkloadRun, Failure | None]:
+            return WorkloadRun(summary(), "short.json"), None
+
+        monkeypatch.setattr(trial_runner, "start_engines", started)
+        monkeypatch.setattr(TrialRunner, "_run_workload", load)
+        made = study(SEQS, baseline={"engine": "vllm", "model": "bf16", "replicas": 2, "env": {"A": "1"}})
+        planner = Planner(made)
+        runner, request = TrialRunner(made, planner, tmp_path), TrialRequest("noise", 0, "baseline")
+        runner._launcher = Launcher
+        (tmp_path / "start").mkdir()
+        await runner.run_trial(request, planner.noise().arms[0], tmp_path / "start", lambda *told: None)
+        seeds = [runner._start_seed(request, replica) for replica in (0, 1)]
+        assert begun == [{"A": "1", trial_runner.START_SEED: seed} for seed in seeds]

@@ -23,7 +23,8 @@ STAGES: list[dict[str, Any]] = [
 ]
 PLAN = """\
 Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
-  on         a box, 4 devices, as the file claims; checked when the study runs
+  on         a box, 4 devices, as the file claims; a run compares it with NVML or npu-smi
+  never run  vllm on a GPU, sglang, trtllm: loadgen's own tests have never started it; its command follows its sources
   objective  total_tps_per_box on short, more is better: input and output tokens/s, of as many servers as the box holds
   as long as 99.0% of requests succeed
   better is  1.0% or more with 95.0% confidence, in 2 to 7 starts of each arm, in blocks whose order seed 0 draws
@@ -99,9 +100,10 @@ def test_command_of_the_page_is_above_the_real_command() -> None:
         planned(
             {"name": "s", "choice": {"m": {"engine": "mindie"}}},
             engines={"vllm": {"version": "0.17.1"}, "mindie": {"version": "2.1RC1", "host": "10.0.0.1"}},
+            models={"bf16": "./Qwen3-8B"},
         )
     ).splitlines()
-    at = lines.index("       # mindie serve Qwen/Qwen3-8B")
+    at = lines.index("       # mindie serve ./Qwen3-8B")
     assert lines[at + 1].endswith("/bin/mindieservice_daemon")
     assert "config.json: " in lines[at + 2]
 

@@ -6,6 +6,7 @@ from loadgen.cli.compat import vllm
 from loadgen.cli.compat.length_range import with_length_ranges
 from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, refused, with_fields
 from loadgen.util.argument_parser import number
+from loadgen.workload import vllm_load
 from loadgen.workload.endpoints.openai import COMPLETIONS
 
 REPLACED = ("random_range_ratio",)  # settings whose flags mean something else there
@@ -55,7 +56,7 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: The ratio of the ranges is not between 0 and 1.
     """
     found = with_length_ranges(vllm.without_ignored(settings))
-    if vllm.api_of(found) is not COMPLETIONS:
+    if vllm_load.api_of(found) is not COMPLETIONS:
         return {"content_parts": True} | found
     return with_fields(found, {"best_of": 1, "logprobs": None})
 

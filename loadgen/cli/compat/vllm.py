@@ -12,15 +12,12 @@ from loadgen.cli.compat.tool_flags import (
     no_op,
     refused,
     renamed,
-    with_fields,
 )
-from loadgen.config.data import HUB
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer
-from loadgen.workload import endpoints
-from loadgen.workload.endpoints.api import Api
-from loadgen.workload.endpoints.openai import CHAT, COMPLETIONS
+from loadgen.workload import vllm_load
+from loadgen.workload.endpoints.openai import COMPLETIONS
 
 COMPLETIONS_NAMES = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # vLLM's other names for the completions API
 TOKENIZERS = ("auto", "hf", "slow")  # modes that use tokenizer.json
@@ -28,35 +25,18 @@ OUTPUT_LENS = ("random", "sharegpt", "custom", "hf", "prefix_repetition", "sonne
 NO_MEDIA = "audio and video are not supported"
 TEXT = "send text, or use vLLM's own tool for this data set"
 
-# The defaults of a release that differ from loadgen's.
-V0_11: dict[str, Any] = {
-    "temperature": 0.0,
-    "ignore_eos": False,
-    "latency_from": "sent",
-    "warmup_prompt": "first",
-    "ready_check_timeout_sec": 600.0,
-}
-FIXED_SEEDS: dict[str, Any] = {"seed_order": 0, "seed_prompts": 0}  # vLLM shuffles these data sets without --seed
-V0_32: dict[str, Any] = {"latency_from": "sent", "warmup_prompt": "first"}
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
-TOKEN_DEFAULTS = ("temperature", "ignore_eos")  # of these defaults, what an embedding does not have
 SKIPPED = "skip_chat_template"  # a marker, removed by `without_ignored`
-TEMPLATED = ("custom", "sonnet")  # data sets to which vLLM applies the chat template by default
-RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.11
 
 
 def defaults_0_11(given: Given) -> dict[str, Any]:
     """Return the defaults of 0.11."""
-    by_rule = given.get("dataset_name", "random") in RULED and not given.get("workload")
-    generates = RunSettings(backend=given.get("backend"), endpoint=given.get("endpoint")).generates
-    defaults = {name: value for name, value in V0_11.items() if generates or name not in TOKEN_DEFAULTS}
-    return defaults | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | server(given)
+    return vllm_load.defaults_0_11(given) | server(given)
 
 
 def defaults_0_32(given: Given) -> dict[str, Any]:
     """Return the defaults of 0.32 and 0.33."""
-    fixed = FIXED_SEEDS if given.get("dataset_name") in ("spec_bench", "speed_bench") else {}
-    return V0_32 | fixed | server(given)
+    return vllm_load.defaults_0_32(given) | server(given)
 
 
 def server(given: Given) -> dict[str, Any]:
@@ -85,41 +65,10 @@ def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with which bodies and prompts are those of vLLM's own tool.
 
-    Completions have the fields that it always sends. It puts the chat template around the prompts of some data sets,
-    most of them in a chat, too, which the server then does again.
-    """
-    name, api, made = settings.get("dataset_name"), api_of(settings), dict[str, Any]()
-    found = without_ignored(settings)
-    if api is CHAT:
-        made["content_parts"] = True
-    elif api is COMPLETIONS:
-        made["repetition_penalty"] = 1.0
-        found = with_fields(found, {"logprobs": None})
-    if _is_rendered(settings) and not settings.get(SKIPPED):
-        if name == "sonnet":
-            made["input_len_counts"] = "server"
-        if name != "sonnet" or api is not CHAT:
-            made["render_chat_template"] = "whole"
-    return made | found
-
-
-def api_of(given: Given) -> Api:
-    """Return the API that the settings choose.
-
     Raises:
-        BadInput: The backend is unknown.
+        BadInput: The backend is unknown, or a flag of images is invalid.
     """
-    return endpoints.find(RunSettings(backend=given.get("backend"), endpoint=given.get("endpoint")))
-
-
-def _is_rendered(given: Given) -> bool:
-    """Return whether vLLM puts the chat template around the prompts of the data set."""
-    if given.get("dataset_name") not in HUB:
-        return given.get("dataset_name") in TEMPLATED
-    from loadgen.workload.datasets.huggingface import known_layout
-
-    layout = known_layout(given["dataset_name"], given.get("hf_name") or given.get("dataset_path"))
-    return layout is not None and layout.rendered
+    return vllm_load.as_sent(without_ignored(settings), templated=not settings.get(SKIPPED))
 
 
 def _backend(value: str) -> str:
@@ -131,7 +80,7 @@ def _output_len(value: int, given: Given) -> dict[str, Any]:
 
 
 def _logprobs(value: int, given: Given) -> dict[str, Any]:
-    if api_of(given) is not COMPLETIONS:
+    if vllm_load.api_of(given) is not COMPLETIONS:
         return {}  # vLLM requests them only from the completions API
     return {"extra_body": {"logprobs": value} | (given.get("extra_body") or {})}
 

@@ -124,9 +124,7 @@ def renamed_flags(names: Mapping[str, str] = FLAG_NAMES) -> Iterator[None]:
 def _scenario(given: dict[str, Any]) -> dict[str, Any]:
     if "scenario" not in given:
         return dict(presets.GPUSTACK)
-    found = presets.resolve(given["scenario"])
-    rule = {"random": "guidellm-0.5", "sharegpt": "benchmark-runner"}.get(found.get("dataset_name", ""))
-    return found | ({"dataset_rule": rule} if rule else {})
+    return presets.resolve(given["scenario"])
 
 
 def _target(given: dict[str, Any]) -> dict[str, Any]:

@@ -1,20 +1,26 @@
 """Facts of a study that its results depend on: recorded when it begins, and checked before it goes on."""
 
+import logging
 import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput
 from loadgen.tuning.execute import joint_search
+from loadgen.tuning.execute.hardware import Accelerators
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
 from loadgen.tuning.spec.stages import Joint
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
-from loadgen.util import gpus, machine
+from loadgen.util import machine
 from loadgen.version import __version__
+from loadgen.workload.datasets import rules
 from loadgen.workload.files import file_hash
+
+logger = logging.getLogger("loadgen")
 
 LOCAL = ("/", "./", "../", "~")  # beginnings of a path, in contrast to a hub name
 RUN, IMPORTED = "run", "import"  # source of the trials in a store
@@ -32,28 +38,28 @@ def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
     Raises:
         BadInput: The questions of its gate cannot be read.
     """
+    accelerators = Accelerators.found()
     return {
         "study": study.as_json(),
         "text": text,
         "source": RUN,
         "loadgen": __version__,
-        "host": host(),
+        "host": _host(accelerators),
+        "accelerators_from": accelerators.tool,
         "builds": {name: planner.engines.installed(name) for name in study.engines},
         "data": _data(planner),
         "questions": _questions(study),
     }
 
 
-def host() -> dict[str, Any]:
+def _host(accelerators: Accelerators) -> dict[str, Any]:
     """Return the facts of the machine that results depend on."""
     described = machine.describe()
-    with gpus.Nvml.opened() as nvml:
-        names = [gpu["name"] for gpu in nvml.read()] if nvml else []
     return {
         "name": platform.node(),
         "cpu": described["cpu"],
         "cores": described["usable_cores"],
-        "gpus": names,
+        "gpus": list(accelerators.names),
     }
 
 
@@ -67,12 +73,13 @@ def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) ->
 
     Raises:
         AtFault: A model, a data set, an engine's version or the hardware is not what the study says.
-        BadInput: The sampler of a joint stage is not installed.
+        BadInput: The sampler of a joint stage, or the package of a data set's rule, is not installed.
     """
     for name, model in study.models.items():
         if model.startswith(LOCAL) and not Path(model).expanduser().exists():
             raise AtFault(("models", name), f"there is no {model}", "name a folder, a .gguf file or a hub name")
     for name, settings in planner.loads.items():
+        rules.require_packages(settings.dataset_rule)
         path = settings.dataset_path
         if path and settings.dataset_name != "hf" and not Path(path).expanduser().exists():
             remedy = "name the file with dataset_path; `loadgen dataset fetch` gets it"
@@ -85,10 +92,12 @@ def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) ->
         if base.version is not None and build is not None and base.version != build:
             problem = f"{base.version} is expected, but {build} is installed"
             raise AtFault(("engines", name, "version"), problem, "install that version, or change the study")
-    seen, claimed = len(facts["host"]["gpus"]), study.hardware.devices
-    if seen and claimed > seen:
-        problem = f"the study has {claimed}, but this machine has {seen}"
-        raise AtFault(("hardware", "devices"), problem, "run it on another machine, or reduce devices")
+    Accelerators(facts["accelerators_from"], tuple(facts["host"]["gpus"])).check(study.hardware)
+    if facts["accelerators_from"] is None and study.hardware.devices and {*study.engines} - {SIMULATOR}:
+        logger.warning(
+            "hardware %s was not looked at: this machine has neither NVML with the package nvidia-ml-py nor npu-smi",
+            study.hardware.name,
+        )
 
 
 def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

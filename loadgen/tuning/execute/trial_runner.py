@@ -1,6 +1,7 @@
 """Runs trials: starts the servers of an arm, runs its workloads one after another, and saves the results."""
 
 import asyncio
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -34,6 +35,7 @@ from loadgen.util.plugins import find
 
 CONFIGURATION = "configuration.json"  # as the server reported it
 RECORDS, RESULT = "records.jsonl", "result.json"
+START_SEED = "LOADGEN_START_SEED"  # variable of every server; the simulator draws its noise by it
 
 OnProgress = Callable[[str, Progress], None]
 
@@ -73,7 +75,12 @@ class TrialRunner:
         trial = Trial(request, arm.identity, None, began, 0.0, folder=str(folder.relative_to(self._root)))
         engine = self._planner.engines.engine(arm.spec)
         try:
-            begins = [partial(self._begin, engine, arm, folder, devices) for devices in arm.spec.shares]
+            begins = [
+                partial(
+                    self._begin, engine.with_variable(START_SEED, self._start_seed(request, number)), arm, folder, ids
+                )
+                for number, ids in enumerate(arm.spec.shares)
+            ]
             tell = partial(on_progress, "")
             for names in arm.batches:
                 async with start_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
@@ -97,6 +104,11 @@ class TrialRunner:
                 raise
             trial = replace(trial, failure=Failure(crash.kind, crash.cause, error.transient))
         return replace(trial, seconds=time.monotonic() - since_s)
+
+    def _start_seed(self, request: TrialRequest, replica: int) -> str:
+        """Return the seed of one server: the study's seed and the start decide it, and each start has another one."""
+        start = f"{self._study.decision.seed} {request.step} {request.block} {request.arm} {request.attempt} {replica}"
+        return str(random.Random(start).getrandbits(31))
 
     def _begin(self, engine: Any, arm: PlannedArm, folder: Path, devices: tuple[str, ...]) -> Any:
         host = self._study.engines[arm.spec.engine].host

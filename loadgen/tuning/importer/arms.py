@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 from loadgen.analysis.audit.command import MODEL_FLAGS, Command, commands
 from loadgen.analysis.audit.study import stems
@@ -72,11 +73,12 @@ class Arms:
             Unplaced: No arm has this command, or several have.
         """
         model, note = self._model(command)
-        found: list[PlannedArm] = []
-        for engine, called in self._page_names.items():
-            if command.engine in ("", called):
-                for variant in [model] if model else self._study.models:
-                    found += self._by_command.get((engine, self._normal(engine, variant, command)), [])
+        found = self._with_command(command, model)
+        if not found and (found := self._with_command(command, model, shared=True)):
+            shared = ", ".join(self._study.engines[found[0].spec.engine].knobs)
+            note = "; ".join(
+                filter(None, (note, f"its command does not say {shared}, which every server of the study has"))
+            )
         if not found:
             raise Unplaced(f"no arm has the command `{command.text}`")
         found.sort(key=lambda arm: _fit(arm, stage), reverse=True)
@@ -98,15 +100,32 @@ class Arms:
             same = [variant for variant, model in models.items() if of(model) == of(command.model)]
             if same:
                 return same[0], ""
-        near = get_close_matches(command.model, models.values(), 1)
+        by_bare_name = {_bare(model): variant for variant, model in models.items()}
+        near = get_close_matches(_bare(command.model), by_bare_name, 1)
         if not near:
             raise Unplaced(f"unknown model {command.model}")
-        note = f"its command names the unknown model {command.model}; taken for {near[0]}"
-        return next(variant for variant, model in models.items() if model == near[0]), note
+        variant = by_bare_name[near[0]]
+        return variant, f"its command names the unknown model {command.model}; taken for {models[variant]}"
 
-    def _normal(self, engine: str, variant: str, command: Command) -> object:
-        """Return the engine's normal form of a command; None if the engine refuses it."""
-        arm = ArmSpec(engine, variant, {}, _flags(command.words), self._study.engines[engine].env)
+    def _with_command(self, command: Command, model: str, *, shared: bool = False) -> list[PlannedArm]:
+        """Return the arms of a command.
+
+        Args:
+            command: The command.
+            model: The study's variant of its model; empty: any.
+            shared: Whether to add the knobs of all servers of its engine, which pages may leave out.
+        """
+        found: list[PlannedArm] = []
+        for engine, called in self._page_names.items():
+            if command.engine in ("", called):
+                knobs = self._study.engines[engine].knobs if shared else {}
+                for variant in [model] if model else self._study.models:
+                    found += self._by_command.get((engine, self._normal(engine, variant, command, knobs)), [])
+        return found
+
+    def _normal(self, engine: str, variant: str, command: Command, knobs: Mapping[str, Any]) -> object:
+        """Return the engine's normal form of a command with these knobs; None if the engine refuses it."""
+        arm = ArmSpec(engine, variant, knobs, _flags(command.words), self._study.engines[engine].env)
         try:
             launch = self._engines.launches(arm)[0]
         except BadInput:

@@ -16,6 +16,7 @@ from loadgen.tuning.execute.trial import INVALID, Failure, Trial, TrialRequest, 
 from loadgen.tuning.execute.workload_findings import Origin
 from loadgen.tuning.importer.arms import Arms
 from loadgen.tuning.importer.entries import Entry, Source
+from loadgen.tuning.importer.load_check import difference
 from loadgen.tuning.importer.restatement import as_printed, requests_sent, restated
 from loadgen.tuning.importer.unplaced import Unplaced
 from loadgen.tuning.plan.plan import PlannedArm
@@ -119,6 +120,7 @@ class Importer:
         self._filled: dict[tuple[str, str], Origin] = {}  # what has a result already, by `_keys`
         self._failed: set[tuple[str, str]] = set()  # identities, and causes
         self._servers: dict[str, int] = {}  # by identity
+        self._other_loads: set[str] = set()  # workloads that the results have differently
         self._blocks = 0  # each trial gets its own: pages do not say what was measured side by side
         for trial in store.trials().values():
             self._note(trial)
@@ -159,6 +161,7 @@ class Importer:
                 problem = f"{placed.arm.path} has a result on {placed.workload}, {self._filled[key].place}"
                 raise Unplaced(f"{problem}, and published results are not averaged")
             trial = self._add_run(placed, entry.result, entry, source)
+            self._compare_load(placed.workload, entry, summary)
         elif (placed.config, entry.cause) in self._failed:
             summary.again += 1
             return
@@ -198,6 +201,15 @@ class Importer:
         if ok is None or requests_sent(result) is not None or ok.value >= wanted:
             return []
         return [f"{ok.value:g} of the {wanted} requests of {workload}; the others count as failed"]
+
+    def _compare_load(self, workload: str, entry: Entry, summary: ImportSummary) -> None:
+        """Say it once if the results of a workload come from another load than the study's."""
+        assert entry.result is not None
+        why = difference(entry.result, self._arms.workloads.load(workload))
+        if why and workload not in self._other_loads:
+            self._other_loads.add(workload)
+            remedy = "set dataset_rule, or compat, to the page's tool before you compare them with runs of the study"
+            summary.lines.append(f"{entry.place}: {workload} is another load than the study's: {why}; {remedy}")
 
     def _add_run(self, placed: Placement, result: Published, entry: Entry, source: Source) -> Trial:
         summary = restated(result, self._arms.workloads.num_prompts(placed.workload), source.untrue)

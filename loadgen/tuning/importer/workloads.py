@@ -30,6 +30,10 @@ class Workloads:
         """Their names."""
         return [*self._loads]
 
+    def load(self, name: str) -> RunSettings:
+        """Return the settings of a workload."""
+        return self._loads[name]
+
     def num_prompts(self, name: str) -> int:
         """Return the number of requests of a workload; 0 if only its duration limits them."""
         return self._loads[name].num_prompts or 0

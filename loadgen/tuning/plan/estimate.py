@@ -26,7 +26,9 @@ ANY_ENGINE = ((40.0, 60.0, 300.0), (math.inf, 180.0, 1800.0))
 # Published results of five models from 9 to 235 billion parameters, input and output tokens, all at once.
 TOKENS_BILLIONS_PER_S = (50_000.0, 300_000.0)  # of one accelerator: tokens/s times billions of parameters
 TOKEN_GAP_S = (0.02, 0.12)  # between two tokens of an answer, where few requests run at once
-SHAREGPT_TOKENS = (217, 202)  # mean prompt and answer of a thousand conversations, by vLLM's sampling rule
+LAST_GAP_S = (0.005, 0.08)  # the same for the last answer of a load at a rate that the server keeps up with
+# Mean prompt and answer of a thousand conversations of ShareGPT, by the rule that chooses them.
+SHAREGPT_TOKENS = {"vllm-0.11": (217, 202), "benchmark-runner": (342, 281)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
     if settings.duration is not None and settings.num_prompts is None:
         return Span(settings.duration, settings.duration, "its duration")
     requests = settings.num_prompts or 1000
-    due_s = requests / settings.request_rate  # 0 where all are due at once
+    due_s = (requests - 1) / settings.request_rate  # when the last one is due: 0 where all are due at once
     size, lengths = billions(model), tokens(settings)
     if size is None or lengths is None or devices == 0:
         return Span(due_s, due_s, "requests over their rate, if the server keeps up") if due_s else None
@@ -86,9 +88,13 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
         decoding = [requests * lengths[1] * gap / cap for gap in TOKEN_GAP_S]
         if decoding[0] > times[0]:
             times, basis = decoding, f"{requests} answers of {lengths[1]} tokens, {cap} at a time, 20 to 120 ms a token"
-    if due_s > times[0]:
-        basis = f"{requests} requests at {settings.request_rate:g} a second, more if the server does not keep up"
-    return Span(max(due_s, times[0]), max(due_s, times[1]), basis)
+    at_rate = [due_s + lengths[1] * gap for gap in LAST_GAP_S] if due_s else [0.0, 0.0]
+    if at_rate[0] > times[0]:
+        basis = (
+            f"{requests} requests at {settings.request_rate:g} a second and the last answer of {lengths[1]} tokens, 5 "
+            "to 80 ms a token, more if the server does not keep up"
+        )
+    return Span(max(at_rate[0], times[0]), max(at_rate[1], times[1]), basis)
 
 
 def searched(span: Span, limits: RequestShare, effort: Effort) -> Span:
@@ -101,7 +107,8 @@ def searched(span: Span, limits: RequestShare, effort: Effort) -> Span:
 def tokens(settings: RunSettings) -> tuple[int, int] | None:
     """Return the mean tokens of a prompt and of its answer; None: only the data set knows."""
     if settings.dataset_name == "sharegpt" and not settings.timed_by_data:
-        return SHAREGPT_TOKENS[0], settings.sharegpt_output_len or SHAREGPT_TOKENS[1]
+        prompt, answer = SHAREGPT_TOKENS.get(settings.dataset_rule or "", SHAREGPT_TOKENS["vllm-0.11"])
+        return prompt, settings.sharegpt_output_len or answer
     lengths = settings.random_input_len, settings.random_output_len
     if settings.dataset_name == "random" and isinstance(lengths[0], int) and isinstance(lengths[1], int):
         return lengths[0] + settings.random_prefix_len, lengths[1]

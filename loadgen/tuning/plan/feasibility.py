@@ -1,6 +1,7 @@
 """Checks that an arm can be served on the study's hardware; an error names its place in the study file."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
@@ -12,6 +13,9 @@ from loadgen.tuning.spec.expression import Expression
 from loadgen.tuning.spec.stages import Grid
 from loadgen.tuning.spec.strict_model import At, AtFault, suggestion
 from loadgen.tuning.spec.study import Study
+
+if TYPE_CHECKING:
+    from loadgen.engines import Launch
 
 
 def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
@@ -89,10 +93,16 @@ def check_rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
         raise AtFault(("objective", "workload"), problem, "let another workload decide")
 
 
-def notes(arm: ArmSpec, loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
-    """Return a remark for each workload whose prompts do not fit into the arm's context."""
+def notes(arm: ArmSpec, launch: "Launch", loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
+    """Return a remark for each workload whose prompts do not fit into the context of an arm.
+
+    Args:
+        arm: The arm.
+        launch: Its command, which may have a context of its own.
+        loads: Its workloads.
+    """
     found = []
-    context = arm.knobs.get("context_len")
+    context = arm.knobs.get("context_len", launch.context_len)
     for name, settings in loads.items():
         wanted = tokens(settings)
         if isinstance(context, int) and settings.dataset_name == "random" and wanted and sum(wanted) > context:

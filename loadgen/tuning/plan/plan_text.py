@@ -8,7 +8,9 @@ from loadgen.config.settings import RunSettings, public
 from loadgen.tuning.plan.estimate import Span
 from loadgen.tuning.plan.plan import Plan, PlannedArm, Step
 from loadgen.tuning.spec.objective import METRICS
+from loadgen.tuning.spec.study import Study
 from loadgen.util.number_format import duration_range, fixed, percent, value_range
+from loadgen.util.plugins import find
 from loadgen.util.redaction import redact_command, redact_variables
 from loadgen.util.terminal_text import printable
 
@@ -44,7 +46,10 @@ def _lines(plan: Plan) -> Iterator[str]:
     aim = "more" if objective.more_is_better else "less"
     devices = f", {hardware.devices} device{'s' * (hardware.devices != 1)}" if hardware.devices else ""
     yield f"Study {study.name}: {', '.join(dict.fromkeys(study.models.values()))}"
-    yield f"  on         {hardware.name}{devices}, as the file claims; checked when the study runs"
+    yield f"  on         {hardware.name}{devices}, as the file claims; a run compares it with NVML or npu-smi"
+    if untried := _untried(study):
+        said = "loadgen's own tests have never started it; its command follows its sources"
+        yield f"  never run  {untried}: {said}"
     yield f"  objective  {objective.metric} on {objective.workload}, {aim} is better: {METRICS[objective.metric].text}"
     needs = [f"{percent(objective.success_rate, 1)} of requests succeed"]
     needs += [objective.slo] if objective.slo else []
@@ -61,6 +66,12 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield from _step_lines(number, step)
     yield ""
     yield from _total(plan)
+
+
+def _untried(study: Study) -> str:
+    """Return the engines of a study that loadgen's own tests have never started; empty if there is none."""
+    known = find("launchers", "local").untried
+    return ", ".join(f"{name} {known[name]}".strip() for name in study.engines if name in known)
 
 
 def _step_lines(number: int, step: Step) -> Iterator[str]:

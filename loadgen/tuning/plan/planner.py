@@ -183,7 +183,7 @@ class Planner:
             until_ready=estimate.start(spec.engine, model, self._usual_s),
             loads={name: self._load(name, model, devices) for name in workloads},
             same_as=None if start or step == CONFIRMATION else self._seen.get(same),
-            notes=feasibility.notes(spec, {name: self.loads[name] for name in workloads}),
+            notes=feasibility.notes(spec, launches[0], {name: self.loads[name] for name in workloads}),
         )
 
     def _load(self, name: str, model: str, devices: int) -> Span | None:

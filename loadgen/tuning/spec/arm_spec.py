@@ -1,5 +1,6 @@
 """The configuration of an arm: one server, or several equal ones, as a study tries it."""
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,8 @@ from loadgen.tuning.spec.stages import BASELINE, Change
 from loadgen.tuning.spec.strict_model import At
 from loadgen.tuning.spec.study import EngineBase, Study
 from loadgen.util import gpus
+
+WIDTH = ("tensor_parallel", "pipeline_parallel")  # knobs that make room for the model, whatever the engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class ArmSpec:
     @property
     def width(self) -> int:
         """Number of accelerators of one replica according to its knobs."""
-        return int(self.knobs.get("tensor_parallel", 1) * self.knobs.get("pipeline_parallel", 1))
+        return math.prod(int(self.knobs.get(name, 1)) for name in WIDTH)
 
     @property
     def overrides(self) -> int:
@@ -60,7 +63,7 @@ class ArmSpec:
         return len(self.knobs) + len(self.raw) + len(self.env) + (self.replicas > 1)
 
     def changed(self, change: Change, study: Study) -> "ArmSpec":
-        """Apply a change; a change of the engine begins with what the study sets for that engine."""
+        """Apply a change; another engine begins with the arm's width and what the study sets for that engine."""
         arm = self
         if change.engine is not None and change.engine != self.engine:
             arm = _with_engine(self, change.engine, study.engines[change.engine])
@@ -89,8 +92,10 @@ def baseline(study: Study) -> ArmSpec:
 
 
 def _with_engine(arm: ArmSpec, engine: str, base: EngineBase) -> ArmSpec:
-    """Return the arm with only the settings that every server of an engine has."""
-    return replace(arm, engine=engine, knobs=dict(base.knobs), raw=_flags(base.raw), env=dict(base.env))
+    """Return the arm with its width and the settings that every server of an engine has."""
+    width = {name: arm.knobs[name] for name in WIDTH if name in arm.knobs}
+    knobs = _merged(width, base.knobs)
+    return replace(arm, engine=engine, knobs=knobs, raw=_flags(base.raw), env=dict(base.env))
 
 
 def _flags(flags: Sequence[str]) -> dict[str, tuple[str, ...]]:

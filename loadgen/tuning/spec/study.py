@@ -115,6 +115,13 @@ class Study(Strict, frozen=True):
         Change, Meta(description="the arm that all others are compared with; it needs engine and model")
     ]
     stages: Annotated[list[AnyStage], Meta(min_length=1, max_length=MAX_STAGES)]
+    every_workload: Annotated[
+        dict[str, Any],
+        Meta(
+            description="flags of all workloads, below their own: e.g. compat, dataset_rule, metric_percentiles; "
+            "compat is the tool whose defaults they have"
+        ),
+    ] = field(default_factory=dict)
     keep: Annotated[int, Meta(ge=1, le=8, description="best arms that go on to the next stage")] = 1
     decision: Decision = Decision()
     budget: Budget = Budget()

@@ -23,7 +23,7 @@ ON_PAPER = [
     Case(engine=vllm.cpu, model=HUB, raw=("--dtype", "bfloat16")),
     Case(engine=sglang.engine, model=HUB, knobs={"chunked_prefill": False}),
     Case(engine=trtllm.engine, model=HUB, knobs={"kv_dtype": "fp8"}),
-    Case(engine=mindie.engine, model=HUB, knobs={"context_len": 40000}, host="10.0.0.1"),
+    Case(engine=mindie.engine, model="/models/m", knobs={"context_len": 40000}, host="10.0.0.1"),
     Case(engine=llamacpp.engine, model="/models/m.gguf", knobs={"context_len": 2048}),
     Case(engine=transformers_serve.engine, model="/models/m"),
     Case(engine=sim, model="m", knobs={"max_seqs": 8}),

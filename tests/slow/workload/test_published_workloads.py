@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 
 from loadgen.cli.flags import parse
+from loadgen.config import presets
 from loadgen.config.settings import RunSettings
+from loadgen.tuning.spec import study_file
+from loadgen.tuning.spec.workloads import loads
 from loadgen.workload import datasets
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import load
@@ -97,6 +100,50 @@ def test_a_published_workload_is_reproduced(fact: dict[str, Any], made: list[Pro
     overhead = TEMPLATE_TOKENS * len(made) if fact["counted"] == "server" else 0
     total = {"input": sum(inputs) + overhead, "output": sum(prompt.output_tokens for prompt in made)}
     assert {name: total[name] for name in fact["published"]} == fact["published"] == fact["ours"]
+
+
+# What the published totals were counted of, as presets and as workloads of the studies of the pages.
+OF_PRESETS = {
+    "gpustack-throughput": "guidellm 0.5 random, 1000 of 1024 tokens, Qwen3.5",
+    "gpustack-long-context": "guidellm 0.5 random, 100 of 32000 tokens, Qwen3.5",
+    "gpustack-generation-heavy": "guidellm 0.5 random, 200 of 1000 tokens, Qwen3.5",
+    "gpustack-sharegpt": "benchmark-runner ShareGPT, 1000 prompts, Qwen3.5",
+}
+LENGTHS = {"very-long": "100 of 32000", "long": "500 of 4000", "medium": "500 of 2000", "short": "1000 of 128"}
+OF_STUDIES = {
+    **{("qwen3-14b-h100", name): f"vLLM 0.11.0 random, {of} tokens, Qwen3" for name, of in LENGTHS.items()},
+    **{("qwen3-30b-a3b-910b", name): f"vLLM 0.9.1 random, {of} tokens, Qwen3" for name, of in LENGTHS.items()},
+    ("qwen3-14b-h100", "sharegpt"): "vLLM 0.11.0 ShareGPT, 1000 prompts, Qwen3",
+    ("qwen3.5-9b-h100", "sharegpt"): OF_PRESETS["gpustack-sharegpt"],
+    ("qwen3.5-9b-h100", "throughput"): OF_PRESETS["gpustack-throughput"],
+    ("gpustack-throughput", "throughput"): OF_PRESETS["gpustack-throughput"],
+    ("gpustack-sharegpt", "sharegpt"): OF_PRESETS["gpustack-sharegpt"],
+}
+
+
+def prompts_of(settings: RunSettings) -> tuple[object, ...]:
+    """All settings that decide the prompts and the lengths of their answers."""
+    names = ["dataset_name", "dataset_rule", "num_prompts", "sharegpt_output_len"]
+    if settings.dataset_name == "random":
+        names += ["random_input_len", "random_output_len", "random_range_ratio", "random_prefix_len", "seed"]
+    return tuple(getattr(settings, name) for name in names)
+
+
+def fact_of(workload: str) -> RunSettings:
+    (fact,) = (fact for fact in FACTS if fact["workload"] == workload)
+    return settings(fact, SIMULATOR, None)
+
+
+@pytest.mark.parametrize(("preset", "workload"), OF_PRESETS.items())
+def test_a_preset_has_the_prompts_behind_its_published_total(preset: str, workload: str) -> None:
+    assert prompts_of(RunSettings(**presets.resolve(preset))) == prompts_of(fact_of(workload))
+
+
+@pytest.mark.parametrize(("of", "workload"), OF_STUDIES.items())
+def test_a_study_has_the_prompts_behind_the_totals_of_its_page(of: tuple[str, str], workload: str) -> None:
+    study, name = of
+    load = loads(study_file.read(ROOT / "examples" / "studies" / f"{study}.yaml").study)[name]
+    assert prompts_of(load) == prompts_of(fact_of(workload))
 
 
 def test_the_page_has_the_table_that_the_facts_make() -> None:

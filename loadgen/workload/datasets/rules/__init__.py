@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from loadgen.errors import BadInput
+from loadgen.util.packages import require
 
 if TYPE_CHECKING:
     from loadgen.workload.datasets import DatasetClass
@@ -28,6 +29,18 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "sglang": "loadgen.workload.datasets.rules.sglang:SGLangShareGPT",
     },
 }
+
+PACKAGES = {"guidellm-0.5": "faker"}  # that a rule needs, and a plain installation does not have
+
+
+def require_packages(rule: str | None) -> None:
+    """Check that the package of a rule is installed.
+
+    Raises:
+        BadInput: It is not.
+    """
+    if rule in PACKAGES:
+        require(FIELD, f"making texts as {rule}", PACKAGES[rule])
 
 
 def find(kind: str, rule: str) -> "DatasetClass":

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.util.packages import require
 from loadgen.workload.datasets import rules
 from loadgen.workload.datasets.lengths import INPUT_LEN, RATIO, parse_ratios, plain_length
 from loadgen.workload.prompt import Prompt
@@ -89,7 +88,7 @@ class Guidellm05Random:
 
 
 def _faker(seed: int) -> Any:
-    require(rules.FIELD, f"making texts as {RULE}", "faker")
+    rules.require_packages(RULE)
     from faker import Faker
 
     faker = Faker()
