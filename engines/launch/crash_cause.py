@@ -36,7 +36,7 @@ KINDS = {
 }
 # Another try would fail in the same way; after all other kinds, one more try makes sense.
 DETERMINISTIC = {"unsupported_hw", "unsupported_combo", "bad_checkpoint", "bad_flag", "model_missing", "not_installed"}
-DETERMINISTIC |= {"oom_load", "oom_kv", "oom_run", "wrong_model", "no_token"}
+DETERMINISTIC |= {"oom_load", "oom_kv", "oom_run", "wrong_model", "no_token", "no_network"}
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 PREFIX = re.compile(

@@ -1,5 +1,6 @@
 """Readiness: whether a server answers with one real token, an embedding or a score, as the requested model."""
 
+import errno
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,10 @@ POOLED: dict[str, dict[str, Any]] = {
 }
 
 
+class NoNetwork(EngineError):
+    """The address of the server has no network, such as 127.0.0.1 where the loopback interface is down."""
+
+
 class NoToken(EngineError):
     """A healthy server has answered a prompt, and its answer has no token."""
 
@@ -25,10 +30,16 @@ class NoToken(EngineError):
 def health_problem(
     base_url: str, probes: Probes, timeout_s: float = HEALTH_S, on_wait: Callable[[], object] = int
 ) -> str | None:
-    """Return why the server does not accept requests now; None if its health is good."""
+    """Return why the server does not accept requests now; None if its health is good.
+
+    Raises:
+        NoNetwork: No request can reach it.
+    """
     try:
         response = request(base_url + (probes.health or "/v1/models"), timeout_s=timeout_s, on_wait=on_wait)
     except Unreachable as error:
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ENETUNREACH:
+            raise NoNetwork(f"{error}; bring the network of that address up: ip link set lo up") from error
         return str(error)
     return f"{probes.health} answers {response}" if probes.health and response.status != 200 else None
 
@@ -53,6 +64,7 @@ def readiness_problem(
 
     Raises:
         NoToken: It has answered without a token.
+        NoNetwork: No request can reach it.
         EngineError: It will never be ready: it refuses the request, or serves other models.
     """
     problem = health_problem(base_url, probes, on_wait=on_wait)

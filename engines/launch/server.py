@@ -16,7 +16,7 @@ from loadgen.engines.launch.crash_cause import Crash, EngineFailed, complaint, d
 from loadgen.engines.launch.gpu_memory import GpuMemory
 from loadgen.engines.launch.log_file import LogFile
 from loadgen.engines.launch.ports import Reservation
-from loadgen.engines.launch.readiness import HEALTH_S, NoToken, health_problem, readiness_problem
+from loadgen.engines.launch.readiness import HEALTH_S, NoNetwork, NoToken, health_problem, readiness_problem
 from loadgen.engines.launch.reported_config import Difference, differences, reported_version
 from loadgen.engines.launch.shutdown import stop_and_verify
 from loadgen.engines.launch.supervisor import SupervisedProcess
@@ -264,6 +264,8 @@ class Server:
             if now_s - self._no_token_since_s < NO_TOKEN_S:
                 return str(error)
             raise self._failure(Crash("no_token", f"for {NO_TOKEN_S:g} s, {error}{self._log_complaint()}")) from error
+        except NoNetwork as error:
+            raise self._failure(Crash("no_network", str(error))) from error
         except EngineError as error:
             if self._stopping:
                 raise

@@ -1,12 +1,14 @@
 """A server is ready with its first token; one that completes nothing, with an embedding or a score."""
 
 import asyncio
+import errno
 
 import pytest
 
 from loadgen.engines.kinds.engine import Probes
-from loadgen.engines.launch.readiness import NoToken, readiness_problem
-from loadgen.errors import EngineError
+from loadgen.engines.launch import readiness
+from loadgen.engines.launch.readiness import NoNetwork, NoToken, readiness_problem
+from loadgen.errors import EngineError, Unreachable
 from loadgen.testing.replies import whole
 from loadgen.testing.request import Request
 from tests.helpers.scripted_server import chatting, serving
@@ -51,3 +53,12 @@ async def test_a_server_that_answers_nothing_is_refused() -> None:
     async with serving(chatting(Pooling().reply)) as url:
         with pytest.raises(EngineError):
             await asyncio.to_thread(readiness_problem, url, "m", PROBES, 5.0, int)
+
+
+def test_an_address_without_a_network_will_never_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(url: str, *_: object, **__: object) -> None:
+        raise Unreachable(f"{url}: no network") from OSError(errno.ENETUNREACH, "Network is unreachable")
+
+    monkeypatch.setattr(readiness, "request", unreachable)
+    with pytest.raises(NoNetwork, match="ip link set lo up"):
+        readiness_problem("http://127.0.0.1:1", "m", PROBES, 5.0, int)
