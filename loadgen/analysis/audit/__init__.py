@@ -2,5 +2,6 @@
 
 from loadgen.analysis.audit.auditor import audit
 from loadgen.analysis.audit.finding import Finding, Place
+from loadgen.analysis.audit.finding_group import FindingGroup, grouped
 
-__all__ = ["Finding", "Place", "audit"]
+__all__ = ["Finding", "FindingGroup", "Place", "audit", "grouped"]

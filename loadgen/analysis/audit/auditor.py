@@ -1,5 +1,7 @@
-"""Audit of one file: read as what it is, and held to every rule."""
+"""Audit of files: each is read as what it is and held to every rule, and all are held against each other."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -8,8 +10,24 @@ from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.page import Page
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.rules import OF_PAGES, OF_RESULTS
+from loadgen.analysis.audit.rules.copies import copies
 from loadgen.analysis.audit.study import Study
 from loadgen.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedFile:
+    """A file that was read.
+
+    Attributes:
+        path: As it was named.
+        results: Its results.
+        findings: What of it cannot be true by itself, or does not show what it seems to.
+    """
+
+    path: str
+    results: Sequence[Published]
+    findings: Sequence[Finding]
 
 
 def read(path: str) -> str:
@@ -31,8 +49,8 @@ def audit_result(result: Published) -> list[Finding]:
     return list(chain.from_iterable(rule(result) for rule in OF_RESULTS))
 
 
-def audit(path: str) -> list[Finding]:
-    """What of a file cannot be true, or does not show what it seems to, in the order of the file.
+def audit_file(path: str) -> AuditedFile:
+    """Audit one file.
 
     Args:
         path: A Markdown page or any text with console blocks, a result as JSON, or one as JSON in each line.
@@ -42,12 +60,27 @@ def audit(path: str) -> list[Finding]:
     """
     text = read(path)
     if text.lstrip()[:1] in ("{", "["):
-        found = list(chain.from_iterable(map(audit_result, results(path, text))))
-    else:
-        page = Page(path, text)
-        if not page.results and not page.tables:
-            raise BadInput("FILE", f"{path} has no block of results and no table", "name a page or a result")
-        study = Study(page)
-        found = list(chain.from_iterable(map(audit_result, page.results)))
-        found += chain.from_iterable(rule(study) for rule in OF_PAGES)
-    return sorted(found, key=lambda finding: (finding.place.line, finding.note))
+        published = results(path, text)
+        return AuditedFile(path, published, list(chain.from_iterable(map(audit_result, published))))
+    page = Page(path, text)
+    if not page.results and not page.tables:
+        raise BadInput("FILE", f"{path} has no block of results and no table", "name a page or a result")
+    study = Study(page)
+    found = [*chain.from_iterable(map(audit_result, page.results)), *chain(*(rule(study) for rule in OF_PAGES))]
+    return AuditedFile(path, page.results, found)
+
+
+def across(files: Iterable[AuditedFile]) -> list[Finding]:
+    """What of several files cannot be true together."""
+    return list(copies({file.path: file.results for file in files}))
+
+
+def audit(*paths: str) -> list[Finding]:
+    """What of files cannot be true, or does not show what it seems to, in the order of the files and their lines.
+
+    Raises:
+        BadInput: One of them cannot be read, or has no result and no table.
+    """
+    files = [audit_file(path) for path in paths]
+    found = [*chain.from_iterable(file.findings for file in files), *across(files)]
+    return sorted(found, key=lambda finding: (paths.index(finding.place.file), finding.place.line, finding.note))

@@ -30,16 +30,23 @@ ROWS = {
 COUNTS = {"ok", "failed", "cap", "input_tokens", "output_tokens"}
 LATENCIES = {"TTFT": "ttft", "TPOT": "tpot", "ITL": "itl", "E2EL": "e2el", "Latency": "e2el", "E2E Latency": "e2el"}
 
-# The end of a block that was cut off is that of the fence around it, or the next block.
+# A block may lack its first line; the end of one that was cut off is that of the fence around it, or the next block.
 BLOCK = re.compile(
-    r"(?<!=)={5,} Serving Benchmark Result ={5,}(.*?)(?:={20,}|(?=```)|(?==+ Serving Benchmark Result)|\Z)", re.DOTALL
+    r"(?:(?<!=)={5,} Serving Benchmark Result ={5,}|^[ \t]*(?=Successful requests:))"
+    r"(.*?)(?:={20,}|(?=```)|(?==+ Serving Benchmark Result)|\Z)",
+    re.DOTALL | re.MULTILINE,
 )
 _NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
 ROW = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, ROWS))})\s*:\s*({_NUMBER})")
 LATENCY = re.compile(
     rf"(Mean|Median|P\d+(?:\.\d+)?)\s+({'|'.join(map(re.escape, LATENCIES))})\s*\((ms|s)\)\s*:\s*({_NUMBER})"
 )
-COMMENT = re.compile(r"#[ \t]*([^\n#]*)\n\s*\Z")
+COMMENT = re.compile(r"#[ \t]*([^\n#]*)\n\s*\Z|(?:\n[ \t]*){2}([^\n=`:|#\"]{3,80})\n[ \t]*\Z")
+# What a fence is called in which a block stands: the workload, and of how many starts it is one.
+CAPTION = re.compile(
+    r"(?i)(?:benchmark results?(?: on (?P<workload>[^\n\"(]+?))?"
+    r"(?: \((?:median|mean) of (?P<starts>\d+) starts\))?\"\s+```\w*\s*)\Z"
+)
 
 
 def blocks(text: str, place: Callable[[int, str], Place]) -> Iterator[Published]:
@@ -63,4 +70,10 @@ def blocks(text: str, place: Callable[[int, str], Place]) -> Iterator[Published]
             numbers[label] = Number.printed(row[4]) * (1000 if row[3] == "s" else 1)
             places[label] = place(row.start(1), name)
         above = COMMENT.search(text, max(0, found.start() - 200), found.start())
-        yield Published(numbers, places, place(found.start(), name), above[1].strip() if above else "", found.start())
+        caption = CAPTION.search(text, max(0, found.start() - 200), found.start())
+        workload = (caption["workload"] or "").strip() if caption else ""
+        title = (above[1] or above[2] or "").strip() if above else workload
+        starts = int(caption["starts"] or 1) if caption else 1
+        is_guidellms = "Latency(s)" in found[1]  # the only such tool that prints it
+        at = found.start()
+        yield Published(numbers, places, place(at, name), title, at, over_guidellm=is_guidellms, starts=starts)

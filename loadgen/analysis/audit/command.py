@@ -1,9 +1,20 @@
-"""Command: how an engine was started, as a page prints it, and which two are the same."""
+"""Command: how an engine was started, as a page prints it, and which two start the same server."""
 
-import re
-import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from loadgen.analysis.audit.engine_flags import (
+    OFF,
+    PORTS,
+    EngineFlags,
+    engine_flags,
+    likely_engines,
+    turns_off,
+    variables,
+)
+from loadgen.analysis.audit.shell import Flaw, ShellCommand, shell_commands
+from loadgen.engines.kinds.flag_syntax import is_flag
 
 # The words with which an engine is started, longest first, and the flag that names the model where it is no argument.
 LAUNCHES = {
@@ -19,14 +30,22 @@ LAUNCHES = {
     ("llama-server",): "llama.cpp",
 }
 MODEL_FLAGS = ("model-path", "model", "m", "hf")
-# Engines have one flag each for these; all of them multiply into the devices that one server takes.
-WIDTHS = (
-    ("tp", "tp-size", "tensor-parallel-size"),
-    ("pp", "pp-size", "pipeline-parallel-size"),
-    ("dp", "dp-size", "data-parallel-size"),
+ADDRESS = ("host", "port", "served_name", "api-key")  # without effect on speed
+# How the server reads requests and names what it answers: without them some models are not served at all.
+INTERFACE = (
+    *ADDRESS,
+    "reasoning_parser",
+    "tool-call-parser",
+    "enable-auto-tool-choice",
+    "chat-template",
+    "tokenizer-mode",
+    "tokenizer",
+    "trust-remote-code",
 )
-BARE_JSON = re.compile(r"(?<![^\s=])\{\S*\}(?!\S)")  # of which a shell would take the quotes
-SEATS = ("max-num-seqs", "max-running-requests", "max-batch-size")  # how many requests may run at once
+WIDTHS = ("tensor_parallel", "pipeline_parallel", "data_parallel")
+# With it, copies of the attention share the devices of the tensor-parallel group.
+ATTENTION_DP = "enable-dp-attention"
+_DEVICES = {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +59,8 @@ class Command:
         text: As printed, on one line.
         at: How far into the page it stands, in characters.
         words: What stands behind the program, as printed.
+        env: Variables of the environment that it was given.
+        flaws: What of it bash reads otherwise than it looks.
     """
 
     engine: str
@@ -48,76 +69,133 @@ class Command:
     text: str
     at: int
     words: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    flaws: tuple[Flaw, ...] = ()
 
     @property
     def name(self) -> str:
         """The model without its owner."""
-        return self.model.rpartition("/")[2]
+        return self.model.rstrip("/").rpartition("/")[2]
+
+    @property
+    def engines(self) -> frozenset[str]:
+        """The engines that it can start: its own, or those whose flags it has."""
+        return frozenset({self.engine}) if self.engine else likely_engines(self.flags)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """All that it sets but model and address, by engine-neutral names where the engine's flag table has one."""
+        found = dict(self._known.setting(name, value) for name, value in self.flags.items())
+        knobs = variables()
+        found |= {knobs.get(name, name): value for name, value in self.env.items() if name not in _DEVICES}
+        return {name: _plain(value) for name, value in found.items() if name not in ADDRESS}
 
     @property
     def width(self) -> int:
-        """How many devices one such server takes: tensor by pipeline by data parallel."""
-        found = 1
-        for names in WIDTHS:
-            value = next((self.flags[name] for name in names if name in self.flags), "1")
-            found *= int(value) if value.isdigit() else 1
-        return found
+        """How many devices one such server takes."""
+        settings = self.settings
+        sizes = [int(value) if (value := settings.get(name, "1")).isdigit() else 1 for name in WIDTHS]
+        return sizes[0] * sizes[1] * (1 if ATTENTION_DP in settings else sizes[2])
+
+    @property
+    def served_name(self) -> str:
+        """The model's name in requests; empty where the server takes any, or nothing tells."""
+        known = engine_flags(self.engine)
+        named = {known.setting(name, value)[0]: value for name, value in self.flags.items()}
+        if self.engine == "SGLang":
+            return ""
+        return named.get("served_name", self.name if self.engine == "TensorRT-LLM" else self.model)
+
+    @property
+    def port(self) -> str:
+        """The port that it listens on; empty where nothing tells."""
+        return self.flags.get("port", PORTS.get(self.engine, ""))
 
     def same_as(self, other: "Command") -> bool:
         """Whether both start the same server, as far as both tell."""
-        names = [(self.engine, other.engine), (self.name.lower(), other.name.lower())]
-        return all(a == b or not a or not b for a, b in names) and dict(self.flags) == dict(other.flags)
+        names = self.name.lower(), other.name.lower()
+        same_model = names[0] == names[1] or not all(names)
+        return same_model and bool(self.engines & other.engines) and self.settings == other.settings
+
+    def changes(self, other: "Command") -> dict[str, tuple[str | None, str | None]]:
+        """The settings in which it differs from another: name to the other's value and its own; None is unset."""
+        before, after = other.settings, self.settings
+        names = [*after, *(name for name in before if name not in after)]
+        return {name: (before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)}
 
     def binding(self, in_flight: float) -> "Command":
         """Without limits on running requests that this many in flight never reach."""
-        idle = {name for name in SEATS if (given := self.flags.get(name, "")).isdigit() and int(given) >= in_flight}
+        known = self._known
+        idle = {name for name, value in self.flags.items() if known.setting(name, value)[0] == "max_seqs"}
+        idle = {name for name in idle if (given := self.flags[name]).isdigit() and int(given) >= in_flight}
         return replace(self, flags={name: value for name, value in self.flags.items() if name not in idle})
+
+    def turned_off(self) -> dict[str, str]:
+        """The flags and variables that turn a feature off: name to the feature."""
+        found = {}
+        for name, value in {**self.flags, **self.env}.items():
+            knob, to = self._known.setting(name, value)
+            if feature := turns_off(name, value) or (knob if to == OFF else ""):
+                found[name] = f"{feature} {knob if to == OFF else ''}".replace("_", " ").strip()
+        return found
+
+    @property
+    def _known(self) -> EngineFlags:
+        engines = self.engines
+        return engine_flags(next(iter(engines)) if len(engines) == 1 else "")
 
     def changed_by(self, comment: str) -> "Command":
         """With the flags that a comment names in place of its own; as it is where the comment names none."""
         if not comment.startswith("-"):
             return self
-        added = _words(comment)
-        flags, words = {**self.flags, **_flags(added)[0]}, (*self.words, *added)
-        return replace(self, flags=flags, words=words, text=f"{self.text} ({comment})")
+        (added, *_) = [*shell_commands(comment, 0), None]
+        if added is None:
+            return self
+        changed = _flags(added.words)[0]
+        groups = Counter(name.partition("-")[0] for name in changed)
+        # A comment that repeats several flags of a kind has all that there are of it.
+        kept = {
+            name: value
+            for name, value in self.flags.items()
+            if groups[name.partition("-")[0]] < 2 or not changed.keys() <= self.flags.keys()
+        }
+        text = self.text if comment in self.text else f"{self.text} ({comment})"
+        return replace(self, flags=kept | changed, words=(*self.words, *added.words), text=text)
 
 
 def commands(text: str, at: int) -> Iterator[Command]:
     """The commands that start an engine, or flags that stand alone, in the text of a fence that begins at `at`."""
-    # A line that goes on, with or without a backslash, in as many characters as before.
-    joined = re.sub(r"\n(?=\s*-)", " ", re.sub(r"\\(?=\s)", " ", text))
-    for line in re.finditer(r"[^\n]+", joined):
-        words = _words(line[0])
-        while words and re.fullmatch(r"[A-Za-z_]\w*=\S*", words[0]):
-            del words[0]  # a variable of the environment
-        start = at + line.start() + len(line[0]) - len(line[0].lstrip())
-        said = " ".join(line[0].split())
-        if words and words[0].startswith("--"):
-            yield Command("", "", _flags(words)[0], said, start, tuple(words))
-            continue
+    for line in shell_commands(text, at):
+        if line.words and line.words[0].startswith("-"):
+            flags = _flags(line.words)[0]
+            yield Command("", "", flags, line.text, line.at, line.words, line.env, line.flaws)
+        elif found := _launch(line):
+            engine, rest = found
+            flags, plain = _flags(rest)
+            named = next((flags.pop(name) for name in MODEL_FLAGS if name in flags), "")
+            model = plain[0] if plain else named
+            yield Command(engine, model, flags, line.text, line.at, rest, line.env, line.flaws)
+
+
+def _launch(line: ShellCommand) -> tuple[str, tuple[str, ...]] | None:
+    """Return the engine that a command starts, by itself or in a container, and the words for it."""
+    starts = range(len(line.words)) if line.words and line.wrapped else range(1)
+    for start in starts:
         for launch, engine in LAUNCHES.items():
-            if tuple(words[: len(launch)]) == launch:
-                rest = words[len(launch) :]
-                flags, plain = _flags(rest)
-                named = next((flags.pop(name) for name in MODEL_FLAGS if name in flags), "")
-                yield Command(engine, plain[0] if plain else named, flags, said, start, tuple(rest))
-                break
+            if line.words[start : start + len(launch)] == launch:
+                return engine, line.words[start + len(launch) :]
+        if line.words and line.wrapped and line.words[start].startswith("vllm/vllm-openai"):
+            return "vLLM", line.words[start + 1 :]
+    return None
 
 
-def _words(line: str) -> list[str]:
-    try:
-        return shlex.split(BARE_JSON.sub(lambda found: shlex.quote(found[0]), line), comments=True)
-    except ValueError:  # a quote that is never closed
-        return line.split()
-
-
-def _flags(words: list[str]) -> tuple[dict[str, str], list[str]]:
+def _flags(words: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
     """Flags by name, and the words that belong to none."""
     flags: dict[str, str] = {}
     rest: list[str] = []
     name = ""
     for word in words:
-        if word.startswith("-") and len(word) > 1:
+        if is_flag(word):
             name, _, value = word.lstrip("-").partition("=")
             name = name.replace("_", "-")
             flags[name] = value
@@ -127,3 +205,8 @@ def _flags(words: list[str]) -> tuple[dict[str, str], list[str]]:
         else:
             rest.append(word)
     return flags, rest
+
+
+def _plain(value: str) -> str:
+    """A value without the spaces that JSON may have."""
+    return value.replace(" ", "") if value[:1] in ("{", "[") else value

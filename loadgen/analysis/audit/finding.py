@@ -33,6 +33,8 @@ class Finding:
         should_be: What it had to be; empty where nobody can know.
         why: The arithmetic, in one line.
         note: It can be true as it is printed, but does not show what it seems to; the exit code is left alone.
+        cause: What findings of a rule have in common that are of one cause; empty where each has its own.
+        weight: How far off it is, by which findings of one rule are ordered; relative.
     """
 
     place: Place
@@ -41,6 +43,8 @@ class Finding:
     should_be: str
     why: str
     note: bool = False
+    cause: str = ""
+    weight: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; `within` is null where the line is place enough."""

@@ -6,16 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loadgen.analysis.audit.block import blocks
+from loadgen.analysis.audit.client_command import ClientCommand, client_commands
 from loadgen.analysis.audit.command import Command, commands
 from loadgen.analysis.audit.finding import Place
 from loadgen.analysis.audit.published import Published
+from loadgen.analysis.audit.shell import Flaw, shell_commands
 from loadgen.analysis.audit.table import Table, tables
+from loadgen.analysis.audit.workload import Workload, workloads
 
 LONG = 300  # characters; a longer line is no place, and may hold headings
 FENCE = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
 HEADING = re.compile(r" {0,3}(#{1,6}) +(\S[^\n]*)")
 RUN_ON_HEADING = re.compile(r"(?:(?<=\s)|\A)(#{1,6}) (\S.*?)(?=\s(?:#{1,6} |- |\||[?!]{3}|```)|\Z)", re.DOTALL)
 SHELLS = ("", "bash", "sh", "shell", "console")
+# Where the flags of a command are said to be none, in place of a fence.
+NO_FLAGS = re.compile(r"(?i)\b(?:parameters|flags|arguments|options)\s*:\s*(N/A|none)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,9 @@ class Page:
         text: All of it.
         prose: As long as the text, fences blanked out but for their marks.
         sections, tables, results, commands: What is in it, in its order; commands start engines, results are blocks.
+        clients: Its commands that send a load.
+        workloads: The loads that it announces.
+        flaws: What of its scripts bash reads otherwise than it looks.
     """
 
     def __init__(self, name: str, text: str) -> None:
@@ -45,12 +53,23 @@ class Page:
         self.sections = list(_sections(self.prose))
         self.tables: list[Table] = list(tables(self.prose))
         self.results: list[Published] = list(blocks(text, self.place))
-        self.commands: list[Command] = [
-            command
-            for fence in FENCE.finditer(text)
-            if fence[1] in SHELLS and "Serving Benchmark Result" not in fence[2]
-            for command in commands(fence[2], fence.start(2))
+        scripts = [
+            fence for fence in FENCE.finditer(text) if fence[1] in SHELLS and "Successful requests" not in fence[2]
         ]
+        found = [command for fence in scripts for command in commands(fence[2], fence.start(2))]
+        found += [Command("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
+        self.commands: list[Command] = sorted(found, key=lambda command: command.at)
+        self.clients: list[ClientCommand] = [
+            client for fence in scripts for client in client_commands(fence[2], fence.start(2))
+        ]
+        self.flaws: list[Flaw] = [flaw for command in self.commands for flaw in command.flaws]
+        self.flaws += [flaw for fence in scripts if self._serves(fence) for flaw in _startless(fence)]
+        titles = {section.begin: section.title for section in self.sections}
+        self.workloads: list[Workload] = list(workloads(text, self.prose, self.clients, titles))
+
+    def _serves(self, fence: re.Match[str]) -> bool:
+        """Whether a fence is called the script of a server."""
+        return re.search(r"(?i)serving (?:script|command)[^\n]*\s+\Z", self.prose[: fence.start()][-100:]) is not None
 
     def place(self, at: int, name: str = "") -> Place:
         """The place of a character; where its line is long, by `name`, a block's, and its section."""
@@ -76,6 +95,13 @@ class Page:
                 at = begin - len(rest) if rest else begin + len(below) - len(below.lstrip())
                 return f"{rest} {below.strip()}".strip(), at
         return None
+
+
+def _startless(fence: re.Match[str]) -> Iterator[Flaw]:
+    """A script that sets variables of an engine, and then starts none."""
+    for line in shell_commands(fence[2], fence.start(2)):
+        if not line.words:
+            yield Flaw(line.at, line.text, "the script sets variables and starts nothing")
 
 
 def _blanked(fence: re.Match[str]) -> str:

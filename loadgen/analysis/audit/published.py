@@ -37,6 +37,8 @@ class Published:
         tpot_with_first: TPOT counts from the start of the request, over all tokens, as guidellm defines it.
         verdict: What the tool said of its own run, where it says such a thing.
         data: What it was read from, where that is JSON by vLLM's names; else empty.
+        over_guidellm: It was printed from guidellm's events, whose rates are not of the whole run.
+        starts: Of how many starts it is one, chosen to stand for them; numbers elsewhere may be their means.
     """
 
     numbers: Mapping[str, Number]
@@ -48,6 +50,8 @@ class Published:
     tpot_with_first: bool = False
     verdict: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
+    over_guidellm: bool = False
+    starts: int = 1
 
     def get(self, name: str) -> Number | None:
         """A number, or None where it was not published."""
@@ -83,6 +87,29 @@ class Published:
         if counts is None or counts[2].low <= 0:
             return None
         return (counts[0] + counts[1]) / counts[2]
+
+    def per_request(self) -> tuple[float, float] | None:
+        """Input and output tokens of a request that succeeded; None where they were not published."""
+        counts = self.all("input_tokens", "output_tokens", "ok")
+        if counts is None or min(count.value for count in counts) <= 0:
+            return None
+        return counts[0].value / counts[2].value, counts[1].value / counts[2].value
+
+    def latency_s(self) -> Number | None:
+        """The mean time of a request: as published, else TTFT and the gaps of a reply of mean length."""
+        if e2el := self.get("mean_e2el_ms"):
+            return e2el / 1000
+        known = self.all("mean_ttft_ms", "mean_tpot_ms", "output_tokens", "ok")
+        if known is None or known[3].low <= 0:
+            return None
+        ttft, tpot, tokens, ok = known
+        return (ttft + tpot * (tokens / ok - 1)) / 1000
+
+    def same_run(self, other: "Published") -> bool:
+        """Whether both are one and the same run: all that both print is equal, and that is enough to be no chance."""
+        shared = self.numbers.keys() & other.numbers.keys()
+        known = {"duration_s", "output_tokens", "mean_ttft_ms"} <= shared or len(self.numbers) == len(shared) > 1
+        return known and all(self.numbers[name] == other.numbers[name] for name in shared)
 
     def decode_ms(self) -> Number | None:
         """The time from a token to the next, over all tokens: (E2EL - TTFT) / (tokens - 1), each of means."""

@@ -1,32 +1,44 @@
-"""Report: findings as lines for a reader, and as JSON for a program."""
+"""Report: groups of findings as lines for a reader, and as JSON for a program."""
 
 from collections.abc import Iterator, Sequence
 
 import orjson
 
 from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding_group import FindingGroup, counts
 from loadgen.util.terminal_text import printable
 
-
-def to_json(findings: Sequence[Finding]) -> str:
-    """A JSON list, one finding an object."""
-    return orjson.dumps([finding.to_dict() for finding in findings], option=orjson.OPT_INDENT_2).decode()
+SHOWN = 8  # places of one cause that are printed; JSON has all
 
 
-def render(findings: Sequence[Finding], files: int) -> str:
-    """A line for each finding, and one that counts them."""
-    wrong = sum(not finding.note for finding in findings)
-    notes = len(findings) - wrong
+def to_json(groups: Sequence[FindingGroup]) -> str:
+    """A JSON list, one cause an object."""
+    return orjson.dumps([group.to_dict() for group in groups], option=orjson.OPT_INDENT_2).decode()
+
+
+def render(groups: Sequence[FindingGroup], files: int) -> str:
+    """A line for each cause, worst first, and one that counts them."""
+    wrong, notes = counts(groups)
     counted = f"{files} {'file' if files == 1 else 'files'}: {wrong} inconsistent, {notes} notes"
-    return "\n".join([*map(printable, map(_line, findings)), counted]) + "\n"
+    return "\n".join([*map(printable, map(_line, groups)), counted]) + "\n"
 
 
-def _line(finding: Finding) -> str:
-    return "".join(_parts(finding))
+def _line(group: FindingGroup) -> str:
+    return "".join(_parts(group))
 
 
-def _parts(finding: Finding) -> Iterator[str]:
+def _parts(group: FindingGroup) -> Iterator[str]:
+    finding = group.worst
     yield f"{finding.place}: {'note: ' if finding.note else ''}{finding.rule}: {finding.says}"
     if finding.should_be:
         yield f", should be {finding.should_be}"
     yield f": {finding.why}"
+    others = group.findings[1:]
+    if others:
+        yield f"; and {len(others)} more: {', '.join(map(_other, others[:SHOWN]))}"
+        yield ", ..." if len(others) > SHOWN else ""
+
+
+def _other(finding: Finding) -> str:
+    place = finding.place.within or f"line {finding.place.line}"
+    return f"{place} ({finding.says}{f' -> {finding.should_be}' if finding.should_be else ''})"

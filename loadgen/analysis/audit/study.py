@@ -3,19 +3,22 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from loadgen.analysis.audit.command import LAUNCHES, Command
+from loadgen.analysis.audit.command import Command
+from loadgen.analysis.audit.engine_flags import TABLES
 from loadgen.analysis.audit.number import Number
 from loadgen.analysis.audit.page import Page, Section
 from loadgen.analysis.audit.published import Published
-from loadgen.analysis.audit.table import Quantity, Row, Table
+from loadgen.analysis.audit.stages import stages_of, stems, summary_and_stages
+from loadgen.analysis.audit.table import PER_DEVICE, Quantity, Row
+from loadgen.analysis.audit.workload import Workload
 
+__all__ = ["Arm", "Study", "stems"]
+
+MAX_REPLICAS = 16
 _NAME_LENGTH = 60  # characters; what is longer is a sentence and names no candidate
-_STEM = 5  # characters by which words are compared: backend and backends, cache and caching
-_FILLERS = {"the", "in", "of", "and", "for", "with", "choosing", "enable", "selection", "option", "options", "mode"}
-_FILLERS |= {"max", "num", "number", "numbers"}
-_FILLERS |= {word for engine in LAUNCHES.values() for word in re.findall("[a-z]+", engine.lower())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,26 @@ class Arm:
     @property
     def settings(self) -> str:
         """Its command as printed, or its label."""
-        return f"`{self.command.text}`" if self.command else self.label
+        return f"`{self.command.text}`" if self.command and self.command.text else self.label
+
+    @property
+    def name(self) -> str:
+        """Its stage or workload, and its label where that is another."""
+        of = self.stage.title if self.stage else self.workload
+        return of if self.label == of else ", ".join(filter(None, (of, self.label)))
+
+    @property
+    def width(self) -> int:
+        """How many devices its server takes; 1 where the page does not say."""
+        return self.command.width if self.command else 1
+
+    def same_server(self, other: "Arm") -> bool:
+        """Whether both were started by one command."""
+        return self.command is not None and other.command is not None and self.command.same_as(other.command)
+
+    def same_work(self, other: "Arm") -> bool:
+        """Whether both were sent the same requests, all of which succeeded."""
+        return all(self.result.get(name) == other.result.get(name) for name in ("input_tokens", "ok", "cap"))
 
 
 class Study:
@@ -54,30 +76,47 @@ class Study:
         page: The page.
         comparison: The first table that has a baseline; None where there is none.
         summary: The table of what each stage brought; None where there is none.
-        stages: The sections that stand beside the summary's and before it, if any of them has a result.
+        stages: The sections in which candidates are tried.
         arms: Every result, in the order of the page.
-        recommended: The last command before the comparison.
+        proposed: The commands before the comparison.
+        recommended: The last one of them of a model that the page has run.
+        per_device: Whether the page judges by what each device does.
+        of_latency: Whether the page is about latency rather than throughput.
     """
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.comparison = next((table for table in page.tables if table.baseline is not None), None)
-        self.summary, self.stages = _stages(page)
+        self.summary, self.stages = summary_and_stages(page)
+        self._estimates = "(est.)" in page.prose
         self.arms = [self._arm(result) for result in page.results]
         before = self.comparison.at if self.comparison else 0
-        named = [command for command in page.commands if command.at < before and command.engine]
-        self.recommended = named[-1] if named else None
+        self.proposed = [command for command in page.commands if command.at < before and command.engine]
+        self.recommended = next((each for each in reversed(self.proposed) if self.has_run(each)), None)
+        self.per_device = PER_DEVICE.search(page.prose) is not None
+        title = page.sections[0].title if page.sections else ""
+        self.of_latency = "latency" in title.lower()
         self._times = {  # how many servers of a width the page counts as one, where it does
-            arm.command.width: quantity.times
+            arm.width: quantity.times if quantity.times > 1 else self._estimate(arm, quantity)
             for _, quantity, arms in self.cells()
             for arm in arms
-            if quantity.times > 1 and arm.command
+            if arm.command and (quantity.times > 1 or self._estimate(arm, quantity) > 1)
         }
 
     def staged(self) -> Iterator[tuple[Section, list[Arm]]]:
         """Each stage with its arms, in their order."""
         for stage in self.stages:
             yield stage, [arm for arm in self.arms if arm.stage == stage]
+
+    @cached_property
+    def repeated(self) -> bool:
+        """Whether arms were started several times: numbers of tables and lines are means, and no block has them."""
+        return any(arm.result.starts > 1 for arm in self.arms)
+
+    @cached_property
+    def tried(self) -> list[Arm]:
+        """The arms of all stages, on the workload by which they are judged."""
+        return [arm for arm in self.arms if arm.stage is not None]
 
     def by_workload(self) -> dict[str, list[Arm]]:
         """The arms that had the same work to do, as the page has it."""
@@ -92,9 +131,17 @@ class Study:
         if quantity is None:
             return []
         printed = quantity.number
-        known = ((arm, arm.result.get(quantity.name)) for arm in self.arms)
+        known = [(arm, arm.result.get(quantity.name)) for arm in self.arms]
         near = [(abs(n.value - printed.value), arm) for arm, n in known if n is not None and n.agrees(printed)]
-        return [arm for _, arm in sorted(near, key=lambda found: found[0])]
+        found = [arm for _, arm in sorted(near, key=lambda found: found[0])]
+        return found or [arm for arm in self.arms if self._estimate(arm, quantity) > 1]
+
+    def _estimate(self, arm: Arm, quantity: Quantity) -> int:
+        """Of how many servers a cell has the throughput, where the page marks it as an estimate; 1 for no other."""
+        if quantity.name != "total_per_s" or not self._estimates or arm.total is None or arm.total.low <= 0:
+            return 1
+        times = round(quantity.number.value / arm.total.value)
+        return times if 1 < times <= MAX_REPLICAS and (arm.total * times).agrees(quantity.number) else 1
 
     def cells(self) -> Iterator[tuple[Row, Quantity, list[Arm]]]:
         """Every total throughput in a table, with the arms that show it."""
@@ -104,34 +151,87 @@ class Study:
                     if found := cell.get("total_per_s"):
                         yield row, found, self.showing(found)
 
-    def stage_of(self, row: Row) -> Section | None:
-        """The stage that a row of the summary is about: whose title has most of its words, and fewest others."""
-        wanted = stems(row.name)
-        shared = [(len(wanted & stems(stage.title)), -len(stems(stage.title)), stage) for stage in self.stages]
-        best = max(shared, key=lambda found: found[:2], default=None)
-        return best[2] if best and best[0] else None
+    def column(self, *, optimized: bool) -> Iterator[Arm]:
+        """The arms whose numbers stand in the comparison: in its baseline, or in its other columns."""
+        if self.comparison is not None:
+            for _, base, cell, _ in self.comparison.pairs():
+                yield from self.showing((cell if optimized else base).get("total_per_s"))[:1]
+
+    def has_run(self, command: Command) -> bool:
+        """Whether a result is of the model of a command, or of flags alone, which name none."""
+        served = [arm.command.name.lower() for arm in self.arms if arm.command]
+        return command.name.lower() in served or not any(served) or "" in served
+
+    def is_reference(self, arm: Arm) -> bool:
+        """Whether a run is shown again as what the others of its stage are held to.
+
+        It is the best so far or the first arm, or its label names the stage that it is of.
+        """
+        if arm.stage is None:
+            return True
+        before = [other for other in self.tried if other.result.at < arm.stage.begin]
+        others = {re.sub(r"^\d+\.\s*", "", other.stage.title) for other in before if other.stage}
+        held = [other for other in (self.best(before), *before[:1]) if other]
+        is_named = any(title in arm.label for title in others)
+        return is_named or any(other.result.same_run(arm.result) and other.same_server(arm) for other in held)
+
+    def arms_of(self, row: Row) -> list[Arm]:
+        """The arms of other workloads that a row of the comparison is about."""
+        name = row.name.lower()
+        return [arm for arm in self.arms if arm.workload and arm.workload.lower() in name]
+
+    def stages_of(self, row: Row) -> list[Section]:
+        """The stages that a row of the summary is about."""
+        return stages_of(row, self.stages)
 
     def replicas(self, arm: Arm) -> int:
         """How many of it the page counts, by a cell such as "3019.19x2"; 1 where none does."""
-        return self._times.get(arm.command.width if arm.command else 1, 1)
+        return self._times.get(arm.width, 1)
 
     def whole(self, arm: Arm) -> Number | None:
         """Total token throughput of all replicas that the page counts."""
         return arm.total * self.replicas(arm) if arm.total else None
 
+    def score(self, arm: Arm) -> Number | None:
+        """By what the page judges an arm, more is better: throughput, of each device if it says so, or 1 / latency."""
+        if self.of_latency:
+            latency = arm.result.latency_s()
+            return Number.exact(1) / latency if latency and latency.low > 0 else None
+        whole = self.whole(arm)
+        return whole / arm.width if whole and self.per_device else whole
+
+    def best(self, arms: list[Arm]) -> Arm | None:
+        """The best of the arms that lost no request that others did not lose."""
+        most = max((ok.value for arm in self.tried if (ok := arm.result.get("ok"))), default=0)
+        whole = [arm for arm in arms if arm.total and (ok := arm.result.get("ok")) and ok.value == most]
+        return max(whole, key=lambda arm: _value(self.score(arm)), default=None)
+
+    def workload(self, arm: Arm) -> Workload | None:
+        """The workload that the page announces and an arm was sent; None where none fits."""
+        fitting = [each for each in self.page.workloads if each.fits(arm.result)]
+        if not fitting:
+            cap = arm.result.get("cap")
+            is_capped = cap is not None and not arm.result.over_guidellm
+            conversations = [each for each in self.page.workloads if each.is_conversations]
+            fitting = [each for each in conversations if each.cap == (cap.value if cap and is_capped else None)]
+        return max(fitting, key=lambda each: (each.rate is not None, each.requests is not None), default=None)
+
     def _arm(self, result: Published) -> Arm:
         page = self.page
-        level = self.stages[0].level if self.stages else 1
         stage = next((stage for stage in self.stages if stage.begin <= result.at < stage.end), None)
-        within = page.section(result.at, level) if self.stages else None
-        earlier = [command for command in page.commands if command.at < result.at]
-        command = earlier[-1] if earlier and (within is None or earlier[-1].at >= within.begin) else None
         section = page.section(result.at)
+        earlier = [c for c in page.commands if c.at < result.at and _is_around(page.section(c.at), section)]
+        command = self._of_engine(earlier[-1], section) if earlier else None
         title = section.title if section else ""
         if stage is not None:
             changed = command.changed_by(result.title) if command else None
             return Arm(result, changed, result.title or self._label(command, title), stage, "")
         return Arm(result, command, title, None, result.title or (title if self.stages else ""))
+
+    def _of_engine(self, command: Command, section: Section | None) -> Command:
+        """Flags alone are of the engine that the section around them names."""
+        named = [engine for engine in TABLES if section and engine.lower() in section.title.lower()]
+        return replace(command, engine=named[0]) if not command.engine and len(named) == 1 else command
 
     def _label(self, command: Command | None, title: str) -> str:
         """What stands above a command on a line of its own, as a name does, or else the title of its section."""
@@ -141,30 +241,17 @@ class Study:
             above = line.strip()
             if not above or "\0" in above or above.startswith(("```", "???", "!!!")):
                 continue
-            is_name = len(above) <= _NAME_LENGTH and above[0] not in "#-|>*"
-            return above if is_name else title
+            name = re.sub(r"^\*\*(.*)\*\*$", r"\1", above)
+            return name if len(name) <= _NAME_LENGTH and name[0] not in "#-|>*" else title
         return title
 
 
-def stems(title: str) -> set[str]:
-    """The beginnings of the words of a title that tell what it is about."""
-    words = re.findall(r"[a-z]{2,}", title.lower())
-    return {word[:_STEM] for word in words if word not in _FILLERS}
+def _is_around(outer: Section | None, inner: Section | None) -> bool:
+    """Whether a section is the other one, or one that the other is in."""
+    if outer is None or inner is None:
+        return outer is inner
+    return outer.begin <= inner.begin and inner.end <= outer.end
 
 
-def _stages(page: Page) -> tuple[Table | None, list[Section]]:
-    heading = next((section for section in page.sections if section.title.lower().startswith("summary")), None)
-    if heading is None:
-        return None, []
-    table = next((table for table in page.tables if heading.begin <= table.at < heading.end), None)
-    parent = page.section(heading.begin, heading.level - 1)
-    beside = [
-        section
-        for section in page.sections
-        if section.level == heading.level
-        and section.begin < heading.begin
-        and (parent is None or section.begin > parent.begin)
-    ]
-    if not any(stage.begin <= result.at < stage.end for stage in beside for result in page.results):
-        return table, []
-    return table, beside
+def _value(number: Number | None) -> float:
+    return number.value if number else 0.0

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loadgen.analysis.audit.number import Number
 
@@ -13,6 +13,9 @@ LABELS = {
     "output tps": "output_per_s",
     "output token throughput": "output_per_s",
     "success rate": "success_rate",
+    "mean latency": "latency_s",
+    "average latency": "latency_s",
+    "avg latency": "latency_s",
 } | {
     f"{statistic} {label}": f"{statistic}_{metric}_ms"
     for statistic in ("mean", "median", "p90", "p95", "p99")
@@ -20,27 +23,35 @@ LABELS = {
 }
 SEPARATOR = re.compile(r"\|(?:[ \t]*:?-{3,}:?[ \t]*\|)+")
 MAX_HEADER = 4000  # characters before the separator in which a header is looked for
+UNIT = re.compile(r"\s*\((?:ms|s|tok/s|req/s|s/req|%)\)")
 QUANTITY = re.compile(
-    r"(?P<label>[A-Za-z][A-Za-z0-9 /-]*?)\s*(?:\((?:ms|s|tok/s|%)\))?\s*[:=]\s*"
-    r"(?P<number>\d[\d,]*(?:\.\d+)?)(?:\s?x\s?(?P<times>\d+)\b)?"
-    r"|(?P<change>[+−-]\d+(?:\.\d+)?)\s?%"
-    r"|(?<![\w.])(?P<bare>\d[\d,]*(?:\.\d+)?)(?:\s?x\s?(?P<bare_times>\d+)\b)?(?![\w.%])"
+    r"(?P<label>[A-Za-z][A-Za-z0-9 /-]*?)\s*(?:\((?:ms|s|tok/s|req/s|s/req|%)\))?\s*[:=]\s*"
+    r"(?P<number>\d[\d,]*(?:\.\d+)?)(?:\s?[x×]\s?(?P<times>\d+)\b(?! ?faster))?"
+    r"|(?P<change>[+−-]\d[\d,]*(?:\.\d+)?)\s?%(?P<device>\s?(?:/|per)\s?(?:GPU|NPU|device|card))?"
+    r"|(?<![\w.])(?P<speedup>\d+(?:\.\d+)?)\s?[x×](?= (?:faster|higher|lower|speed-?up))"
+    r"|(?<![\w.])(?P<bare>\d[\d,]*(?:\.\d+)?)(?:\s?[x×]\s?(?P<bare_times>\d+)\b)?(?![\w.%])"
 )
+BASELINE = re.compile(r"(?i)\W*(?:the )?baseline\b")
+PER_DEVICE = re.compile(r"(?:/|per) ?(?:GPU|NPU|device|card)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change in percent, as printed.
+    """A change, as printed.
 
     Attributes:
-        ratio: What it says, as a ratio: +50 % is 1.5.
+        ratio: What it says, as a ratio: +50 % is 1.5; a speed-up is above 1 whatever it is of.
         text: As printed, with its sign and the percent sign.
         at: How far into the page it stands, in characters.
+        per_device: It is of what each device does.
+        is_speedup: It says how many times as fast.
     """
 
     ratio: Number
     text: str
     at: int
+    per_device: bool = False
+    is_speedup: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +82,14 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: its quantities, and a change that belongs to none of them."""
+    """A cell: its quantities, a change that belongs to none of them, and its text.
+
+    The first change behind a number is its own. Further ones are others that the author quotes, or its bounds.
+    """
 
     quantities: tuple[Quantity, ...]
     change: Change | None
+    text: str = ""
 
     def get(self, name: str) -> Quantity | None:
         """The quantity of this name."""
@@ -101,7 +116,7 @@ class Table:
     @property
     def baseline(self) -> int | None:
         """The column that the others are compared with: the one that says so."""
-        return next((number for number, name in enumerate(self.columns) if "baseline" in name.lower()), None)
+        return next((number for number, name in enumerate(self.columns) if BASELINE.match(name)), None)
 
     def pairs(self) -> Iterator[tuple[Row, Cell, Cell, str]]:
         """Each row, its cell of the baseline, and each other cell of it with the name of its column."""
@@ -123,41 +138,49 @@ def tables(text: str) -> Iterator[Table]:
             continue
         row = re.compile(rf"\s*{cells}")
         rows, at = [], separator.end()
-        while found := row.match(text, at):
-            rows.append(_row(found[1], found.start(1)))
-            at = found.end()
         columns = tuple(cell.strip(" *\n") for cell in header[1].split("|")[1:-1])
+        while found := row.match(text, at):
+            rows.append(_row(found[1], found.start(1), columns))
+            at = found.end()
         yield Table(columns, tuple(rows), begin + header.start())
 
 
-def _row(text: str, at: int) -> Row:
+def _row(text: str, at: int, columns: tuple[str, ...]) -> Row:
     first, *others = text.split("|")[:-1]
     cells, start = [], at + len(first) + 1
-    for other in others:
-        cells.append(cell(other, start))
+    for column, other in zip(columns, others, strict=False):
+        cells.append(cell(other, start, LABELS.get(UNIT.sub("", column).strip().lower(), "")))
         start += len(other) + 1
     return Row(" ".join(first.strip(" *\n").split()), tuple(cells), at)
 
 
-def cell(text: str, at: int) -> Cell:
-    """Read a cell that begins at `at`."""
+def cell(text: str, at: int, name: str = "") -> Cell:
+    """Read a cell that begins at `at`; a number without a label has this name."""
     bare = re.sub(r"<[^>]*>", lambda tag: " " * len(tag[0]), text)
     quantities: list[Quantity] = []
     alone: Change | None = None
     for found in QUANTITY.finditer(bare):
-        if found["change"]:
-            ratio = Number.printed(found["change"]) / 100 + 1
-            change = Change(ratio, f"{found['change']}%", at + found.start("change"))
+        if change := _change(found, at):
             if quantities and quantities[-1].change is None:
-                last = quantities[-1]
-                quantities[-1] = Quantity(last.name, last.number, last.text, last.times, change, last.at)
-            else:
-                alone = change
+                quantities[-1] = replace(quantities[-1], change=change)
+            elif not quantities:
+                alone = alone or change
             continue
         group = "number" if found["number"] else "bare"
         label = " ".join((found["label"] or "").lower().split())
         times = int(found["times"] or found["bare_times"] or 1)
-        name = LABELS.get(label, label)
+        known = LABELS.get(label, label) or name
         number = Number.printed(found[group])
-        quantities.append(Quantity(name, number, found[group], times, None, at + found.start(group)))
-    return Cell(tuple(quantities), alone)
+        quantities.append(Quantity(known, number, found[group], times, None, at + found.start(group)))
+    return Cell(tuple(quantities), alone, " ".join(bare.split()))
+
+
+def _change(found: re.Match[str], at: int) -> Change | None:
+    if found["change"]:
+        ratio = Number.printed(found["change"]) / 100 + 1
+        return Change(ratio, f"{found['change']}%", at + found.start("change"), bool(found["device"]))
+    if found["speedup"]:
+        return Change(
+            Number.printed(found["speedup"]), f"{found['speedup']}x", at + found.start("speedup"), is_speedup=True
+        )
+    return None

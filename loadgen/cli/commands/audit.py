@@ -24,20 +24,21 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print the findings as a JSON list instead")
     arguments = parser.parse_args(argv)
+    from loadgen.analysis.audit.auditor import across, audit_file
+    from loadgen.analysis.audit.finding_group import grouped
     from loadgen.analysis.audit.report import render, to_json
-    from loadgen.library.audit import audit
 
-    findings, refused = [], list[BadInput]()
-    for path in arguments.files:
+    files, refused = [], list[BadInput]()
+    for path in dict.fromkeys(arguments.files):
         try:
-            findings += audit(path)
+            files.append(audit_file(path))
         except BadInput as error:
             refused.append(error)
-    read = len(arguments.files) - len(refused)
-    if read:
-        sys.stdout.write(to_json(findings) + "\n" if arguments.json else render(findings, read))
+    groups = grouped([*(finding for file in files for finding in file.findings), *across(files)])
+    if files:
+        sys.stdout.write(to_json(groups) + "\n" if arguments.json else render(groups, len(files)))
     for why in refused:
         print(f"loadgen audit: {printable_lines(str(why))}", file=sys.stderr)
     if refused:
         return exit_codes.BAD_INPUT
-    return exit_codes.DONE if all(finding.note for finding in findings) else exit_codes.FOUND
+    return exit_codes.DONE if all(group.note for group in groups) else exit_codes.FOUND

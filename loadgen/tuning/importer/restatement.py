@@ -31,8 +31,9 @@ OF_TOOL = {"tpot"}  # wrong in all results of a tool if it is wrong in one
 
 
 def findings(result: Published) -> list[Finding]:
-    """Return the audit's findings of inconsistent numbers in a result."""
-    return [finding for rule in OF_RESULTS for finding in rule(result) if not finding.note]
+    """Return the audit's findings of numbers in a result that are inconsistent, or are not what they are called."""
+    found = [finding for rule in OF_RESULTS for finding in rule(result)]
+    return [finding for finding in found if not finding.note or finding.rule in UNTRUE]
 
 
 def untrue_of_all(results: Iterable[Published]) -> set[str]:

@@ -68,6 +68,7 @@ def test_json_is_a_list_of_findings(noted: str, capsys: pytest.CaptureFixture[st
         "says": "mean TPOT 10 ms",
         "should_be": None,
         "note": True,
+        "also": [],
     }
 
 

@@ -18,7 +18,6 @@ WRONG = [
     ({"rate": 10.2}, "throughput", "requests 10.20 req/s", "10 req/s"),
     ({"peak": 10_101}, "peak-throughput", "peak 10101 tok/s", "at most 10100 tok/s"),
     ({"peak": 900, "duration": 9.99}, "peak-throughput", "peak 900 tok/s", "at least 1010 tok/s"),
-    ({"cap": 4}, "peak-concurrency", "11 concurrent requests", "at most 4"),
     ({"in_flight": 10}, "in-flight", "mean TPOT 10 ms", ""),
     ({"e2el": 1200, "tpot": 11, "itl": 11}, "in-flight", "mean E2EL 1200 ms", "at most 1100 ms"),
     ({"ttft": 0, "in_flight": 12}, "latency-zero", "mean TTFT 0 ms", "above 0"),
@@ -88,7 +87,7 @@ def test_gaps_are_counted_by_itl_and_tpot(tmp_path: Path) -> None:
     one_more = only(found(tmp_path, block(**of_4, itl=22.5)), "itl-diluted")
     assert not one_more.note
     assert (one_more.should_be, "3/4" in one_more.why) == ("30 ms", True)
-    one_less = only(found(tmp_path, block(**of_4, itl=45)), "itl-diluted")
+    one_less = only(found(tmp_path, block(**of_4, itl=45)), "itl-bundled")
     assert one_less.note
     assert "3/2" in one_less.why
 
@@ -100,6 +99,11 @@ def test_tpot_that_is_ttft_by_tokens_is_called_so(tmp_path: Path) -> None:
     assert "100 / 101" in only(found(tmp_path, by_both), "tpot").why
     by_chance = by_both.replace("Median TPOT (ms):                        0.99", "Median TPOT (ms): 0.50")
     assert found(tmp_path, by_chance) == []
+
+
+def test_a_peak_above_the_cap_is_noted_since_a_second_has_more_than_a_moment(tmp_path: Path) -> None:
+    finding = only(found(tmp_path, block(cap=4)), "peak-concurrency")
+    assert (finding.says, finding.should_be, finding.note) == ("11 concurrent requests", "at most 4", True)
 
 
 def test_percentiles_do_not_fall(tmp_path: Path) -> None:
@@ -129,7 +133,11 @@ def test_a_block_on_one_line_is_read_as_well_and_its_place_is_its_number(tmp_pat
 
 def test_a_block_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     assert rules(found(tmp_path, block(total=2100)[:700])) == {"throughput"}
-    assert rules(found(tmp_path, block(total=2100)[:700] + block(cap=4))) == {"throughput", "peak-concurrency"}
+    assert rules(found(tmp_path, block(total=2100)[:700] + block(cap=4))) == {
+        "throughput",
+        "peak-concurrency",
+        "in-flight",
+    }
 
 
 def test_sglangs_own_rows_are_read(tmp_path: Path) -> None:

@@ -1,11 +1,25 @@
-"""Rules: each yields what it finds wrong; of one result, or of a page as a whole."""
+"""Rules: each yields what it finds wrong; of one result, of a page as a whole, or of several files."""
 
 from collections.abc import Callable, Iterator
 
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.published import Published
-from loadgen.analysis.audit.rules import cells, concurrency, gains, identity, noise, results, treatments, work
+from loadgen.analysis.audit.rules import (
+    bases,
+    cells,
+    concurrency,
+    gains,
+    identity,
+    loads,
+    results,
+    shell,
+    treatments,
+    work,
+)
 from loadgen.analysis.audit.rules.latencies import latencies
+from loadgen.analysis.audit.rules.latency_cells import latency_cells
+from loadgen.analysis.audit.rules.losses import hidden
+from loadgen.analysis.audit.rules.noise import noise
 from loadgen.analysis.audit.rules.rates import rates
 from loadgen.analysis.audit.rules.streams import itl, tpot
 from loadgen.analysis.audit.rules.verdict import verdict
@@ -22,23 +36,36 @@ OF_RESULTS: tuple[Callable[[Published], Iterator[Finding]], ...] = (
     verdict,
 )
 OF_PAGES: tuple[Callable[[Study], Iterator[Finding]], ...] = (
+    shell.misread,
     identity.models,
     identity.hardware,
+    identity.advice,
     cells.copied,
     cells.percents,
-    cells.hidden,
     cells.success_rates,
+    latency_cells,
+    hidden,
     results.lines,
     results.summaries,
     gains.gains,
     gains.rows,
     gains.incumbents,
+    gains.numbers,
+    gains.extrapolated,
+    gains.references,
     treatments.recommended,
     treatments.baselines,
     treatments.combinations,
     treatments.duplicates,
+    treatments.repeats,
     treatments.unreported,
+    bases.bases,
+    bases.idle_options,
+    bases.turned_off,
+    loads.rate_limited,
+    loads.announced,
+    loads.failures,
+    loads.clients,
     work.asked,
-    work.failures,
-    noise.noise,
+    noise,
 )

@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 
+from loadgen.analysis.audit.files import RATED
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, change, plain
 from loadgen.analysis.audit.published import Published, title
 from loadgen.analysis.audit.study import Study
-from loadgen.analysis.audit.table import Cell, Change, Quantity
+from loadgen.analysis.audit.table import Change, Quantity, Row, Table
 
 
 def copied(study: Study) -> Iterator[Finding]:
     """What stands beside a throughput is of the same block, and to the same digits."""
-    if not study.arms:
+    if not study.arms or study.repeated:
         return
     for table in study.page.tables:
         for row in table.rows:
@@ -21,15 +22,34 @@ def copied(study: Study) -> Iterator[Finding]:
                     continue
                 arms = study.showing(total)
                 if not arms:
-                    why = f"no block on this page has it; it is in the row {row.name}"
-                    yield _finding(study, total.at, "cell", f"total {total.text} tok/s", "", why, note=True)
+                    yield _without_block(study, table, row, total)
                     continue
                 for quantity in cell.quantities:
                     yield from _beside(study, quantity, [arm.result for arm in arms])
 
 
+def _without_block(study: Study, table: Table, row: Row, total: Quantity) -> Finding:
+    """A throughput that no block has; a contradiction where the block that it should be of is known."""
+    says, why = f"total {total.text} tok/s", f"no block on this page has it; it is in the row {row.name}"
+    base = row.cells[table.baseline] if table is study.comparison and table.baseline is not None else None
+    others = [arm for cell in row.cells if cell is not base for arm in study.showing(cell.get("total_per_s"))]
+    first = next(iter(study.tried), None)
+    is_baselines = base is not None and base.get("total_per_s") is total and any(arm.stage for arm in others)
+    if not is_baselines or first is None or first.total is None:
+        return _finding(study, total.at, "cell", says, "", why, note=True)
+    line = first.result.where("total_per_s").line
+    why += f"; the baseline's block, at line {line}, has {first.total}"
+    gained = [cell.quantities[0].change for cell in row.cells if cell.quantities and cell.quantities[0].change]
+    after = others[0].total
+    if gained and gained[0] and after and not gained[0].ratio.agrees(after / first.total):
+        why += f", so that {gained[0].text} is {change(after.value / first.total.value)}"
+    return _finding(study, total.at, "cell", says, str(first.total), why)
+
+
 def _beside(study: Study, quantity: Quantity, results: list[Published]) -> Iterator[Finding]:
     known = [result for result in results if quantity.name in result.numbers]
+    if quantity.name == "total_per_s" and not any(r.numbers[quantity.name].agrees(quantity.number) for r in known):
+        return  # an estimate of several servers
     numbers = [result.numbers[quantity.name] for result in known]
     if not known or any(number.value == quantity.number.value for number in numbers):
         return
@@ -44,11 +64,13 @@ def _beside(study: Study, quantity: Quantity, results: list[Published]) -> Itera
 
 def percents(study: Study) -> Iterator[Finding]:
     """A change is the cell by the baseline's, less 1; and where a rate was wrong, that of tokens by duration."""
+    if study.repeated:
+        return
     for table in study.page.tables:
         for row, base, cell, _ in table.pairs():
             for quantity in cell.quantities:
                 before = base.get(quantity.name)
-                if quantity.change is None or before is None or before.whole.low <= 0:
+                if quantity.change is None or before is None or before.whole.low <= 0 or quantity.whole.low <= 0:
                     continue
                 asked = study, quantity, before, quantity.change, row.name
                 if found := _wrong(*asked) or _of_tokens(*asked):
@@ -56,31 +78,53 @@ def percents(study: Study) -> Iterator[Finding]:
 
 
 def _wrong(study: Study, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
-    ratio = after.whole / before.whole
+    is_latency = after.name.endswith(("_ms", "_s")) and not after.name.endswith("_per_s")
+    ratio = before.whole / after.whole if printed.is_speedup and is_latency else after.whole / before.whole
+    said = f"{_said(after)} / {_said(before)}"
+    if printed.per_device:
+        widths = [arms[0].width for arms in (study.showing(after), study.showing(before)) if arms]
+        if len(widths) < 2:
+            return None
+        ratio = ratio * Number.exact(widths[1] / widths[0])
+        said = f"({_said(after)} / {widths[0]}) / ({_said(before)} / {widths[1]})"
     if printed.ratio.agrees(ratio):
         return None
-    why = f"{row}: {_said(after)} / {_said(before)} - 1 = {change(ratio.value)}"
+    if printed.is_speedup:
+        said = f"{_said(before)} / {_said(after)}" if is_latency else said
+        why, should_be = f"{row}: {said} = {plain(ratio.value)}", f"{plain(ratio.value)}x"
+    else:
+        why, should_be = f"{row}: {said} - 1 = {change(ratio.value)}", change(ratio.value)
     inverse = before.whole / after.whole
     if abs(2 - printed.ratio.value - inverse.value) <= printed.ratio.high - printed.ratio.value:
         why += f"; {printed.text} is the inverse ratio, {_said(before)} / {_said(after)} - 1, with another sign"
-    return _finding(study, printed.at, "percent", printed.text, change(ratio.value), why)
+    return _finding(study, printed.at, "percent", printed.text, should_be, why, weight=_off(printed.ratio, ratio))
 
 
 def _of_tokens(study: Study, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
     """The same from tokens and durations, where both cells are total throughput and both blocks are on the page."""
     arms = study.showing(after), study.showing(before)
-    if after.name != "total_per_s" or not all(arms):
+    if after.name != "total_per_s" or not all(arms) or printed.per_device or printed.is_speedup:
         return None
-    rates = [found[0].result.tokens_per_second() for found in arms]
-    if rates[0] is None or rates[1] is None or rates[1].low <= 0:
+    results = arms[0][0].result, arms[1][0].result
+    rates = [rate for result in results if (rate := result.tokens_per_second())]
+    if len(rates) < 2 or rates[1].low <= 0:
         return None
+    printed_rates = [result.get("total_per_s") for result in results]
+    if all(said is not None and said.agrees(rate) for said, rate in zip(printed_rates, rates, strict=True)):
+        return None  # what is left is the rounding of the cells
     ratio = rates[0] * after.times / (rates[1] * before.times)
-    if printed.ratio.agrees(ratio):
+    is_loss = printed.ratio.value <= 1 and ratio.value <= 1  # which nobody prints to look better
+    allowed = 2 * RATED if is_loss and all(result.over_guidellm for result in results) else 0
+    if printed.ratio.agrees(ratio) or _off(printed.ratio, ratio) <= allowed:
         return None
-    why = (
-        f"{row}: tokens / duration are {rates[0]} and {rates[1]} tok/s, {_ratio(arms[0][0].result, arms[1][0].result)}"
-    )
-    return _finding(study, printed.at, "percent-of-rates", printed.text, change(ratio.value), why)
+    why = f"{row}: tokens / duration are {rates[0]} and {rates[1]} tok/s, {_ratio(*results)}"
+    off = _off(printed.ratio, ratio)
+    says, should_be = printed.text, change(ratio.value)
+    return _finding(study, printed.at, "percent-of-rates", says, should_be, why, cause="rates", weight=off)
+
+
+def _off(printed: Number, ratio: Number) -> float:
+    return abs(printed.value / ratio.value - 1) if ratio.value else 0.0
 
 
 def _ratio(after: Published, before: Published) -> str:
@@ -88,30 +132,8 @@ def _ratio(after: Published, before: Published) -> str:
     return " against ".join(f"({n[0]} + {n[1]}) / {n[2]} s" for n in numbers if n is not None)
 
 
-def hidden(study: Study) -> Iterator[Finding]:
-    """A gain is printed as a percentage, and beside it a loss that is larger is not."""
-    for table in study.page.tables:
-        for row, base, cell, _ in table.pairs():
-            gained = next((q for q in cell.quantities if q.change and q.change.ratio.value > 1), None)
-            if gained is None or gained.change is None:
-                continue
-            for lost, ratio in _worse(base, cell):
-                if ratio.above(gained.change.ratio):
-                    why = f"{row.name}: beside {gained.change.text} it went from {_of(base, lost)} to {lost.text} ms"
-                    says = f"{title(lost.name)} {lost.text} ms without its change"
-                    yield _finding(study, lost.at, "hidden-loss", says, change(ratio.value), why, note=True)
-
-
-def _worse(base: Cell, cell: Cell) -> Iterator[tuple[Quantity, Number]]:
-    """Latencies that are printed without a change, and by how much they rose."""
-    for quantity in cell.quantities:
-        before = base.get(quantity.name)
-        if quantity.name.endswith("_ms") and quantity.change is None and before and before.number.low > 0:
-            yield quantity, quantity.number / before.number
-
-
 def success_rates(study: Study) -> Iterator[Finding]:
-    """A success rate is that of its block, of as many as the other arms had."""
+    """A success rate is that of its block, of as many as were sent or the other arms had."""
     groups = study.by_workload()
     for table in study.page.tables:
         for row in table.rows:
@@ -127,14 +149,20 @@ def success_rates(study: Study) -> Iterator[Finding]:
                     yield _finding(study, printed.at, "success-rate", f"{printed.text} %", f"{share} %", why)
 
 
-def _of(cell: Cell, like: Quantity) -> str:
-    found = cell.get(like.name)
-    return found.text if found else "n/a"
-
-
 def _said(quantity: Quantity) -> str:
     return quantity.text if quantity.times == 1 else f"{quantity.text} x {quantity.times}"
 
 
-def _finding(study: Study, at: int, rule: str, says: str, should_be: str, why: str, *, note: bool = False) -> Finding:
-    return Finding(study.page.place(at), rule, says, should_be, why, note)
+def _finding(
+    study: Study,
+    at: int,
+    rule: str,
+    says: str,
+    should_be: str,
+    why: str,
+    *,
+    note: bool = False,
+    cause: str = "",
+    weight: float = 0.0,
+) -> Finding:
+    return Finding(study.page.place(at), rule, says, should_be, why, note, cause, weight)

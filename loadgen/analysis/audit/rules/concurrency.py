@@ -17,9 +17,15 @@ def peak_throughput(result: Published) -> Iterator[Finding]:
         return
     peak, tokens, duration = known
     seconds = math.ceil(duration.high)
+    running, e2el, reply = result.get("peak_in_flight"), result.get("mean_e2el_ms"), result.reply
+    # Requests that take a second or more: within one run those at its beginning, and those that take their places.
+    most = 2 * running.value * reply if running and reply and e2el and e2el.value >= 1000 else math.inf
     if peak.above(tokens):
         why = f"more tokens in one second than the {tokens} of the whole run: the divisor is not one second"
         yield _peak(result, peak, f"at most {tokens}", why)
+    elif peak.above(most):
+        why = f"no more than {plain(most / (reply or 1))} requests run within one second, of {reply} tokens each"
+        yield _peak(result, peak, f"at most {plain(most)}", why)
     elif (tokens / seconds).above(peak):
         why = f"{tokens} tokens in {duration} s fill {seconds} seconds: one has {plain(tokens.value / seconds)} or more"
         yield _peak(result, peak, f"at least {plain(tokens.value / seconds)}", why)
@@ -32,7 +38,9 @@ def peak_concurrency(result: Published) -> Iterator[Finding]:
         return
     if cap is not None and peak.above(cap):
         why = f"no more than {cap} may be in flight at once: requests that ran within the same second were counted"
-        yield _in_flight(result, "peak_in_flight", peak, f"at most {cap}", why)
+        says, off = f"{peak} concurrent requests", peak.value / max(cap.value, 1)
+        place = result.where("peak_in_flight")
+        yield Finding(place, "peak-concurrency", says, f"at most {cap}", why, True, "same second", off)
     elif sent is not None and peak.above(sent[0] + sent[1]):
         why = f"there were {sent[0] + sent[1]} requests"
         yield _in_flight(result, "peak_in_flight", peak, f"at most {sent[0] + sent[1]}", why)
@@ -41,7 +49,7 @@ def peak_concurrency(result: Published) -> Iterator[Finding]:
 def in_flight(result: Published) -> Iterator[Finding]:
     """Little's law: requests in flight, on average, are the rate of requests times how long each takes."""
     counts = result.all("ok", "duration_s")
-    limit = result.get("peak_in_flight") or result.get("cap")
+    limit = result.get("cap") or result.get("peak_in_flight")
     if counts is None or counts[1].low <= 0:
         return
     ok, duration = counts
@@ -76,13 +84,13 @@ def _from_parts(result: Published, rate: Number, limit: Number | None) -> Iterat
         yield Finding(result.where("mean_tpot_ms"), "in-flight", says, "", why)
     else:
         why = f"{sum_of} of {limit}: a mean over replies is dominated by short replies and does not match a mean length"
-        yield Finding(result.where("mean_tpot_ms"), "in-flight", says, "", why, note=True)
+        place, off = result.where("mean_tpot_ms"), found.value / limit.value
+        yield Finding(place, "in-flight", says, "", why, True, "lengths", off)
 
 
 def _peak(result: Published, peak: Number, should_be: str, why: str) -> Finding:
-    return Finding(
-        result.where("peak_output_per_s"), "peak-throughput", f"peak {peak} tok/s", f"{should_be} tok/s", why
-    )
+    place, says = result.where("peak_output_per_s"), f"peak {peak} tok/s"
+    return Finding(place, "peak-throughput", says, f"{should_be} tok/s", why, cause="peak", weight=peak.value)
 
 
 def _in_flight(result: Published, name: str, number: Number, should_be: str, why: str) -> Finding:

@@ -1,36 +1,96 @@
-"""Gains: what a summary says each stage brought, against the best so far; rows and engines that come from nowhere."""
+"""Gains: what a page says each stage brought, against the best before it; rows and stages that come from nowhere."""
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, change
+from loadgen.analysis.audit.page import Section
+from loadgen.analysis.audit.rules.results import SUMMARY, misprint, misprints
 from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.table import Change, Row
+
+TOTAL = re.compile(r"(?i)\W*(?:total|overall|combined|cumulative|all)\b")
+NUMBERED = re.compile(r"(\d+)\.\s")
+SKIPPED = re.compile(r"(?i)\b(?:skipped|rejected|not adopted|lower than)\b")
+MEANT = 0.005  # relative: how far a latency of two digits is off
 
 
 def gains(study: Study) -> Iterator[Finding]:
     """A stage's gain is its best by the best before it; where a row has a baseline of its own, it is judged by that."""
-    if study.summary is None:
+    if study.summary is None or study.repeated:
         return
-    before = _bests(study)
     for row in study.summary.rows:
-        stage = study.stage_of(row)
-        printed = next((cell.change for cell in row.cells if cell.change), None)
-        if stage is None or printed is None:
+        printed = next((cell.change for cell in row.cells if cell.change and not cell.quantities), None)
+        if printed is None or any(SKIPPED.search(cell.text) for cell in row.cells):
             continue
-        best = _best(study, [arm for arm in study.arms if arm.stage == stage])
-        first, so_far = before.get(stage.begin, (None, None))
-        if best is None or first is None or so_far is None:
+        pair = _over_all(study) if TOTAL.match(row.name) else _of_stages(study, row)
+        if pair is None:
             continue
-        found, start, incumbent = (study.whole(arm) for arm in (best, first, so_far))
-        if found is None or start is None or incumbent is None or incumbent.low <= 0 or start.low <= 0:
-            continue
-        ratio = found / incumbent
-        if printed.ratio.agrees(ratio):
-            continue
-        why = f"{row.name}: {_said(study, best)} / {_said(study, so_far)} - 1 = {change(ratio.value)}"
-        if printed.ratio.agrees(found / start):
-            why += f", over the best so far ({so_far.label}); {printed.text} is over the first arm's {start}"
-        yield Finding(study.page.place(printed.at), "gain", printed.text, change(ratio.value), why)
+        yield from _checked(study, row, printed, *pair)
+
+
+def _over_all(study: Study) -> tuple[Arm, Arm] | None:
+    """The best arm of all and the first."""
+    best = study.best(study.tried)
+    return (best, study.tried[0]) if best else None
+
+
+def _of_stages(study: Study, row: Row) -> tuple[Arm, Arm] | None:
+    """The best arm of the stages that a row is about, and the best before it that is of none of them."""
+    own = study.stages_of(row)
+    best = study.best([arm for arm in study.tried if arm.stage in own])
+    if best is None or best.stage is None:
+        return None
+    before = [arm for arm in study.tried if arm.stage not in own and arm.result.at < best.stage.begin]
+    incumbent = study.best(before) or next(iter(study.tried), None)
+    return (best, incumbent) if incumbent else None
+
+
+def _checked(study: Study, row: Row, printed: Change, best: Arm, incumbent: Arm) -> Iterator[Finding]:
+    found, before = study.whole(best), study.whole(incumbent)
+    if found is None or before is None or before.low <= 0:
+        return
+    ratio = found / before
+    if any(printed.ratio.agrees(other) for other in _readings(study, best, incumbent, ratio)):
+        return
+    why = f"{row.name}: {_said(study, best)} / {_said(study, incumbent)} - 1 = {change(ratio.value)}"
+    first = study.tried[0]
+    start = study.whole(first)
+    if study.of_latency:
+        ratio = _latencies(best, incumbent) or ratio
+        why = f"{row.name}: the mean time of a request is {_time(incumbent)} s before and {_time(best)} s after"
+    elif start is not None and start.low > 0 and printed.ratio.agrees(found / start):
+        why += f", over the best so far ({incumbent.label}); {printed.text} is over the first arm's {start}"
+    off, should_be = abs(printed.ratio.value / ratio.value - 1), change(ratio.value)
+    place, rule, cause = study.page.place(printed.at), "gain", ""
+    for wrong in misprints(study):
+        if wrong.low > 0 and any(printed.ratio.agrees(each) for each in (wrong / before, found / wrong)):
+            rule, cause = "result-line", misprint(wrong)
+    yield Finding(place, rule, printed.text, should_be, why, cause=cause, weight=off)
+
+
+def _readings(study: Study, best: Arm, incumbent: Arm, ratio: Number) -> Iterator[Number]:
+    """What a gain can be of: all devices, each of them, the time of a request; or over the reference that is shown."""
+    yield ratio
+    beside = [arm for arm in study.tried if arm.stage == best.stage and arm is not best]
+    for shown in filter(study.is_reference, beside):
+        whole, reference = study.whole(best), study.whole(shown)
+        if whole and reference and reference.low > 0:
+            yield whole / reference
+    stage = [arm for arm in study.tried if arm.stage == best.stage and arm.total]
+    for arm in stage if study.per_device else ():
+        if arm.total and incumbent.total and incumbent.total.low > 0:
+            yield arm.total / incumbent.total * Number.exact(incumbent.width / arm.width)
+    latencies = _latencies(best, incumbent)
+    if latencies is not None and study.of_latency:
+        yield Number.within(latencies.value, 2 * MEANT)
+
+
+def _latencies(best: Arm, incumbent: Arm) -> Number | None:
+    times = incumbent.result.latency_s(), best.result.latency_s()
+    return times[0] / times[1] if times[0] and times[1] and times[1].low > 0 else None
 
 
 def rows(study: Study) -> Iterator[Finding]:
@@ -38,49 +98,91 @@ def rows(study: Study) -> Iterator[Finding]:
     if study.summary is None or not study.stages:
         return
     for row in study.summary.rows:
-        if study.stage_of(row) is None:
+        if not study.stages_of(row) and not TOTAL.match(row.name):
             why = f"no stage covers it: {', '.join(stage.title for stage in study.stages)}"
             yield Finding(study.page.place(row.at), "row-without-stage", row.name, "", why)
 
 
 def incumbents(study: Study) -> Iterator[Finding]:
-    """The engine that won a stage is among those that the next one tunes."""
+    """The engine that won a stage is among those that later ones tune."""
     best: Arm | None = None
     lost = ""
+    tuned = {engine for stage in study.stages[1:] for engine in _engines(study, stage)}
     for stage, arms in study.staged():
-        within = (command for command in study.page.commands if stage.begin <= command.at < stage.end)
-        engines = {command.engine for command in within if command.engine}
-        winner = best.command.engine if best and best.command else ""
-        if winner and engines and winner not in engines and lost != winner:
+        winner, engines = best.command.engine if best and best.command else "", _engines(study, stage)
+        if winner and engines and winner != lost and winner not in tuned:
             lost = winner
             says = f"continues with {' and '.join(sorted(engines))}"
             total = best.total if best else ""
             why = f"{winner} had won before this stage, with {total} tok/s: gains can be added only to the winner"
             yield Finding(study.page.place(stage.begin), "incumbent", says, winner, why, note=True)
-        best = _best(study, [*arms, *([best] if best else [])])
+        best = study.best([*arms, *([best] if best else [])])
 
 
-def _bests(study: Study) -> dict[int, tuple[Arm | None, Arm | None]]:
-    """For each stage the first arm of all, and the best arm before it; in the first stage the first arm is both."""
-    found: dict[int, tuple[Arm | None, Arm | None]] = {}
-    first: Arm | None = None
-    best: Arm | None = None
-    for stage, arms in study.staged():
-        first = first or next(iter(arms), None)
-        found[stage.begin] = first, best or first
-        best = _best(study, [*arms, *([best] if best else [])])
-    return found
+def _engines(study: Study, stage: Section) -> set[str]:
+    within = (command for command in study.page.commands if stage.begin <= command.at < stage.end)
+    return {command.engine for command in within if command.engine}
 
 
-def _best(study: Study, arms: list[Arm]) -> Arm | None:
-    """The arm with the highest throughput of those that lost no request."""
-    most = max((ok.value for arm in study.arms if arm.stage and (ok := arm.result.get("ok"))), default=0)
-    whole = [arm for arm in arms if arm.total and (ok := arm.result.get("ok")) and ok.value == most]
-    return max(whole, key=lambda arm: _value(study.whole(arm)), default=None)
+def numbers(study: Study) -> Iterator[Finding]:
+    """Stages that are numbered have every number."""
+    numbered = [(int(found[1]), stage) for stage in study.stages if (found := NUMBERED.match(stage.title))]
+    for (before, _), (number, stage) in pairwise(numbered):
+        if number > before + 1:
+            why = f"stage {number} follows stage {before}: what was tried between them is not on the page"
+            yield Finding(study.page.place(stage.begin), "stage-number", stage.title, "", why, note=True)
 
 
-def _value(number: Number | None) -> float:
-    return number.value if number else 0.0
+def extrapolated(study: Study) -> Iterator[Finding]:
+    """A throughput of several servers was measured with several servers."""
+    for table in study.page.tables:
+        for row in table.rows:
+            for cell in row.cells:
+                quantity = cell.get("total_per_s")
+                if quantity is None or quantity.times < 2 or "est." in cell.text:
+                    continue
+                arms = study.showing(quantity)
+                sent = arms[0].result.get("ok") if arms else None
+                why = f"{row.name}: one server was measured, and {quantity.times} of them never were"
+                why += (
+                    f"; each of them would be sent {sent} requests, where the others had {sent} in all" if sent else ""
+                )
+                says = f"total {quantity.text} x {quantity.times} tok/s"
+                place, weight = study.page.place(quantity.at), quantity.whole.value
+                yield Finding(place, "extrapolated", says, "", why, True, "replicas", weight)
+
+
+def references(study: Study) -> Iterator[Finding]:
+    """ "A is faster by p %" is over the best that was there, and not over another that A was tried beside."""
+    for line in SUMMARY.finditer(study.page.prose):
+        winner, loser = (line["a"], line["b"]) if line["first"] == line["a"] else (line["b"], line["a"])
+        arms = {arm.label: arm for arm in study.tried if _around(study, arm, line.start())}
+        best, other = arms.get(winner), arms.get(loser)
+        if line["way"] != "faster" or best is None or other is None or best.stage is None:
+            continue
+        if best.total is None or other.total is None or other.total.low <= 0:
+            continue
+        before = [arm for arm in study.tried if arm.result.at < best.stage.begin]
+        rival = study.best(before) or study.best([arm for arm in arms.values() if not arm.same_server(best)])
+        if rival is not None and rival.same_server(best):
+            continue
+        if rival is None or rival.total is None or not rival.total.above(other.total) or rival.total.above(best.total):
+            continue
+        ratio = best.total / rival.total
+        why = f"{loser} was not the best so far: {rival.name} had {rival.total} tok/s"
+        says = f"{line['share']}%"
+        off = best.total.value / other.total.value / ratio.value - 1
+        place = study.page.place(line.start("share"))
+        yield Finding(place, "reference", says, change(ratio.value), why, True, weight=off)
+
+
+def _around(study: Study, arm: Arm, at: int) -> bool:
+    return arm.stage is not None and arm.stage.begin <= at < arm.stage.end
+
+
+def _time(arm: Arm) -> str:
+    found = arm.result.latency_s()
+    return f"{found.value:.2f}" if found else "n/a"
 
 
 def _said(study: Study, arm: Arm) -> str:

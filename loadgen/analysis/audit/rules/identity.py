@@ -9,39 +9,68 @@ from loadgen.analysis.audit.study import Study
 # A name that ends in a number of parameters, and what stands behind that.
 MODEL = re.compile(r"(?<![\w.-])[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\b(?:-\w+)*")
 RECOMMENDATION = re.compile(r"\b[Rr]ecommend[^\n`|?!]{0,200}")
-BENCHMARK = re.compile(r"\b(?:bench serve|bench_serving|guidellm)\b[^\n]{0,2000}?--model[ =](\S+)")
-NUMBERS = {"a single": 1, "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16}
-COUNT = re.compile(r"(?:^|\s)(\d+)\s*(?:x|×|Ã—|\*|NVIDIA|AMD|Ascend|GPUs?\b|NPUs?\b)", re.IGNORECASE)
+QUANTIZED = re.compile(r"(?i)\b(?:FP8|FP4|NVFP4|INT8|INT4|AWQ|GPTQ|W8A8|W4A16|quantiz\w+)\b|-FP8|-AWQ|-GPTQ|w8a8")
+NUMBERS = {"a": 1, "a single": 1, "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16}
+_MAKER = r"(?:NVIDIA|AMD|Ascend|Intel|GPUs?\b|NPUs?\b)"
+COUNT = re.compile(
+    rf"(?:^|\s)(\d+)\s*(?:x|×|Ã—|\*|{_MAKER}|devices?\b)|[A-Za-z]\d{{2,4}}[A-Z]?\s?[x×*]\s?(\d+)\b", re.IGNORECASE
+)
+DEVICE = re.compile(r"\b(?:[ABHL]\d{2,3}|GB\d{3}|MI\d{3}X?|910[BC]|L40S?)\b")
 
 
 def models(study: Study) -> Iterator[Finding]:
     """Title, recommendation and commands name the model that the page is about, or a variant of it."""
     page = study.page
-    stated = page.titled("Model")
-    title = page.sections[0] if page.sections else None
-    subject = _first(stated[0]) if stated else ""
-    subject = subject or (_first(title.title) if title else "")
-    if not subject:
+    named = [(name, at) for name, at in _named(study) if name]
+    if not named:
         return
-    named = [(match[0], title.begin + match.start()) for match in MODEL.finditer(title.title)] if title else []
+    votes = [sum(akin(name, other) for other, _ in named) for name, _ in named]
+    first = min((name for (name, _), vote in zip(named, votes, strict=True) if vote == max(votes)), key=len)
+    stated = _first(found[0]) if (found := page.titled("Model")) else ""
+    is_akin_to_many = 2 * sum(akin(stated, name) for name, _ in named) >= max(votes)
+    subject = stated if stated and is_akin_to_many else first
+    for name, at in sorted(set(named), key=lambda found: found[1]):
+        if not akin(name, subject):
+            yield Finding(page.place(at), "model", name, subject, f"the page is about {subject}", cause=f"{name} {at}")
+
+
+def _named(study: Study) -> Iterator[tuple[str, int]]:
+    """The models that a page names as its own, and where."""
+    page = study.page
+    if page.sections:
+        title = page.sections[0]
+        yield from ((_bare(match[0]), title.begin + match.start()) for match in MODEL.finditer(title.title))
+    if stated := page.titled("Model"):
+        yield _first(stated[0]), stated[1]
     # What stands before the first command recommends that; later on a page may recommend a draft model, or another.
     first = page.commands[0].at if page.commands else len(page.prose)
     for sentence in RECOMMENDATION.finditer(page.prose, 0, first):
-        named += [(match[0], sentence.start() + match.start()) for match in MODEL.finditer(sentence[0])]
-    named += [(_first(command.name), command.at) for command in page.commands]
-    named += [(_first(match[1]), match.start(1)) for match in BENCHMARK.finditer(page.text)]
-    for name, at in named:
-        if name and not _akin(name, subject):
-            yield Finding(page.place(at), "model", name, subject, f"the page is about {subject}")
+        yield from ((match[0], sentence.start() + match.start()) for match in MODEL.finditer(sentence[0]))
+    yield from ((_first(command.name), command.at) for command in page.commands)
+    yield from ((_first(client.model), client.at) for client in page.clients)
+
+
+def advice(study: Study) -> Iterator[Finding]:
+    """What a page recommends it has run: a quantized model, if it recommends quantization."""
+    page = study.page
+    run = " ".join([*(command.text for command in page.commands), *(stage.title for stage in study.stages)])
+    if not study.arms or QUANTIZED.search(run):
+        return
+    for sentence in RECOMMENDATION.finditer(page.prose):
+        if found := QUANTIZED.search(sentence[0]):
+            why = "no quantized model was run: what it would bring on this page's load is unknown"
+            place = page.place(sentence.start() + found.start())
+            yield Finding(place, "advice", found[0], "", why, True, "quantization")
 
 
 def hardware(study: Study) -> Iterator[Finding]:
-    """The devices that a page has are counted, and no server takes more."""
+    """The devices that a page has are counted and are those that it recommends, and no server takes more."""
     stated = study.page.titled("Hardware")
     if stated is None or not stated[0]:
         return
-    said, at = stated[0].split("\n")[0], stated[1]
-    counted = _count(said)
+    said, at = stated[0].split("\n")[0].strip("- *"), stated[1]
+    yield from _others(study, said)
+    counted = _count(said) or _recommended_count(study)
     if counted is None:
         why = "the number of devices is unknown, and so is the throughput of each"
         yield Finding(study.page.place(at), "hardware-count", said, "a number of devices", why, note=True)
@@ -53,21 +82,46 @@ def hardware(study: Study) -> Iterator[Finding]:
         yield Finding(study.page.place(at), "hardware", said, f"{widest.width} devices", why)
 
 
+def _others(study: Study, said: str) -> Iterator[Finding]:
+    """Devices that title or recommendation name and the page does not have."""
+    page, own = study.page, set(DEVICE.findall(said))
+    first = page.commands[0].at if page.commands else len(page.prose)
+    parts = [(page.sections[0].title, page.sections[0].begin)] if page.sections else []
+    parts += [(found[0], found.start()) for found in RECOMMENDATION.finditer(page.prose, 0, first)]
+    for text, begin in parts:
+        for match in DEVICE.finditer(text):
+            if own and match[0] not in own:
+                why = f"the page was measured on {said}"
+                yield Finding(page.place(begin + match.start()), "hardware", match[0], ", ".join(sorted(own)), why)
+
+
+def _recommended_count(study: Study) -> int | None:
+    """The number of devices in the sentence of the recommendation."""
+    first = study.page.commands[0].at if study.page.commands else len(study.page.prose)
+    found = [_count(sentence[0]) for sentence in RECOMMENDATION.finditer(study.page.prose, 0, first)]
+    return next((count for count in found if count), None)
+
+
 def _count(said: str) -> int | None:
     for word, number in NUMBERS.items():
         if said.lower().startswith(word + " "):
             return number
     found = COUNT.search(said)
-    return int(found[1]) if found else None
+    return int(found[1] or found[2]) if found else None
 
 
 def _first(text: str) -> str:
     """The first model that is named, without its owner."""
     found = MODEL.search(text)
-    return found[0] if found else ""
+    return _bare(found[0]) if found else ""
 
 
-def _akin(name: str, subject: str) -> bool:
+def _bare(name: str) -> str:
+    """A name without the device that a page is about, which titles have behind the model."""
+    return re.sub(rf"(?i)-(?:{DEVICE.pattern[2:-2]})$", "", name)
+
+
+def akin(name: str, subject: str) -> bool:
     """Whether one is the other, or a variant of it: the same name with more behind a dash."""
     longer, shorter = sorted((name.lower(), subject.lower()), key=len, reverse=True)
     return longer == shorter or longer.startswith((f"{shorter}-", f"{shorter}_"))

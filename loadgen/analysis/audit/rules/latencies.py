@@ -27,7 +27,9 @@ def _at_once(result: Published) -> Iterator[Finding]:
             found = result.get(name)
             if found is not None and found.value <= 0:
                 why = "an answer takes time: the stamp was taken before the first token"
-                yield Finding(result.where(name), "latency-zero", f"{title(name)} {found} ms", "above 0", why)
+                yield Finding(
+                    result.where(name), "latency-zero", f"{title(name)} {found} ms", "above 0", why, cause=metric
+                )
 
 
 def _order(result: Published) -> Iterator[Finding]:

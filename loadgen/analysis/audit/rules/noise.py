@@ -8,6 +8,7 @@ import numpy as np
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change
 from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.table import Cell, Quantity, Row
 from loadgen.stats import student_t
 from loadgen.stats.variance import Noise
 
@@ -20,16 +21,16 @@ def noise(study: Study) -> Iterator[Finding]:
     sets = alike(study)
     values = [[math.log(rate) for arm in arms if (rate := _rate(arm))] for arms in sets]
     within = Noise.pooled([Noise.of_replicates(np.array(each)) for each in values if each])
-    if within is None or within.df < MIN_DF or study.comparison is None:
+    if within is None or within.df < MIN_DF or study.repeated:
         return
     least = math.exp(student_t.two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
-    for row, base, cell, _ in study.comparison.pairs():
+    for row, base, cell in _pairs(study):
         before, after = (study.showing(found.get("total_per_s")) for found in (base, cell))
         if not before or not after or not any(arm.stage for arm in before + after):
             continue
         rates = _rate(after[0]), _rate(before[0])
         total = cell.get("total_per_s")
-        if rates[0] and rates[1] and total and rates[1] < rates[0] < least * rates[1]:
+        if rates[0] and rates[1] and total and _is_gain(total) and rates[1] < rates[0] < least * rates[1]:
             why = (
                 f"{row.name}: {sum(map(len, values))} arms are of {_treatments(len(values))}, and differ within "
                 f"by SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain below {change(least)}, "
@@ -37,7 +38,19 @@ def noise(study: Study) -> Iterator[Finding]:
             )
             says = total.change.text if total.change else f"{total.text} tok/s"
             at = total.change.at if total.change else total.at
-            yield Finding(study.page.place(at), "noise", says, "", why, note=True)
+            gained = rates[0] / rates[1] - 1
+            yield Finding(study.page.place(at), "noise", says, "", why, True, "one run each", gained)
+
+
+def _is_gain(total: Quantity) -> bool:
+    return total.change is None or total.change.ratio.value > 1
+
+
+def _pairs(study: Study) -> Iterator[tuple[Row, Cell, Cell]]:
+    """Each row of a table with a baseline, its cell of the baseline, and each other one."""
+    for table in study.page.tables:
+        for row, base, cell, _ in table.pairs():
+            yield row, base, cell
 
 
 def alike(study: Study) -> list[list[Arm]]:
@@ -45,7 +58,7 @@ def alike(study: Study) -> list[list[Arm]]:
     kinds: list[list[Arm]] = []
     for arm in study.arms:
         ok = arm.result.get("ok")
-        if arm.stage is None or _bound(arm) is None or ok is None:
+        if arm.stage is None or arm.command is None or ok is None:
             continue
         kind = next((kind for kind in kinds if _is_like(kind[0], arm)), None)
         if kind is None:
@@ -55,19 +68,11 @@ def alike(study: Study) -> list[list[Arm]]:
     return [kind for kind in kinds if len(kind) > 1]
 
 
-def _bound(arm: Arm) -> tuple[str, str, frozenset[tuple[str, str]]] | None:
-    """What of a command binds, given how many requests were in flight at most."""
-    limit = arm.result.get("cap") or arm.result.get("peak_in_flight")
-    if arm.command is None or limit is None:
-        return None
-    command = arm.command.binding(limit.value)
-    return command.engine, command.name, frozenset(command.flags.items())
-
-
 def _is_like(first: Arm, second: Arm) -> bool:
-    names = ("input_tokens", "ok", "cap")
-    same_work = all(first.result.get(name) == second.result.get(name) for name in names)
-    return same_work and _bound(first) == _bound(second)
+    limit = first.result.get("cap") or first.result.get("peak_in_flight")
+    if first.command is None or second.command is None or limit is None or not first.same_work(second):
+        return False
+    return first.command.binding(limit.value).same_as(second.command.binding(limit.value))
 
 
 def _rate(arm: Arm) -> float | None:

@@ -5,15 +5,19 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from loadgen.analysis.audit.files import RATED
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, change, plain
 from loadgen.analysis.audit.study import Arm, Study
 
-LINE = re.compile(r"\bResult:([^\n]*)")
-ENTRY = re.compile(r"([A-Za-z][^()>\n]*?)\s*\((\d[\d,]*(?:\.\d+)?)(?:\s?x\s?\d+)?\s*tok/s\)")
+# Names with a number behind each, in an order.
+ENTRY = re.compile(
+    r"`?([A-Za-z][^()<>\n|]*?)`?\s*\((\d[\d,]*(?:\.\d+)?)(?:\s?x\s?\d+)?\s*(tok/s|ms|s|req/s)\b[^()\n]*\)"
+)
+FROM_TO = re.compile(r"from (\d[\d,]*\.\d+) tok/s to (\d[\d,]*\.\d+) tok/s")
 SUMMARY = re.compile(
     r"`(?P<a>[^`]+)` Total TPS = (?P<x>[\d.,]+), `(?P<b>[^`]+)` Total TPS = (?P<y>[\d.,]+)\. "
-    r"`(?P<first>[^`]+)` is (?P<way>faster|slower) by (?P<gap>[\d.]+) tok/s \((?P<share>[\d.]+)%\)"
+    r"`(?P<first>[^`]+)` is (?P<way>faster|slower) by (?P<gap>[\d.,]+) tok/s \((?P<share>[\d.]+)%\)"
     r"(?:; Mean TPOT = (?P<tx>[\d.]+) ms vs (?P<ty>[\d.]+) ms, (?P<turn>reduced|increased) by "
     r"(?P<tgap>[\d.]+) ms \((?P<tshare>[\d.]+)%)?"
 )
@@ -21,34 +25,90 @@ CLEARLY = 1.1  # times: two ways to take a mean may differ in sign within it
 
 
 def lines(study: Study) -> Iterator[Finding]:
-    """ "Result: A (x tok/s) > B (y tok/s)": each number is of a block, and each is above the next."""
-    for line in LINE.finditer(study.page.prose):
-        entries = list(ENTRY.finditer(study.page.prose, *line.span(1)))
-        section = study.page.section(line.start())
+    """ "A (x tok/s) > B (y tok/s)": each number is of a block, and stands to the next as the sign says."""
+    if study.repeated:
+        return  # numbers of lines are means over starts
+    for left, right in pairwise([*_entries(study), None]):
+        if left is None:
+            continue
+        section = study.page.section(left.start())
         arms = [arm for arm in study.arms if section and section.begin <= arm.result.at < section.end]
-        for entry in entries:
-            yield from _entry(study, entry, arms)
-        for left, right in pairwise(entries):
-            is_greater = ">" in study.page.prose[left.end() : right.start()]
-            if is_greater and Number.printed(right[2]).above(Number.printed(left[2])):
-                why = f"{left[1].strip()} has {left[2]} and {right[1].strip()} {right[2]}"
-                says = f"{left[1].strip()} > {right[1].strip()}"
-                yield Finding(study.page.place(left.start()), "result-line", says, "", why)
+        sign = _sign(study, left, right)
+        if right is not None and sign:
+            yield from _order(study, left, right, sign)
+        if left[3] == "tok/s" and (sign or _after_sign(study, left)):
+            yield from _entry(study, left, arms)
+    for found in FROM_TO.finditer(study.page.prose):
+        yield from _from_to(study, found)
+
+
+def _entries(study: Study) -> list[re.Match[str]]:
+    return list(ENTRY.finditer(study.page.prose))
+
+
+def _sign(study: Study, left: re.Match[str], right: re.Match[str] | None) -> str:
+    """The sign between two entries of one line; empty where there is none."""
+    between = study.page.prose[left.end() : right.start()] if right else ""
+    return found[0] if (found := re.fullmatch(r"\s*([<>≈=])\s*", between)) else ""
+
+
+def _after_sign(study: Study, entry: re.Match[str]) -> bool:
+    before = study.page.prose[: entry.start()].rstrip()
+    return before.endswith((">", "<")) or before.rpartition("\n")[2].endswith("Result:")
+
+
+def _order(study: Study, left: re.Match[str], right: re.Match[str], sign: str) -> Iterator[Finding]:
+    first, second = Number.printed(left[2]), Number.printed(right[2])
+    wrong = second.above(first) if ">" in sign else first.above(second) if "<" in sign else False
+    if wrong:
+        names = left[1].rpartition(":")[2].strip(), right[1].strip()
+        unit = left[3]
+        why = f"{names[0]} has {left[2]} and {names[1]} {right[2]} {unit}"
+        says = f"{names[0]} {sign.strip()} {names[1]}"
+        yield Finding(study.page.place(left.start()), "result-line", says, "", why)
 
 
 def _entry(study: Study, entry: re.Match[str], arms: list[Arm]) -> Iterator[Finding]:
-    printed = Number.printed(entry[2])
+    printed, name = Number.printed(entry[2]), entry[1].rpartition(":")[2].strip(" `")
     totals = {arm.label: arm.total for arm in arms if arm.total is not None}
-    if not totals or any(total.agrees(printed) for total in totals.values()):
+    if not totals or any(_shows(study, arm, printed) for arm in arms):
         return
-    near = difflib.get_close_matches(entry[1].strip(), totals, 1)
+    near = difflib.get_close_matches(name, totals, 1)
     should_be, why = "", f"no block of this section has {entry[2]}"
     if near:
         arm = next(arm for arm in arms if arm.label == near[0])
         block = arm.result.where("total_per_s")
         should_be, why = str(totals[near[0]]), f"the block of {near[0]} at line {block.line} has {totals[near[0]]}"
-    says = f"{entry[1].strip()} {entry[2]}"
-    yield Finding(study.page.place(entry.start()), "result-line", says, should_be, why, note=not near)
+    says = f"{name} {entry[2]}"
+    place = study.page.place(entry.start())
+    yield Finding(place, "result-line", says, should_be, why, not near, misprint(printed) if near else "", 1)
+
+
+def misprint(printed: Number) -> str:
+    """The cause of all that follows from a number that no block has."""
+    return f"{printed} is of no block"
+
+
+def misprints(study: Study) -> list[Number]:
+    """The throughputs of lines that no block has."""
+    printed = [Number.printed(entry[2]) for entry in _entries(study) if entry[3] == "tok/s"]
+    return [number for number in printed if not any(_shows(study, arm, number) for arm in study.arms)]
+
+
+def _shows(study: Study, arm: Arm, printed: Number) -> bool:
+    """Whether a number is an arm's throughput, of one server or of all that the page counts."""
+    whole = study.whole(arm)
+    return arm.total is not None and (arm.total.agrees(printed) or (whole is not None and whole.agrees(printed)))
+
+
+def _from_to(study: Study, found: re.Match[str]) -> Iterator[Finding]:
+    """ "from x tok/s to y tok/s": both are of blocks."""
+    for group in (1, 2):
+        printed = Number.printed(found[group])
+        if study.arms and not any(_shows(study, arm, printed) for arm in study.arms):
+            why = "no block on this page has it"
+            place = study.page.place(found.start(group))
+            yield Finding(place, "result-line", f"{found[group]} tok/s", "", why, note=True)
 
 
 def summaries(study: Study) -> Iterator[Finding]:
@@ -62,6 +122,7 @@ def summaries(study: Study) -> Iterator[Finding]:
             gap, share = gap * -1, share * -1
         yield from _claim(study, line, "gap", gap, " tok/s")
         yield from _claim(study, line, "share", share, " %")
+        yield from _of_tokens(study, line, first, second)
         if said["turn"] is None:
             continue
         tx, ty = Number.printed(said["tx"]), Number.printed(said["ty"])
@@ -71,13 +132,29 @@ def summaries(study: Study) -> Iterator[Finding]:
         yield from _reversed(study, line, x, y)
 
 
+def _of_tokens(study: Study, line: re.Match[str], first: Number, second: Number) -> Iterator[Finding]:
+    """The same share from tokens and durations, where the two throughputs are of blocks and one is no such rate."""
+    arms = [next((a for a in study.arms if a.total and a.total.agrees(total)), None) for total in (first, second)]
+    rates = [rate for arm in arms if arm and (rate := arm.result.tokens_per_second())]
+    if len(rates) < 2 or rates[1].low <= 0 or (first.agrees(rates[0]) and second.agrees(rates[1])):
+        return
+    share = (rates[0] / rates[1] - 1) * (-100 if line["way"] == "slower" else 100)
+    printed = Number.printed(line["share"])
+    if abs(printed.value - share.value) > 100 * 2 * RATED * rates[0].value / rates[1].value:
+        why = f"tokens / duration are {rates[0]} and {rates[1]} tok/s"
+        says, should_be, off = f"{line['share']} %", f"{share} %", abs(printed.value - share.value) / 100
+        place = study.page.place(line.start("share"))
+        yield Finding(place, "percent-of-rates", says, should_be, why, cause="rates", weight=off)
+
+
 def _claim(study: Study, line: re.Match[str], group: str, expected: Number, unit: str) -> Iterator[Finding]:
     if not Number.printed(line[group]).agrees(expected):
         why = f"{line['a']} has {line['x']} and {line['b']} {line['y']} tok/s"
         if group.startswith("t"):
             why = f"{line['a']} has {line['tx']} and {line['b']} {line['ty']} ms"
         place = study.page.place(line.start(group))
-        yield Finding(place, "summary-line", f"{line[group]}{unit}", f"{expected}{unit}", why)
+        off = abs(Number.printed(line[group]).value / expected.value - 1) if expected.value else 0
+        yield Finding(place, "summary-line", f"{line[group]}{unit}", f"{expected}{unit}", why, weight=off)
 
 
 def _reversed(study: Study, line: re.Match[str], x: Number, y: Number) -> Iterator[Finding]:
@@ -96,4 +173,5 @@ def _reversed(study: Study, line: re.Match[str], x: Number, y: Number) -> Iterat
             f"{plain(decodes[1].value)} for {line['b']}: the opposite"
         )
         says = f"TPOT {line['turn']} by {line['tshare']} %"
-        yield Finding(study.page.place(line.start("tgap")), "summary-line", says, change(ratio), why)
+        place = study.page.place(line.start("tgap"))
+        yield Finding(place, "summary-line", says, change(ratio), why, cause="decoding", weight=10 + abs(ratio - 1))

@@ -8,6 +8,8 @@ from loadgen.analysis.audit.published import Published
 
 SAME = 0.02  # relative: where a reply ends, at its last token or at the end of its stream, differs by less
 FAR = 2  # times: events without tokens, as some servers send at the end, make ITL shorter by less
+STALLED = 1.25  # times P99: a hundredth of the gaps then holds a fifth of the time
+FIRST_ONLY, WITH_FIRST = "first only", "with first"  # causes of a wrong TPOT
 COALESCED = 100  # times: a median gap so far below the mean one is no gap between tokens
 DILUTED = 0.05  # relative: below it, events without tokens or with several leave ITL comparable
 
@@ -24,16 +26,38 @@ def tpot(result: Published) -> Iterator[Finding]:
             why = (
                 f"it is TTFT by output tokens, {ttft} / {reply}, in mean and median: no token after the first was seen"
             )
-            yield Finding(result.where("mean_tpot_ms"), "tpot", f"mean TPOT {printed} ms", "", why)
+            yield _tpot(result, printed, "", why, FIRST_ONLY)
+        elif whole := _with_first(result, printed):
+            why = f"it is E2EL by output tokens, {whole}: it includes the first token, which its title leaves out"
+            yield _tpot(result, printed, "", why, WITH_FIRST)
         return
     if _is_near(printed, expected):
         return
-    why = f"{reason} = {expected} ms from a token to the next"
+    why, cause = f"{reason} = {expected} ms from a token to the next", "other"
     if copied:
         whose = "mean" if _per_token(result, "mean", reply or 1) else "median"
         number, of = result.numbers[f"{whose}_tpot_ms"], result.numbers[f"{whose}_ttft_ms"]
         why += f"; the {whose}, {number}, is TTFT by output tokens, {of} / {reply}: no token after the first was seen"
-    yield Finding(result.where("mean_tpot_ms"), "tpot", f"mean TPOT {printed} ms", f"{expected} ms", why)
+        cause = FIRST_ONLY
+    elif whole := _with_first(result, printed):
+        why += f"; it is E2EL by output tokens, {whole}: it includes the first token, which its title leaves out"
+        cause = WITH_FIRST
+    yield _tpot(result, printed, f"{expected} ms", why, cause, abs(printed.value / expected.value - 1))
+
+
+def _tpot(result: Published, printed: Number, should_be: str, why: str, cause: str, weight: float = 0) -> Finding:
+    says = f"mean TPOT {printed} ms"
+    return Finding(result.where("mean_tpot_ms"), "tpot", says, should_be, why, cause=cause, weight=weight)
+
+
+def _with_first(result: Published, printed: Number) -> str:
+    """E2EL by output tokens as text, where TPOT is that and differs from what it should be."""
+    known, decode = result.all("mean_e2el_ms", "output_tokens", "ok"), result.decode_ms()
+    if known is None or decode is None or known[1].low <= 0 or known[2].low <= 0 or result.tpot_with_first:
+        return ""
+    tokens = known[1] / known[2]
+    is_whole = printed.agrees(known[0] / tokens) and not _is_near(printed, decode)
+    return f"{known[0]} / {tokens}" if is_whole else ""
 
 
 def itl(result: Published) -> Iterator[Finding]:
@@ -47,15 +71,27 @@ def itl(result: Published) -> Iterator[Finding]:
     if mean.value <= 0:
         each = f" of a reply of {plain(counts[0].value / counts[1].value)}" if counts and counts[1].value else ""
         why = f"no gap was seen between the tokens{each}"
-        yield Finding(where, "itl-zero", said, f"{decode} ms" if decode else "n/a", why)
+        yield Finding(where, "itl-zero", said, f"{decode} ms" if decode else "n/a", why, cause="unseen")
     elif decode is not None and decode.low > FAR * mean.high:
         why = f"(E2EL - TTFT) / (tokens - 1) = {decode} ms from a token to the next: most tokens were not seen"
-        yield Finding(where, "itl", said, f"{decode} ms", why)
+        off = decode.value / mean.value
+        yield Finding(where, "itl", said, f"{decode} ms", why, cause="unseen", weight=off)
     elif median is not None and median.high * COALESCED < mean.low:
         why = f"half of the gaps are below a {COALESCED}th of the mean, {mean} ms: events came in bundles"
         yield Finding(result.where("median_itl_ms"), "itl-coalesced", f"median ITL {median} ms", "", why)
     else:
         yield from _diluted(result, mean)
+        yield from _stalled(result, mean)
+
+
+def _stalled(result: Published, mean: Number) -> Iterator[Finding]:
+    """A mean gap above the 99th percentile: a hundredth of the gaps holds most of the time."""
+    high = result.get("p99_itl_ms")
+    if high is not None and high.value > 0 and mean.above(high * STALLED):
+        share = 100 * (1 - high.value / mean.value)
+        why = f"P99 ITL is {high} ms: 1 % of the gaps hold {share:.0f} % of the time or more"
+        says, place = f"mean ITL {mean} ms", result.where("mean_itl_ms")
+        yield Finding(place, "itl-stalled", says, "", why, True, "stalls", mean.value / high.value)
 
 
 def _diluted(result: Published, mean: Number) -> Iterator[Finding]:
@@ -73,10 +109,11 @@ def _diluted(result: Published, mean: Number) -> Iterator[Finding]:
     says, ratio = f"mean ITL {mean} ms", f"ITL / TPOT = {mean} / {printed} = {between}/{many}"
     if many > between:
         why = f"{ratio}: {many} gaps in a reply of {reply} tokens, which has {between}: events without a token count"
-        yield Finding(result.where("mean_itl_ms"), "itl-diluted", says, f"{printed} ms", why)
+        place = result.where("mean_itl_ms")
+        yield Finding(place, "itl-diluted", says, f"{printed} ms", why, cause="diluted", weight=many / between)
     else:
         why = f"{ratio}: {many} gaps in a reply of {reply} tokens, which has {between}: some events bring several"
-        yield Finding(result.where("mean_itl_ms"), "itl-diluted", says, "", why, note=True)
+        yield Finding(result.where("mean_itl_ms"), "itl-bundled", says, "", why, True, "bundled")
 
 
 def _expected(result: Published) -> tuple[Number | None, str]:

@@ -3,43 +3,105 @@
 import itertools
 from collections.abc import Iterator
 
-from loadgen.analysis.audit.command import Command
+from loadgen.analysis.audit.command import INTERFACE, WIDTHS, Command
 from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.number import change, plain
 from loadgen.analysis.audit.study import Arm, Study, stems
 
 JOINED = "&&"
+BETTER = 1.01  # times: below it one run each shows nothing
+DEFAULTS = ("default", "without any optimization", "no optimization", "out of the box", "vanilla")
 
 
 def recommended(study: Study) -> Iterator[Finding]:
-    """What is recommended was measured on the workload by which it was chosen."""
+    """What is recommended was measured on the workload by which it was chosen, and is the best of what was measured."""
+    for other in study.proposed:
+        if study.tried and not study.has_run(other):
+            why = f"no result on the page is of {other.name}"
+            yield Finding(study.page.place(other.at), "recommended", f"`{other.text}`", "", why, weight=3)
     command = study.recommended
-    tuned = [arm.command for arm in study.arms if arm.stage and arm.command]
-    if command is None or not tuned or any(command.same_as(other) for other in tuned):
+    tuned = [arm for arm in study.tried if arm.command]
+    if command is None or not tuned:
         return
-    why = "no arm of any stage was started with this command"
-    shown = [arm for arm in _column(study, optimized=True) if arm.stage and arm.command]
-    if shown and shown[0].command:
-        line = study.page.place(shown[0].command.at).line
-        why += f": the {shown[0].total} tok/s beside it are those of {shown[0].settings} (line {line})"
-    yield Finding(study.page.place(command.at), "recommended", f"`{command.text}`", "", why)
+    place, says = study.page.place(command.at), f"`{command.text}`"
+    own = [arm for arm in tuned if arm.command and command.same_as(arm.command)]
+    beside = next((arm for arm in _beside(study, command)), None)
+    if not own and beside is None and any(arm.command and command.same_as(arm.command) for arm in study.arms):
+        return  # it was measured on other workloads, and no other arm's number stands beside it
+    if not own:
+        near = beside or min(tuned, key=lambda arm: len(arm.command.changes(command)) if arm.command else 0)
+        of = f"the {near.total} tok/s beside it are those of" if beside else "the nearest is"
+        why = f"no arm of any stage was started with this command: {of} {_differs(study, near, command)}"
+        yield Finding(place, "recommended", says, "", why, weight=2)
+    elif beside is not None:
+        best = max(own, key=lambda arm: arm.total.value if arm.total else 0)
+        why = f"it was measured with {best.total} tok/s (line {best.result.place.line}): "
+        why += f"the {beside.total} tok/s beside it are those of {_differs(study, beside, command)}"
+        yield Finding(place, "recommended", says, "", why, weight=1)
+    else:
+        yield from _not_best(study, command, own)
+
+
+def _beside(study: Study, command: Command) -> Iterator[Arm]:
+    """The arms of stages whose numbers stand in the comparison, and which a command did not start."""
+    for _, _, cell, _ in study.comparison.pairs() if study.comparison else ():
+        shown = study.showing(cell.get("total_per_s"))
+        if shown and shown[0].stage and not any(arm.command and command.same_as(arm.command) for arm in shown):
+            yield shown[0]
+
+
+def _differs(study: Study, arm: Arm, command: Command) -> str:
+    """What an arm was started with, and how a command differs from that."""
+    if arm.command is None:
+        return arm.name
+    line = study.page.place(arm.command.at).line
+    differs = "; ".join(_change(name, *values) for name, values in command.changes(arm.command).items())
+    return f"{arm.settings} (line {line}), from which it differs: {differs}"
+
+
+def _not_best(study: Study, command: Command, own: list[Arm]) -> Iterator[Finding]:
+    """Another arm of the stages was better by what the page judges by."""
+    best, chosen = study.best(study.tried), study.best(own)
+    scores = [study.score(arm) if arm else None for arm in (best, chosen)]
+    if best is None or chosen is None or scores[0] is None or scores[1] is None or study.repeated:
+        return
+    if scores[0].value <= BETTER * scores[1].value:
+        return
+    unit = "requests each take less time" if study.of_latency else f"{best.total} against {chosen.total} tok/s"
+    why = (
+        f"{best.name} was better by {change(scores[0].value / scores[1].value)} (line {best.result.place.line}): {unit}"
+    )
+    place = study.page.place(command.at)
+    yield Finding(place, "recommended", f"`{command.text}`", "", why, True, "not the best")
 
 
 def baselines(study: Study) -> Iterator[Finding]:
-    """All numbers of the baseline are of one configuration."""
-    commands = [arm.command for arm in _column(study, optimized=False) if arm.command]
-    for other in commands[1:]:
-        if not commands[0].same_as(other):
-            line = study.page.place(commands[0].at).line
-            why = f"other rows of the baseline are of `{commands[0].text}` (line {line}): another server"
-            yield Finding(study.page.place(other.at), "baseline", f"`{other.text}`", f"`{commands[0].text}`", why)
+    """All numbers of the baseline are of one configuration, and of the one that it is called."""
+    arms = [arm for arm in study.column(optimized=False) if arm.command]
+    known = [arm.command for arm in arms if arm.command and arm.command.text]
+    for arm in arms:
+        if arm.command and not arm.command.text and known:
+            why = f"how the server of this row was started is not told; that of others is `{known[0].text}`"
+            place = study.page.place(arm.command.at)
+            yield Finding(place, "baseline", "no parameters", "", why, True, "not told")
+    for other in known[1:]:
+        if not known[0].same_as(other):
+            line = study.page.place(known[0].at).line
+            why = f"other rows of the baseline are of `{known[0].text}` (line {line}): another server"
+            yield Finding(study.page.place(other.at), "baseline", f"`{other.text}`", f"`{known[0].text}`", why)
             return
+    yield from _not_default(study, known)
 
 
-def _column(study: Study, *, optimized: bool) -> Iterator[Arm]:
-    """The arms whose numbers stand in the comparison: in its baseline, or in its other columns."""
-    if study.comparison is not None:
-        for _, base, cell, _ in study.comparison.pairs():
-            yield from study.showing((cell if optimized else base).get("total_per_s"))[:1]
+def _not_default(study: Study, commands: list[Command]) -> Iterator[Finding]:
+    table = study.comparison
+    if table is None or table.baseline is None or not commands:
+        return
+    called = table.columns[table.baseline]
+    own = {name: value for name, value in commands[0].settings.items() if name not in (*INTERFACE, *WIDTHS)}
+    if own and any(word in called.lower() for word in DEFAULTS):
+        why = f"it was started with {', '.join(_setting(name, value) for name, value in own.items())}"
+        yield Finding(study.page.place(table.at), "baseline", called, "", why, True)
 
 
 def combinations(study: Study) -> Iterator[Finding]:
@@ -53,43 +115,84 @@ def combinations(study: Study) -> Iterator[Finding]:
         for arm in arms:
             added = _unnamed(arm.command, base, stage.title) if arm.command else []
             if added:
-                named = ", ".join(f"--{name}" for name in added)
+                named = ", ".join(_setting(name) for name in added)
                 why = f"besides the change in its title, it changes {named}: {arm.settings}"
                 yield Finding(arm.result.place, "label", stage.title, "", why)
 
 
 def _unnamed(command: Command, base: Command, title: str) -> list[str]:
-    """The flags that differ from the baseline's and share no word with a title."""
+    """The settings that differ from the baseline's and share no word with a title."""
     words = stems(title)
-    changed = [name for name, value in command.flags.items() if base.flags.get(name) != value]
+    printed = {name: name for name in command.flags}
+    changed = [name for name in printed if base.flags.get(name) != command.flags[name]]
     return [name for name in changed if not stems(name.replace("-", " ")) & words]
 
 
 def duplicates(study: Study) -> Iterator[Finding]:
-    """No two stages have one and the same run."""
-    for first, second in itertools.combinations([arm for arm in study.arms if arm.stage], 2):
-        copied = first.result.numbers == second.result.numbers and len(first.result.numbers) > 1
-        if copied and (first.stage != second.stage or not _same(first, second)):
+    """No run is published as two treatments."""
+    told: set[int] = set()
+    for first, second in itertools.combinations(study.tried, 2):
+        if id(second) in told or not first.result.same_run(second.result):
+            continue
+        if first.same_server(second) and (first.stage == second.stage or study.is_reference(second)):
+            continue
+        if first.command is None and second.command is None and first.label == second.label:
+            continue
+        told.add(id(second))
+        where = first.result.place.within or f"line {first.result.place.line}"
+        why = f"every number is that of {first.name} ({where}): one run, published as two treatments"
+        yield Finding(second.result.place, "duplicate", f"{second.name}: total {second.total} tok/s", "", why)
+
+
+def repeats(study: Study) -> Iterator[Finding]:
+    """One command that was measured twice has one result, as far as nothing else differs."""
+    seen: list[list[Arm]] = []
+    for arm in study.arms if not study.repeated else ():
+        if arm.command is None or not arm.command.text or arm.total is None:
+            continue
+        kind = next((k for k in seen if k[0].same_server(arm) and k[0].same_work(arm)), None)
+        if kind is None:
+            seen.append([arm])
+        elif not any(arm.result.same_run(other.result) for other in kind):
+            kind.append(arm)
+    for first, *others in seen:
+        for other in others:
+            if first.total is None or other.total is None or first.total.low <= 0:
+                continue
+            ratio = other.total / first.total
             where = first.result.place.within or f"line {first.result.place.line}"
-            why = f"every number is that of {_named(first)} ({where}): one run, published as two treatments"
-            yield Finding(second.result.place, "duplicate", f"{_named(second)}: total {second.total} tok/s", "", why)
-
-
-def _named(arm: Arm) -> str:
-    """A stage, and the arm in it where that has a name of its own."""
-    stage = arm.stage.title if arm.stage else ""
-    return stage if arm.label == stage else f"{stage}, {arm.label}"
-
-
-def _same(first: Arm, second: Arm) -> bool:
-    return first.command is not None and second.command is not None and first.command.same_as(second.command)
+            why = (
+                f"{first.name} ({where}) has {first.total} tok/s with the same printed command: "
+                f"a difference of {plain(100 * abs(ratio.value - 1))} % that no setting explains"
+            )
+            says = f"{other.name}: total {other.total} tok/s"
+            weight = abs(ratio.value - 1)
+            yield Finding(other.result.place, "repeat", says, "", why, True, weight=weight)
 
 
 def unreported(study: Study) -> Iterator[Finding]:
     """A workload that was measured is in a table, whichever way it went."""
+    if study.comparison is None or study.repeated:
+        return
     shown = {id(arm) for _, _, arms in study.cells() for arm in arms}
+    rows = " / ".join(row.name.lower() for row in study.comparison.rows)
     for workload, arms in study.by_workload().items():
-        if workload and study.comparison and not any(id(arm) in shown for arm in arms):
+        if workload and workload.lower() not in rows and not any(id(arm) in shown for arm in arms):
             totals = " and ".join(f"{arm.total}" for arm in arms if arm.total)
             why = f"its {totals} tok/s are in no table"
             yield Finding(arms[0].result.place, "unreported", workload, "a row", why, note=True)
+
+
+def _setting(name: str, value: str = "") -> str:
+    """A setting as findings write it."""
+    named = f"--{name.replace('_', '-')}" if not name.isupper() else name
+    return f"{named} {value}".strip()
+
+
+def _change(name: str, before: str | None, after: str | None) -> str:
+    """A setting that differs, as findings write it."""
+    if after is None:
+        return f"no {_setting(name)}"
+    return (
+        _setting(name, after) if before is None else f"{_setting(name, after)} instead of {before}".replace("  ", " ")
+    )

@@ -1,0 +1,110 @@
+"""EngineFlags: what a flag of an engine sets, whichever of its names is used, from the engines' own flag tables."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from loadgen.engines.kinds import llamacpp, mindie, sglang, trtllm, vllm
+from loadgen.engines.kinds.knob_forms import EnvVariable, Flag, FlagGroup, Switch
+from loadgen.engines.kinds.knob_table import KnobTable
+
+TABLES = {
+    "vLLM": vllm.TABLE,
+    "SGLang": sglang.TABLE,
+    "TensorRT-LLM": trtllm.TABLE,
+    "MindIE": mindie.TABLE,
+    "llama.cpp": llamacpp.TABLE,
+}
+PORTS = {"vLLM": "8000", "SGLang": "30000", "TensorRT-LLM": "8000", "llama.cpp": "8080"}  # unless a flag says
+OFF, ON = "off", "on"
+_OFF_WORDS = {"0", "false", "off", "no", "none", "disable", "disabled"}
+_OFF_PREFIXES = ("no-", "disable-")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFlags:
+    """The flags of one engine.
+
+    Attributes:
+        names: Flag, without dashes before it and with dashes in it, to the setting that it is.
+        switched_off: Flags that turn a setting off.
+        prefixes: Whether a prefix of a flag means that flag.
+    """
+
+    names: dict[str, str]
+    switched_off: frozenset[str]
+    prefixes: bool
+
+    def setting(self, flag: str, value: str) -> tuple[str, str]:
+        """Return the engine-neutral setting and its value; the flag itself if no table knows it."""
+        known = flag if flag in self.names else self._completed(flag)
+        if known in self.switched_off:
+            return self.names[known], OFF
+        name = self.names.get(known, known)
+        return name, "" if value.lower() == "true" else value
+
+    def _completed(self, flag: str) -> str:
+        completed = [name for name in self.names if name.startswith(flag)] if self.prefixes and len(flag) > 1 else []
+        return completed[0] if len({self.names[name] for name in completed}) == 1 else flag
+
+
+@cache
+def engine_flags(engine: str) -> EngineFlags:
+    """Return the flags of an engine by the name that pages have for it; of no engine, those that mean one thing."""
+    if engine in TABLES:
+        return _flags(TABLES[engine])
+    tables = [_flags(table) for table in TABLES.values()]
+    given = {name for each in tables for name in each.names}
+    meanings = {name: {each.names[name] for each in tables if name in each.names} for name in given}
+    # One letter means something else in every engine.
+    names = {name: next(iter(found)) for name, found in meanings.items() if len(found) == 1 and len(name) > 1}
+    return EngineFlags(names, frozenset(name for each in tables for name in each.switched_off), False)
+
+
+def likely_engines(flags: Iterable[str]) -> frozenset[str]:
+    """Return the engines that know most of the flags; all engines if none knows any."""
+    given = [flag for flag in flags if len(flag) > 2]  # shorter ones mean something in every engine
+    known = {engine: sum(flag in engine_flags(engine).names for flag in given) for engine in TABLES}
+    return frozenset(engine for engine, count in known.items() if count == max(known.values()))
+
+
+def variables() -> dict[str, str]:
+    """Return the environment variables that are settings: name to setting."""
+    forms = [(knob, form) for table in TABLES.values() for knob, forms in table.forms.items() for form in forms]
+    return {form.name: knob for knob, form in forms if isinstance(form, EnvVariable)}
+
+
+def turns_off(flag: str, value: str) -> str:
+    """Return the feature that a flag or variable turns off; empty if it turns off none."""
+    name = flag.replace("_", "-").lower()
+    for prefix in _OFF_PREFIXES:
+        if name.startswith(prefix) and value.lower() not in _OFF_WORDS:
+            return name.removeprefix(prefix)
+    is_switch = name.startswith(("enable-", "use-")) or "-enable-" in name or "-use-" in name
+    is_switch = is_switch or name.endswith(("-enabled", "-enable"))
+    if (is_switch and value.lower() in _OFF_WORDS) or (name == "chunked-prefill-size" and value == "-1"):
+        return name
+    return ""
+
+
+def _flags(table: KnobTable) -> EngineFlags:
+    names: dict[str, str] = {}
+    off: set[str] = set()
+    for knob, forms in table.forms.items():
+        for form in forms:
+            for flag, aliases in form.flags().items():
+                is_group = isinstance(form, FlagGroup)
+                # The value of a group's flag is a part of the knob, so that the flag is a setting of its own.
+                setting = _bare(flag) if is_group else knob
+                if isinstance(form, Switch) and form.off and flag == form.off[0]:
+                    if len(form.off) > 1:
+                        continue  # a value of a flag that has others
+                    off.add(_bare(flag))
+                for name in (flag, *aliases):
+                    if isinstance(form, Flag) or _bare(name) not in names:
+                        names[_bare(name)] = setting
+    return EngineFlags(names, frozenset(off), table.abbreviates)
+
+
+def _bare(flag: str) -> str:
+    return flag.lstrip("-").replace("_", "-")

@@ -1,0 +1,51 @@
+"""Latency cells: times of a request in tables, against what the requests in flight leave room for."""
+
+from collections.abc import Iterator
+
+from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.number import Number, plain
+from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.table import Quantity, Row
+
+ALONE = 0.03  # relative: what a client needs between two requests
+
+
+def latency_cells(study: Study) -> Iterator[Finding]:
+    """N requests of a mean time, at most `cap` at once, fit into their run; one at a time, they fill it."""
+    if study.comparison is None:
+        return
+    for row, base, cell, _ in study.comparison.pairs():
+        for of_base, quantity in ((True, base.get("latency_s")), (False, cell.get("latency_s"))):
+            for arm in _arms(study, row, of_base=of_base)[:1] if quantity else ():
+                if quantity is not None:
+                    yield from _checked(study, row, quantity, base.get("latency_s"), arm)
+
+
+def _arms(study: Study, row: Row, *, of_base: bool) -> list[Arm]:
+    """The arms of a row's workload that are the baseline's, or the others."""
+    found = study.arms_of(row)
+    first = study.tried[0] if study.tried else None
+    return [arm for arm in found if first is not None and arm.same_server(first) is of_base]
+
+
+def _checked(study: Study, row: Row, quantity: Quantity, before: Quantity | None, arm: Arm) -> Iterator[Finding]:
+    known = arm.result.all("ok", "cap", "duration_s")
+    if known is None or known[0].low <= 0:
+        return
+    ok, cap, duration = known
+    most = duration * cap / ok
+    said, where = f"{ok} requests in {duration} s", arm.result.place.line
+    if quantity.number.above(most):
+        why = f"{row.name}: {said}, {cap} at once, leave {plain(most.value)} s for each (line {where})"
+        yield _finding(study, quantity, f"at most {plain(most.value)} s", why, most)
+    elif cap.value == 1 and (most * (1 - ALONE)).above(quantity.number):
+        why = f"{row.name}: {said}, one after the other, are {plain(most.value)} s for each (line {where})"
+        if before is not None and quantity.change is not None and quantity.change.is_speedup:
+            why += f"; {quantity.change.text} is {plain(before.number.value / most.value)}x"
+        yield _finding(study, quantity, f"{plain(most.value)} s", why, most)
+
+
+def _finding(study: Study, quantity: Quantity, should_be: str, why: str, most: Number) -> Finding:
+    off = abs(quantity.number.value / most.value - 1)
+    says = f"mean latency {quantity.text} s"
+    return Finding(study.page.place(quantity.at), "latency-cell", says, should_be, why, weight=off)

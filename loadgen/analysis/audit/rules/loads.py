@@ -1,0 +1,146 @@
+"""Loads: what was sent, against what the page announces and what its client and servers agree on."""
+
+from collections.abc import Iterator
+
+from loadgen.analysis.audit.client_command import ClientCommand
+from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.number import plain
+from loadgen.analysis.audit.rules.identity import akin
+from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.table import Row
+from loadgen.analysis.audit.workload import Workload
+
+NEAR = 0.9  # of the throughput at which a server is idle but for the last answers
+ASK_ANY = ("SGLang",)  # engines that answer whatever model is named
+
+
+def rate_limited(study: Study) -> Iterator[Finding]:
+    """A throughput shows what a server can do, and not what it was sent."""
+    for table in study.page.tables:
+        for row, base, cell, _ in table.pairs():
+            pairs = [found[:1] for each in (base, cell) if (found := study.showing(each.get("total_per_s")))]
+            arms = [arm for found in pairs for arm in found]
+            offered = [rate for arm in arms if (rate := _offered(study, arm))]
+            if offered and len(arms) == 2:
+                yield _rate(study, row, arms, offered)
+
+
+def _offered(study: Study, arm: Arm) -> float | None:
+    """The rate at which an arm was sent its requests, if the server kept up with it."""
+    workload, counts = study.workload(arm), arm.result.all("ok", "duration_s")
+    latency = arm.result.latency_s()
+    if workload is None or workload.rate is None or counts is None or latency is None:
+        return None
+    ok, duration = counts
+    sending = (ok.value - 1) / workload.rate
+    kept_up = sending + latency.value >= NEAR * duration.value and sending >= duration.value / 2
+    return workload.rate if sending > 0 and kept_up else None
+
+
+def _rate(study: Study, row: Row, arms: list[Arm], offered: list[float]) -> Finding:
+    total = next((q for cell in row.cells if (q := cell.get("total_per_s")) and q.change), None)
+    which = "both servers were" if len(offered) == 2 else "one of the servers was"
+    duration, ok = arms[-1].result.get("duration_s"), arms[-1].result.get("ok")
+    why = (
+        f"{row.name}: {which} sent {plain(offered[0])} req/s and answered them as they came ({ok} in {duration} s): "
+        "throughput is what was sent, and only latency tells of the server"
+    )
+    says = total.change.text if total and total.change else f"{arms[-1].total} tok/s"
+    at = total.change.at if total and total.change else row.at
+    return Finding(study.page.place(at), "rate-limited", says, "", why, True, f"{offered[0]}")
+
+
+def announced(study: Study) -> Iterator[Finding]:
+    """Every workload that a page announces has a result."""
+    if not study.arms or any(arm.result.per_request() is None for arm in study.arms):
+        return
+    random = [each for each in study.page.workloads if each.input_tokens is not None]
+    for workload in random:
+        if not any(workload.fits(arm.result) for arm in study.arms):
+            shape = f"{workload.input_tokens} tokens in, {workload.output_tokens} out"
+            says = f"{workload.name}: {shape}" if workload.name else shape
+            why = "no result on the page is of this workload"
+            yield Finding(study.page.place(workload.at), "announced", says, "a result", why, note=True)
+
+
+def failures(study: Study) -> Iterator[Finding]:
+    """As many requests succeed as the page says it sends, or as succeeded in the other arms of a workload."""
+    short: set[float] = set()
+    whole: list[tuple[Arm, float]] = []
+    for arms in _alike(study):
+        known = [(arm, ok.value) for arm in arms if (ok := arm.result.get("ok"))]
+        most = max((succeeded for _, succeeded in known), default=0)
+        for arm, succeeded in known:
+            sent = max(most, _announced(study, arm), succeeded + _failed_requests(arm))
+            if succeeded < sent:
+                short.add(succeeded)
+                yield _failed(study, arm, succeeded, sent)
+            else:
+                whole.append((arm, succeeded))
+    for arm, succeeded in whole:
+        if succeeded in short and succeeded % 10:
+            why = f"{plain(succeeded)} is how many succeeded where more were sent, as other results of this page show"
+            says = f"{plain(succeeded)} requests"
+            yield Finding(arm.result.where("ok"), "failures", says, "", why, True, "failed")
+
+
+def _announced(study: Study, arm: Arm) -> float:
+    workload = study.workload(arm)
+    return workload.requests or 0 if workload else 0
+
+
+def _failed_requests(arm: Arm) -> float:
+    failed = arm.result.get("failed")
+    return failed.value if failed else 0
+
+
+def _failed(study: Study, arm: Arm, ok: float, sent: float) -> Finding:
+    why = f"{plain(ok)} / {plain(sent)} = {100 * ok / sent:.1f} % of the requests succeeded"
+    whole = [each for each in study.tried if (n := each.result.get("ok")) and n.value == sent]
+    prompts = [each.result.per_request() for each in (arm, *whole[:1])]
+    if len(prompts) == 2 and prompts[0] and prompts[1] and abs(prompts[0][0] / prompts[1][0] - 1) > OTHERS:
+        why += f", with {prompts[0][0]:.1f} input tokens each against {prompts[1][0]:.1f}: other prompts, no speed-up"
+    says, weight = f"{plain(ok)} requests", 1 - ok / sent
+    return Finding(arm.result.where("ok"), "failures", says, plain(sent), why, True, "failed", weight)
+
+
+OTHERS = 0.05  # relative: prompts that were other prompts
+
+
+def _alike(study: Study) -> Iterator[list[Arm]]:
+    """The arms that were sent one workload: by the page's names, and by the announced workload and the cap."""
+    for arms in study.by_workload().values():
+        kinds: dict[tuple[Workload | None, float | None], list[Arm]] = {}
+        for arm in arms:
+            cap = arm.result.get("cap")
+            binding = cap.value if cap and not arm.result.over_guidellm else None
+            kinds.setdefault((study.workload(arm), binding), []).append(arm)
+        yield from kinds.values()
+
+
+def clients(study: Study) -> Iterator[Finding]:
+    """The client asks for the model that a server serves, at the port on which it listens."""
+    for client in [each for each in study.page.clients if not each.starts_servers][:1]:
+        yield from _other_model(study, client)
+        yield from _other_port(study, client)
+
+
+def _other_model(study: Study, client: ClientCommand) -> Iterator[Finding]:
+    asked = client.model.removeprefix("./")
+    for command in study.page.commands:
+        served = command.served_name.removeprefix("./")
+        if not command.engine or not served or not asked or command.engine in ASK_ANY:
+            continue
+        if served not in (asked, asked.rpartition("/")[2]) and akin(command.name, asked.rpartition("/")[2]):
+            line = study.page.place(client.at).line
+            why = f"the client at line {line} asks for {asked}, and this server has {served}: its requests are refused"
+            yield Finding(study.page.place(command.at), "client", served, asked, why, True, "model")
+
+
+def _other_port(study: Study, client: ClientCommand) -> Iterator[Finding]:
+    for command in study.page.commands:
+        if command.engine and client.port and command.port and command.port != client.port:
+            line = study.page.place(client.at).line
+            why = f"{command.engine} listens on port {command.port}, and the client at line {line} asks {client.port}"
+            place = study.page.place(command.at)
+            yield Finding(place, "client", f"port {command.port}", client.port, why, True, "port")

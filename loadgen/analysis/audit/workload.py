@@ -1,0 +1,118 @@
+"""Workload: a load that a page announces: in a list, in a profile, or by the command that sends it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loadgen.analysis.audit.client_command import ClientCommand
+from loadgen.analysis.audit.published import Published
+
+LENGTHS = 0.03  # relative: what prompts may be off what was asked, by tokenizers and templates
+TEMPLATE = 64  # tokens that a chat template may add to a prompt
+_COUNT = r"(\d[\d,]*\.?\d*)\s?([kK]?)"
+PROSE = re.compile(
+    rf"(?:^|\n)[ \t]*(?:[-*]|\d+\.)?[ \t]*\**(?P<name>[^\n:`|]{{0,60}}?)\**:?\s*{_COUNT} (?:random )?"
+    rf"input(?: tokens?)?\s*(?:,|\+|/|and)\s*{_COUNT} (?:output|generation)"
+)
+RUN_ON = re.compile(rf"(?P<name>){_COUNT} input tokens, {_COUNT} output tokens")
+KEY = re.compile(r"(?<![\w-])(\w+): ([\w.]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One workload.
+
+    Attributes:
+        name: As the page calls it; empty where it is only in a command.
+        at: How far into the page it stands, in characters.
+        input_tokens: Of each request; None: conversations of many lengths.
+        output_tokens: Of each request; None: as the conversations had.
+        requests: How many are sent; None: unknown.
+        rate: Requests per second that are offered; None: unknown, or all at once.
+        cap: The most that may be in flight; None: unknown.
+    """
+
+    name: str
+    at: int
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    requests: int | None = None
+    rate: float | None = None
+    cap: int | None = None
+
+    @property
+    def is_conversations(self) -> bool:
+        """Whether its prompts are of many lengths."""
+        return self.input_tokens is None
+
+    def fits(self, result: Published) -> bool:
+        """Whether a result can be of this workload, by the lengths of its requests."""
+        counts = result.all("input_tokens", "output_tokens", "ok")
+        if counts is None or counts[2].value <= 0 or self.input_tokens is None:
+            return False
+        prompt, answer = counts[0].value / counts[2].value, counts[1].value / counts[2].value
+        is_long = abs(prompt - self.input_tokens) <= max(
+            LENGTHS * self.input_tokens, min(TEMPLATE, self.input_tokens / 4)
+        )
+        return is_long and (self.output_tokens is None or answer <= (1 + LENGTHS) * self.output_tokens)
+
+
+def workloads(text: str, prose: str, clients: list[ClientCommand], title_at: dict[int, str]) -> Iterator[Workload]:
+    """Every workload that a page announces.
+
+    Args:
+        text: The page.
+        prose: The page, fences blanked out.
+        clients: Its commands that send a load.
+        title_at: Titles of its sections by where they begin.
+    """
+    for client in clients:
+        yield _of_command(client)
+    for found in PROSE.finditer(prose) if "\n" in prose.strip() else ():
+        yield _of_prose(found)
+    seen = {found.start(2) for found in PROSE.finditer(prose)}
+    for found in RUN_ON.finditer(prose):
+        if found.start(2) not in seen:
+            yield _of_prose(found)
+    yield from _profiles(text, title_at)
+
+
+def _of_command(client: ClientCommand) -> Workload:
+    is_random = client.dataset == "random" or client.number("random-input-len") is not None
+    rate = client.flags.get("request-rate", "")
+    return Workload(
+        "",
+        client.at,
+        client.number("random-input-len", "random-input") if is_random else None,
+        client.number("random-output-len", "random-output") if is_random else None,
+        client.number("num-prompts", "max-requests"),
+        float(rate) if re.fullmatch(r"\d+(\.\d+)?", rate) else None,
+        client.number("max-concurrency"),
+    )
+
+
+def _of_prose(found: re.Match[str]) -> Workload:
+    numbers = [_tokens(found[number], found[number + 1]) for number in (2, 4)]
+    return Workload(found["name"].strip(" *-."), found.start(2), numbers[0], numbers[1])
+
+
+def _profiles(text: str, title_at: dict[int, str]) -> Iterator[Workload]:
+    """A profile as GPUStack writes it: keys that begin with dataset_name, up to the next profile."""
+    starts = [found.start() for found in re.finditer(r"\bdataset_name:", text)]
+    for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
+        keys = dict(KEY.findall(text[begin : min(end, begin + 400)].split("```")[0]))
+        if not keys.keys() & {"request_rate", "total_requests"}:
+            continue
+        above = [title for at, title in title_at.items() if at < begin]
+
+        def number(name: str, of: dict[str, str] = keys) -> int | None:
+            return int(of[name]) if of.get(name, "").isdigit() else None
+
+        name = above[-1].split(" dataset_name")[0].split("```")[0].strip() if above else ""
+        rate = number("request_rate")
+        lengths = number("dataset_input_tokens"), number("dataset_output_tokens")
+        yield Workload(name, begin, *lengths, number("total_requests"), rate)
+
+
+def _tokens(digits: str, kilo: str) -> int:
+    return round(float(digits.replace(",", "")) * (1000 if kilo else 1))
