@@ -113,7 +113,7 @@ def _is_run_on(text: str) -> bool:
 def _bash_lines(text: str) -> Iterator[_Line]:
     """Yield lines as bash joins them: by a backslash that is the last character."""
     joined, begin, at = "", 0, 0
-    for line in text.split("\n"):
+    for line in re.sub(r"(?m)^([ \t]*)[$>] (?=\S)", r"\1  ", text).split("\n"):  # a prompt is no part of it
         joined += line
         if line.endswith("\\") and not line.endswith("\\\\"):
             joined = f"{joined[:-1]} "

@@ -15,8 +15,9 @@ from loadgen.analysis.audit.stages import stages_of, stems, summary_and_stages
 from loadgen.analysis.audit.table import PER_DEVICE, Quantity, Row
 from loadgen.analysis.audit.workload import Workload
 
-__all__ = ["Arm", "Study", "stems"]
+__all__ = ["JOINED", "Arm", "Study", "stems"]
 
+JOINED = "&&"  # in the title of a stage that is a combination of others
 MAX_REPLICAS = 16
 _NAME_LENGTH = 60  # characters; what is longer is a sentence and names no candidate
 

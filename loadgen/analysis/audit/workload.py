@@ -68,7 +68,7 @@ def workloads(text: str, prose: str, clients: list[ClientCommand], title_at: dic
     """
     for client in clients:
         yield _of_command(client)
-    for found in PROSE.finditer(prose) if "\n" in prose.strip() else ():
+    for found in PROSE.finditer(prose):
         yield _of_prose(found)
     seen = {found.start(2) for found in PROSE.finditer(prose)}
     for found in RUN_ON.finditer(prose):

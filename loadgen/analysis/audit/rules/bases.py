@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping
 from loadgen.analysis.audit.command import INTERFACE, WIDTHS
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change
-from loadgen.analysis.audit.study import Arm, Study, stems
+from loadgen.analysis.audit.page import Section
+from loadgen.analysis.audit.published import Published
+from loadgen.analysis.audit.study import JOINED, Arm, Study, stems
 
 Changes = Mapping[str, tuple[str | None, str | None]]
 OFF_WORDS = ("turn off", "turning off", "disable", "disabling", "without", "no ", "off")
@@ -40,7 +42,7 @@ def bases(study: Study) -> Iterator[Finding]:
     best: Arm | None = None
     rejected: dict[str, tuple[str | None, str]] = {}
     for stage, arms in study.staged() if not study.repeated else ():
-        for arm in arms if best is not None else ():
+        for arm in arms or _crashed(study, stage):
             if best is not None and _comparable(best, arm):
                 yield from _carried(study, arm, best, rejected)
                 yield from _missing(study, arm, best)
@@ -51,6 +53,13 @@ def bases(study: Study) -> Iterator[Finding]:
                 tried = {name: to for name, (_, to) in _changes(arm, winner).items() if to is not None}
                 rejected |= {name: (to, stage.title) for name, to in tried.items() if _names(arm, name, to)}
         best = winner
+
+
+def _crashed(study: Study, stage: Section) -> list[Arm]:
+    """The candidates of a stage in which none has a result."""
+    within = [command for command in study.page.commands if stage.begin <= command.at < stage.end]
+    nothing = [Published({}, {}, study.page.place(command.at), at=command.at) for command in within]
+    return [Arm(each, command, stage.title, stage, "") for each, command in zip(nothing, within, strict=True)]
 
 
 def _comparable(first: Arm, second: Arm) -> bool:
@@ -67,9 +76,7 @@ def _carried(study: Study, arm: Arm, best: Arm, rejected: Mapping[str, tuple[str
     for name, (_, to) in _changes(arm, best).items():
         value, stage = rejected.get(name, (None, ""))
         if to is not None and value == to and arm.stage and stage != arm.stage.title and not _names(arm, name, to):
-            why = (
-                f"it has {_setting(name, to)}, which {stage} tried and which did not win: two changes are tried at once"
-            )
+            why = f"it has {_setting(name, to)}, with which {stage} did not win: two changes are tried at once"
             yield Finding(arm.result.place, "base", arm.name, "", why, True, f"carried {name}")
 
 
@@ -80,22 +87,25 @@ def _missing(study: Study, arm: Arm, best: Arm) -> Iterator[Finding]:
         for name, (before, to) in _changes(arm, best).items()
         if before is not None and to is None and not _names(arm, name, before) and name not in INTERFACE
     }
-    if lost and not _on_a_default(study, arm):
+    earlier = [other for other in study.tried if other.result.at < arm.result.at and _comparable(other, arm)]
+    is_combination = arm.stage is not None and JOINED in arm.stage.title  # whose title says what it is built of
+    # Some pages hold each candidate to a default; others build on what won, from the first that does so.
+    if lost and not is_combination and any(_builds_on(study, each, earlier) for each in (*earlier, arm)):
         said = ", ".join(_setting(name, value) for name, value in lost.items())
-        why = (
-            f"the best so far, {best.name} with {best.total} tok/s, has {said}, and this has not: it is not built on it"
-        )
+        why = f"it is not built on the best so far, {best.name} with {best.total} tok/s, which has {said}"
         yield Finding(arm.result.place, "base", arm.name, "", why, True, f"not on {best.name}")
 
 
-def _on_a_default(study: Study, arm: Arm) -> bool:
-    """Whether a candidate is an arm of the first stage with what its title names, as where each is held to those."""
+def _builds_on(study: Study, arm: Arm, earlier: list[Arm]) -> bool:
+    """Whether a candidate has a setting that the first stage has not and that an earlier stage tried."""
+    own = set(arm.command.settings.items()) if arm.command else set()
+    before = [other for other in earlier if other.stage and arm.stage and other.stage.begin < arm.stage.begin]
+    tried = {item for other in before if other.command for item in other.command.settings.items()}
     first = study.tried[0].stage
-    for base in [arm for arm in study.tried if arm.stage == first and arm.command]:
-        changed = _changes(arm, base) if _comparable(base, arm) else {"": (None, None)}
-        if all(name in INTERFACE or _names(arm, name, to) for name, (_, to) in changed.items() if name or not to):
-            return "" not in changed
-    return False
+    default = {
+        item for other in before if other.stage == first and other.command for item in other.command.settings.items()
+    }
+    return bool(own & tried - default)
 
 
 def _uncredited(study: Study, arm: Arm, best: Arm) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """Identity: the model and the hardware that a page is about, wherever it names them."""
 
+import difflib
 import re
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from loadgen.analysis.audit.study import Study
 MODEL = re.compile(r"(?<![\w.-])[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\b(?:-\w+)*")
 RECOMMENDATION = re.compile(r"\b[Rr]ecommend[^\n`|?!]{0,200}")
 QUANTIZED = re.compile(r"(?i)\b(?:FP8|FP4|NVFP4|INT8|INT4|AWQ|GPTQ|W8A8|W4A16|quantiz\w+)\b|-FP8|-AWQ|-GPTQ|w8a8")
+LIKE = 0.6  # of the letters of two names: below it one is no version of the other
 NUMBERS = {"a": 1, "a single": 1, "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16}
 _MAKER = r"(?:NVIDIA|AMD|Ascend|Intel|GPUs?\b|NPUs?\b)"
 COUNT = re.compile(
@@ -20,18 +22,31 @@ DEVICE = re.compile(r"\b(?:[ABHL]\d{2,3}|GB\d{3}|MI\d{3}X?|910[BC]|L40S?)\b")
 
 def models(study: Study) -> Iterator[Finding]:
     """Title, recommendation and commands name the model that the page is about, or a variant of it."""
-    page = study.page
     named = [(name, at) for name, at in _named(study) if name]
-    if not named:
-        return
-    votes = [sum(akin(name, other) for other, _ in named) for name, _ in named]
-    first = min((name for (name, _), vote in zip(named, votes, strict=True) if vote == max(votes)), key=len)
-    stated = _first(found[0]) if (found := page.titled("Model")) else ""
-    is_akin_to_many = 2 * sum(akin(stated, name) for name, _ in named) >= max(votes)
-    subject = stated if stated and is_akin_to_many else first
-    for name, at in sorted(set(named), key=lambda found: found[1]):
+    subject = _subject(study, [name for name, _ in named])
+    for name, at in sorted({*named, *_unsized(study, subject)}, key=lambda found: found[1]) if subject else ():
         if not akin(name, subject):
-            yield Finding(page.place(at), "model", name, subject, f"the page is about {subject}", cause=f"{name} {at}")
+            place = study.page.place(at)
+            yield Finding(place, "model", name, subject, f"the page is about {subject}", cause=f"{name} {at}")
+
+
+def _subject(study: Study, named: list[str]) -> str:
+    """The model that a page is about: what it says of it, unless most of what it names is another; else empty."""
+    stated = found[0].strip("- *\n") if (found := study.page.titled("Model")) else ""
+    if not named:
+        return stated.rpartition("/")[2] if re.fullmatch(r"[\w./-]*\d[\w./-]*", stated) else ""
+    votes = [sum(akin(name, other) for other in named) for name in named]
+    own = _first(stated)
+    if own and 2 * sum(akin(own, name) for name in named) >= max(votes):
+        return own
+    return min((name for name, vote in zip(named, votes, strict=True) if vote == max(votes)), key=len)
+
+
+def _unsized(study: Study, subject: str) -> Iterator[tuple[str, int]]:
+    """The models of commands whose names tell no size, and are like the subject's: another version of it."""
+    for command in study.page.commands:
+        if not _first(command.name) and difflib.SequenceMatcher(None, command.name, subject).ratio() >= LIKE:
+            yield command.name, command.at
 
 
 def _named(study: Study) -> Iterator[tuple[str, int]]:
@@ -92,7 +107,8 @@ def _others(study: Study, said: str) -> Iterator[Finding]:
         for match in DEVICE.finditer(text):
             if own and match[0] not in own:
                 why = f"the page was measured on {said}"
-                yield Finding(page.place(begin + match.start()), "hardware", match[0], ", ".join(sorted(own)), why)
+                place = page.place(begin + match.start())
+                yield Finding(place, "hardware", match[0], ", ".join(sorted(own)), why, cause=match[0])
 
 
 def _recommended_count(study: Study) -> int | None:

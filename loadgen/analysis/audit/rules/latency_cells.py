@@ -38,7 +38,7 @@ def _checked(study: Study, row: Row, quantity: Quantity, before: Quantity | None
     if quantity.number.above(most):
         why = f"{row.name}: {said}, {cap} at once, leave {plain(most.value)} s for each (line {where})"
         yield _finding(study, quantity, f"at most {plain(most.value)} s", why, most)
-    elif cap.value == 1 and (most * (1 - ALONE)).above(quantity.number):
+    elif cap.value == 1 and not arm.result.over_guidellm and (most * (1 - ALONE)).above(quantity.number):
         why = f"{row.name}: {said}, one after the other, are {plain(most.value)} s for each (line {where})"
         if before is not None and quantity.change is not None and quantity.change.is_speedup:
             why += f"; {quantity.change.text} is {plain(before.number.value / most.value)}x"

@@ -12,7 +12,7 @@ from loadgen.analysis.audit.study import Arm, Study
 
 # Names with a number behind each, in an order.
 ENTRY = re.compile(
-    r"`?([A-Za-z][^()<>\n|]*?)`?\s*\((\d[\d,]*(?:\.\d+)?)(?:\s?x\s?\d+)?\s*(tok/s|ms|s|req/s)\b[^()\n]*\)"
+    r"`?([A-Za-z][^()<>\n|]*?)`?\s*\((\d[\d,]*(?:\.\d+)?)(?:\s?[x×]\s?(\d+))?\s*(tok/s|ms|s|req/s)\b([^()\n]*)\)"
 )
 FROM_TO = re.compile(r"from (\d[\d,]*\.\d+) tok/s to (\d[\d,]*\.\d+) tok/s")
 SUMMARY = re.compile(
@@ -36,7 +36,7 @@ def lines(study: Study) -> Iterator[Finding]:
         sign = _sign(study, left, right)
         if right is not None and sign:
             yield from _order(study, left, right, sign)
-        if left[3] == "tok/s" and (sign or _after_sign(study, left)):
+        if left[4] == "tok/s" and not left[5] and (sign or _after_sign(study, left)):
             yield from _entry(study, left, arms)
     for found in FROM_TO.finditer(study.page.prose):
         yield from _from_to(study, found)
@@ -58,14 +58,18 @@ def _after_sign(study: Study, entry: re.Match[str]) -> bool:
 
 
 def _order(study: Study, left: re.Match[str], right: re.Match[str], sign: str) -> Iterator[Finding]:
-    first, second = Number.printed(left[2]), Number.printed(right[2])
+    first, second = _all_servers(left), _all_servers(right)
     wrong = second.above(first) if ">" in sign else first.above(second) if "<" in sign else False
     if wrong:
         names = left[1].rpartition(":")[2].strip(), right[1].strip()
-        unit = left[3]
-        why = f"{names[0]} has {left[2]} and {names[1]} {right[2]} {unit}"
+        unit = left[4]
+        why = f"{names[0]} has {first} and {names[1]} {second} {unit}"
         says = f"{names[0]} {sign.strip()} {names[1]}"
         yield Finding(study.page.place(left.start()), "result-line", says, "", why)
+
+
+def _all_servers(entry: re.Match[str]) -> Number:
+    return Number.printed(entry[2]) * int(entry[3] or 1)
 
 
 def _entry(study: Study, entry: re.Match[str], arms: list[Arm]) -> Iterator[Finding]:
@@ -91,7 +95,7 @@ def misprint(printed: Number) -> str:
 
 def misprints(study: Study) -> list[Number]:
     """The throughputs of lines that no block has."""
-    printed = [Number.printed(entry[2]) for entry in _entries(study) if entry[3] == "tok/s"]
+    printed = [Number.printed(entry[2]) for entry in _entries(study) if entry[4] == "tok/s" and not entry[5]]
     return [number for number in printed if not any(_shows(study, arm, number) for arm in study.arms)]
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from loadgen.analysis.audit.command import INTERFACE, WIDTHS, Command
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change, plain
-from loadgen.analysis.audit.study import Arm, Study, stems
+from loadgen.analysis.audit.study import JOINED, Arm, Study, stems
 
-JOINED = "&&"
 BETTER = 1.01  # times: below it one run each shows nothing
 DEFAULTS = ("default", "without any optimization", "no optimization", "out of the box", "vanilla")
 
