@@ -209,13 +209,15 @@ class Study:
 
     def workload(self, arm: Arm) -> Workload | None:
         """The workload that the page announces and an arm was sent; None where none fits."""
-        fitting = [each for each in self.page.workloads if each.fits(arm.result)]
-        if not fitting:
-            cap = arm.result.get("cap")
-            is_capped = cap is not None and not arm.result.over_guidellm
+        cap = None if arm.result.over_guidellm else arm.result.get("cap")
+        of_length = [each for each in self.page.workloads if each.fits(arm.result)]
+        # A list of lengths tells of no cap; a command that sends conversations has one, or none is in force.
+        fitting = [each for each in of_length if each.cap is None or (cap is not None and each.cap == cap.value)]
+        if not of_length:
             conversations = [each for each in self.page.workloads if each.is_conversations]
-            fitting = [each for each in conversations if each.cap == (cap.value if cap and is_capped else None)]
-        return max(fitting, key=lambda each: (each.rate is not None, each.requests is not None), default=None)
+            fitting = [each for each in conversations if each.cap == (cap.value if cap else None)]
+        keys = [(each.cap is not None, each.rate is not None, each.requests is not None) for each in fitting]
+        return fitting[keys.index(max(keys))] if fitting else None
 
     def _arm(self, result: Published) -> Arm:
         page = self.page

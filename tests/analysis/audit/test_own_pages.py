@@ -30,4 +30,3 @@ def test_a_report_of_a_page_that_was_imported_is_consistent(page: str, tmp_path:
     assert len(STUDIES) == 5
     text = study_reports.written(imported_files.page(page).findings, tmp_path, {"source": "import"})[f"{page}.md"]
     assert inconsistent(text, tmp_path) == []
-
