@@ -120,6 +120,8 @@ class Command:
     def changes(self, other: "Command") -> dict[str, tuple[str | None, str | None]]:
         """The settings in which it differs from another: name to the other's value and its own; None is unset."""
         before, after = other.settings, self.settings
+        if self.name and other.name and self.name.lower() != other.name.lower():
+            before["model"], after["model"] = other.name, self.name
         names = [*after, *(name for name in before if name not in after)]
         return {name: (before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)}
 

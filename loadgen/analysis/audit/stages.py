@@ -11,7 +11,6 @@ _STEM = 5  # characters by which words are compared: backend and backends, cache
 _FILLERS = {"the", "in", "of", "and", "for", "with", "choosing", "enable", "selection", "option", "options", "mode"}
 _FILLERS |= {"max", "num", "number", "numbers"}
 _FILLERS |= {word for engine in LAUNCHES.values() for word in re.findall("[a-z]+", engine.lower())}
-_OTHER = re.compile(r"(?i)\b(?:other|further|more|additional)\b")
 
 
 def stems(title: str) -> set[str]:
@@ -24,11 +23,10 @@ def summary_and_stages(page: Page) -> tuple[Table | None, list[Section]]:
     """The table of what each stage brought, and the stages: none where no section has a candidate's result.
 
     They stand beside the summary and before it; or below such a section, if the rows of the summary are about those.
-    Without a summary they are the sections that have results and stand beside each other.
     """
     heading = next((section for section in page.sections if section.title.lower().startswith("summary")), None)
     if heading is None:
-        return None, _without_summary(page)
+        return None, []
     table = next((table for table in page.tables if heading.begin <= table.at < heading.end), None)
     parent = page.section(heading.begin, heading.level - 1)
     beside = [
@@ -70,19 +68,3 @@ def _split(page: Page, section: Section, rows: Sequence[Row]) -> list[Section]:
 
 def _is_about(row: Row, section: Section) -> bool:
     return bool(stems(row.name) & stems(section.title))
-
-
-def _without_summary(page: Page) -> list[Section]:
-    """The sections of the first level on which two or more have commands and results."""
-    for level in range(2, 7):
-        found = [
-            section
-            for section in page.sections
-            if section.level == level
-            and has_result(page, section)
-            and any(section.begin <= command.at < section.end for command in page.commands)
-            and not _OTHER.search(section.title)
-        ]
-        if len(found) > 1:
-            return found
-    return []

@@ -12,7 +12,7 @@ from loadgen.analysis.audit.number import Number
 from loadgen.analysis.audit.page import Page, Section
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.stages import stages_of, stems, summary_and_stages
-from loadgen.analysis.audit.table import PER_DEVICE, Quantity, Row
+from loadgen.analysis.audit.table import PER_DEVICE, Cell, Quantity, Row
 from loadgen.analysis.audit.workload import Workload
 
 __all__ = ["JOINED", "Arm", "Study", "stems"]
@@ -132,7 +132,7 @@ class Study:
         if quantity is None:
             return []
         printed = quantity.number
-        known = [(arm, arm.result.get(quantity.name)) for arm in self.arms]
+        known = [(arm, arm.result.number(quantity.name)) for arm in self.arms]
         near = [(abs(n.value - printed.value), arm) for arm, n in known if n is not None and n.agrees(printed)]
         found = [arm for _, arm in sorted(near, key=lambda found: found[0])]
         return found or [arm for arm in self.arms if self._estimate(arm, quantity) > 1]
@@ -143,6 +143,10 @@ class Study:
             return 1
         times = round(quantity.number.value / arm.total.value)
         return times if 1 < times <= MAX_REPLICAS and (arm.total * times).agrees(quantity.number) else 1
+
+    def shown(self, cell: Cell) -> list[Arm]:
+        """The arms that a cell is of, by its throughput, or its latency where it has none."""
+        return self.showing(cell.get("total_per_s") or cell.get("latency_s"))
 
     def cells(self) -> Iterator[tuple[Row, Quantity, list[Arm]]]:
         """Every total throughput in a table, with the arms that show it."""
@@ -156,7 +160,7 @@ class Study:
         """The arms whose numbers stand in the comparison: in its baseline, or in its other columns."""
         if self.comparison is not None:
             for _, base, cell, _ in self.comparison.pairs():
-                yield from self.showing((cell if optimized else base).get("total_per_s"))[:1]
+                yield from self.shown(cell if optimized else base)[:1]
 
     def has_run(self, command: Command) -> bool:
         """Whether a result is of the model of a command, or of flags alone, which name none."""
@@ -176,10 +180,19 @@ class Study:
         is_named = any(title in arm.label for title in others)
         return is_named or any(other.result.same_run(arm.result) and other.same_server(arm) for other in held)
 
-    def arms_of(self, row: Row) -> list[Arm]:
-        """The arms of other workloads that a row of the comparison is about."""
-        name = row.name.lower()
-        return [arm for arm in self.arms if arm.workload and arm.workload.lower() in name]
+    def compared(self, row: Row, base: Cell, cell: Cell) -> list[Arm]:
+        """The arms of two cells of a row, the baseline's first; none where one of them is unknown.
+
+        Where no block has what a cell prints, they are those of the workload that the row names.
+        """
+        shown = [self.shown(each)[:1] for each in (base, cell)]
+        if not all(shown) and self.tried:
+            named = [arm for arm in self.arms if arm.workload and arm.workload.lower() in row.name.lower()]
+            ours = [arm.same_server(self.tried[0]) for arm in named]
+            shown = [
+                [arm for arm, is_base in zip(named, ours, strict=True) if is_base is of][:1] for of in (True, False)
+            ]
+        return [shown[0][0], shown[1][0]] if all(shown) else []
 
     def stages_of(self, row: Row) -> list[Section]:
         """The stages that a row of the summary is about."""

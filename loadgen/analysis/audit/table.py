@@ -75,6 +75,11 @@ class Quantity:
     at: int
 
     @property
+    def is_latency(self) -> bool:
+        """Whether less of it is better."""
+        return self.name == "latency_s" or self.name.endswith("_ms")
+
+    @property
     def whole(self) -> Number:
         """What all of them amount to."""
         return self.number * self.times

@@ -7,8 +7,8 @@ from loadgen.analysis.audit.finding_group import ORDER
 from tests.helpers.audit_corpus import EXPECTED, score, stands_at
 from tests.helpers.audited_pages import PAGES
 
-# A gain that is printed as none, "-", though the arm is 0.08 % above: one run each shows no such difference.
-NOT_FOUND = {"qwen3-14b-h100"}
+# A gain that is printed as none though the arm is 0.08 % above, and a candidate that is held to an older best.
+NOT_FOUND = {"qwen3-14b-h100", "deepseek-v3.2-h200"}
 
 
 def test_every_page_is_in_the_corpus_and_every_kind_is_a_rule() -> None:

@@ -1,5 +1,6 @@
 """Bases: what the candidates of a stage change, and whether that is what the stage says."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from loadgen.analysis.audit.command import INTERFACE, WIDTHS
@@ -18,7 +19,12 @@ SYNONYMS = {
     "pp": {"pipeline"},
     "dp": {"data", "enable-dp-attention"},
     "ep": {"expert"},
-    "quant": {"quantization", "kv", "dtype"},
+    "quant": {"quantization", "kv", "dtype", "model"},
+    "fp": {"quantization", "kv", "dtype", "model"},
+    "int": {"quantization", "model"},
+    "awq": {"quantization", "model"},
+    "gptq": {"quantization", "model"},
+    "model": {"model"},
     "dtype": {"kv"},
     "conte": {"context"},
     "chunk": {"chunked", "batched", "prefill"},
@@ -46,7 +52,7 @@ def bases(study: Study) -> Iterator[Finding]:
             if best is not None and _comparable(best, arm):
                 yield from _carried(study, arm, best, rejected)
                 yield from _missing(study, arm, best)
-                yield from _uncredited(study, arm, best)
+                yield from _uncredited(study, arm, best, rejected)
         winner = study.best([*arms, *([best] if best else [])])
         for arm in arms:
             if winner is not None and arm is not winner and _comparable(winner, arm):
@@ -97,8 +103,9 @@ def _missing(study: Study, arm: Arm, best: Arm) -> Iterator[Finding]:
 
 
 def _builds_on(study: Study, arm: Arm, earlier: list[Arm]) -> bool:
-    """Whether a candidate has a setting that the first stage has not and that an earlier stage tried."""
-    own = set(arm.command.settings.items()) if arm.command else set()
+    """Whether a candidate has a setting of an earlier stage that neither the first one has nor its own title names."""
+    settings = arm.command.settings if arm.command else {}
+    own = {(name, value) for name, value in settings.items() if not _names(arm, name, value)}
     before = [other for other in earlier if other.stage and arm.stage and other.stage.begin < arm.stage.begin]
     tried = {item for other in before if other.command for item in other.command.settings.items()}
     first = study.tried[0].stage
@@ -108,9 +115,13 @@ def _builds_on(study: Study, arm: Arm, earlier: list[Arm]) -> bool:
     return bool(own & tried - default)
 
 
-def _uncredited(study: Study, arm: Arm, best: Arm) -> Iterator[Finding]:
+def _uncredited(study: Study, arm: Arm, best: Arm, rejected: Mapping[str, tuple[str | None, str]]) -> Iterator[Finding]:
     """A gain for which a title names one change, where the candidate has others, too."""
-    changed = {name: to for name, (_, to) in _changes(arm, best).items() if to is not None}
+    changed = {
+        name: to
+        for name, (_, to) in _changes(arm, best).items()
+        if to is not None and rejected.get(name, (None, ""))[0] != to  # which is told by itself
+    }
     others = [name for name, to in changed.items() if not _names(arm, name, to)]
     scores = study.score(arm), study.score(best)
     is_idle = all(name in INTERFACE for name in changed)
@@ -173,11 +184,14 @@ def turned_off(study: Study) -> Iterator[Finding]:
         said = f"{arm.stage.title} {arm.label}".lower()
         for name, feature in arm.command.turned_off().items():
             words = stems(feature.replace("-", " ").replace("_", " "))
-            is_named = words & stems(arm.stage.title) and not any(word in said for word in OFF_WORDS)
+            run_on = "".join(re.findall("[a-z]", feature.lower()))
+            about = stems(arm.stage.title)
+            is_named = words & about or any(len(stem) > 3 and stem in run_on for stem in about)
+            is_named = is_named and not any(word in said for word in OFF_WORDS)
             if is_named and name.lower().replace("_", "-") not in said.replace("_", "-"):
                 value = {**arm.command.flags, **arm.command.env}[name]
                 why = f"{_setting(name, value)} turns it off: {arm.settings}"
-                yield Finding(arm.result.place, "turned-off", arm.name, "", why)
+                yield Finding(arm.result.place, "turned-off", arm.name, "", why, True)
 
 
 def _setting(name: str, value: str = "") -> str:

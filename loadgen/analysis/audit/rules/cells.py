@@ -17,11 +17,8 @@ def copied(study: Study) -> Iterator[Finding]:
     for table in study.page.tables:
         for row in table.rows:
             for cell in row.cells:
-                total = cell.get("total_per_s")
-                if total is None:
-                    continue
-                arms = study.showing(total)
-                if not arms:
+                total, arms = cell.get("total_per_s"), study.shown(cell)
+                if total is not None and not arms:
                     yield _without_block(study, table, row, total)
                     continue
                 for quantity in cell.quantities:
@@ -78,7 +75,7 @@ def percents(study: Study) -> Iterator[Finding]:
 
 
 def _wrong(study: Study, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
-    is_latency = after.name.endswith(("_ms", "_s")) and not after.name.endswith("_per_s")
+    is_latency = after.is_latency
     ratio = before.whole / after.whole if printed.is_speedup and is_latency else after.whole / before.whole
     said = f"{_said(after)} / {_said(before)}"
     if printed.per_device:

@@ -15,17 +15,11 @@ def latency_cells(study: Study) -> Iterator[Finding]:
     if study.comparison is None:
         return
     for row, base, cell, _ in study.comparison.pairs():
-        for of_base, quantity in ((True, base.get("latency_s")), (False, cell.get("latency_s"))):
-            for arm in _arms(study, row, of_base=of_base)[:1] if quantity else ():
-                if quantity is not None:
-                    yield from _checked(study, row, quantity, base.get("latency_s"), arm)
-
-
-def _arms(study: Study, row: Row, *, of_base: bool) -> list[Arm]:
-    """The arms of a row's workload that are the baseline's, or the others."""
-    found = study.arms_of(row)
-    first = study.tried[0] if study.tried else None
-    return [arm for arm in found if first is not None and arm.same_server(first) is of_base]
+        before, after = base.get("latency_s"), cell.get("latency_s")
+        arms = study.compared(row, base, cell)
+        for quantity, arm in zip((before, after), arms, strict=False):
+            if quantity is not None:
+                yield from _checked(study, row, quantity, before, arm)
 
 
 def _checked(study: Study, row: Row, quantity: Quantity, before: Quantity | None, arm: Arm) -> Iterator[Finding]:

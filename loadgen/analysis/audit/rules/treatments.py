@@ -44,7 +44,7 @@ def recommended(study: Study) -> Iterator[Finding]:
 def _beside(study: Study, command: Command) -> Iterator[Arm]:
     """The arms of stages whose numbers stand in the comparison, and which a command did not start."""
     for _, _, cell, _ in study.comparison.pairs() if study.comparison else ():
-        shown = study.showing(cell.get("total_per_s"))
+        shown = study.shown(cell)
         if shown and shown[0].stage and not any(arm.command and command.same_as(arm.command) for arm in shown):
             yield shown[0]
 
@@ -156,17 +156,27 @@ def repeats(study: Study) -> Iterator[Finding]:
             kind.append(arm)
     for first, *others in seen:
         for other in others:
-            if first.total is None or other.total is None or first.total.low <= 0:
-                continue
-            ratio = other.total / first.total
-            where = first.result.place.within or f"line {first.result.place.line}"
-            why = (
-                f"{first.name} ({where}) has {first.total} tok/s with the same printed command: "
-                f"a difference of {plain(100 * abs(ratio.value - 1))} % that no setting explains"
-            )
-            says = f"{other.name}: total {other.total} tok/s"
-            weight = abs(ratio.value - 1)
-            yield Finding(other.result.place, "repeat", says, "", why, True, weight=weight)
+            yield from _again(study, first, other)
+
+
+def _again(study: Study, first: Arm, other: Arm) -> Iterator[Finding]:
+    """The second result of one command, by what the page judges."""
+    scores = study.score(first), study.score(other)
+    if scores[0] is None or scores[1] is None or scores[0].low <= 0:
+        return
+    weight = abs(scores[1].value / scores[0].value - 1)
+    where = first.result.place.within or f"line {first.result.place.line}"
+    why = (
+        f"{first.name} ({where}) has {_judged(study, first)} with the same printed command: "
+        f"a difference of {plain(100 * weight)} % that no setting explains"
+    )
+    says = f"{other.name}: {_judged(study, other)}"
+    yield Finding(other.result.place, "repeat", says, "", why, True, weight=weight)
+
+
+def _judged(study: Study, arm: Arm) -> str:
+    latency = arm.result.latency_s()
+    return f"{latency} s for a request" if study.of_latency and latency else f"{arm.total} tok/s"
 
 
 def unreported(study: Study) -> Iterator[Finding]:
