@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from loadgen.analysis.audit.engine_flags import (
     OFF,
@@ -48,7 +49,7 @@ ATTENTION_DP = "enable-dp-attention"
 _DEVICES = {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Command:
     """One command.
 
@@ -77,24 +78,24 @@ class Command:
         """The model without its owner."""
         return self.model.rstrip("/").rpartition("/")[2]
 
-    @property
+    @cached_property
     def engines(self) -> frozenset[str]:
         """The engines that it can start: its own, or those whose flags it has."""
         return frozenset({self.engine}) if self.engine else likely_engines(self.flags)
 
-    @property
-    def settings(self) -> dict[str, str]:
+    @cached_property
+    def settings(self) -> Mapping[str, str]:
         """All that it sets but model and address, by engine-neutral names where the engine's flag table has one."""
         found = dict(self._known.setting(name, value) for name, value in self.flags.items())
         knobs = variables()
         found |= {knobs.get(name, name): value for name, value in self.env.items() if name not in _DEVICES}
         return {name: _plain(value) for name, value in found.items() if name not in ADDRESS}
 
-    @property
+    @cached_property
     def width(self) -> int:
         """How many devices one such server takes."""
         settings = self.settings
-        sizes = [int(value) if (value := settings.get(name, "1")).isdigit() else 1 for name in WIDTHS]
+        sizes = [max(1, int(value)) if (value := settings.get(name, "1")).isdecimal() else 1 for name in WIDTHS]
         return sizes[0] * sizes[1] * (1 if ATTENTION_DP in settings else sizes[2])
 
     @property
@@ -119,7 +120,7 @@ class Command:
 
     def changes(self, other: "Command") -> dict[str, tuple[str | None, str | None]]:
         """The settings in which it differs from another: name to the other's value and its own; None is unset."""
-        before, after = other.settings, self.settings
+        before, after = dict(other.settings), dict(self.settings)
         if self.name and other.name and self.name.lower() != other.name.lower():
             before["model"], after["model"] = other.name, self.name
         names = [*after, *(name for name in before if name not in after)]

@@ -68,6 +68,7 @@ def likely_engines(flags: Iterable[str]) -> frozenset[str]:
     return frozenset(engine for engine, count in known.items() if count == max(known.values()))
 
 
+@cache
 def variables() -> dict[str, str]:
     """Return the environment variables that are settings: name to setting."""
     forms = [(knob, form) for table in TABLES.values() for knob, forms in table.forms.items() for form in forms]

@@ -207,12 +207,17 @@ class Study:
         return arm.total * self.replicas(arm) if arm.total else None
 
     def score(self, arm: Arm) -> Number | None:
-        """By what the page judges an arm, more is better: throughput, of each device if it says so, or 1 / latency."""
+        """By what the page judges an arm, more is better: throughput, of each device if it says so, or 1 / latency.
+
+        None where that is unknown or 0.
+        """
         if self.of_latency:
             latency = arm.result.latency_s()
             return Number.exact(1) / latency if latency and latency.low > 0 else None
         whole = self.whole(arm)
-        return whole / arm.width if whole and self.per_device else whole
+        if whole is None or whole.low <= 0:
+            return None
+        return whole / arm.width if self.per_device else whole
 
     def best(self, arms: list[Arm]) -> Arm | None:
         """The best of the arms that lost no request that others did not lose."""

@@ -1,5 +1,8 @@
 """The corpus: the audit finds what a reader finds in thirteen published pages, and nothing else."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from loadgen.analysis.audit import audit, grouped
@@ -33,3 +36,18 @@ def test_what_only_looks_like_a_mistake_is_left_alone(page: str) -> None:
         raised = [finding for finding in findings if finding.rule == rule and stands_at(finding, place)]
         # A place can have a true finding of the same rule; then it is listed as both.
         assert not raised or [place, rule] in [each[:2] for each in EXPECTED[page]["true"]], why
+
+
+@pytest.mark.parametrize("page", EXPECTED)
+def test_a_page_that_is_damaged_is_read_as_far_as_it_goes(page: str, tmp_path: Path) -> None:
+    text = (PAGES / f"{page}.md").read_text()
+    damaged = {
+        "zeros": re.sub(r"\d", "0", text),
+        "cut": text[: len(text) // 2],
+        "joined": " ".join(text.split("\n")),
+        "no marks": text.replace("#", "").replace("`", ""),
+    }
+    for name, made in damaged.items():
+        path = tmp_path / f"{name}.md"
+        path.write_text(made)
+        assert all(finding.rule in ORDER for finding in audit(str(path)))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.analysis.audit.files import RATED
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number, change, plain
+from loadgen.analysis.audit.number import Number, change, off, plain
 from loadgen.analysis.audit.published import Published, title
 from loadgen.analysis.audit.study import Study
 from loadgen.analysis.audit.table import Change, Quantity, Row, Table
@@ -38,7 +38,7 @@ def _without_block(study: Study, table: Table, row: Row, total: Quantity) -> Fin
     why += f"; the baseline's block, at line {line}, has {first.total}"
     gained = [cell.quantities[0].change for cell in row.cells if cell.quantities and cell.quantities[0].change]
     after = others[0].total
-    if gained and gained[0] and after and not gained[0].ratio.agrees(after / first.total):
+    if gained and gained[0] and after and first.total.low > 0 and not gained[0].ratio.agrees(after / first.total):
         why += f", so that {gained[0].text} is {change(after.value / first.total.value)}"
     return _finding(study, total.at, "cell", says, str(first.total), why)
 
@@ -94,7 +94,7 @@ def _wrong(study: Study, after: Quantity, before: Quantity, printed: Change, row
     inverse = before.whole / after.whole
     if abs(2 - printed.ratio.value - inverse.value) <= printed.ratio.high - printed.ratio.value:
         why += f"; {printed.text} is the inverse ratio, {_said(before)} / {_said(after)} - 1, with another sign"
-    return _finding(study, printed.at, "percent", printed.text, should_be, why, weight=_off(printed.ratio, ratio))
+    return _finding(study, printed.at, "percent", printed.text, should_be, why, weight=off(printed.ratio, ratio))
 
 
 def _of_tokens(study: Study, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
@@ -112,16 +112,11 @@ def _of_tokens(study: Study, after: Quantity, before: Quantity, printed: Change,
     ratio = rates[0] * after.times / (rates[1] * before.times)
     is_loss = printed.ratio.value <= 1 and ratio.value <= 1  # which nobody prints to look better
     allowed = 2 * RATED if is_loss and all(result.over_guidellm for result in results) else 0
-    if printed.ratio.agrees(ratio) or _off(printed.ratio, ratio) <= allowed:
+    if printed.ratio.agrees(ratio) or off(printed.ratio, ratio) <= allowed:
         return None
     why = f"{row}: tokens / duration are {rates[0]} and {rates[1]} tok/s, {_ratio(*results)}"
-    off = _off(printed.ratio, ratio)
-    says, should_be = printed.text, change(ratio.value)
-    return _finding(study, printed.at, "percent-of-rates", says, should_be, why, cause="rates", weight=off)
-
-
-def _off(printed: Number, ratio: Number) -> float:
-    return abs(printed.value / ratio.value - 1) if ratio.value else 0.0
+    says, should_be, weight = printed.text, change(ratio.value), off(printed.ratio, ratio)
+    return _finding(study, printed.at, "percent-of-rates", says, should_be, why, cause="rates", weight=weight)
 
 
 def _ratio(after: Published, before: Published) -> str:

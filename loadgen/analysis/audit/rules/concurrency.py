@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number, plain
+from loadgen.analysis.audit.number import Number, off, plain
 from loadgen.analysis.audit.published import Published
 
 _IDENTITY = 0.001  # how far the mean of a mean may be off where a tool rounds it
@@ -38,9 +38,8 @@ def peak_concurrency(result: Published) -> Iterator[Finding]:
         return
     if cap is not None and peak.above(cap):
         why = f"no more than {cap} may be in flight at once: requests that ran within the same second were counted"
-        says, off = f"{peak} concurrent requests", peak.value / max(cap.value, 1)
-        place = result.where("peak_in_flight")
-        yield Finding(place, "peak-concurrency", says, f"at most {cap}", why, True, "same second", off)
+        says, place = f"{peak} concurrent requests", result.where("peak_in_flight")
+        yield Finding(place, "peak-concurrency", says, f"at most {cap}", why, True, "same second", off(peak, cap))
     elif sent is not None and peak.above(sent[0] + sent[1]):
         why = f"there were {sent[0] + sent[1]} requests"
         yield _in_flight(result, "peak_in_flight", peak, f"at most {sent[0] + sent[1]}", why)
@@ -84,8 +83,8 @@ def _from_parts(result: Published, rate: Number, limit: Number | None) -> Iterat
         yield Finding(result.where("mean_tpot_ms"), "in-flight", says, "", why)
     else:
         why = f"{sum_of} of {limit}: a mean over replies is dominated by short replies and does not match a mean length"
-        place, off = result.where("mean_tpot_ms"), found.value / limit.value
-        yield Finding(place, "in-flight", says, "", why, True, "lengths", off)
+        place = result.where("mean_tpot_ms")
+        yield Finding(place, "in-flight", says, "", why, True, "lengths", off(found, limit))
 
 
 def _peak(result: Published, peak: Number, should_be: str, why: str) -> Finding:

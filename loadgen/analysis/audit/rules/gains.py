@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number, change
+from loadgen.analysis.audit.number import Number, change, off
 from loadgen.analysis.audit.page import Section
 from loadgen.analysis.audit.rules.results import SUMMARY, misprint, misprints
 from loadgen.analysis.audit.study import Arm, Study
@@ -63,12 +63,12 @@ def _checked(study: Study, row: Row, printed: Change, best: Arm, incumbent: Arm)
         why = f"{row.name}: the mean time of a request is {_time(incumbent)} s before and {_time(best)} s after"
     elif start is not None and start.low > 0 and printed.ratio.agrees(found / start):
         why += f", over the best so far ({incumbent.label}); {printed.text} is over the first arm's {start}"
-    off, should_be = abs(printed.ratio.value / ratio.value - 1), change(ratio.value)
+    should_be, weight = change(ratio.value), off(printed.ratio, ratio)
     place, rule, cause = study.page.place(printed.at), "gain", ""
     for wrong in misprints(study):
         if wrong.low > 0 and any(printed.ratio.agrees(each) for each in (wrong / before, found / wrong)):
             rule, cause = "result-line", misprint(wrong)
-    yield Finding(place, rule, printed.text, should_be, why, cause=cause, weight=off)
+    yield Finding(place, rule, printed.text, should_be, why, cause=cause, weight=weight)
 
 
 def _readings(study: Study, best: Arm, incumbent: Arm, ratio: Number) -> Iterator[Number]:
@@ -171,9 +171,9 @@ def references(study: Study) -> Iterator[Finding]:
         ratio = best.total / rival.total
         why = f"{loser} was not the best so far: {rival.name} had {rival.total} tok/s"
         says = f"{line['share']}%"
-        off = best.total.value / other.total.value / ratio.value - 1
+        weight = rival.total.value / other.total.value - 1
         place = study.page.place(line.start("share"))
-        yield Finding(place, "reference", says, change(ratio.value), why, True, weight=off)
+        yield Finding(place, "reference", says, change(ratio.value), why, True, weight=weight)
 
 
 def _around(study: Study, arm: Arm, at: int) -> bool:

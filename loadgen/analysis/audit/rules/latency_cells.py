@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number, plain
+from loadgen.analysis.audit.number import Number, off, plain
 from loadgen.analysis.audit.study import Arm, Study
 from loadgen.analysis.audit.table import Quantity, Row
 
@@ -40,6 +40,7 @@ def _checked(study: Study, row: Row, quantity: Quantity, before: Quantity | None
 
 
 def _finding(study: Study, quantity: Quantity, should_be: str, why: str, most: Number) -> Finding:
-    off = abs(quantity.number.value / most.value - 1)
     says = f"mean latency {quantity.text} s"
-    return Finding(study.page.place(quantity.at), "latency-cell", says, should_be, why, weight=off)
+    return Finding(
+        study.page.place(quantity.at), "latency-cell", says, should_be, why, weight=off(quantity.number, most)
+    )

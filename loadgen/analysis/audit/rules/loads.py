@@ -29,7 +29,7 @@ def _offered(study: Study, arm: Arm) -> float | None:
     """The rate at which an arm was sent its requests, if the server kept up with it."""
     workload, counts = study.workload(arm), arm.result.all("ok", "duration_s")
     latency = arm.result.latency_s()
-    if workload is None or workload.rate is None or counts is None or latency is None:
+    if workload is None or not workload.rate or counts is None or latency is None:
         return None
     ok, duration = counts
     sending = (ok.value - 1) / workload.rate

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 from loadgen.analysis.audit.files import RATED
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number, change, plain
+from loadgen.analysis.audit.number import Number, change, off, plain
 from loadgen.analysis.audit.study import Arm, Study
 
 # Names with a number behind each, in an order.
 ENTRY = re.compile(
-    r"`?([A-Za-z][^()<>\n|]*?)`?\s*\((\d[\d,]*(?:\.\d+)?)(?:\s?[x×]\s?(\d+))?\s*(tok/s|ms|s|req/s)\b([^()\n]*)\)"
+    r"`?([A-Za-z][^()<>\n|\0]*?)`?\s*\((\d[\d,]*(?:\.\d+)?)(?:\s?[x×]\s?(\d+))?\s*(tok/s|ms|s|req/s)\b([^()\n]*)\)"
 )
 FROM_TO = re.compile(r"from (\d[\d,]*\.\d+) tok/s to (\d[\d,]*\.\d+) tok/s")
 SUMMARY = re.compile(
@@ -121,6 +121,8 @@ def summaries(study: Study) -> Iterator[Finding]:
         said = line.groupdict()
         x, y = Number.printed(said["x"]), Number.printed(said["y"])
         first, second = (x, y) if said["first"] == said["a"] else (y, x)
+        if second.low <= 0:
+            continue
         gap, share = (first - second), (first / second - 1) * 100
         if said["way"] == "slower":
             gap, share = gap * -1, share * -1
@@ -130,6 +132,8 @@ def summaries(study: Study) -> Iterator[Finding]:
         if said["turn"] is None:
             continue
         tx, ty = Number.printed(said["tx"]), Number.printed(said["ty"])
+        if ty.low <= 0:
+            continue
         sign = 1 if said["turn"] == "reduced" else -1
         yield from _claim(study, line, "tgap", (ty - tx) * sign, " ms")
         yield from _claim(study, line, "tshare", (ty - tx) / ty * (100 * sign), " %")
@@ -146,9 +150,17 @@ def _of_tokens(study: Study, line: re.Match[str], first: Number, second: Number)
     printed = Number.printed(line["share"])
     if abs(printed.value - share.value) > 100 * 2 * RATED * rates[0].value / rates[1].value:
         why = f"tokens / duration are {rates[0]} and {rates[1]} tok/s"
-        says, should_be, off = f"{line['share']} %", f"{share} %", abs(printed.value - share.value) / 100
+        says, should_be = f"{line['share']} %", f"{share} %"
         place = study.page.place(line.start("share"))
-        yield Finding(place, "percent-of-rates", says, should_be, why, cause="rates", weight=off)
+        yield Finding(
+            place,
+            "percent-of-rates",
+            says,
+            should_be,
+            why,
+            cause="rates",
+            weight=abs(printed.value - share.value) / 100,
+        )
 
 
 def _claim(study: Study, line: re.Match[str], group: str, expected: Number, unit: str) -> Iterator[Finding]:
@@ -157,8 +169,8 @@ def _claim(study: Study, line: re.Match[str], group: str, expected: Number, unit
         if group.startswith("t"):
             why = f"{line['a']} has {line['tx']} and {line['b']} {line['ty']} ms"
         place = study.page.place(line.start(group))
-        off = abs(Number.printed(line[group]).value / expected.value - 1) if expected.value else 0
-        yield Finding(place, "summary-line", f"{line[group]}{unit}", f"{expected}{unit}", why, weight=off)
+        weight = off(Number.printed(line[group]), expected)
+        yield Finding(place, "summary-line", f"{line[group]}{unit}", f"{expected}{unit}", why, weight=weight)
 
 
 def _reversed(study: Study, line: re.Match[str], x: Number, y: Number) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number, plain
+from loadgen.analysis.audit.number import Number, off, plain
 from loadgen.analysis.audit.published import Published
 
 SAME = 0.02  # relative: where a reply ends, at its last token or at the end of its stream, differs by less
@@ -42,7 +42,7 @@ def tpot(result: Published) -> Iterator[Finding]:
     elif whole := _with_first(result, printed):
         why += f"; it is E2EL by output tokens, {whole}: it includes the first token, which its title leaves out"
         cause = WITH_FIRST
-    yield _tpot(result, printed, f"{expected} ms", why, cause, abs(printed.value / expected.value - 1))
+    yield _tpot(result, printed, f"{expected} ms", why, cause, off(printed, expected))
 
 
 def _tpot(result: Published, printed: Number, should_be: str, why: str, cause: str, weight: float = 0) -> Finding:
@@ -74,8 +74,7 @@ def itl(result: Published) -> Iterator[Finding]:
         yield Finding(where, "itl-zero", said, f"{decode} ms" if decode else "n/a", why, cause="unseen")
     elif decode is not None and decode.low > FAR * mean.high:
         why = f"(E2EL - TTFT) / (tokens - 1) = {decode} ms from a token to the next: most tokens were not seen"
-        off = decode.value / mean.value
-        yield Finding(where, "itl", said, f"{decode} ms", why, cause="unseen", weight=off)
+        yield Finding(where, "itl", said, f"{decode} ms", why, cause="unseen", weight=decode.value / mean.value)
     elif median is not None and median.high * COALESCED < mean.low:
         why = f"half of the gaps are below a {COALESCED}th of the mean, {mean} ms: events came in bundles"
         yield Finding(result.where("median_itl_ms"), "itl-coalesced", f"median ITL {median} ms", "", why)
