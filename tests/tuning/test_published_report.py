@@ -105,7 +105,7 @@ def test_last_bar_of_the_waterfall_is_the_single_run_of_the_winner(tmp_path: Pat
 
 def test_hardware_is_that_of_the_page_and_not_that_of_the_study(tmp_path: Path) -> None:
     text = plain(imported(tmp_path, page(RESULTS, "Two boxes of NVIDIA A100")), tmp_path)
-    assert section(text, "Hardware").strip() == "Two boxes of NVIDIA A100"
+    assert section(text, "Hardware").strip() == '"Two boxes of NVIDIA A100"'
     assert 'Published as the best configuration of Qwen/Qwen3-8B-FP8 on "Two boxes of NVIDIA A100",' in text
     assert "eight accelerators" not in text
 

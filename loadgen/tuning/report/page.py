@@ -67,7 +67,8 @@ def _setup(model: ReportModel) -> Iterator[Block]:
     yield Heading(3, "Model")
     yield Items(tuple(line(name) for name in dict.fromkeys(model.study.models.values())))
     yield Heading(3, "Hardware")
-    yield Paragraph(line(f"{model.hardware or 'not named by the published results'}{counted}"))
+    said = f'"{model.hardware}"' if model.published else model.hardware  # the words of others are quoted
+    yield Paragraph(line(f"{said if model.hardware else 'not named by the published results'}{counted}"))
     yield Heading(3, "Engine Version")
     yield Items(tuple(line(f"{name}: {', '.join(found) or 'version unknown'}") for name, found in builds.items()))
     yield from data_section(model)

@@ -55,7 +55,7 @@ def _beside(study: Study, quantity: Quantity, results: list[Published]) -> Itera
         why = f"the block at line {block.line} prints {numbers[0]}: digits were lost"
         yield _finding(study, quantity.at, "cell", says, str(numbers[0]), why, note=True)
     else:
-        why = f"the block with this throughput, at line {block.line}, prints {numbers[0]}"
+        why = f"the block of this cell, at line {block.line}, prints {numbers[0]}"
         yield _finding(study, quantity.at, "cell", says, str(numbers[0]), why)
 
 

@@ -11,11 +11,12 @@ from loadgen.analysis.audit.study import Study
 MODEL = re.compile(r"(?<![\w.-])[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\b(?:-\w+)*")
 RECOMMENDATION = re.compile(r"\b[Rr]ecommend[^\n`|?!]{0,200}")
 QUANTIZED = re.compile(r"(?i)\b(?:FP8|FP4|NVFP4|INT8|INT4|AWQ|GPTQ|W8A8|W4A16|quantiz\w+)\b|-FP8|-AWQ|-GPTQ|w8a8")
+ONE_MODEL = re.compile(r"(?!.*\d\.?[xX]\b)(?:[\w-]+/)?[\w.-]*\d[\w.-]*")  # and no family of several versions
 LIKE = 0.6  # of the letters of two names: below it one is no version of the other
 NUMBERS = {"a": 1, "a single": 1, "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16}
 _MAKER = r"(?:NVIDIA|AMD|Ascend|Intel|GPUs?\b|NPUs?\b)"
 COUNT = re.compile(
-    rf"(?:^|\s)(\d+)\s*(?:x|×|Ã—|\*|{_MAKER}|devices?\b)|[A-Za-z]\d{{2,4}}[A-Z]?\s?[x×*]\s?(\d+)\b", re.IGNORECASE
+    rf"(?:^|\s)(\d+)\s*(?:x|×|Ã—|\*|{_MAKER}|devices?\b)|(?:[A-Za-z]\d{{2,4}}[A-Z]?|\s)[x×*]\s?(\d+)\b", re.IGNORECASE
 )
 DEVICE = re.compile(r"\b(?:[ABHL]\d{2,3}|GB\d{3}|MI\d{3}X?|910[BC]|L40S?)\b")
 
@@ -34,7 +35,7 @@ def _subject(study: Study, named: list[str]) -> str:
     """The model that a page is about: what it says of it, unless most of what it names is another; else empty."""
     stated = found[0].strip("- *\n") if (found := study.page.titled("Model")) else ""
     if not named:
-        return stated.rpartition("/")[2] if re.fullmatch(r"[\w./-]*\d[\w./-]*", stated) else ""
+        return stated.rpartition("/")[2] if ONE_MODEL.fullmatch(stated) else ""
     votes = [sum(akin(name, other) for other in named) for name in named]
     own = _first(stated)
     if own and 2 * sum(akin(own, name) for name in named) >= max(votes):
@@ -81,8 +82,8 @@ def advice(study: Study) -> Iterator[Finding]:
 def hardware(study: Study) -> Iterator[Finding]:
     """The devices that a page has are counted and are those that it recommends, and no server takes more."""
     stated = study.page.titled("Hardware")
-    if stated is None or not stated[0]:
-        return
+    if stated is None or not stated[0] or stated[0].startswith('"'):
+        return  # nothing is said, or the words of others are quoted
     said, at = stated[0].split("\n")[0].strip("- *"), stated[1]
     yield from _others(study, said)
     counted = _count(said) or _recommended_count(study)
