@@ -7,19 +7,21 @@ from loadgen.analysis.audit import Finding
 from loadgen.library.accepted import check_path
 
 
-def audit(path: str | Path) -> list[Finding]:
-    """Find inconsistent numbers in a published result, as `loadgen audit` does (docs/audit.md).
+def audit(*paths: str | Path) -> list[Finding]:
+    """Find inconsistent numbers in published results, as `loadgen audit` does (docs/audit.md).
 
     Args:
-        path: A Markdown page or a text that contains benchmark output; or a JSON result of loadgen, vllm bench serve,
-            SGLang's bench_serving (JSON lines) or guidellm.
+        *paths: Markdown pages or texts that contain benchmark output; or JSON results of loadgen, vllm bench serve,
+            SGLang's bench_serving (JSON lines) or guidellm. Several are also held against each other.
 
     Returns:
-        The findings in the order of the file: `rule`, `place`, what it `says`, what it `should_be`, and `why`. With
-        `note`, the numbers can be true, but do not show what they seem to.
+        The findings in the order of the files: `rule`, `place`, what it `says`, what it `should_be`, and `why`. With
+        `note`, the numbers can be true, but do not show what they seem to. Findings of one `rule` with the same `cause`
+        have one origin.
 
     Raises:
-        BadInput: It cannot be read, or has no result and no table.
+        BadInput: One of them cannot be read, or has no result and no table.
     """
-    check_path("path", path)
-    return rules.audit(str(path))
+    for path in paths:
+        check_path("path", path)
+    return rules.audit(*map(str, paths))
