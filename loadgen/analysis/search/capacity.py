@@ -57,6 +57,6 @@ class ThroughputGain:
         if below is not None:
             gain = found / self._throughput[below] - 1 if self._throughput[below] else math.inf
             if gain < (1 + MIN_GAIN) ** math.log2(in_flight / below) - 1:
-                return f"{percent(gain, 1)} more output tokens/s than at {below:g}"
+                return f"{percent(abs(gain), 1)} {'more' if gain >= 0 else 'fewer'} output tokens/s than at {below:g}"
         self._throughput[in_flight] = found
         return None

@@ -258,7 +258,7 @@ class Levels:
             self._require_conclusive(level, result, _why_inconclusive(result, stopped=stop.reason is not None))
             run, sojourn_s = self._judge(result, settings, level, stop.reason)
         why = run.inconclusive or stop.reason or (PILED_UP if run.failed else None)
-        if why is None and (why := self._misses(level, result)) is not None:
+        if why is None and run.met() is not False and (why := self._misses(level, result)) is not None:
             run = replace(run, failed=True)
         self.runs.append(LevelRun(level, result, run, why))
         return run, self._axis.length_s(level, settings.num_prompts), sojourn_s

@@ -139,7 +139,7 @@ def _load(given: dict[str, Any], end: str, axis: str, default: float) -> float:
     if axis == "concurrency" and not found.is_integer():
         remedy = "give a whole number: with --axis concurrency it is a number of requests in flight"
         raise BadInput(f"--{end}-bound", f"{found:g} is not a whole number", remedy)
-    return found
+    return int(found) if axis == "concurrency" else found
 
 
 def _positive(given: dict[str, Any], name: str, default: float) -> float:

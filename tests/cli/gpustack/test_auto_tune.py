@@ -45,6 +45,7 @@ class TestRange:
 
     def test_of_a_concurrency(self) -> None:
         tuned = search(*LENGTHS, "--auto-tune", "--axis", "concurrency", "--lower-bound", "4.0")
+        assert (type(tuned.lower_bound), type(tuned.upper_bound)) == (int, int)
         assert (tuned.axis, tuned.first) == ("concurrency", {"max_concurrency": 4})
 
     def test_and_budget_have_the_defaults_of_benchmark_runner(self) -> None:

@@ -77,6 +77,7 @@ def test_requests_in_flight_are_those_that_still_meet_the_limit(gpustack: GPUSta
     assert found["best"]["slo_met_rate"] == pytest.approx(25, rel=CLOSE)
     assert found["best"]["recommended_rate"] == found["best"]["slo_met_rate"]
     assert found["validity"]["slo_boundary_located"]
+    assert found["validity"]["bracket_reason"] == "slo_failed"
     assert found["metrics"]["inter_token_latency_mean"] <= 20.25
     no_failed_point_has_a_load(found)
 
@@ -119,11 +120,11 @@ def test_budgets_are_kept_and_told(gpustack: GPUStack, tmp_path: Path) -> None:
     columns = SEARCH | {"load_type": "concurrency", "lower_bound": 2}
     with served() as (url, _):
         by_points = searched(gpustack, columns | {"max_points": 2}, url, tmp_path / "points")
-        by_seconds = searched(gpustack, columns | {"max_total_seconds": 6}, url, tmp_path / "seconds")
+        by_seconds = searched(gpustack, columns | {"max_total_seconds": 60}, url, tmp_path / "seconds")
     assert by_points["validity"]["stop_reason"] == "budget_points"
     assert len(by_points["points"]) == 2
     assert by_seconds["validity"]["stop_reason"] == "budget_seconds"
-    assert by_seconds["ramp"]["elapsed_seconds"] < 12
+    assert by_seconds["ramp"]["elapsed_seconds"] < 75
     for found in (by_points, by_seconds):
         assert {warning["code"] for warning in found["validity"]["warnings"]} == {"budget_exhausted"}
         no_failed_point_has_a_load(found)
