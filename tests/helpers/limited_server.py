@@ -45,7 +45,7 @@ async def serve(limit: int) -> None:
     server = LimitedServer(limit)
     application = web.Application()
     application.router.add_post("/v1/chat/completions", server.answer)
-    application.router.add_get("/v1/models", lambda request: web.json_response({"data": [{"id": "m"}]}))
+    application.router.add_get("/v1/models", lambda request: web.json_response({"data": [{"id": "sim"}]}))
     runner = web.AppRunner(application)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -104,7 +104,7 @@ class SearchRuns:
         finally:
             self._ramp.spent_s = time.monotonic() - begun_s
             self._set_exit_codes()
-            if not self._series.interrupts.count:
+            if self._ramp.points and not self._series.interrupts.count:
                 self._ramp.write(self._search.data)
 
     def _misses(self, level: float, result: Result) -> str | None:
@@ -130,7 +130,6 @@ class SearchRuns:
         summary = summarize(RecordFile(settings.records), strategy, result, self._job.phases)
         summary["loadgen"] |= {"load": load, "met": judged.met, "why": judged.why}
         write_atomic(self._ramp.add(load, summary), to_json(summary) + "\n")
-        self._series.save_so_far()
 
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:

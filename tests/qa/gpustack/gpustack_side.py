@@ -1,12 +1,12 @@
 """GPUStack's side of a job; the interpreter of its environment runs this.
 
-python gpustack_side.py profiles
-python gpustack_side.py compose PLACES COLUMNS
-python gpustack_side.py read FOLDER COLUMNS
+Each line of stdin is a JSON list: a verb and its arguments. Each is answered by a line of JSON on stdout.
 
-COLUMNS is a JSON object with the columns of a benchmark, as GPUStack's form sends them; PLACES has what depends on the
-machine. Each prints one JSON value: the profiles that GPUStack ships by name, the words of a command line, or what its
-worker makes of the files of a job.
+["profiles"]                    the file of the profiles that GPUStack ships, and the profiles by name
+["compose", PLACES, COLUMNS]    the words of the command line that its worker composes
+["read", FOLDER, COLUMNS]       what its worker makes of the files of a job
+
+COLUMNS has the columns of a benchmark, as GPUStack's form sends them; PLACES has what depends on the machine.
 """
 
 import importlib.resources
@@ -74,15 +74,11 @@ def profiles() -> dict:
 
 def main() -> None:
     logging.disable(logging.WARNING)
-    verb, *arguments = sys.argv[1:]
-    match verb:
-        case "profiles":
-            answer = profiles()
-        case "compose":
-            answer = compose(json.loads(arguments[0]), json.loads(arguments[1]))
-        case "read":
-            answer = read(arguments[0], json.loads(arguments[1]))
-    print(json.dumps(answer))
+    answers, sys.stdout = sys.stdout, sys.stderr  # its packages may print
+    verbs = {"profiles": profiles, "compose": compose, "read": read}
+    for line in sys.stdin:
+        verb, *arguments = json.loads(line)
+        print(json.dumps(verbs[verb](*arguments)), file=answers, flush=True)
 
 
 if __name__ == "__main__":

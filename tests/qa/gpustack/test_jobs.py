@@ -90,15 +90,15 @@ def test_every_kind_of_job_is_carried_out_and_read(
 
 
 def test_questions_of_sharegpt_are_those_of_the_asked_lengths(
-    gpustack: GPUStack, simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gpustack: GPUStack, simulator: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "ShareGPT_V3.json"
     asked = ["word " * (1 + number % 9) for number in range(90)]
     turns = [[{"from": "human", "value": text}, {"from": "gpt", "value": "yes it is"}] for text in asked]
     file.write_text(json.dumps([{"id": str(i), "conversations": both} for i, both in enumerate(turns)]))
-    monkeypatch.setenv("GPUSTACK_BENCHMARK_DATASET_SHAREGPT_PATH", str(file))
     columns = RATE | {"dataset_name": "ShareGPT", "dataset_input_min": 4, "dataset_input_max": 5, "total_requests": 15}
-    found = carried_out(gpustack, columns, simulator, tmp_path / "out")
+    with GPUStack.started(tmp_path, GPUSTACK_BENCHMARK_DATASET_SHAREGPT_PATH=str(file)) as other:
+        found = carried_out(other, columns, simulator, tmp_path / "out")
     assert found["metrics"]["request_successful"] == 15
 
 

@@ -70,23 +70,23 @@ def test_rate_is_the_capacity(gpustack: GPUStack, tmp_path: Path) -> None:
 
 
 def test_requests_in_flight_are_those_that_still_meet_the_limit(gpustack: GPUStack, tmp_path: Path) -> None:
-    """A step takes 8 ms, and 0.5 ms for each sequence that decodes: 31 of 32 steps of each. So 25 have 20.1 ms."""
-    columns = SEARCH | {"load_type": "concurrency", "lower_bound": 4, "dataset_output_tokens": 32}
-    with served("--decode-us-per-seq", "500") as (url, _):
-        found = searched(gpustack, columns | {"slo_avg_ttft_ms": 500, "slo_avg_tpot_ms": 20.25}, url, tmp_path)
+    """A step takes 20 ms, and 1.25 ms for each sequence that decodes: 7 of 8 steps of each. So 25 have 47.3 ms."""
+    columns = SEARCH | {"load_type": "concurrency", "lower_bound": 4, "dataset_output_tokens": 8}
+    with served("--step-base-ms", "20", "--decode-us-per-seq", "1250") as (url, _):
+        found = searched(gpustack, columns | {"slo_avg_ttft_ms": 500, "slo_avg_tpot_ms": 47.9}, url, tmp_path)
     assert found["best"]["slo_met_rate"] == pytest.approx(25, rel=CLOSE)
     assert found["best"]["recommended_rate"] == found["best"]["slo_met_rate"]
     assert found["validity"]["slo_boundary_located"]
     assert found["validity"]["bracket_reason"] == "slo_failed"
-    assert found["metrics"]["inter_token_latency_mean"] <= 20.25
+    assert found["metrics"]["inter_token_latency_mean"] <= 47.9
     no_failed_point_has_a_load(found)
 
 
 def test_requests_in_flight_beyond_the_capacity_bring_no_more(gpustack: GPUStack, tmp_path: Path) -> None:
-    settings = SimSettings.of(max_num_seqs=8)
+    settings = SimSettings.of(max_num_seqs=8, step_base_ms=20.0)
     capacity = capacity_per_s(settings, PROMPT + TEMPLATE_TOKENS, ANSWER)
-    columns = SEARCH | {"load_type": "concurrency", "lower_bound": 1}
-    with served("--max-num-seqs", "8") as (url, _):
+    columns = SEARCH | {"load_type": "concurrency", "lower_bound": 2}
+    with served("--max-num-seqs", "8", "--step-base-ms", "20") as (url, _):
         found = searched(gpustack, columns, url, tmp_path)
     (point,) = (one for one in found["points"] if one["rate"] == found["best"]["recommended_rate"])
     assert point["output_tokens_per_second_mean"] == pytest.approx(capacity * ANSWER, rel=CLOSE)

@@ -129,6 +129,13 @@ def test_interrupted_search_keeps_its_points_and_does_not_say_that_it_ended(simu
     assert not (tmp_path / "7__ramp.json").exists()
 
 
+def test_search_that_cannot_begin_leaves_nothing(simulator: str, tmp_path: Path) -> None:
+    done = loadgen(*flags(simulator, tmp_path, *STREAMS, "--processor", "/nowhere/tokenizer.json"))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("loadgen benchmark-runner: --processor: ")
+    assert list(tmp_path.glob("7__*.json")) == []
+
+
 def test_saturation_stops_a_run_if_asked(tmp_path: Path) -> None:
     run = ("--profile", "constant", "--rate", "200", "--max-requests", "20000", "--detect-saturation")
     command = [word for word in flags("URL", tmp_path, *run) if word != "--auto-tune"]
