@@ -98,11 +98,20 @@ class DataSettings:
     sharegpt_output_len: int | None = option(
         None, DATA, "maximum tokens of each answer (the length of the recorded answer)", metavar="TOKENS"
     )
+    sharegpt_input_len: str | None = option(
+        None, DATA, "tokens of the questions that --dataset-rule benchmark-runner sends", metavar="MIN:MAX"
+    )
     turns: str | None = option(
         None,
         DATA,
         "turns of a session: a number, MIN:MAX with multi_turn, or all of a conversation (sharegpt 1, multi_turn 3)",
         metavar="N|MIN:MAX|all",
+    )
+    prefix_buckets: str | None = option(
+        None,
+        DATA,
+        "system messages of multi_turn: how many, of how many tokens, and how often each kind begins a session",
+        metavar="COUNTxTOKENS:WEIGHT,...",
     )
     think_time: str = option(
         "0",

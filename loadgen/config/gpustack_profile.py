@@ -5,7 +5,7 @@ A file holds one profile, or, like the file that GPUStack ships, a list `profile
 
 import difflib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,33 +57,51 @@ def read(path: Path, name: str | None = None) -> dict[str, Any]:
         BadInput: The file cannot be read, is not a YAML mapping, has no such profile, or one with an unknown key or a
             value out of range.
     """
+    found = content(path, name)
+    try:
+        return fields(found)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error.field}", error.problem, error.remedy) from error
+
+
+def content(path: Path, name: str | None = None) -> dict[str, Any]:
+    """Read a profile as it is written.
+
+    Args:
+        path: The file.
+        name: The name of the profile, where the file has several.
+
+    Raises:
+        BadInput: The file cannot be read, is not a YAML mapping, or has no such profile.
+    """
     import yaml  # slow to import
 
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(str(path), f"cannot be read ({error})", "give a YAML file") from error
     except yaml.YAMLError as error:
         raise BadInput(str(path), f"is not YAML ({' '.join(str(error).split())})", REMEDY) from error
     try:
-        return fields(_chosen(content, name))
+        chosen = _chosen(found, name)
     except BadInput as error:
-        raise BadInput(f"{path}: {error.field}" if error.field else str(path), error.problem, error.remedy) from error
+        raise BadInput(f"{path}: {error.field}", error.problem, error.remedy) from error
+    if not isinstance(chosen, dict):
+        raise BadInput(str(path), "is not a mapping", REMEDY)
+    return chosen
 
 
-def fields(content: object) -> dict[str, Any]:
+def fields(profile: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a profile to fields of `RunSettings`. A missing key, or null, leaves its setting alone.
 
     Raises:
-        BadInput: The content is not a mapping, or has an unknown key or a value out of range. Its field is the key, or
-            empty.
+        BadInput: It has an unknown key or a value out of range. Its field is the key.
     """
-    if not isinstance(content, dict):
-        raise BadInput("", "is not a mapping", REMEDY)
-    if content.get("auto_tune"):
-        raise BadInput("auto_tune", "is a search, not a single run", "use `loadgen search`")
+    if profile.get("auto_tune"):
+        remedy = "use `loadgen benchmark-runner benchmark run --scenario`, or `loadgen search`"
+        raise BadInput("auto_tune", "is a search, not a single run", remedy)
     found: dict[str, Any] = {}
-    for name, value in content.items():
+    for name, value in profile.items():
         if name in IGNORED:
             continue
         if name not in KEYS:

@@ -72,10 +72,20 @@ def resolve(name_or_file: str) -> dict[str, Any]:
     preset = PRESETS.get(PROFILES.get(name_or_file, name_or_file))
     if preset is not None:
         return dict(preset)
-    file, _, name = name_or_file.partition("#")
-    for path, chosen in ((name_or_file, None), (file, name or None)):
-        if Path(os.path.expanduser(path)).is_file():
-            from loadgen.config import gpustack_profile
+    if found := profile_file(name_or_file):
+        from loadgen.config import gpustack_profile
 
-            return gpustack(gpustack_profile.read(Path(os.path.expanduser(path)), chosen))
+        return gpustack(gpustack_profile.read(*found))
     raise BadInput(FIELD, f"unknown preset or file {name_or_file!r}", f"choose one of: {', '.join(names())}")
+
+
+def profile_file(name_or_file: str) -> tuple[Path, str | None] | None:
+    """Return the file of a profile, and the name after its `#`; None if this is a preset, or there is no such file."""
+    if name_or_file in PRESETS or name_or_file in PROFILES:
+        return None
+    file, _, name = name_or_file.partition("#")
+    for text, chosen in ((name_or_file, None), (file, name or None)):
+        path = Path(os.path.expanduser(text))
+        if path.is_file():
+            return path, chosen
+    return None

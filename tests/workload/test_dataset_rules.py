@@ -351,6 +351,25 @@ class TestBenchmarkRunner:
     def test_output_length_applies_to_every_answer(self, write):
         assert self.rows(write([conversation(1)]), 1, sharegpt_output_len=77) == [("sharegpt/1", 5, 77)]
 
+    @pytest.mark.parametrize(
+        ("lengths", "kept"), [("2:3", ["2", "3"]), (":2", ["1", "2"]), ("4:", ["4"]), ("3:3", ["3"])]
+    )
+    def test_questions_of_other_lengths_are_left_out(self, write, lengths, kept):
+        rows = [
+            {"id": str(n), "conversations": [{"from": "user", "value": words(n)}, {"from": "gpt", "value": "yes"}]}
+            for n in range(1, 5)
+        ]
+        path = write(rows)
+        made = self.rows(path, len(kept), sharegpt_input_len=lengths)
+        assert [source for source, _, _ in made] == [f"sharegpt/{number}" for number in kept]
+        with pytest.raises(BadInput, match=f"more than the {len(kept)} questions of this length"):
+            self.rows(path, len(kept) + 1, sharegpt_input_len=lengths)
+
+    @pytest.mark.parametrize("lengths", ["", "5", ":", "9:3", "a:b", "-1:3"])
+    def test_lengths_that_are_no_range_are_refused(self, write, lengths):
+        with pytest.raises(BadInput, match="--sharegpt-input-len"):
+            self.rows(write([conversation(1)]), 1, sharegpt_input_len=lengths)
+
     def test_more_than_the_file_has_is_refused(self, write):
         path = write([conversation(1), {"id": "2", "conversations": []}])
         with pytest.raises(BadInput) as refused:

@@ -62,6 +62,37 @@ def test_sessions_share_a_system_message_of_prefix_length():
     assert prompts[0].input_tokens == 27
 
 
+def test_sessions_begin_with_prefixes_of_several_lengths_by_their_weights():
+    tokenizer = load(str(SIMULATOR))
+    dataset = made(turns="1", prefix_buckets="3x11:90,1x40:10")
+    prompts = list(dataset.sessions(400))
+    prefixes = [contents(prompt)[0] for prompt in prompts]
+    assert {role for role, _ in prefixes} == {"system"}
+    counts = tokenizer.count([text for _, text in prefixes])
+    assert set(counts) == {11, 40}
+    assert len(set(prefixes)) == 4
+    assert counts.count(40) == pytest.approx(40, abs=20)  # 400 draws at 10 %, more than three sigma
+    assert [prompt.input_tokens for prompt in prompts] == [20 + count for count in counts]
+    assert prefixes[:50] == [contents(prompt)[0] for prompt in dataset.sessions(50)]
+
+
+def test_all_turns_of_a_session_repeat_its_prefix():
+    prompts = list(made(prefix_buckets="5x11,5x12").sessions(20))
+    for _, session in groupby(prompts, key=lambda prompt: prompt.source.rpartition("/")[0]):
+        assert len({contents(prompt)[0] for prompt in session}) == 1
+
+
+@pytest.mark.parametrize("text", ["", "4", "4x", "x10", "0x10", "4x0", "4x10:0", "4x10;2x3", "4x10:many"])
+def test_buckets_that_cannot_be_read_are_refused(text):
+    with pytest.raises(BadInput, match="--prefix-buckets"):
+        made(prefix_buckets=text)
+
+
+def test_buckets_and_a_common_prefix_exclude_each_other():
+    with pytest.raises(BadInput, match="--prefix-buckets: cannot be combined with --random-prefix-len"):
+        made(prefix_buckets="1x10", random_prefix_len=5)
+
+
 def lengths(prompts):
     """The number of turns of each session."""
     starts = [number for number, prompt in enumerate(prompts) if not prompt.follows]

@@ -53,12 +53,14 @@ class SearchRange:
         min_level: The search gives up below this level.
         max_level: No level above this one is tried.
         nearest: Rounds a computed level to one that can be run.
+        looks: A level that as many conclusive runs have not shown to meet the criteria fails.
     """
 
     resolution: float = 0.05
     min_level: float = 0.01
     max_level: float = 1e6
     nearest: Callable[[float], float] = float
+    looks: int = LOOKS
 
 
 class End(StrEnum):
@@ -104,7 +106,7 @@ async def find_highest_level(measure: Measure, start: float, span: SearchRange) 
     tried: list[tuple[float, bool | None]] = []
     end = None
     while span.min_level <= level <= span.max_level:
-        verdict, used = await _test_level(measure, level)
+        verdict, used = await _test_level(measure, level, span.looks)
         if used:
             tried.append((level, verdict))
         if verdict is None:
@@ -123,14 +125,15 @@ async def find_highest_level(measure: Measure, start: float, span: SearchRange) 
     return SearchResult(meets, fails, end or (End.FLOOR if meets else End.NONE), tuple(tried))
 
 
-async def _test_level(measure: Measure, level: float) -> tuple[bool | None, int]:
+async def _test_level(measure: Measure, level: float, looks: int) -> tuple[bool | None, int]:
     """Run a level up to LOOKS times and judge all its runs together.
 
     Returns:
-        Whether the level meets the criteria, and the number of runs. A level that is not shown to meet them after LOOKS
-        runs fails. None if the client was the limit each time, or no more runs are allowed.
+        Whether the level meets the criteria, and the number of runs. A level that is not shown to meet them after
+        `looks` conclusive runs fails. None if the client was the limit each time, or no more runs are allowed.
     """
     pooled: Run | None = None
+    conclusive = 0
     for used in range(LOOKS):
         run = await measure(level)
         if run is None:
@@ -140,6 +143,8 @@ async def _test_level(measure: Measure, level: float) -> tuple[bool | None, int]
         if run.failed:
             return False, used + 1
         pooled = run if pooled is None else pooled + run
-        if (verdict := pooled.met()) is not None:
-            return verdict, used + 1
+        conclusive += 1
+        verdict = pooled.met()
+        if verdict is not None or conclusive == looks:
+            return bool(verdict), used + 1
     return None if pooled is None else False, LOOKS

@@ -35,14 +35,22 @@ class EarlyStop:
         path: The path of the records.
         criteria: That the run must meet.
         settings: The settings of the run.
+        also: A further rule: returns why the run fails already; None if it does not.
 
     Attributes:
         reason: Why the run need not go on; None as long as it must.
     """
 
-    def __init__(self, path: Path, criteria: Sequence[Criterion], settings: RunSettings) -> None:
+    def __init__(
+        self,
+        path: Path,
+        criteria: Sequence[Criterion],
+        settings: RunSettings,
+        also: StopRule = lambda progress: None,
+    ) -> None:
         assert settings.num_prompts is not None
         self._settings, self._count, self._path = settings, settings.num_prompts, path
+        self._also = also
         self._tails = [TailReader(path)]
         self._bad: dict[RequestShare, set[int]] = {each: set() for each in criteria if isinstance(each, RequestShare)}
         self._start_ns = 0
@@ -53,6 +61,8 @@ class EarlyStop:
         readable = progress.phase in ON_THE_CLOCK and not self._settings.ray
         if self.reason is None and readable and self._read():
             self.reason = next(filter(None, map(self._why_missed, self._bad)), None)
+        if self.reason is None:
+            self.reason = self._also(progress)
         return None if self.reason is None else f"{ENDED_BY_SEARCH}: {self.reason}"
 
     def _why_missed(self, share: RequestShare) -> str | None:

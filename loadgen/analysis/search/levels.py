@@ -16,6 +16,7 @@ import numpy as np
 from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import Criterion
 from loadgen.analysis.search.early_stop import EarlyStop, StopRule
+from loadgen.analysis.search.ratio_sample import LOOKS
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.config.validate import MAX_RATE
 from loadgen.core.record import Record
@@ -26,6 +27,9 @@ from loadgen.stats import block_bootstrap
 from loadgen.util.number_format import percent
 
 Measure = Callable[[RunSettings, str, StopRule], Awaitable[Result]]
+Misses = Callable[[float, Result], str | None]  # returns why a level fails although it may meet the criteria
+Counted = Callable[[Sequence[Record], RunSettings], Sequence[Record]]  # returns the records that the criteria judge
+StopRules = Callable[[RunSettings], StopRule]  # makes the rule by which a run is stopped as failed
 
 RUN_S = 60.0  # minimum duration of a run at a rate
 MAX_RUNS = 16  # by default
@@ -36,6 +40,7 @@ MIN_SOJOURNS = 10  # a run is at least as long as this many requests in successi
 READY_S = 60.0  # for a server to answer again after a run that was stopped, unless the settings say
 MIN_SHARE_OF_RATE = 0.95  # of the rate at which requests are sent: below it the run measured another level
 CLIENT_GROUPS = ("B", "C")  # groups of checks on the client
+PILED_UP = "requests piled up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,11 @@ class Levels:
         length_s: Minimum duration of a run at a rate.
         min_requests: Minimum requests of a run; None: as many as the criteria need.
         max_runs: Maximum number of runs.
+        looks: Conclusive runs of a level that no run has decided; then it fails.
+        misses: A requirement beyond the criteria: returns why a run at a level misses it; None if it does not.
+        stop_rules: Makes a rule beyond the criteria by which a run is stopped, and its level fails.
+        counted: Chooses the records by which a run is judged.
+        new_seeds: Whether each run has prompts of its own.
 
     Attributes:
         runs: The runs that have ended, in order.
@@ -150,15 +160,22 @@ class Levels:
         length_s: float = RUN_S,
         min_requests: int | None = None,
         max_runs: int = MAX_RUNS,
+        looks: int = LOOKS,
+        misses: Misses = lambda level, result: None,
+        stop_rules: StopRules = lambda settings: lambda progress: None,
+        counted: Counted = lambda records, settings: records,
+        new_seeds: bool = True,
     ) -> None:
         self._measure, self._settings, self._criteria, self._records = measure, settings, criteria, records
         self._name, self._axis, self._length_s, self._max_runs = name, axis, length_s, max_runs
+        self._misses, self._stop_rules, self._counted, self._new_seeds = misses, stop_rules, counted, new_seeds
         needed = max(criterion.min_requests for criterion in criteria)
         self.min_requests = min_requests or needed
         # A block is as long as two requests in succession (`block_bootstrap.block_length`), and the effective sample
         # size of b blocks is b * b / MIN_BLOCKS at most (`share_bounds`): two runs of this length show
-        # as much as `needed` independent requests.
-        self.sojourns = max(MIN_SOJOURNS, math.ceil(math.sqrt(block_bootstrap.MIN_BLOCKS * needed)))
+        # as much as `needed` independent requests. A run that must decide alone is as long as the two.
+        alone = 2 if looks == 1 else 1
+        self.sojourns = max(MIN_SOJOURNS, alone * math.ceil(math.sqrt(block_bootstrap.MIN_BLOCKS * needed)))
         self.runs: list[LevelRun] = []
         self._too_short: dict[str, list[float]] = {}
         self._disturbed: dict[str, list[float]] = {}
@@ -236,11 +253,13 @@ class Levels:
         with self._records(name) as records:
             settings = self._settings_at(level, records)
             assert settings.num_prompts is not None
-            stop = EarlyStop(records, self._criteria, settings)
+            stop = EarlyStop(records, self._criteria, settings, self._stop_rules(settings))
             result = await self._measure(settings, name, stop)
             self._require_conclusive(level, result, _why_inconclusive(result, stopped=stop.reason is not None))
             run, sojourn_s = self._judge(result, settings, level, stop.reason)
-        why = run.inconclusive or stop.reason or ("requests piled up" if run.failed else None)
+        why = run.inconclusive or stop.reason or (PILED_UP if run.failed else None)
+        if why is None and run.met() is not False and (why := self._misses(level, result)) is not None:
+            run = replace(run, failed=True)
         self.runs.append(LevelRun(level, result, run, why))
         return run, self._axis.length_s(level, settings.num_prompts), sojourn_s
 
@@ -261,7 +280,8 @@ class Levels:
             self._require_conclusive(level, result, f"only {len(records)} of {count} requests have a record")
         busy_ns = sum(record.closed - record.sent for record in sent)
         span_ns = max(record.closed for record in records) - min(record.due for record in records)
-        samples = [criterion.sample(records, settings) for criterion in self._criteria]
+        counted = self._counted(records, settings)
+        samples = [criterion.sample(counted, settings) for criterion in self._criteria]
         run = Run(samples, busy_ns / max(1, span_ns), failed=result.overloaded is True)
         return run, busy_ns / 1e9 / max(1, len(sent))
 
@@ -272,7 +292,7 @@ class Levels:
         return max(self.min_requests, math.ceil(self._axis.requests(level, self._length_s, self.sojourns)))
 
     def _settings_at(self, level: float, records: Path) -> RunSettings:
-        number = len(self.runs) + 1
+        number = len(self.runs) + 1 if self._new_seeds else 0
         load: dict[str, Any] = {"request_rate": math.inf, self._axis.setting: level}
         return self._settings.replace(
             **load,

@@ -9,8 +9,9 @@ from typing import Any
 from loadgen.analysis.search.algorithm import Run, SearchRange, SearchResult, find_highest_level
 from loadgen.analysis.search.criteria import separate_criteria
 from loadgen.analysis.search.level_verdict import judge_level
-from loadgen.analysis.search.levels import AXES, RUN_S, LevelRun, Levels, Measure
+from loadgen.analysis.search.levels import AXES, LevelRun, Levels, Measure
 from loadgen.analysis.search.ratio_sample import LOOKS
+from loadgen.analysis.search.search_bounds import UNBOUNDED, SearchBounds
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -30,6 +31,7 @@ class LoadSearch:
         over: rate or concurrency.
         chosen: The settings that were given for this search, by name, without those of a workload: the first level,
             and the length of the runs.
+        bounds: How far it goes.
 
     Attributes:
         data: The runs that have ended, and what follows from them. Whoever carries out a run appends its point.
@@ -38,7 +40,9 @@ class LoadSearch:
         outcome: The outcome; None: the search has not ended, or ended early.
     """
 
-    def __init__(self, requested: RunSettings, over: AxisName, chosen: Mapping[str, Any]) -> None:
+    def __init__(
+        self, requested: RunSettings, over: AxisName, chosen: Mapping[str, Any], bounds: SearchBounds = UNBOUNDED
+    ) -> None:
         assert requested.slo is not None
         self._criteria = separate_criteria(requested.slo)
         self._limits = slo.required_limits(requested.slo)
@@ -49,7 +53,7 @@ class LoadSearch:
         if (count := chosen.get("num_prompts")) is not None and count < least:
             problem = f"{LOOKS} runs of {count} requests are too few to decide {requested.slo}"
             raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
-        self._axis, self._chosen = AXES[over], chosen
+        self._axis, self._chosen, self._bounds = AXES[over], chosen, bounds
         self.settings = requested.replace(slo=None, duration=None)
         self.first_settings = self.settings.replace(num_prompts=min_requests)
         self.data = Series(
@@ -89,8 +93,14 @@ class LoadSearch:
             records,
             name="search",
             axis=self._axis,
-            length_s=self._chosen.get("duration") or (0.0 if requests else RUN_S),
+            length_s=self._chosen.get("duration") or (0.0 if requests else self._bounds.run_s),
             min_requests=requests,
+            max_runs=self._bounds.max_runs,
+            looks=self._bounds.looks,
+            misses=self._bounds.misses,
+            stop_rules=self._bounds.stop_rules,
+            counted=self._bounds.counted,
+            new_seeds=self._bounds.new_seeds,
         )
 
         def report() -> None:
@@ -104,7 +114,13 @@ class LoadSearch:
                 report()
 
         try:
-            span = SearchRange(min_level=levels.min_level, max_level=self._axis.max_level, nearest=self._axis.nearest)
+            span = SearchRange(
+                resolution=self._bounds.resolution,
+                min_level=self._bounds.min_level or levels.min_level,
+                max_level=self._bounds.max_level or self._axis.max_level,
+                nearest=self._axis.nearest,
+                looks=self._bounds.looks,
+            )
             start = self._given_start()
             if start is None:
                 say(

@@ -15,7 +15,6 @@ PROG = "loadgen benchmark-runner benchmark run"
 PROFILES = ("synchronous", "concurrent", "throughput", "constant", "async", "poisson", "sweep")
 AXES = ("rate", "concurrency")
 LEAVE_OUT = "leave it out"
-NO_SEARCH = "run single rates with --profile and --rate, or use `loadgen search`"
 
 # No effect here: loading of prompts, samples in the report (the records have every request), charts.
 WITHOUT_EFFECT = {
@@ -24,9 +23,9 @@ WITHOUT_EFFECT = {
     "--sample-requests": ("--output-sampling",),
     "--chart": (),
 }
-WARMUP = "leave it out: every request counts; `loadgen run --num-warmups` sends warm-ups"
-COOLDOWN = "leave it out: every request counts; the report has a rate without ramp and tail"
-OVERLOADED = "leave it out: the report says OVERLOADED if requests pile up"
+# No effect here: the search needs no estimate of the throughput beforehand.
+SWITCHES_WITHOUT_EFFECT = ("--probe-saturation", "--no-probe-saturation")
+LENGTH = "leave it out: a run of the search is as long as its limits need"
 # Refused flags, with what to do instead.
 REFUSED = {
     "--data-args": "set it in --data",
@@ -34,22 +33,24 @@ REFUSED = {
     "--data-sampler": "leave it out: prompts are sent in the order of the data set",
     "--data-samples": "use --max-requests for the number of prompts",
     "--request-formatter-kwargs": "use the sampling flags of `loadgen run`",
-    "--sharegpt-min-input-tokens": "remove conversations from the file instead",
-    "--sharegpt-max-input-tokens": "remove conversations from the file instead",
-    "--warmup": WARMUP,
-    "--warmup-percent": WARMUP,
-    "--cooldown": COOLDOWN,
-    "--cooldown-percent": COOLDOWN,
+    "--multiplier": LENGTH,
+    "--min-requests": LENGTH,
     "--rampup": "leave it out, or use `loadgen run --ramp-up-strategy linear`",
-    "--over-saturation": OVERLOADED,
+    "--over-saturation": "use --detect-saturation",
 }
-REFUSED_SWITCHES = {"--detect-saturation": OVERLOADED, "--default-over-saturation": OVERLOADED}
-# Flags of the search, which is refused.
-SEARCH = ("--lower-bound", "--upper-bound", "--multiplier", "--min-requests", "--max-points", "--max-total-seconds")
-SEARCH_SWITCHES = ("--probe-saturation", "--no-probe-saturation")
-LIMITS = tuple(
-    f"--slo-{of}-{metric}-ms" for metric in ("ttft", "itl", "tpot", "latency") for of in ("avg", "p95", "p99")
-)
+# Limits of the search: the words of a flag, and the latency and the statistic of an SLO. GPUStack writes "sla" until
+# 2.2 and "slo" from 2.3 on, and calls the time per token "tpot" until 2.2 and "itl" from 2.3 on.
+LATENCIES = {"ttft": ("ttft",), "tpot": ("itl", "tpot"), "e2el": ("latency",)}
+STATISTICS = {"mean": "avg", "p95": "p95", "p99": "p99"}
+LIMITS = {
+    f"{metric}_{statistic}": tuple(
+        f"--{prefix}-{STATISTICS[statistic]}-{word}-ms" for prefix in ("slo", "sla") for word in words
+    )
+    for metric, words in LATENCIES.items()
+    for statistic in STATISTICS
+}
+
+SPELLINGS = "limit_flags"
 
 
 def parse(argv: Sequence[str]) -> dict[str, Any]:
@@ -59,15 +60,11 @@ def parse(argv: Sequence[str]) -> dict[str, Any]:
         BadInput: A flag is unknown or refused, or a value is wrong.
     """
     given = vars(_parser().parse_args(list(argv)))
-    for flag, remedy in (REFUSED | REFUSED_SWITCHES).items():
+    for flag, remedy in REFUSED.items():
         if _dest(flag) in given:
             raise BadInput(flag, "not supported", remedy)
-    if given.get("auto_tune"):
-        raise BadInput("--auto-tune", "searches are not supported", NO_SEARCH)
-    for flag in (*SEARCH, *SEARCH_SWITCHES, *LIMITS):
-        if _dest(flag) in given:
-            raise BadInput(flag, "searches are not supported", NO_SEARCH)
-    return {name: value for name, value in given.items() if name not in map(_dest, WITHOUT_EFFECT)}
+    without_effect = set(map(_dest, (*WITHOUT_EFFECT, *SWITCHES_WITHOUT_EFFECT)))
+    return {name: value for name, value in given.items() if name not in without_effect}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure a server as GPUStack's benchmark-runner does, and write the summary that GPUStack reads.",
         argument_default=argparse.SUPPRESS,
     )
+    parser.not_suggested = frozenset(REFUSED)
     add = parser.add_argument
     add("--target", metavar="URL", help="server, with scheme and port")
     add("--model", metavar="NAME", help="model name (the server's first)")
@@ -97,6 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--data", action="append", metavar="DATA", help="prompt_tokens=N,output_tokens=N, or a ShareGPT file")
     add("--processor", metavar="PATH", help="tokenizer (--model)")
     add("--processor-args", type=_object, metavar="JSON", help="trust_remote_code is accepted, and not needed")
+    add("--sharegpt-min-input-tokens", type=integer, metavar="N", help="leave out questions with fewer tokens")
+    add("--sharegpt-max-input-tokens", type=integer, metavar="N", help="leave out questions with more tokens")
     add("--sharegpt-max-output-tokens", type=integer, metavar="N", help="output tokens to request of every prompt")
     add("--random-seed", type=integer, metavar="SEED", help="seed of all random choices (42)")
     add("--profile", "--rate-type", choices=PROFILES, help="how requests are sent; sweep is refused")
@@ -116,9 +116,19 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--axis",
         choices=AXES,
-        help="the meaning of the rate of a stage: requests per second, or requests in flight (rate)",
+        help="what --stages and --auto-tune vary: requests per second, or requests in flight (rate)",
     )
-    add("--seed-increment", action=argparse.BooleanOptionalAction, help="give each stage the next seed (yes)")
+    add("--auto-tune", action="store_true", help="search the highest load that the server sustains within all limits")
+    add("--lower-bound", type=number, metavar="LOAD", help="first and lowest load of --auto-tune (4)")
+    add("--upper-bound", type=number, metavar="LOAD", help="highest load of --auto-tune (8192)")
+    add("--max-points", type=integer, metavar="N", help="runs of --auto-tune (18)")
+    add("--max-total-seconds", type=number, metavar="S", help="seconds that --auto-tune may take (5400)")
+    for name, flags in LIMITS.items():
+        about = f"limit of --auto-tune: highest {name.replace('_', ' ')}, ms"
+        add(flags[0], dest=name, type=number, action=_Limit, metavar="MS", help=about)
+        for alias in flags[1:]:
+            add(alias, dest=name, type=number, action=_Limit, help=argparse.SUPPRESS)
+    add("--seed-increment", action=argparse.BooleanOptionalAction, help="give each run the next seed (yes)")
     add("--max-requests", type=integer, metavar="N", help="requests to send")
     add("--max-seconds", type=number, metavar="S", help="seconds during which requests are sent")
     add("--max-errors", type=integer, metavar="N", help="stop sending after this many failed requests")
@@ -128,6 +138,15 @@ def _parser() -> argparse.ArgumentParser:
         type=number,
         metavar="SHARE",
         help="stop sending once this share of the ended requests has failed",
+    )
+    for flag, side in (("--warmup", "first"), ("--cooldown", "last")):
+        help_text = f"{side} requests that the summary leaves out: a number, or a share below 1"
+        add(flag, f"{flag}-percent", type=json_value, metavar="N|JSON", help=help_text)
+    add(
+        "--detect-saturation",
+        "--default-over-saturation",
+        action="store_true",
+        help="stop sending once requests pile up",
     )
     add("--output-dir", metavar="DIR", help="folder of the summary")
     add(
@@ -149,11 +168,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     for flag, aliases in WITHOUT_EFFECT.items():
         add(flag, *aliases, help=argparse.SUPPRESS)
-    for flag in (*REFUSED, *SEARCH, *LIMITS):
+    for flag in REFUSED:
         add(flag, help=argparse.SUPPRESS)
-    for flag in ("--auto-tune", *REFUSED_SWITCHES, *SEARCH_SWITCHES):
+    for flag in SWITCHES_WITHOUT_EFFECT:
         add(flag, action="store_true", help=argparse.SUPPRESS)
     return parser
+
+
+class _Limit(argparse.Action):
+    """Stores a limit by its name, and in SPELLINGS the flag by which it was given."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        setattr(namespace, SPELLINGS, getattr(namespace, SPELLINGS, {}) | {self.dest: option})
 
 
 def _dest(flag: str) -> str:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from loadgen.config.data import MULTI_TURN
 from loadgen.errors import BadInput
 
 FIELD = "--data"
@@ -13,20 +14,19 @@ SHAREGPT = "give lengths, or a file with sharegpt in its name; `loadgen run --da
 WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 SPREADS = ("stdev", "min", "max")
 LENGTHS = tuple(f"{of}_tokens{spread}" for of in ("prompt", "output") for spread in ("", *(f"_{s}" for s in SPREADS)))
-# Keys of guidellm for which `loadgen run` has flags of its own.
-ELSEWHERE = {
-    "turns": "use `loadgen run --dataset-name multi_turn --turns N`",
-    "prefix_tokens": "use `loadgen run --random-prefix-len N`",
-    "prefix_count": "use `loadgen run --dataset-name prefix_repetition`",
-    "prefix_buckets": "use `loadgen run --dataset-name prefix_repetition`",
-}
+TURNS, BUCKETS = "turns", "prefix_buckets"
+BUCKET = ("prefix_tokens", "prefix_count", "bucket_weight")
+BUCKETS_REMEDY = 'write [{"prefix_tokens": 1000, "prefix_count": 4, "bucket_weight": 70}]'
+# Keys of guidellm that are in the buckets.
+ELSEWHERE = dict.fromkeys(("prefix_tokens", "prefix_count"), f"give {BUCKETS}: {BUCKETS_REMEDY}")
 
 
 def fields(text: str, seed: int) -> dict[str, Any]:
     """Return the fields of `RunSettings` for a value of --data.
 
     Prompts of one length follow guidellm's rule. Prompts of different lengths follow loadgen's rule with guidellm's
-    distribution: normal within bounds or, without a standard deviation, uniform.
+    distribution: normal within bounds or, without a standard deviation, uniform. So do those of several turns, each
+    with the answers before it, and those with shared prefixes, which are system messages as in guidellm.
 
     Args:
         text: Lengths as JSON or as a=1,b=2, or the path of a ShareGPT file.
@@ -62,16 +62,45 @@ def _synthetic(given: dict[str, Any]) -> dict[str, Any]:
     for key in given:
         if key in ELSEWHERE:
             raise BadInput(f"{FIELD} {key}", "not supported", ELSEWHERE[key])
-        if key not in (*LENGTHS, "kind"):
-            raise BadInput(f"{FIELD} {key}", "unknown key", f"choose from {', '.join(LENGTHS)}")
+        if key not in (*LENGTHS, TURNS, BUCKETS, "kind"):
+            raise BadInput(f"{FIELD} {key}", "unknown key", f"choose from {', '.join((*LENGTHS, TURNS, BUCKETS))}")
     numbers = {key: _whole(key, given[key]) for key in LENGTHS if given.get(key) is not None}
     for key in ("prompt_tokens", "output_tokens"):
         if key not in numbers:
             raise BadInput(f"{FIELD} {key}", "missing", SYNTHETIC)
     prompt, output = _length(numbers, "prompt_tokens"), _length(numbers, "output_tokens")
     settings = {"dataset_name": "random", "random_input_len": prompt, "random_output_len": output, "ignore_eos": True}
+    turns = 1 if given.get(TURNS) is None else _whole(TURNS, given[TURNS])
+    if turns < 1:
+        raise BadInput(f"{FIELD} {TURNS}", f"{turns} is out of range", "give 1 or more")
+    buckets = _buckets(given.get(BUCKETS))
+    if turns > 1 or buckets:
+        return settings | {
+            "dataset_name": MULTI_TURN,
+            "turns": str(turns),
+            "prefix_buckets": buckets,
+            "dataset_rule": None,
+        }
     fixed = isinstance(prompt, int) and isinstance(output, int)
-    return settings | ({"dataset_rule": "guidellm-0.5"} if fixed else {})
+    return settings | {"dataset_rule": "guidellm-0.5" if fixed else None}
+
+
+def _buckets(given: Any) -> str | None:
+    """Return prefix buckets as `--prefix-buckets` of `loadgen run` has them; None if there are none."""
+    if not given:
+        return None
+    field = f"{FIELD} {BUCKETS}"
+    if not isinstance(given, list) or not all(isinstance(bucket, dict) for bucket in given):
+        raise BadInput(field, f"{given!r} is not a list of buckets", BUCKETS_REMEDY)
+    found = []
+    for bucket in given:
+        if unknown := set(bucket) - set(BUCKET):
+            raise BadInput(field, f"unknown key {min(unknown)}", f"choose from {', '.join(BUCKET)}")
+        values = {"prefix_count": 1, "bucket_weight": 100} | {k: v for k, v in bucket.items() if v is not None}
+        if not all(type(values.get(key)) is int and values[key] >= 1 for key in BUCKET):
+            raise BadInput(field, f"{bucket!r} has a number that is missing or below 1", BUCKETS_REMEDY)
+        found.append("{prefix_count}x{prefix_tokens}:{bucket_weight}".format(**values))
+    return ",".join(found)
 
 
 def _length(numbers: dict[str, int], key: str) -> int | str:
@@ -84,5 +113,5 @@ def _length(numbers: dict[str, int], key: str) -> int | str:
 
 def _whole(key: str, value: Any) -> int:
     if isinstance(value, bool) or not WHOLE.fullmatch(str(value)):
-        raise BadInput(f"{FIELD} {key}", f"{value!r} is not a number of tokens", SYNTHETIC)
+        raise BadInput(f"{FIELD} {key}", f"{value!r} is not a whole number", SYNTHETIC)
     return int(value)

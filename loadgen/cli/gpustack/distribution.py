@@ -69,7 +69,7 @@ def rates(times_s: ArrayLike, amounts: ArrayLike, start_s: float, end_s: float) 
     The mean is the total amount divided by the length of the run.
 
     Args:
-        times_s: The times of events, shape (n,), from `start_s` to `end_s`.
+        times_s: The times of events, shape (n,); those before `start_s` or after `end_s` do not count.
         amounts: The amount of each event, shape (n,).
         start_s: The start of the run, seconds on any clock.
         end_s: The end of the run.
@@ -79,7 +79,7 @@ def rates(times_s: ArrayLike, amounts: ArrayLike, start_s: float, end_s: float) 
         return distribution(())
     windows = max(int((end_s - start_s) / WINDOW_S), 1)
     sums, _ = np.histogram(times_s, bins=windows, range=(start_s, end_s), weights=added)
-    return distribution(sums * windows / (end_s - start_s), count=round(float(added.sum())))
+    return distribution(sums * windows / (end_s - start_s), count=round(float(sums.sum())))
 
 
 def concurrency(starts_s: Floats, ends_s: Floats, start_s: float, end_s: float) -> dict[str, Any]:

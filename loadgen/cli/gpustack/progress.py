@@ -53,10 +53,14 @@ class Receiver:
 
 
 class Reporter:
-    """Sends the progress to a receiver; failures are logged once for each reason, and do not end the job."""
+    """Sends the progress to a receiver; failures are logged once for each reason, and do not end the job.
 
-    def __init__(self, receiver: Receiver) -> None:
-        self._receiver, self._trust = receiver, receiver.trust()
+    Args:
+        receiver: The receiver; None: nothing is sent.
+    """
+
+    def __init__(self, receiver: Receiver | None) -> None:
+        self._receiver, self._trust = receiver, receiver is None or receiver.trust()
         self._percent, self._changed = 0.0, asyncio.Event()
         self._logged = set[str]()
 
@@ -81,6 +85,8 @@ class Reporter:
 
     async def _send(self, percent: float) -> None:
         receiver = self._receiver
+        if receiver is None:
+            return
         headers = {} if receiver.token is None else {"Authorization": f"Bearer {receiver.token}"}
         try:
             reply = await http_client.send_json(

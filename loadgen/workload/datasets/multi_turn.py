@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
+from loadgen.workload.datasets.prefix_buckets import PrefixBuckets
 from loadgen.workload.datasets.random_words import RandomDataset
 from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, TurnCounts, session_prompts, think_generator
 from loadgen.workload.prompt import Prompt
@@ -24,22 +25,20 @@ class MultiTurnDataset:
     Attributes:
         questions: Draws questions and the tokens of their answers: as many for each session as the longest has.
         turns: Questions in each session.
-        prefix: A system message of all sessions, "" for none.
-        prefix_tokens: The tokens of the prefix.
+        prefixes: The system messages, one of which each session begins with; none: no session has one.
         think: The time from an answer to the next question.
         seed_arrivals: The seed of think times.
     """
 
     questions: RandomDataset
     turns: TurnCounts
-    prefix: str
-    prefix_tokens: int
+    prefixes: PrefixBuckets
     think: ThinkTime
     seed_arrivals: int
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--turns`, `--think-time`, the `--random-*` fields (of each turn) and the seeds.
+        """Create the data set from `--turns`, `--think-time`, `--random-*` (of each turn), `--prefix-buckets`, seeds.
 
         Raises:
             BadInput: A value is out of range, or the tokenizer cannot be loaded or has too few words.
@@ -53,8 +52,9 @@ class MultiTurnDataset:
         return cls(
             questions=questions,
             turns=turns,
-            prefix=questions.drawing.prefixes(settings.random_prefix_len)[0],
-            prefix_tokens=settings.random_prefix_len,
+            prefixes=PrefixBuckets.parse(
+                settings.prefix_buckets, settings.random_prefix_len, seed_of(settings, "prompts")
+            ),
             think=ThinkTime.parse(settings.think_time),
             seed_arrivals=seed_of(settings, "arrivals"),
         )
@@ -80,21 +80,22 @@ class MultiTurnDataset:
     def _generate(self, questions: Iterator[Prompt], numbers: Iterable[int]) -> Iterator[Prompt]:
         """Yield the prompts of sessions by number, with these questions."""
         special = self.questions.tokenizer.special_tokens
-        opening = ({"role": "system", "content": self.prefix},) if self.prefix else ()
+        drawn = self.prefixes.draw_texts(self.questions.drawing)
         generator = think_generator(self.seed_arrivals)
         for number in numbers:
             turns = [
                 Turn(question.text, question.input_tokens - special, question.output_tokens)
                 for question in itertools.islice(questions, self.turns.high)
             ]
+            prefix, prefix_tokens = drawn[self.prefixes.number_of(number)] if drawn else ("", 0)
             yield from session_prompts(
                 f"multi_turn/{self.questions.seed_prompts}/{number}",
                 turns[: self.turns.of(number)],
                 self.think,
                 generator,
                 recorded=False,
-                opening=opening,
-                tokens=self.prefix_tokens + special,
+                opening=({"role": "system", "content": prefix},) if prefix else (),
+                tokens=prefix_tokens + special,
             )
 
     def provenance(self) -> dict[str, Any]:
@@ -103,7 +104,7 @@ class MultiTurnDataset:
         return self.questions.provenance() | {
             "name": "multi_turn",
             "turns": turns.low if turns.low == turns.high else [turns.low, turns.high],
-            "prefix_tokens": self.prefix_tokens,
+            "prefixes": [asdict(bucket) for bucket in self.prefixes.buckets],
             "think_time_s": self.think.mean_s,
             "think_time_varies": self.think.varies,
             "history": "real",

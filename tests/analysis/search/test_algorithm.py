@@ -155,6 +155,30 @@ async def test_client_as_the_limit_once_does_not_end_it() -> None:
     assert found.tried == ((10.0, True),)
 
 
+@pytest.mark.parametrize(("looks", "asked_for"), [(1, [10.0]), (2, [10.0, 10.0]), (3, [10.0, 10.0, 10.0])])
+async def test_level_that_so_many_runs_do_not_decide_has_failed(looks: int, asked_for: list[float]) -> None:
+    asked: list[float] = []
+
+    async def measure(level: float) -> Run:
+        asked.append(level)
+        return Run([shares([True] * 60)], in_flight=1.0)  # shows nothing, nor do three of them
+
+    found = await find_highest_level(measure, 10.0, SearchRange(min_level=10.0, looks=looks))
+    assert (found.end, found.fails, asked) == (End.NONE, 10.0, asked_for)
+
+
+async def test_inconclusive_runs_are_no_looks() -> None:
+    runs = 0
+
+    async def measure(level: float) -> Run:
+        nonlocal runs
+        runs += 1
+        return Run((), 0.0, inconclusive="busy") if runs < 3 else Run([shares([True] * 2000)], in_flight=1.0)
+
+    found = await find_highest_level(measure, 10.0, SearchRange(max_level=10.0, looks=1))
+    assert found.tried == ((10.0, True),)
+
+
 def test_inconclusive_run_is_neither_met_nor_missed() -> None:
     assert Run((), 0.0, inconclusive="the client was the limit").met() is None
     assert Run([shares([False] * 2000)], 1.0, inconclusive="the client was the limit").met() is None

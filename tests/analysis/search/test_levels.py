@@ -41,3 +41,14 @@ def test_run_at_a_rate_has_max_requests() -> None:
 
 def test_run_has_the_requested_number_of_requests() -> None:
     assert along(RATE, min_requests=MAX_REQUESTS + 1).requests_at(1.0) == MAX_REQUESTS + 1
+
+
+@pytest.mark.parametrize("in_flight", [4, 32, 794])
+def test_run_that_must_decide_alone_can(in_flight: int) -> None:
+    good = np.ones(along(CONCURRENCY, "error_rate<5%", looks=1).requests_at(in_flight))
+    assert Run([RatioSample(good, good, 0.95)], in_flight).met()
+
+
+def test_runs_have_prompts_of_their_own_unless_asked_otherwise() -> None:
+    seeds = [along(RATE, new_seeds=new)._settings_at(4.0, Path("r")).seed_prompts for new in (True, False)]
+    assert seeds == [1, 0]

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from loadgen.cli.gpustack import arguments
-from loadgen.cli.gpustack.job import Job, Step
+from loadgen.cli.gpustack.job import Job
+from loadgen.cli.gpustack.steps import Step
+from loadgen.cli.gpustack.transient import NO_PHASES, Phase
 from loadgen.errors import BadInput
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.gpustack_contract import COMMAND_LINES, DATA, argv
@@ -18,6 +20,7 @@ PAGE = ROOT / "tests" / "data" / "pages" / "qwen3.5-9b-h100.md"
 SHAREGPT = "/workspace/benchmark-runner/sharegpt_data/ShareGPT_V3_unfiltered_cleaned_split.json"
 TARGET = ("--target", "http://127.0.0.1:8000")
 LENGTHS = ("--data", "prompt_tokens=16,output_tokens=4")
+PAIR = '"prompt_tokens": 1, "output_tokens": 1'
 CONSTANT = ("--profile", "constant", "--rate", "2", "--max-requests", "3")
 
 
@@ -112,6 +115,35 @@ class TestGpustacksCommandLines:
         assert (step.settings.dataset_name, step.settings.dataset_path) == ("sharegpt", SHAREGPT)
         assert step.settings.dataset_rule == "benchmark-runner"
 
+    def test_questions_of_sharegpt_are_chosen_by_their_length(self) -> None:
+        flags = ("--sharegpt-min-input-tokens", "10", "--sharegpt-max-input-tokens", "900")
+        step = only(*CONSTANT, "--data", SHAREGPT, *flags, "--sharegpt-max-output-tokens", "64")
+        assert (step.settings.sharegpt_input_len, step.settings.sharegpt_output_len) == ("10:900", 64)
+        assert only(*CONSTANT, "--data", SHAREGPT, *flags[:2]).settings.sharegpt_input_len == "10:"
+
+    def test_turns_and_shared_prefixes_are_sessions(self) -> None:
+        settings = only(*CONSTANT, "--data", "prompt_tokens=16,output_tokens=4,turns=3").settings
+        assert (settings.dataset_name, settings.turns, settings.prefix_buckets) == ("multi_turn", "3", None)
+        buckets = '[{"prefix_tokens": 90, "prefix_count": 4, "bucket_weight": 70}, {"prefix_tokens": 30}]'
+        data = f'{{"prompt_tokens": 16, "output_tokens": 4, "prefix_buckets": {buckets}}}'
+        settings = only(*CONSTANT, "--data", data).settings
+        assert (settings.turns, settings.prefix_buckets) == ("1", "4x90:70,1x30:100")
+        assert (settings.random_input_len, settings.random_output_len, settings.ignore_eos) == (16, 4, True)
+
+    def test_one_turn_without_prefixes_is_guidellms_text(self) -> None:
+        data = '{"prompt_tokens": 16, "output_tokens": 4, "turns": 1, "prefix_buckets": null}'
+        assert only(*CONSTANT, "--data", data) == only(*CONSTANT, *LENGTHS)
+
+    def test_warmup_and_cooldown_are_phases(self) -> None:
+        flags = ("--warmup", '{"percent": 0.1, "mode": "requests"}', "--cooldown", "1")
+        job = asked([*TARGET, *LENGTHS, *CONSTANT, *flags])
+        assert (job.phases.warmup, job.phases.cooldown) == (Phase(0.1, "requests"), Phase(1.0))
+        assert asked([*TARGET, *LENGTHS, *CONSTANT]).phases == NO_PHASES
+
+    def test_saturation_is_detected_if_asked(self) -> None:
+        assert asked([*TARGET, *LENGTHS, *CONSTANT, "--detect-saturation"]).detect_saturation
+        assert not asked([*TARGET, *LENGTHS, *CONSTANT]).detect_saturation
+
     def test_a_token_is_not_told_where_a_job_is_shown(self) -> None:
         assert "hunter2" not in repr(asked(filled("stages", token="hunter2")))
 
@@ -149,11 +181,6 @@ class TestProfiles:
         refused = refusal(*TARGET, "--scenario", str(DATA / "profiles.yaml"))
         assert "Throughput, Latency, Long Context, Generation Heavy" in refused.remedy
 
-    def test_profile_with_auto_tune_is_refused(self, tmp_path: Path) -> None:
-        file = tmp_path / "tune.yaml"
-        file.write_text("profiles:\n- {name: Max, load_type: fixed_rate, auto_tune: true}\n")
-        assert "auto_tune" in str(refusal(*TARGET, "--scenario", str(file)))
-
 
 class TestProfilesOfGuidellm:
     @pytest.mark.parametrize(
@@ -180,19 +207,20 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("flags", "field"),
         [
-            (("--warmup", "0.1"), "--warmup"),
-            (("--warmup-percent", "5"), "--warmup-percent"),
-            (("--cooldown-percent", "5"), "--cooldown-percent"),
+            (("--warmup", "often"), "--warmup/--warmup-percent"),
+            (("--warmup", "-1"), "--warmup"),
+            (("--warmup", "3"), "--warmup"),
+            (("--cooldown", '{"percent": 1.5, "mode": "requests"}'), "--cooldown"),
+            (("--cooldown", '{"percent": 0.1, "mode": "both"}'), "--cooldown"),
+            (("--cooldown", '{"value": 1, "mode": "duration"}'), "--cooldown"),
             (("--over-saturation", "{}"), "--over-saturation"),
-            (("--detect-saturation",), "--detect-saturation"),
-            (("--default-over-saturation",), "--default-over-saturation"),
-            (("--probe-saturation",), "--probe-saturation"),
-            (("--no-probe-saturation",), "--no-probe-saturation"),
-            (
-                ("--auto-tune", "--axis", "rate", "--lower-bound", "4"),
-                "--auto-tune",
-            ),
+            (("--auto-tune",), "--profile"),
             (("--slo-p99-ttft-ms", "500"), "--slo-p99-ttft-ms"),
+            (("--sla-p99-tpot-ms", "500"), "--sla-p99-tpot-ms"),
+            (("--lower-bound", "4"), "--lower-bound"),
+            (("--max-points", "4"), "--max-points"),
+            (("--multiplier", "10"), "--multiplier"),
+            (("--min-requests", "10"), "--min-requests"),
             (("--profile", "sweep"), "--profile"),
             (("--rate", "1,2"), "--rate"),
             (("--backend-kwargs", '{"http2": true}'), "--backend-kwargs http2"),
@@ -239,8 +267,12 @@ class TestRefused:
             ("hub/some-set", "--data"),
             ("prompt_tokens=16", "--data output_tokens"),
             ("prompt_tokens=many,output_tokens=1", "--data prompt_tokens"),
-            ("prompt_tokens=1,output_tokens=1,turns=3", "--data turns"),
-            ('{"prompt_tokens": 1, "prefix_buckets": []}', "--data prefix_buckets"),
+            ("prompt_tokens=1,output_tokens=1,turns=0", "--data turns"),
+            ("prompt_tokens=1,output_tokens=1,turns=two", "--data turns"),
+            ("prompt_tokens=1,output_tokens=1,prefix_tokens=9", "--data prefix_tokens"),
+            (f'{{{PAIR}, "prefix_buckets": 3}}', "--data prefix_buckets"),
+            (f'{{{PAIR}, "prefix_buckets": [{{"prefix_tokens": 0}}]}}', "--data prefix_buckets"),
+            (f'{{{PAIR}, "prefix_buckets": [{{"prefix_tokens": 9, "colour": 1}}]}}', "--data prefix_buckets"),
             ("prompt_tokens=1,output_tokens=1,colour=3", "--data colour"),
         ],
     )

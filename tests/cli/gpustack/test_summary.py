@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from loadgen.cli.gpustack.summary import Strategy, summarize
+from loadgen.cli.gpustack.strategy import Strategy
+from loadgen.cli.gpustack.summary import summarize
+from loadgen.cli.gpustack.transient import NO_PHASES, Phase, Phases
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -24,7 +26,7 @@ STRATEGY = Strategy("constant", 20.0, 512)
 
 @pytest.fixture
 def summary(tmp_path: Path) -> Any:
-    def of(records: Iterable[Record]) -> dict[str, Any]:
+    def of(records: Iterable[Record], phases: Phases = NO_PHASES) -> dict[str, Any]:
         kept = list(records)
         path = tmp_path / "7.records.jsonl"
         schedule = Schedule.burst(max(len(kept), 1))
@@ -33,7 +35,7 @@ def summary(tmp_path: Path) -> Any:
             writer.begin(heading(SETTINGS, schedule), START, len(kept), [])
             for record in kept:
                 writer.write(record)
-        return summarize(RecordFile(path), STRATEGY, saved_json.result(result(kept, SETTINGS)))
+        return summarize(RecordFile(path), STRATEGY, saved_json.result(result(kept, SETTINGS)), phases)
 
     return of
 
@@ -199,3 +201,38 @@ class TestBesideGuidellm:
         found = at(GUIDELLM, "benchmarks.0.metrics.output_tokens_per_second.successful")
         assert found["count"] == 640
         assert found["max"] > 7000
+
+
+class TestPhases:
+    def test_latencies_are_those_of_the_requests_that_count(self, summary: Any) -> None:
+        """The first of four requests took ten times as long."""
+        records = [steady(0, ttft=200), *(steady(i, due=1000 * i) for i in range(1, 4))]
+        assert value(summary(records), "time_to_first_token_ms") == pytest.approx(65)
+        counted = summary(records, Phases(warmup=Phase(1)))
+        assert value(counted, "time_to_first_token_ms") == pytest.approx(20)
+        assert at(counted, "benchmarks.0.metrics.request_totals.total") == 3
+        assert at(counted, "benchmarks.0.scheduler_metrics.requests_made.total") == 4
+        assert refusals(counted) == []
+
+    def test_rates_are_those_of_the_time_that_counts(self, summary: Any) -> None:
+        """A request per second of five tokens each; the last ends 60 ms after it was sent."""
+        records = [steady(i, due=1000 * i, n=5) for i in range(10)]
+        counted = summary(records, Phases(warmup=Phase(2), cooldown=Phase(3)))
+        benchmark = counted["benchmarks"][0]
+        assert benchmark["duration"] == pytest.approx(4.06)
+        assert (benchmark["warmup_duration"], benchmark["cooldown_duration"]) == (pytest.approx(2), pytest.approx(3))
+        assert value(counted, "output_tokens_per_second") == pytest.approx(5 * 5 / 4.06)
+        assert value(counted, "request_concurrency") == pytest.approx(5 * 0.06 / 4.06)
+
+    def test_requests_in_flight_beside_those_that_count_are_part_of_the_rates(self, summary: Any) -> None:
+        long = steady(0, gap=100, n=41)  # 20 ms to 4,020 ms
+        records = [long, steady(1, due=1000), steady(2, due=2000)]
+        counted = summary(records, Phases(warmup=Phase(1)))
+        beside = 10  # tokens of the long one from 1,000 to 2,040 ms: at 1,020, 1,120, ..., 1,920 and 2,020
+        assert at(counted, "benchmarks.0.metrics.output_tokens_per_second.successful.total_sum") > 2 * 3 + beside
+
+
+def test_a_concurrent_strategy_has_streams(summary: Any) -> None:
+    assert Strategy("concurrent", 4.0, 4).to_dict()["streams"] == 4
+    assert "streams" not in Strategy("constant", 4.0, None).to_dict()
+    assert "streams" not in Strategy("concurrent", None, 4).to_dict()

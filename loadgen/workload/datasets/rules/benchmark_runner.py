@@ -1,5 +1,6 @@
 """The rule `benchmark-runner`: the first questions of a ShareGPT file, with answers of the recorded length."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -13,6 +14,7 @@ from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 RULE = "benchmark-runner"
+INPUT_LEN = "--sharegpt-input-len"
 BATCH = 256  # conversations encoded at a time
 
 
@@ -20,29 +22,35 @@ BATCH = 256  # conversations encoded at a time
 class BenchmarkRunnerShareGPT:
     """Conversations in the file's order whose first turn is a user's and whose second is a model's, neither empty.
 
-    Nothing is random, and lengths are not limited. The rule makes the server generate the recorded length.
+    Nothing is random. The rule makes the server generate the recorded length.
 
     Attributes:
         conversations: The file.
         tokenizer: Counts the tokens, those of the answer without special ones.
         output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
+        min_tokens, max_tokens: Questions with fewer or more tokens are left out.
     """
 
     conversations: ConversationsInOrder
     tokenizer: Tokenizer
     output_tokens: int | None
+    min_tokens: int = 0
+    max_tokens: float = math.inf
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`.
+        """Create the data set from `--dataset-path`, `--tokenizer` and the lengths `--sharegpt-*`.
 
         Raises:
-            BadInput: The file or the tokenizer cannot be used.
+            BadInput: The file or the tokenizer cannot be used, or the lengths are no range.
         """
+        low, high = _range(settings.sharegpt_input_len)
         return cls(
             conversations=ConversationsInOrder(sharegpt_path(settings)),
             tokenizer=tokenizers.tokenizer_of(settings),
             output_tokens=settings.sharegpt_output_len,
+            min_tokens=low,
+            max_tokens=high,
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
@@ -54,10 +62,12 @@ class BenchmarkRunnerShareGPT:
         found = (conversation for conversation in self.conversations if _has_question_and_answer(conversation))
         made = 0
         while batch := list(islice(found, min(BATCH, count - made))):
-            made += len(batch)
-            yield from self._prompts(batch)
+            for prompt in self._prompts(batch):
+                made += 1
+                yield prompt
         if made < count:
-            problem = f"{count} is more than the {made} questions with an answer in {self.conversations.path}"
+            what = "questions of this length" if self.min_tokens or math.isfinite(self.max_tokens) else "questions"
+            problem = f"{count} is more than the {made} {what} with an answer in {self.conversations.path}"
             raise BadInput("--num-prompts", problem, "give a lower number, or the complete file")
 
     def provenance(self) -> dict[str, Any]:
@@ -66,6 +76,7 @@ class BenchmarkRunnerShareGPT:
             "name": "sharegpt",
             "rule": RULE,
             "output_tokens": self.output_tokens,
+            "input_tokens": [self.min_tokens, self.max_tokens if math.isfinite(self.max_tokens) else None],
             **self.conversations.provenance(),
             **self.tokenizer.provenance(),
         }
@@ -77,7 +88,22 @@ class BenchmarkRunnerShareGPT:
         else:
             outputs = [self.output_tokens] * len(batch)
         for conversation, tokens, wanted in zip(batch, inputs, outputs, strict=True):
-            yield Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")
+            if self.min_tokens <= tokens - self.tokenizer.special_tokens <= self.max_tokens:
+                yield Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")
+
+
+def _range(text: str | None) -> tuple[int, float]:
+    """Parse `--sharegpt-input-len`: MIN:MAX, either of which may be empty."""
+    if text is None:
+        return 0, math.inf
+    low, colon, high = text.partition(":")
+    good = colon and all(end == "" or end.isdecimal() for end in (low, high)) and low + high
+    found = (int(low or 0), int(high) if high else math.inf) if good else (1, 0)
+    if found[0] > found[1]:
+        raise BadInput(
+            INPUT_LEN, f"{text!r} is no range of lengths", "write MIN:MAX, MIN: or :MAX, for example 10:2000"
+        )
+    return found
 
 
 def _has_question_and_answer(conversation: Conversation) -> bool:
