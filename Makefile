@@ -81,10 +81,10 @@ compare-sglang: $(VENV)/.all  ## SGLang's `bench_serving` and loadgen on the sim
 compare-peers: $(VENV)/.all  ## other load generators on a server that knows the truth, installed on first use (8 GB); FLAGS=--only=NAME, --write
 	$(BIN)/python -m tests.qa.peers.compare_peers $(FLAGS)
 
-rehearsal: $(VENV)/.all  ## a whole study of the simulator, of which every number is computed again from the records
-	$(BIN)/python -m pytest -m rehearsal tests/qa/tuning/test_rehearsal.py
+rehearsal: $(VENV)/.all  ## whole studies of the simulator: every number is computed again, and planted effects are found
+	$(BIN)/python -m pytest -m rehearsal -s tests/qa/tuning
 
-llamacpp-study: $(VENV)/.all  ## a study of llama.cpp with a small model, half an hour; FLAGS=--write puts its report into docs
+llamacpp-study: $(VENV)/.all  ## a study of llama.cpp with a small model, some minutes; FLAGS=--write puts its report into docs
 	$(BIN)/python -m tests.qa.tuning.on_llamacpp $(VENV)/llamacpp $(FLAGS)
 
 fuzz: $(VENV)/.all  ## random responses, read by the wire and by its reference, for longer than the tests do

@@ -25,7 +25,8 @@ class Progress:
     """How far a run is. While prompts are prepared, `ended` counts the requests that are ready.
 
     Attributes:
-        phase: starting an engine, waiting for a server, preparing, or one of PHASES.
+        phase: busy (a study waits for a quiet machine), starting an engine, waiting for a server, preparing, or one of
+            PHASES.
         elapsed_s: Since the phase began; once the clock has started, since then.
         scheduled: Requests of the run; 0 where time alone bounds it.
         in_flight: Sent, or waiting for a connection of their own, and not ended.
@@ -35,7 +36,7 @@ class Progress:
         never_due: Those that were never sent, since a turn before them had failed.
         never_sent: Those that the end of the run kept from being sent.
         output_tokens: Of those that ended well, as the result counts them.
-        note: The engine's last line, or why the server is waited for.
+        note: What keeps the machine busy, the engine's last line, or why the server is waited for.
         usual_s: That this engine takes to start.
         waiting: Requests that are due and have not been sent: without a slot under the cap, or late.
         cap: Most requests in flight; None for no limit.

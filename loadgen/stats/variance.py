@@ -7,7 +7,10 @@ from typing import Self
 
 import numpy as np
 
+from loadgen.stats import chi_square
 from loadgen.util.arrays import Floats
+
+GUARD = 2.5  # noise that is more than this times as high as expected is not the expected noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,26 +26,6 @@ class Noise:
     df: int
 
     @classmethod
-    def of_two_way_layout(cls, values: Floats) -> Self:
-        """Estimate the noise from the residuals of an additive model of treatments and blocks.
-
-        Args:
-            values: Shape (treatments, blocks); NaN where a treatment has no value.
-        """
-        present = ~np.isnan(values)
-        if present.all():  # closed form of the same
-            residuals = values - values.mean(axis=0) - values.mean(axis=1)[:, None] + values.mean()
-            return cls._from_squares(float(np.sum(residuals**2)), (values.shape[0] - 1) * (values.shape[1] - 1))
-        treatment, block = np.nonzero(present)
-        rows = np.arange(len(treatment))
-        design = np.zeros((len(treatment), sum(values.shape)))
-        design[rows, treatment] = design[rows, values.shape[0] + block] = 1.0
-        observed = values[treatment, block]
-        fitted, _, rank, _ = np.linalg.lstsq(design, observed, rcond=None)
-        squares = float(np.sum((observed - design @ fitted) ** 2))
-        return cls._from_squares(squares, len(treatment) - int(rank))
-
-    @classmethod
     def of_replicates(cls, values: Floats) -> Self:
         """Estimate the noise from replicates of one treatment.
 
@@ -50,15 +33,35 @@ class Noise:
             values: Shape (n,), one at least; a single one leaves no degree of freedom.
         """
         residuals = values - values.mean()
-        return cls._from_squares(float(np.sum(residuals**2)), len(values) - 1)
+        return cls.from_squares(float(np.sum(residuals**2)), len(values) - 1)
 
     @classmethod
     def pooled(cls, estimates: Sequence["Noise"]) -> Self | None:
         """Pool estimates of the same noise; None if none has a degree of freedom."""
         usable = [noise for noise in estimates if noise.df]
         df = sum(noise.df for noise in usable)
-        return cls._from_squares(sum(noise.df * noise.sd**2 for noise in usable), df) if df else None
+        return cls.from_squares(sum(noise.df * noise.sd**2 for noise in usable), df) if df else None
+
+    def with_prior(self, prior: "Noise | None") -> "Noise":
+        """Pool this estimate with one from earlier measurements.
+
+        If it is more than GUARD times as high as that, it stands alone. To know that the noise is not lower than before
+        is then worth one degree of freedom, since an estimate from few values is mostly wrong by being too low.
+
+        Args:
+            prior: The noise that is expected; None: unknown.
+        """
+        if prior is None or not prior.df:
+            return self
+        if self.df and self.sd > GUARD * prior.sd:
+            return Noise(self.sd, self.df + 1)
+        return Noise.pooled([self, prior]) or self
+
+    def upper_bound(self, confidence: float) -> float:
+        """Return the upper confidence bound of the standard deviation; NaN without degrees of freedom."""
+        return self.sd * math.sqrt(self.df / chi_square.quantile(1 - confidence, self.df)) if self.df else math.nan
 
     @classmethod
-    def _from_squares(cls, sum_of_squares: float, df: int) -> Self:
+    def from_squares(cls, sum_of_squares: float, df: int) -> Self:
+        """Estimate the noise from a sum of squared residuals with `df` degrees of freedom."""
         return cls(math.sqrt(sum_of_squares / df) if df else math.nan, df)

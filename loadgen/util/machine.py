@@ -85,10 +85,15 @@ def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
             yield folder.joinpath(*levels[:depth])
 
 
-def process_cpu_s(pid: int | None) -> float:
-    """Return the CPU time of a process in seconds; 0 if the process is gone or unknown."""
+def process_cpu_s(pid: int | None, *, waited: bool = False) -> float:
+    """Return the CPU time of a process in seconds; 0 if the process is gone or unknown.
+
+    Args:
+        pid: The process id.
+        waited: Whether to add the time of its children that have ended and that it has waited for.
+    """
     fields = _stat(pid)
-    return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
+    return sum(map(int, fields[11 : 15 if waited else 13])) / TICKS
 
 
 def is_running(pid: int) -> bool:

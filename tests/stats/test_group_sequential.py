@@ -6,7 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.stats.group_sequential import Comparison, Decision, Plan, boundaries, compare, detectable_effect, spent
+from loadgen.stats.group_sequential import (
+    Comparison,
+    Decision,
+    Plan,
+    blocks_needed,
+    boundaries,
+    compare,
+    detectable_effect,
+    spent,
+)
 from loadgen.stats.variance import Noise
 
 BETTER, NOT_BETTER, OPEN = Decision
@@ -113,6 +122,45 @@ class TestCompare:
 
     def test_comparisons_are_in_the_order_of_the_arms(self) -> None:
         assert list(compare(runs(0.0, 0.1, 0.05, blocks=2), "base", Plan())) == ["arm 0", "arm 1", "arm 2"]
+
+
+class TestPrior:
+    def test_plain_gain_is_decided_at_the_first_look(self) -> None:
+        values = {"base": [100.0, 101.0], "arm": [150.0, 153.0]}
+        assert compare(values, "base", Plan())["arm"].decision is OPEN
+        assert compare(values, "base", Plan(), Noise(0.01, 4))["arm"].decision is BETTER
+
+    def test_noise_far_above_the_prior_decides_by_itself(self) -> None:
+        values = {"base": [100.0, 101.0], "arm": [120.0, 190.0]}
+        assert compare(values, "base", Plan(), Noise(0.01, 4))["arm"].low < -0.9
+
+
+class TestCovariates:
+    def test_disturbed_value_is_adjusted(self) -> None:
+        values = runs(0.0, blocks=6, sigma=0.001)
+        values["arm 0"][2] *= math.exp(-0.5)
+        quiet = [0.0] * 6
+        adjusted = compare(
+            values, "base", Plan(), Noise(0.001, 10), {"base": quiet, "arm 0": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}
+        )["arm 0"]
+        assert adjusted.decision is NOT_BETTER
+        assert adjusted.effect == pytest.approx(0.0, abs=0.003)
+
+    def test_without_a_covariate_it_is_a_loss(self) -> None:
+        values = runs(0.0, blocks=6, sigma=0.001)
+        values["arm 0"][2] *= math.exp(-0.5)
+        assert compare(values, "base", Plan())["arm 0"].effect < -0.05
+
+
+class TestBlocksNeeded:
+    def test_as_many_blocks_make_the_effect_detectable(self) -> None:
+        noise, plan = Noise(0.05, 20), Plan(least_effect=0.05, last=30)
+        effect = detectable_effect(noise, 1, plan)
+        assert blocks_needed(1.001 * effect, noise, 1, plan) == 30
+
+    @pytest.mark.parametrize(("effect", "df"), [(0.05, 5), (0.02, 5), (0.2, 0)])
+    def test_no_number_shows_the_least_effect_or_an_unknown_noise(self, effect: float, df: int) -> None:
+        assert blocks_needed(effect, Noise(0.05, df), 1, Plan(least_effect=0.05)) is None
 
 
 class TestDetectableEffect:

@@ -202,11 +202,33 @@ def test_suspect_runs_are_a_caveat_with_their_reasons(tmp_path: Path) -> None:
     assert f"{runs} of {runs} runs are SUSPECT: lag p99: 12 ms, allowed is 5 ms" in text
 
 
+def test_disturbed_starts_are_a_caveat(tmp_path: Path) -> None:
+    def came(request: TrialRequest) -> Came:
+        lost = {"others_cores": 1.0, "cores": 2} if request.arm == "fp8" and request.attempt == 0 else {}
+        level = 12500.0 if "fp8" in request.arm else 10000.0
+        return {"total": level + request.block, "loadgen": {"disturbance": lost}}
+
+    text = markdown(found(came, stages=QUANTIZED), tmp_path)
+    assert "2 of 13 starts were disturbed by others, and repeated." in text
+    assert "| 4 (2 repeated) |" in rows(text, "1. quantization")[1]
+
+
+def test_start_that_counts_though_it_was_disturbed_is_a_caveat(tmp_path: Path) -> None:
+    def came(request: TrialRequest) -> Came:
+        lost = {"others_cores": 1.0, "cores": 2, "quiet": False} if request.arm == "fp8" else {}
+        level = 12500.0 if "fp8" in request.arm else 10000.0
+        return {"total": level + request.block, "loadgen": {"disturbance": lost}}
+
+    assert "starts that count were disturbed. Their effects are adjusted" in markdown(
+        found(came, stages=QUANTIZED), tmp_path
+    )
+
+
 def published(findings: Findings) -> Findings:
     """The findings as if each arm had been measured once, by others."""
 
     def once(arm: ArmResult) -> ArmResult:
-        return dataclasses.replace(arm, trials=arm.trials[:1], values=arm.values[:1], comparison=None)
+        return dataclasses.replace(arm, trials=arm.trials[:1], counted=(), values=arm.values[:1], comparison=None)
 
     steps = [
         dataclasses.replace(step, arms=tuple(map(once, step.arms)), noise=None, least_effect=None)

@@ -59,10 +59,11 @@ async def carried_out(
         return WorkloadRun(summary(), f"{name}.json"), Failure("killed", "died", True) if name == failing else None
 
     monkeypatch.setattr(trial_runner, "start_engines", started)
-    monkeypatch.setattr(TrialRunner, "_run_workload", load)
+    monkeypatch.setattr(TrialRunner, "run_workload", load)
     model = folder / "model.gguf"
     model.touch()
-    made = study(SEQS, engines=ENGINES, models={"m": str(model)}, baseline={"engine": engine, "model": "m"})
+    served = {"engines": ENGINES, "models": {"m": str(model)}, "baseline": {"engine": engine, "model": "m"}}
+    made = study(SEQS, budget={"quiet_wait": 0}, **served)
     planner = Planner(made)
     arm = planner.confirmation().arms[0]
     place = folder / "start"
@@ -134,7 +135,7 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
     planner = Planner(made)
     engines: Any = SimpleNamespace(server=server, processes=[])
     with pytest.raises(NotKept) as refused:
-        await TrialRunner(made, planner, tmp_path)._run_workload(
+        await TrialRunner(made, planner, tmp_path).run_workload(
             engines, planner.noise().arms[0], "short", tmp_path / "short", print
         )
     name = "goodput-01.records.jsonl" if metric == "goodput" else "records.jsonl"

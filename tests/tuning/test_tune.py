@@ -53,7 +53,7 @@ Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
    engine/sglang  start 30 s to 3 min, short 3.5 to 21 s, long 56 s to 5.6 min
        SGLANG --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
-In all 17 to 52 starts, 17 min to 4.8 h, 1.1 to 19.1 GPU-hours
+In all: 17 to 52 starts, 17 min to 4.8 h, 1.1 to 19.1 GPU-hours
 Assumed: sglang wins engine
 Basis of these times:
   start of vllm: usual for 8 billion parameters
@@ -146,7 +146,7 @@ def test_every_time_says_what_it_rests_on() -> None:
         "  start of vllm: usual for 8 billion parameters",
         "  short: unknown",
     ]
-    assert any("plus the unknown time of short" in line for line in lines)
+    assert any("and the time of short, which is unknown" in line for line in lines)
 
 
 def test_a_plan_as_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,6 +111,107 @@ def test_interactions_try_the_winners_together() -> None:
     }
 
 
+def test_stage_ends_when_its_winner_is_known() -> None:
+    many = SEQS | {"grid": {"max_seqs": [64, 128, 256]}}
+    truth = levels(**{"max_seqs=64": 1200.0, "max_seqs=128": 1015.0, "max_seqs=256": 1014.0})
+    found = walked(study(many, **REPEATS), truth)
+    late = arm(found, "seqs", "max_seqs=128")
+    assert (late.verdict, len(late.trials)) == (Verdict.NOT_SIGNIFICANT, 2)
+    assert late.why.endswith("; max_seqs=64 is better")
+
+
+def test_stage_goes_on_until_as_many_winners_are_known_as_it_keeps() -> None:
+    many = SEQS | {"grid": {"max_seqs": [64, 128, 256]}}
+    truth = levels(**{"max_seqs=64": 1200.0, "max_seqs=128": 1015.0, "max_seqs=256": 1014.0})
+    found = walked(study(many, keep=2, **REPEATS), truth)
+    assert len(arm(found, "seqs", "max_seqs=128").trials) == 4
+
+
+@pytest.mark.parametrize(
+    ("level", "spread", "reason"),
+    [
+        (1000.0, 0.001, "a gain of 1.0% is ruled out"),
+        (1008.0, 0.002, "a gain below 1.0% is not ruled out"),
+        (1008.0, 0.02, "a gain of 1.0% is neither shown nor ruled out"),
+    ],
+)
+def test_arm_without_a_gain_says_what_is_ruled_out(level: float, spread: float, reason: str) -> None:
+    def truth(request: TrialRequest) -> Came:
+        sign = 1 if (request.block + ("fp8" in request.arm)) % 2 else -1
+        return (level if "fp8" in request.arm else 1000.0) * (1 + sign * spread)
+
+    out = arm(walked(study(QUANTIZED, **REPEATS), truth), "quantization", "fp8")
+    assert (out.verdict, out.why) == (Verdict.NOT_SIGNIFICANT, reason)
+
+
+def test_plain_gain_is_adopted_after_two_blocks_with_the_noise_of_earlier_steps() -> None:
+    found = walked(study(QUANTIZED), levels(fp8=1200.0))
+    assert len(arm(found, "quantization", "fp8").trials) == 2
+
+
+# -- what others disturbed
+
+
+def disturbed(total: float, cores: float, *, quiet: bool = True) -> Came:
+    """A run beside which other processes used so many cores."""
+    found = {"others_cores": cores, "cores": 2, "quiet": quiet}
+    return {"total": total, "loadgen": {"disturbance": found}}
+
+
+def test_disturbed_start_is_repeated_and_does_not_count() -> None:
+    def truth(request: TrialRequest) -> Came:
+        if "fp8" in request.arm and request.block == 0 and request.attempt < 2:
+            return disturbed(400.0, 1.0)
+        return (1200.0 if "fp8" in request.arm else 1000.0) * noise(request)
+
+    found = arm(walked(study(QUANTIZED, **REPEATS), truth), "quantization", "fp8")
+    assert [(each.request.block, each.request.attempt) for each in found.trials] == [(0, 0), (0, 1), (0, 2), (1, 0)]
+    assert [each.request.attempt for each in found.counted] == [2, 0]
+    assert min(found.values) > 4 * 1100
+
+
+def test_start_that_is_always_disturbed_counts_where_it_was_disturbed_least() -> None:
+    lost = (0.9, 0.4, 1.2, 0.8)
+
+    def truth(request: TrialRequest) -> Came:
+        if "fp8" in request.arm and request.block == 0:
+            return disturbed(700.0 + request.attempt, lost[request.attempt])
+        return (1200.0 if "fp8" in request.arm else 1000.0) * noise(request)
+
+    found = arm(walked(study(QUANTIZED, **REPEATS), truth), "quantization", "fp8")
+    assert sum(each.request.block == 0 for each in found.trials) == 4
+    assert found.values[0] == 4 * 701.0
+
+
+def test_start_on_a_machine_that_was_never_quiet_is_not_repeated() -> None:
+    def truth(request: TrialRequest) -> Came:
+        return disturbed((1200.0 if "fp8" in request.arm else 1000.0) * noise(request), 0.5, quiet=False)
+
+    found = walked(study(QUANTIZED, **REPEATS), truth)
+    assert all(each.request.attempt == 0 for each in found.trials)
+    assert verdicts(found, "quantization")["fp8"] == "adopted"
+
+
+def test_disturbance_of_a_start_that_counts_is_no_effect_of_its_arm() -> None:
+    def truth(request: TrialRequest) -> Came:
+        came = (1200.0 if "fp8" in request.arm else 1000.0) * noise(request)
+        return disturbed(came * 0.6, 1.0, quiet=False) if ("fp8" in request.arm, request.block) == (True, 1) else came
+
+    found = arm(walked(study(QUANTIZED, **REPEATS), truth), "quantization", "fp8")
+    assert found.verdict is Verdict.ADOPTED
+    assert found.comparison is not None
+    assert found.comparison.effect == pytest.approx(0.2, abs=0.02)
+
+
+def test_failure_is_no_disturbance() -> None:
+    def truth(request: TrialRequest) -> Came:
+        if "fp8" in request.arm:
+            return disturbed(400.0, 1.0) if request.attempt == 0 else DETERMINISTIC
+        return 1000.0 * noise(request)
+
+    assert verdicts(walked(study(QUANTIZED, **REPEATS), truth), "quantization")["fp8"] == "failed"
+
+
 # -- what is out
 
 

@@ -105,6 +105,8 @@ def describe(progress: Progress, pace: Pace | None = None) -> str:
         return f"starting the engine {progress.elapsed_s:.0f} s{usual}: {progress.note or 'no output yet'}"
     if progress.phase == "waiting":
         return f"waiting for the server {progress.elapsed_s:.0f} s: {progress.note}"
+    if progress.phase == "busy":
+        return f"waiting for a quiet machine {progress.elapsed_s:.0f} s: {progress.note}"
     if not progress.elapsed_s:
         return progress.phase
     of_all = f" of {progress.scheduled}" if progress.scheduled else ""

@@ -50,8 +50,8 @@ class StudyLines:
     def progress(self, workload: str, progress: "Progress") -> None:
         """Print a line when a workload begins, and every LINE_EVERY_S."""
         before, self._phase = self._phase, f"{workload} {progress.phase}"
-        if self._cadence.due(begins=progress.phase == "running" and before != self._phase):
-            self.say(f"    {workload or 'engine'}: {describe(progress)}")
+        if self._cadence.due(begins=progress.phase in ("busy", "running") and before != self._phase):
+            self.say(f"    {f'{workload}: ' if workload else ''}{describe(progress)}")
 
     def end(self, walk: "Walk", trial: "Trial") -> None:
         """Print the outcome of a start, and of its step if that has ended."""

@@ -75,6 +75,7 @@ class ArmResult:
         verdict: Its outcome.
         reason: Reason of the verdict: a limit that was missed, a failure, or the name of the arm it is the same as.
         trials: Its starts, failed ones included, in the order in which they ended.
+        counted: Those of `trials` that count; the others failed, or were disturbed and repeated.
         values: Value of the objective, block by block.
         misses: Number of starts that missed a limit of the study.
         comparison: Comparison with the reference; None if there is none.
@@ -86,6 +87,7 @@ class ArmResult:
     verdict: Verdict = Verdict.NOT_RUN
     reason: str = ""
     trials: tuple[Trial, ...] = ()
+    counted: tuple[Trial, ...] = ()
     values: tuple[float, ...] = ()
     misses: int = 0
     comparison: Comparison | None = None
@@ -101,6 +103,12 @@ class ArmResult:
     def published(self) -> bool:
         """Whether others measured it, each workload in a single run."""
         return any(run.findings.published for trial in self.trials for run in trial.runs.values())
+
+    @property
+    def repeated(self) -> int:
+        """Number of starts that ran and do not count, because others disturbed them."""
+        ran = sum(trial.failure is None for trial in self.trials)
+        return ran - len(self.counted) if self.counted else 0
 
     @property
     def undecided(self) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ from loadgen.tuning.execute import facts
 from loadgen.tuning.execute.accuracy_gate import asks_questions
 from loadgen.tuning.execute.findings import BUDGET, NOT_YET, Findings
 from loadgen.tuning.execute.publications import published_findings
+from loadgen.tuning.execute.side_by_side import SideBySide
 from loadgen.tuning.execute.store import Store, locked
 from loadgen.tuning.execute.trial import Trial, TrialRequest, now
 from loadgen.tuning.execute.trial_runner import TrialRunner
@@ -53,20 +55,55 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
     with file.named():
         planner = Planner(file.study, usual_s)
         with _store(file, planner, folder) as store:
-            walk = Walk(file.study, planner)
-            spent_s = _replay(walk, store.trials(), same=store.folder)
+            walk, known = Walk(file.study, planner), store.trials()
+            store.give_up_running()
+            spent_s = _replay(walk, known, same=store.folder)
             runner = TrialRunner(file.study, planner, store.folder)
+            block = SideBySide(file.study, runner) if file.study.decision.rounds > 1 else None
             while (request := walk.request) is not None and spent_s < limit_s(file.study):
-                arm = walk.planned
-                number, place = store.begin(request, arm.identity, now())
-                view.begin(walk, request, place)
-                asks = asks_questions(request, arm.spec, file.study, walk.found().trials)
-                trial = await runner.run_trial(request, arm, place, view.progress, asks=asks)
-                store.end(number, trial)
-                spent_s += trial.seconds
-                walk.add(trial)
-                view.end(walk, trial)
+                if request not in known:
+                    if block is None:
+                        trials = [await _run_start(walk, store, runner, view)]
+                    else:
+                        trials = await _run_block(walk, store, block, view)
+                    known |= {trial.request: trial for trial in trials}
+                spent_s += known[request].seconds
+                walk.add(known[request])
+                view.end(walk, known[request])
             return walk.found(BUDGET)
+
+
+async def _run_start(walk: Walk, store: Store, runner: TrialRunner, view: View) -> Trial:
+    """Run the start that is needed next, and keep its trial."""
+    request, arm = walk.request, walk.planned
+    assert request is not None
+    number, place = store.begin(request, arm.identity, now())
+    view.begin(walk, request, place)
+    asks = asks_questions(request, arm.spec, walk.study, walk.found().trials)
+    trial = await runner.run_trial(request, arm, place, view.progress, asks=asks)
+    store.end(number, trial)
+    return trial
+
+
+async def _run_block(walk: Walk, store: Store, block: SideBySide, view: View) -> list[Trial]:
+    """Run the starts of the block that have not run yet, and keep their trials."""
+    known, numbers, starts = store.trials(), [], []
+    for request, arm in walk.block:
+        if request not in known:
+            number, place = store.begin(request, arm.identity, now())
+            view.begin(walk, request, place)
+            asks = asks_questions(request, arm.spec, walk.study, walk.found().trials)
+            numbers.append(number)
+            starts.append(block.start(request, arm, place, partial(_named, view, request.arm), asks=asks))
+    trials = await block.run_block(starts)
+    for number, trial in zip(numbers, trials, strict=True):
+        store.end(number, trial)
+    return trials
+
+
+def _named(view: View, arm: str, workload: str, progress: Progress) -> None:
+    """Show the progress of one of several arms."""
+    view.progress(f"{arm}, {workload}" if workload else arm, progress)
 
 
 def load_findings(store: Store) -> tuple[Findings, Mapping[str, Any]]:

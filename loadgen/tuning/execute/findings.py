@@ -23,6 +23,7 @@ class StepResult:
         reference: Name of the arm that the others are compared with; empty: none.
         won: Names of the arms that go on, the best first; empty: the reference stays.
         noise: Noise of its trials; None: too few trials.
+        round_noise: Noise of the rounds of a start; None: starts have one round.
         least_effect: Smallest effect, a share, that the noise of the steps before lets one detect; None: unknown.
         open: Why the step is not over; empty if it is.
     """
@@ -32,6 +33,7 @@ class StepResult:
     reference: str
     won: tuple[str, ...] = ()
     noise: Noise | None = None
+    round_noise: Noise | None = None
     least_effect: float | None = None
     open: str = ""
 

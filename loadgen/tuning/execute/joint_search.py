@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Generator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import BadInput
 from loadgen.tuning.execute.accuracy_gate import AccuracyGate
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict
 from loadgen.tuning.execute.findings import StepResult
-from loadgen.tuning.execute.score import add_trial, gain
+from loadgen.tuning.execute.score import count_trial, gain
+from loadgen.tuning.execute.start_attempts import attempts
 from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
 from loadgen.tuning.plan.plan import PlannedArm, Step
 from loadgen.tuning.plan.planner import Planner
@@ -50,6 +52,11 @@ class JointSearch:
         self._drawn: dict[str, PlannedArm] = {}
         self._over = False
 
+    @property
+    def arms_ahead(self) -> tuple[str, ...]:
+        """Names of the arms that are started next: unknown before the one that is running has ended."""
+        return ()
+
     def arm(self, name: str) -> PlannedArm:
         """Return the arm of that name."""
         return self._drawn[name]
@@ -68,8 +75,7 @@ class JointSearch:
             arm = next((one for one in self._arms.values() if one.planned.identity == planned.identity), None)
             if arm is None:
                 self._drawn[planned.name] = planned
-                trial = yield TrialRequest(self.step.name, number, planned.name)
-                arm = self._arms[planned.name] = self._result(planned, trial)
+                arm = yield from self._start(planned, number)
             if arm.values and arm.verdict is Verdict.DRAWN:
                 draws.tell(draw, gain(arm.values[0], self._study))
             else:
@@ -100,13 +106,23 @@ class JointSearch:
         return replace(self._final, arms=(*starts, best.planned), trials=0)
 
     def _best(self) -> ArmResult | None:
-        able = [arm for arm in self._arms.values() if arm.verdict is Verdict.DRAWN]
+        able = [arm for arm in self._arms.values() if arm.verdict is Verdict.DRAWN and arm.values]
         return max(able, key=lambda arm: gain(arm.values[0], self._study), default=None)
 
-    def _result(self, planned: PlannedArm, trial: Trial) -> ArmResult:
+    def _start(self, planned: PlannedArm, number: int) -> Generator[TrialRequest, Trial, ArmResult]:
+        request = TrialRequest(self.step.name, number, planned.name)
+        trial = yield from attempts(request, self._study.objective.workload, partial(self._add, planned))
+        arm = self._arms[planned.name]
         if trial.failure is not None:
-            return ArmResult(planned, Verdict.FAILED, str(trial.failure), (trial,))
-        return add_trial(ArmResult(planned, Verdict.DRAWN), trial, self._study, self._gate, max_misses=1)
+            arm = replace(arm, verdict=Verdict.FAILED, reason=str(trial.failure))
+        else:
+            arm = count_trial(arm, trial, self._study, self._gate, max_misses=1)
+        self._arms[planned.name] = arm
+        return arm
+
+    def _add(self, planned: PlannedArm, trial: Trial) -> None:
+        arm = self._arms.get(planned.name, ArmResult(planned, Verdict.DRAWN))
+        self._arms[planned.name] = replace(arm, trials=(*arm.trials, trial))
 
 
 def require_sampler(stage: Joint) -> None:

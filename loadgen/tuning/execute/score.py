@@ -1,6 +1,7 @@
 """The score of a trial: its value of the objective, and the limits of the study that it missed."""
 
 import math
+import statistics
 from dataclasses import replace
 from typing import Any
 
@@ -27,25 +28,24 @@ def copies(arm: ArmSpec, study: Study) -> int:
     return max(1, study.hardware.devices // devices_used(arm, study)) if study.hardware.devices else 1
 
 
-def add_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, *, max_misses: int) -> ArmResult:
-    """Add a trial that ran to the result of its arm.
+def count_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, *, max_misses: int) -> ArmResult:
+    """Count a trial that ran in the result of its arm.
 
     Args:
-        arm: The result so far.
+        arm: The result so far, with the trial among its trials.
         trial: The trial.
         study: The study.
         gate: Its accuracy gate.
         max_misses: Trials that may miss a limit before the arm is infeasible, that one included.
     """
-    trials = (*arm.trials, trial)
     value = objective_value(trial.runs[study.objective.workload], arm.planned.spec, study)
-    rejected, answers = gate.judge(arm.planned.spec, trials)
+    rejected, answers = gate.judge(arm.planned.spec, arm.trials)
     missed = answers if rejected else missed_limits(trial, study) or ("" if value is not None else "no value")
     notes = {"answers": "" if rejected else answers, "bound": lower_bound_note(trial, study)}
     arm = replace(
         arm,
         verdict=Verdict.OPEN if arm.undecided else arm.verdict,
-        trials=trials,
+        counted=(*arm.counted, trial),
         notes={**arm.notes, **{subject: note for subject, note in notes.items() if note}},
     )
     if value is None:
@@ -58,7 +58,18 @@ def add_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, *,
 
 
 def objective_value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | None:
-    """Return the value of a run in the unit of the objective's metric; None if the run has none."""
+    """Return the value of a run in the unit of the objective's metric; None if the run has none.
+
+    Of several rounds it is the geometric mean.
+    """
+    if len(run.rounds) == 1:
+        return _value(run, arm, study)
+    values = [_value(each, arm, study) for each in run.rounds]
+    known = [value for value in values if value is not None]
+    return statistics.geometric_mean(known) if known else None
+
+
+def _value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | None:
     metric = study.objective.metric
     if metric == "goodput":
         goodput = run.findings.goodput

@@ -1,26 +1,31 @@
 """The run of one step: starts its arms block by block until each of them is decided."""
 
 import json
-from collections.abc import Generator
+import math
+from collections.abc import Generator, Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from loadgen.stats import group_sequential
+from loadgen.stats.group_sequential import Comparison, Decision
+from loadgen.stats.two_way_layout import TwoWayLayout
 from loadgen.stats.variance import Noise
 from loadgen.tuning.execute.accuracy_gate import AccuracyGate
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict
 from loadgen.tuning.execute.findings import StepResult
 from loadgen.tuning.execute.same_arms import max_in_flight, same_config
-from loadgen.tuning.execute.score import add_trial, gain
+from loadgen.tuning.execute.score import count_trial, gain, objective_value
+from loadgen.tuning.execute.start_attempts import attempts, disturbance
 from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
 from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, PlannedArm, Step
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.study import Study
+from loadgen.util.number_format import percent
 
 Assignments = frozenset[tuple[str, ...]]  # all settings of an arm
-ATTEMPTS = 2  # of a start that fails for a transient reason
 _COMPARABLE = (Verdict.BETTER, Verdict.NOT_SIGNIFICANT, Verdict.WORSE, Verdict.NOT_RUN, Verdict.OPEN)
 
 
@@ -38,6 +43,7 @@ class StepRun:
     Attributes:
         over: Whether the step has ended.
         broken: Why the reference cannot be measured; empty if it can.
+        arms_ahead: Names of the arms that the running block starts after the one that is started now.
     """
 
     def __init__(
@@ -57,7 +63,7 @@ class StepRun:
         self._update(self._base, verdict=Verdict.REFERENCE)
         decision = study.decision
         self._plan = group_sequential.Plan(decision.min_effect, decision.confidence, step.min_starts, step.max_starts)
-        self.over, self.broken = False, ""
+        self.over, self.broken, self.arms_ahead = False, "", tuple[str, ...]()
         self._reference_unmeasured = False  # it ran without a value, so that it is not started again
 
     def run(self) -> Generator[TrialRequest, Trial, None]:
@@ -69,8 +75,10 @@ class StepRun:
                 self._update(arm.name, verdict=Verdict.PRUNED, reason=reason)
         alone = self.step.kind not in (NOISE, CONFIRMATION) and self._decided(self.step.min_starts)
         for block in range(0 if alone else self.step.max_starts):
-            for name in self.step.order(self._study.decision.seed, block):
+            order = self.step.order(self._study.decision.seed, block)
+            for place, name in enumerate(order):
                 if self._is_open(name) and not self.broken:
+                    self.arms_ahead = tuple(each for each in order[place + 1 :] if self._is_open(each))
                     yield from self._start(name, block)
             if block == 0:
                 self._find_same_arms()
@@ -96,6 +104,7 @@ class StepRun:
             reference=self._base,
             won=tuple(arm.name for arm in self._winners()) if self.over else (),
             noise=self._noise(),
+            round_noise=self._round_noise(),
             least_effect=group_sequential.detectable_effect(noise, rivals, self._plan) if noise else None,
             open=open_,
         )
@@ -124,20 +133,15 @@ class StepRun:
         return not self._reference_unmeasured if name == self._base else self._arms[name].undecided
 
     def _start(self, name: str, block: int) -> Generator[TrialRequest, Trial, None]:
-        for attempt in range(ATTEMPTS):
-            trial = yield TrialRequest(self.step.name, block, name, attempt)
-            if trial.failure is None:
-                self._add(name, trial)
-                if self.step.kind == NOISE:
-                    self._break(self._gate.baseline_unusable_reason(trial.answers))
-                return
-            arm = self._arms[name]
-            verdict = Verdict.OPEN if arm.undecided else arm.verdict
-            self._update(name, trials=(*arm.trials, trial), verdict=verdict)
-            if not trial.failure.transient:
-                break
+        request = TrialRequest(self.step.name, block, name)
+        trial = yield from attempts(request, self._study.objective.workload, partial(self._add, name))
         failure = trial.failure
-        assert failure is not None
+        if failure is None:
+            self._count(name, trial)
+            if self.step.kind == NOISE:
+                answers = next((each.answers for each in self._reference.trials if each.answers is not None), None)
+                self._break(self._gate.baseline_unusable_reason(answers))
+            return
         if name == self._base:
             self._break(str(failure))
             return
@@ -152,8 +156,14 @@ class StepRun:
             self._update(self._base, verdict=Verdict.FAILED, reason=reason)
 
     def _add(self, name: str, trial: Trial) -> None:
+        """Add a trial that may not count."""
+        arm = self._arms[name]
+        verdict = Verdict.OPEN if arm.undecided else arm.verdict
+        self._update(name, trials=(*arm.trials, trial), verdict=verdict)
+
+    def _count(self, name: str, trial: Trial) -> None:
         before = self._arms[name]
-        arm = add_trial(before, trial, self._study, self._gate, max_misses=self.step.min_starts)
+        arm = count_trial(before, trial, self._study, self._gate, max_misses=self.step.min_starts)
         if name == self._base:
             self._reference_unmeasured = len(arm.values) == len(before.values)
             arm = replace(arm, verdict=Verdict.REFERENCE)
@@ -179,17 +189,45 @@ class StepRun:
         compared = [arm for arm in self._rivals() if len(arm.values) >= self.step.min_starts]
         if not compared:
             return
-        gains = {
-            arm.name: [gain(value, self._study) for value in arm.values[:blocks]]
-            for arm in (self._reference, *compared)
-        }
-        for name, comparison in group_sequential.compare(gains, self._base, self._plan).items():
+        rows = (self._reference, *compared)
+        gains = {arm.name: [gain(value, self._study) for value in arm.values[:blocks]] for arm in rows}
+        covariates = self._covariates(rows, blocks)
+        found = group_sequential.compare(gains, self._base, self._plan, self._noise_before, covariates)
+        for name, comparison in found.items():
             self._update(name, comparison=comparison)
-            if self._arms[name].undecided and comparison.decision is not group_sequential.Decision.OPEN:
-                verdict = Verdict.WORSE if comparison.high < 0 else Verdict.NOT_SIGNIFICANT
-                if comparison.decision is group_sequential.Decision.BETTER:
-                    verdict = Verdict.BETTER
-                self._update(name, verdict=verdict, reason="")
+            if self._arms[name].undecided and comparison.decision is not Decision.OPEN:
+                if comparison.decision is Decision.BETTER:
+                    self._update(name, verdict=Verdict.BETTER, reason="")
+                else:
+                    self._reject(name, comparison)
+        self._end_behind_winner()
+
+    def _reject(self, name: str, comparison: Comparison, why: str = "") -> None:
+        reasons = [_ruled_out(comparison, self._plan.least_effect), why]
+        verdict = Verdict.WORSE if comparison.high < 0 else Verdict.NOT_SIGNIFICANT
+        self._update(name, verdict=verdict, reason="" if verdict is Verdict.WORSE else "; ".join(filter(None, reasons)))
+
+    def _end_behind_winner(self) -> None:
+        """End the starts of each arm that cannot be among the winners any more."""
+        won = [arm for arm in self._winners() if arm.feasible]
+        if len(won) < self._study.keep:
+            return
+        last = min(won, key=self._level)
+        for arm in self._rivals():
+            comparison = arm.comparison
+            if arm.undecided and comparison is not None and 1 + comparison.high < self._level(last):
+                self._reject(arm.name, comparison, f"{last.name} is better")
+
+    def _covariates(self, arms: Iterable[ArmResult], blocks: int) -> dict[str, list[float]] | None:
+        """Return how many cores each disturbed start that counts could not use, else 0; None if none was disturbed."""
+        workload = self._study.objective.workload
+        found = {
+            arm.name: [disturbance(trial, workload) for trial in arm.counted[: len(arm.values)][:blocks]]
+            for arm in arms
+        }
+        if not any(each.disturbed for row in found.values() for each in row):
+            return None
+        return {name: [each.lost_cores * each.disturbed for each in row] for name, row in found.items()}
 
     def _decided(self, blocks: int) -> bool:
         """Return whether all arms are decided after that many blocks."""
@@ -234,11 +272,47 @@ class StepRun:
 
     def _noise(self) -> Noise | None:
         """Estimate the noise from the arms that ran in every block; in the noise step from its only arm."""
-        rows = [arm.values for arm in self._arms.values() if len(arm.values) >= 2]
+        arms = [arm for arm in self._arms.values() if len(arm.values) >= 2]
         if self.step.kind == NOISE:
-            return Noise.of_replicates(np.log(rows[0])) if rows else None
-        blocks = min(map(len, rows), default=0)
-        return Noise.of_two_way_layout(np.log([row[:blocks] for row in rows])) if len(rows) >= 2 else None
+            return self._noise_of_replicates(arms[0]) if arms else None
+        if len(arms) < 2:
+            return None
+        blocks = min(len(arm.values) for arm in arms)
+        lost = self._covariates(arms, blocks)
+        covariate = None if lost is None else np.array([lost[arm.name] for arm in arms])
+        return TwoWayLayout.fit(np.log([arm.values[:blocks] for arm in arms]), covariate).noise
+
+    def _round_noise(self) -> Noise | None:
+        """Estimate the noise of the rounds of a start, of which those of a block belong together."""
+        blocks: dict[int, list[list[float]]] = {}
+        for arm in self._arms.values():
+            for trial in arm.counted:
+                rounds = trial.runs[self._study.objective.workload].rounds
+                values = [objective_value(each, arm.planned.spec, self._study) for each in rounds]
+                known = [math.log(value) for value in values if value is not None]
+                if len(known) == self._study.decision.rounds > 1:
+                    blocks.setdefault(trial.request.block, []).append(known)
+        tables = [np.array(rows) for rows in blocks.values()]
+        return Noise.pooled(
+            [TwoWayLayout.fit(rows).noise if len(rows) > 1 else Noise.of_replicates(rows[0]) for rows in tables]
+        )
+
+    def _noise_of_replicates(self, arm: ArmResult) -> Noise:
+        """Estimate the noise from the starts of one arm, without those that were disturbed if two others are left."""
+        workload = self._study.objective.workload
+        pairs = zip(arm.values, arm.counted, strict=False)
+        quiet = [value for value, trial in pairs if not disturbance(trial, workload).disturbed]
+        return Noise.of_replicates(np.log(quiet if len(quiet) >= 2 else arm.values))
+
+
+def _ruled_out(comparison: Comparison, least: float) -> str:
+    """Return which gains a comparison that found none leaves possible."""
+    least_text = percent(least, 1)
+    if comparison.low > 0:
+        return f"a gain below {least_text} is not ruled out"
+    if comparison.high < least:
+        return f"a gain of {least_text} is ruled out"
+    return f"a gain of {least_text} is neither shown nor ruled out"
 
 
 def _assignments(arm: ArmSpec) -> Assignments:

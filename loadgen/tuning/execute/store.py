@@ -250,8 +250,17 @@ class Store:
             )
         return found
 
+    def give_up_running(self) -> None:
+        """Mark starts that have not ended as lost: the program that ran them is gone.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
+        with kept(self.folder):
+            self._database.execute("UPDATE starts SET state = 'lost' WHERE state = 'running'")
+
     def begin(self, request: TrialRequest, config: str, began: str) -> tuple[int, Path]:
-        """Record that a start begins; earlier starts that have not ended are marked as lost.
+        """Record that a start begins.
 
         Args:
             request: Step, block and arm of the start.
@@ -265,7 +274,6 @@ class Store:
             NotKept: It cannot be written.
         """
         with kept(self.folder):
-            self._database.execute("UPDATE starts SET state = 'lost' WHERE state = 'running'")
             row = self._database.execute(
                 "INSERT INTO starts (step, block, arm, attempt, config, state, began)"
                 " VALUES (?, ?, ?, ?, ?, 'running', ?)",

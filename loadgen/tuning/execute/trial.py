@@ -64,6 +64,12 @@ class WorkloadRun:
         """What was judged of it."""
         return from_json_values(self.summary["loadgen"], WorkloadFindings)
 
+    @cached_property
+    def rounds(self) -> tuple["WorkloadRun", ...]:
+        """The runs of a start that has several, of which this is the middle one; else this one."""
+        found = self.summary.get("loadgen", {}).get("rounds", ())
+        return tuple(WorkloadRun(each["summary"], each["path"]) for each in found) or (self,)
+
     @property
     def success_rate(self) -> float:
         """Share of the due requests that succeeded."""

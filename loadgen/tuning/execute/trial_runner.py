@@ -1,9 +1,10 @@
 """Runs trials: starts the servers of an arm, runs its workloads one after another, and saves the results."""
 
 import asyncio
+import contextlib
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from loadgen.runner.coordinator import open_participant
 from loadgen.runner.run_result import Result
 from loadgen.runner.start_engine import EngineSession, start_engines
 from loadgen.tuning.execute.accuracy import answers
+from loadgen.tuning.execute.disturbance import QuietWait, Reading, client_error
 from loadgen.tuning.execute.goodput import search_goodput
 from loadgen.tuning.execute.store import NotKept, kept
 from loadgen.tuning.execute.trial import INVALID, Answers, Failure, Trial, TrialRequest, WorkloadRun, now
@@ -52,18 +54,19 @@ class TrialRunner:
     def __init__(self, study: Study, planner: Planner, root: Path) -> None:
         self._study, self._planner, self._root = study, planner, root
         self._launcher = find("launchers", "local")
+        self._quiet_wait, self._is_quiet = QuietWait(study.budget.quiet_wait), False
 
     async def run_trial(
         self, request: TrialRequest, arm: PlannedArm, folder: Path, on_progress: OnProgress, *, asks: bool = False
     ) -> Trial:
-        """Start an arm, run its workloads, and stop it.
+        """Wait for a quiet machine, start an arm, run its workloads, and stop it.
 
         Args:
             request: Step, block and arm of the start.
             arm: The arm.
             folder: Folder for its files, which exists and is empty.
-            on_progress: Called a few times a second with the name of the workload, empty while the engine starts, and
-                the progress.
+            on_progress: Called a few times a second with the name of the workload, empty before the first one, and the
+                progress.
             asks: Whether to ask the questions of the study's accuracy gate too.
 
         Raises:
@@ -71,39 +74,73 @@ class TrialRunner:
             BadInput: A workload cannot be prepared, or the engine refuses the configuration.
             NotKept: A file cannot be written.
         """
-        began, since_s = now(), time.monotonic()
-        trial = Trial(request, arm.identity, None, began, 0.0, folder=str(folder.relative_to(self._root)))
-        engine = self._planner.engines.engine(arm.spec)
-        try:
-            begins = [
-                partial(
-                    self._begin, engine.with_variable(START_SEED, self._start_seed(request, number)), arm, folder, ids
-                )
-                for number, ids in enumerate(arm.spec.shares)
-            ]
-            tell = partial(on_progress, "")
-            for names in arm.batches:
-                async with start_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
+        since_s = time.monotonic()
+        await self.wait_for_quiet(partial(on_progress, ""))
+        trial = self.begun(request, arm, folder)
+        trial = await self.run_batches(trial, arm, arm.batches, folder, on_progress, asks=asks)
+        return replace(trial, seconds=time.monotonic() - since_s)
+
+    async def wait_for_quiet(self, tell: Callable[[Progress], None]) -> bool:
+        """Wait until the machine is quiet, within the limits of the study's budget; returns whether it is."""
+        self._is_quiet = await self._quiet_wait.wait(tell)
+        return self._is_quiet
+
+    def begun(self, request: TrialRequest, arm: PlannedArm, folder: Path) -> Trial:
+        """Return a trial that begins now."""
+        return Trial(request, arm.identity, None, now(), 0.0, folder=str(folder.relative_to(self._root)))
+
+    async def run_batches(
+        self,
+        trial: Trial,
+        arm: PlannedArm,
+        batches: Sequence[tuple[str, ...]],
+        folder: Path,
+        on_progress: OnProgress,
+        *,
+        asks: bool,
+    ) -> Trial:
+        """Run workloads, each batch in a fresh start, and add the results to a trial.
+
+        Args:
+            trial: The trial so far.
+            arm: Its arm.
+            batches: Names of the workloads.
+            folder: Folder of the trial's files.
+            on_progress: As for `run_trial`.
+            asks: Whether to ask the questions of the study's accuracy gate after the last workload.
+        """
+        for names in batches:
+            try:
+                async with self.engines(trial.request, arm, folder, partial(on_progress, "")) as (engines, ready_s):
                     if trial.ready_s is None:
-                        trial = replace(trial, ready_s=time.monotonic() - since_s)
-                        trial = await self._with_server_config(trial, engines, folder)
-                    for name in names:
-                        if name != names[0]:
-                            await _flush(engines)
-                        found, failure = await self._run_workload(engines, arm, name, folder / name, on_progress)
+                        trial = await self.with_server_config(replace(trial, ready_s=ready_s), engines, folder)
+                    for place, name in enumerate(names):
+                        if place:
+                            await flush(engines)
+                        found, failure = await self.run_workload(engines, arm, name, folder / name, on_progress)
                         trial = replace(trial, runs={**trial.runs, name: found}, failure=failure)
                         if failure is not None:
                             break
-                    if asks and names[-1] == arm.workloads[-1] and trial.failure is None:
+                    if asks and names is batches[-1] and trial.failure is None:
                         trial = replace(trial, answers=await self._ask(engines, arm))
-                if trial.failure is not None:
-                    break
-        except EngineError as error:
-            crash = getattr(error, "crash", None)
-            if crash is None:
-                raise
-            trial = replace(trial, failure=Failure(crash.kind, crash.cause, error.transient))
-        return replace(trial, seconds=time.monotonic() - since_s)
+            except EngineError as error:
+                trial = replace(trial, failure=crash(error))
+            if trial.failure is not None:
+                break
+        return trial
+
+    @contextlib.asynccontextmanager
+    async def engines(
+        self, request: TrialRequest, arm: PlannedArm, folder: Path, tell: Callable[[Progress], None]
+    ) -> AsyncIterator[tuple[EngineSession, float]]:
+        """Start the servers of an arm, and stop them after the block; yields them with the time that they took, s."""
+        engine, since_s = self._planner.engines.engine(arm.spec), time.monotonic()
+        begins = [
+            partial(self._begin, engine.with_variable(START_SEED, self._start_seed(request, number)), arm, folder, ids)
+            for number, ids in enumerate(arm.spec.shares)
+        ]
+        async with start_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
+            yield engines, time.monotonic() - since_s
 
     def _start_seed(self, request: TrialRequest, replica: int) -> str:
         """Return the seed of one server: the study's seed and the start decide it, and each start has another one."""
@@ -115,20 +152,41 @@ class TrialRunner:
         launcher = self._launcher(folder)
         return launcher.begin(engine, arm.model, arm.spec.knobs, arm.spec.words, host=host, devices=devices)
 
-    async def _run_workload(
-        self, engines: EngineSession, arm: PlannedArm, name: str, folder: Path, on_progress: OnProgress
+    async def run_workload(
+        self,
+        engines: EngineSession,
+        arm: PlannedArm,
+        name: str,
+        folder: Path,
+        on_progress: OnProgress,
+        *,
+        round_: int = 0,
+        foreign: Sequence[int] = (),
     ) -> tuple[WorkloadRun, Failure | None]:
-        """Run a workload, and the search for the highest rate if goodput decides; returns why it does not count."""
+        """Run a workload, and the search for the highest rate if goodput decides; returns why it does not count.
+
+        Args:
+            engines: The servers.
+            arm: Their arm.
+            name: The workload.
+            folder: Folder for its files, which is created.
+            on_progress: As for `run_trial`.
+            round_: Number of the round, from 0; each has prompts of its own.
+            foreign: Engines of other arms, by process id.
+        """
         objective = self._study.objective
         slo = objective.slo if objective.metric != "goodput" else None
         self._create(folder)
-        settings = self._planner.loads[name].replace(model=arm.model, records=str(folder / RECORDS), slo=slo)
-        tell = partial(on_progress, name)
+        load = self._planner.loads[name]
+        settings = load.replace(model=arm.model, records=str(folder / RECORDS), slo=slo, seed=load.seed + round_)
+        tell, before = partial(on_progress, name), self._read(foreign)
         result = await _measure(engines, settings, tell)
         path = folder / RESULT
         with kept(self._root):
             write_atomic(path, report.to_json(result.data) + "\n")
-        found = WorkloadRun(RunBrief.of(result).to_dict(), str(path.relative_to(self._root)))
+        brief = RunBrief.of(result).to_dict()
+        brief["loadgen"] |= {"disturbance": self._disturbance(before, foreign, result)}
+        found = WorkloadRun(brief, str(path.relative_to(self._root)))
         failure = await _engine_failure(engines)
         if failure is None and result.verdict is Verdict.INVALID:
             failure = Failure(INVALID, "; ".join(result.reasons("A")), transient=True)
@@ -146,8 +204,21 @@ class TrialRunner:
             raise
         except LoadgenError as error:
             return found, await _engine_failure(engines) or Failure(INVALID, str(error), transient=True)
-        judged = {**found.summary["loadgen"], "goodput": to_json_values(goodput)}
+        judged = brief["loadgen"] | {
+            "goodput": to_json_values(goodput),
+            "disturbance": self._disturbance(before, foreign, result),
+        }
         return replace(found, summary={**found.summary, "loadgen": judged}), await _engine_failure(engines)
+
+    def _read(self, foreign: Sequence[int]) -> Reading:
+        """Read the CPU times; without foreign engines, the machine may be found quiet by them later."""
+        return Reading.now(foreign) if foreign else self._quiet_wait.note()
+
+    def _disturbance(self, before: Reading, foreign: Sequence[int], result: Result) -> Any:
+        """Return what disturbed a run since a reading, as JSON."""
+        return to_json_values(
+            self._read(foreign).disturbance(before, client_error=client_error(result), quiet=self._is_quiet)
+        )
 
     def _create(self, folder: Path) -> None:
         with kept(self._root):
@@ -157,11 +228,11 @@ class TrialRunner:
         """Ask the questions of the accuracy gate."""
         accuracy = self._study.objective.accuracy
         assert accuracy is not None
-        await _flush(engines)
+        await flush(engines)
         server = await engines.server(self._planner.loads[arm.workloads[0]].replace(model=arm.model))
         return await answers(server.settings, server.model, questions.read(accuracy.file or questions.OWN))
 
-    async def _with_server_config(self, trial: Trial, engines: EngineSession, folder: Path) -> Trial:
+    async def with_server_config(self, trial: Trial, engines: EngineSession, folder: Path) -> Trial:
         """Add the version and the configuration that the server reports, and save the latter in a file."""
         first = engines.processes[0]
         build = await asyncio.to_thread(first.version) or await asyncio.to_thread(engines.engine.version)
@@ -198,7 +269,19 @@ async def _measure(
     return result
 
 
-async def _flush(engines: EngineSession) -> None:
+def crash(error: EngineError) -> Failure:
+    """Return the failure of an arm whose engine crashed.
+
+    Raises:
+        EngineError: It is no failure of the arm: the engine could not be stopped.
+    """
+    found = getattr(error, "crash", None)
+    if found is None:
+        raise error
+    return Failure(found.kind, found.cause, error.transient)
+
+
+async def flush(engines: EngineSession) -> None:
     """Empty the caches of all servers, so that no workload profits from the one before."""
     for process in engines.processes:
         await asyncio.to_thread(process.flush)

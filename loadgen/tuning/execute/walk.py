@@ -5,6 +5,7 @@ walk is repeated with the trials in the store, and a report repeats the walk in 
 """
 
 from collections.abc import Generator
+from dataclasses import replace
 
 from loadgen.stats.variance import Noise
 from loadgen.tuning.execute.findings import Findings, StepResult
@@ -45,6 +46,15 @@ class Walk:
         assert self.request is not None
         assert self._running is not None
         return self._running.arm(self.request.arm)
+
+    @property
+    def block(self) -> list[tuple[TrialRequest, PlannedArm]]:
+        """The starts of the running block that are needed from now on, each with its arm, as far as it is known."""
+        assert self.request is not None
+        assert self._running is not None
+        names = self._running.arms_ahead if self.request.attempt == 0 else ()
+        requests = [self.request, *(replace(self.request, arm=name) for name in names)]
+        return [(request, self._running.arm(request.arm)) for request in requests]
 
     @property
     def step(self) -> Step | None:

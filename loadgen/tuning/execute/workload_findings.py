@@ -2,7 +2,12 @@
 
 from msgspec import Struct, field
 
+from loadgen.checks.client_error import MAX_SHARE
 from loadgen.report.result.limit import LimitResult
+from loadgen.util.machine import MAX_STOLEN_SHARE
+from loadgen.util.number_format import percent
+
+MAX_OTHERS_CORES, MAX_OTHERS_SHARE = 0.25, 0.01  # of a large machine's cores, other processes may use this share
 
 
 class Goodput(Struct, frozen=True, kw_only=True):
@@ -51,6 +56,55 @@ class Origin(Struct, frozen=True, kw_only=True):
     hardware: str = ""
 
 
+class Disturbance(Struct, frozen=True, kw_only=True):
+    """What disturbed a run. Its result plays no part, so that a disturbed run can be repeated without a bias.
+
+    Attributes:
+        others_cores: Cores that other processes used.
+        stolen_share: Share of all cores' time that the hypervisor took.
+        client_error: Share of the mean E2EL that the client may have added; None: unknown.
+        cores: Cores of the machine.
+        quiet: Whether the machine was quiet when the start began.
+    """
+
+    others_cores: float = 0.0
+    stolen_share: float = 0.0
+    client_error: float | None = None
+    cores: int = 1
+    quiet: bool = True
+
+    @property
+    def excess(self) -> float:
+        """The most disturbing part as a multiple of its limit."""
+        parts = self.others_cores / self.max_others_cores, self.stolen_share / MAX_STOLEN_SHARE
+        return max(*parts, (self.client_error or 0.0) / MAX_SHARE)
+
+    @property
+    def max_others_cores(self) -> float:
+        """Cores that other processes may use."""
+        return max(MAX_OTHERS_CORES, MAX_OTHERS_SHARE * self.cores)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether a part is above its limit."""
+        return self.excess > 1
+
+    @property
+    def lost_cores(self) -> float:
+        """Cores that the run could not use, on average."""
+        return self.others_cores + self.stolen_share * self.cores
+
+    def __str__(self) -> str:
+        parts = []
+        if self.others_cores > self.max_others_cores:
+            parts.append(f"other processes used {self.others_cores:.1f} of {self.cores} cores")
+        if self.stolen_share > MAX_STOLEN_SHARE:
+            parts.append(f"the hypervisor took {percent(self.stolen_share, 1)} of the time")
+        if (self.client_error or 0.0) > MAX_SHARE:
+            parts.append(f"the client may have added {percent(self.client_error, 1)} to E2EL")
+        return ", ".join(parts)
+
+
 class WorkloadFindings(Struct, frozen=True, kw_only=True):
     """What was judged of a run; fields that a result lacks have their defaults.
 
@@ -60,6 +114,7 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
         slo: What it shows of each limit.
         simulated: Whether the simulator was measured.
         goodput: The goodput of a study whose objective it is.
+        disturbance: What disturbed the run; None: unknown.
         servers: How many servers were measured together.
         published: The numbers as published, by vLLM's names; empty if the study measured the run itself.
         provenance: Where a published result is from.
@@ -70,6 +125,7 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
     slo: list[LimitResult] = field(default_factory=list)
     simulated: bool | None = None
     goodput: Goodput | None = None
+    disturbance: Disturbance | None = None
     servers: int = 1
     published: dict[str, float] = field(default_factory=dict)
     provenance: Origin | None = None

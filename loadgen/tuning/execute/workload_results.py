@@ -29,7 +29,7 @@ def with_workload_results(step: StepResult, study: Study, *, published: bool) ->
 
 
 def _workloads(arm: ArmResult, study: Study) -> dict[str, WorkloadResult]:
-    trials = [trial for trial in arm.trials if trial.failure is None]
+    trials = arm.counted or [trial for trial in arm.trials if trial.failure is None]
     names = dict.fromkeys(name for trial in arm.trials for name in trial.runs)
     runs = {name: {each.request.block: each.runs[name] for each in trials if name in each.runs} for name in names}
     return {name: _result(found, arm, study) for name, found in runs.items() if found}

@@ -114,9 +114,9 @@ def _total(plan: Plan) -> Iterator[str]:
     gpu_low, gpu_high = plan.gpu_hours
     hours = f", {fixed(gpu_low, 1)} to {fixed(gpu_high, 1)} GPU-hours" if plan.study.hardware.devices else ""
     unknown = ", ".join(plan.without_estimate)
-    without = f", plus the unknown time of {unknown}" if unknown else ""
+    without = f", and the time of {unknown}, which is unknown" if unknown else ""
     starts = [sum(each) for each in zip(*(step.starts for step in plan.steps), strict=True)]
-    yield f"In all {value_range(*starts)} starts, {duration_range(low_s, high_s)}{hours}{without}"
+    yield f"In all: {value_range(*starts)} starts, {duration_range(low_s, high_s)}{hours}{without}"
     for name, spent, allowed in (
         ("hours", (low_s / 3600, high_s / 3600), plan.study.budget.hours),
         ("gpu_hours", (gpu_low, gpu_high), plan.study.budget.gpu_hours),

@@ -20,6 +20,7 @@ from loadgen.util.redaction import redact_command, redact_variables
 
 DIGITS = 2  # of numbers and percentages
 TONES = {1: Tone.GOOD, -1: Tone.BAD, 0: Tone.QUIET}  # by direction
+UNCOLOURED = (Verdict.INFEASIBLE, Verdict.NOT_SIGNIFICANT)  # verdicts beside which no number is a gain or a loss
 SCALED_METRICS = ("total_tps_per_box", "goodput")  # values of the whole box
 PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
 
@@ -74,19 +75,21 @@ def score(result: WorkloadResult | None, model: ReportModel, unit: str = "") -> 
     return fixed(result.achieved, DIGITS, unit) + (" (est.)" if scaled else "")
 
 
-def difference_span(difference: Difference) -> Span:
-    """Return a difference in parentheses, coloured if it is a gain or a loss."""
-    text = f"({signed(difference.share, DIGITS)}; {difference.bounds(DIGITS)})"
-    return Span(text, TONES[difference.direction])
+def difference_span(arm: ArmResult, difference: Difference) -> Span:
+    """Return a difference in parentheses, coloured if it is a gain or a loss that counts."""
+    return Span(f"({signed(difference.share, DIGITS)}; {difference.bounds(DIGITS)})", _tone(arm, difference))
 
 
 def difference_text(arm: ArmResult, workload: str) -> Span | str:
-    """Return the difference of an arm from its reference for a table; an infeasible arm has no colour."""
+    """Return the difference of an arm from its reference for a table, coloured if it is a gain or loss that counts."""
     difference = arm.workloads[workload].difference if workload in arm.workloads else None
     if difference is None:
         return "-"
-    infeasible = arm.verdict is Verdict.INFEASIBLE
-    return Span(difference.text(DIGITS), Tone.QUIET if infeasible else TONES[difference.direction])
+    return Span(difference.text(DIGITS), _tone(arm, difference))
+
+
+def _tone(arm: ArmResult, difference: Difference) -> Tone:
+    return Tone.QUIET if arm.verdict in UNCOLOURED else TONES[difference.direction]
 
 
 def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
@@ -94,16 +97,14 @@ def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
     result = arm.workloads.get(workload) if arm else None
     if arm is None or result is None:
         return cell("n/a")
-    infeasible = arm.verdict is Verdict.INFEASIBLE
     first: list[str | Span] = [f"{model.label}: {score(result, model)}"]
     if result.difference is not None:
-        span = difference_span(result.difference)
-        first += [" ", Span(span.text, Tone.QUIET) if infeasible else span]
+        first += [" ", difference_span(arm, result.difference)]
     lines: list[Line] = [line(*first)]
     if model.study.objective.metric != "total_tps_per_box":
         lines.append(line(f"Total TPS: {fixed(result.total_tps, DIGITS)}{' (est.)' if result.estimated else ''}"))
     lines.append(line(f"Mean TPOT(ms): {fixed(result.mean('mean_tpot_ms'), DIGITS)}"))
-    if infeasible:
+    if arm.verdict is Verdict.INFEASIBLE:
         lines.append(line(f"not considered: {arm.why}"))
     return cell(*lines)
 

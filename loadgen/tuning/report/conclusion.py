@@ -6,8 +6,10 @@ from typing import Literal
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line
 from loadgen.tuning.execute.arm_result import ArmResult
 from loadgen.tuning.execute.difference import Difference
+from loadgen.tuning.execute.start_attempts import disturbance
 from loadgen.tuning.report.arm_text import DIGITS, TONES, command, difference_span, files, score
 from loadgen.tuning.report.report_model import ReportModel
+from loadgen.tuning.report.shortfall import shortfall
 from loadgen.util.number_format import percent, signed
 
 
@@ -20,9 +22,12 @@ def warnings(model: ReportModel) -> Iterator[Block]:
         text = "These results are imported, one run of each arm on each workload. Differences have no bounds."
         yield Note("warning", "Published results", (Paragraph(line(text)),))
     if model.findings.open:
-        missing = Items(tuple(line(each) for each in model.missing))
-        blocks = (Paragraph(line("These results may change. Missing:")), missing) if model.missing else ()
-        yield Note("warning", f"Unfinished study: {model.findings.open}", blocks)
+        blocks: list[Block] = []
+        if model.missing:
+            blocks += [Paragraph(line("These results may change. Missing:")), Items(tuple(map(line, model.missing)))]
+        if why := list(shortfall(model.findings)):
+            blocks += [Paragraph(line("What it would take:")), Items(tuple(map(line, why)))]
+        yield Note("warning", f"Unfinished study: {model.findings.open}", tuple(blocks))
 
 
 def conclusion(model: ReportModel) -> Iterator[Block]:
@@ -62,6 +67,7 @@ def caveats(model: ReportModel) -> Iterator[Line]:
             f"stage adopts an arm that is not {percent(decision.min_effect, 1)} better with a probability of at most "
             f"{percent(1 - decision.confidence, 1)}. Bounds of other workloads are of one look."
         )
+    yield line("In a result, > stands between arms that differ, and ≈ between arms of which no difference is shown.")
     yield line(
         "Stages were tried in turn, so a combination that no stage tried may be better. The results hold for this "
         "hardware, these versions and these workloads."
@@ -72,11 +78,26 @@ def caveats(model: ReportModel) -> Iterator[Line]:
         ours, theirs = model.winner.planned.model, model.baseline.planned.model
         if ours != theirs:
             yield line(f"The winner serves {ours} instead of {theirs}. The quality of its answers was not checked.")
+    yield from _disturbed(model)
     suspect = [run.findings for run in model.runs if run.findings.verdict == "SUSPECT"]
     if suspect:
         reasons = dict.fromkeys(reason for found in suspect for reason in found.reasons)
         shown = "; ".join(list(reasons)[:3]) or "without a reason"
         yield line(f"{len(suspect)} of {len(model.runs)} runs are SUSPECT: {shown}")
+
+
+def _disturbed(model: ReportModel) -> Iterator[Line]:
+    """Yield what was done about starts that others disturbed."""
+    arms = [arm for step in model.steps for arm in step.arms]
+    repeated = sum(arm.repeated for arm in arms)
+    counted = sum(disturbance(trial, model.workload).disturbed for arm in arms for trial in arm.counted)
+    starts = len(model.findings.trials)
+    if repeated:
+        yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
+    if counted:
+        yield line(
+            f"{counted} starts that count were disturbed. Their effects are adjusted for the cores that others used."
+        )
 
 
 def _command(arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip") -> Iterator[Block]:
@@ -135,7 +156,7 @@ def _confirmed(model: ReportModel, winner: ArmResult) -> Line:
 
 def _difference(model: ReportModel, arm: ArmResult) -> list[str | Span]:
     difference = model.difference(arm)
-    return [] if difference is None else [" ", difference_span(difference)]
+    return [] if difference is None else [" ", difference_span(arm, difference)]
 
 
 def _nothing_feasible(model: ReportModel) -> Iterator[Block]:

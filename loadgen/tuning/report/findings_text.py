@@ -10,6 +10,7 @@ from loadgen.tuning.execute.arm_result import ArmResult, Verdict
 from loadgen.tuning.execute.difference import Difference
 from loadgen.tuning.execute.findings import BUDGET, NOT_YET, Findings, StepResult
 from loadgen.tuning.execute.trial import Trial
+from loadgen.tuning.report.shortfall import shortfall
 from loadgen.tuning.spec.objective import METRICS
 from loadgen.tuning.spec.study import Study
 from loadgen.util.number_format import brief, duration, fixed, percent, plural
@@ -53,6 +54,8 @@ def noise_lines(found: StepResult) -> Iterator[str]:
     """Yield the noise of a step and the effect that it lets one detect."""
     if found.noise is not None and not math.isnan(found.noise.sd):
         yield f"noise {percent(found.noise.sd, 2)}, the standard deviation of one start ({found.noise.df} df)"
+    if found.round_noise is not None:
+        yield f"noise {percent(found.round_noise.sd, 2)} of one round in a start ({found.round_noise.df} df)"
     if found.least_effect is not None:
         yield f"effects from {percent(found.least_effect, 1)} are likely to be detected, by the noise of earlier steps"
 
@@ -69,6 +72,7 @@ def conclusion(findings: Findings) -> Iterator[str]:
     """Yield the conclusion, as far as there is one."""
     if findings.open:
         yield "; ".join(filter(None, (f"Not over: {findings.open}", REMEDIES.get(findings.open))))
+        yield from shortfall(findings)
     if findings.nothing_feasible and findings.closest is not None:
         step, arm = findings.closest
         yield f"No arm met the limits of the study; the closest is {step.step.name}/{arm.name} ({arm.why})"
@@ -108,6 +112,7 @@ def _step(found: StepResult) -> dict[str, Any]:
         "won": list(found.won),
         "open": found.open,
         "noise": None if found.noise is None else asdict(found.noise),
+        "round_noise": None if found.round_noise is None else asdict(found.round_noise),
         "least_effect": found.least_effect,
         "arms": [_arm(arm) for arm in found.arms],
     }

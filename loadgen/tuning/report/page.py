@@ -200,9 +200,12 @@ def _shortened(stage: StageSummary) -> Iterator[Block]:
 
 
 def _ranking(stage: StageSummary, model: ReportModel) -> Paragraph:
+    ranked = stage.ranked[:MAX_DETAILED]
     parts: list[str | Span] = []
-    for arm in stage.ranked[:MAX_DETAILED]:
-        parts += [" > " if model.more_is_better else " < "] if parts else []
+    for before, arm in zip([None, *ranked], ranked, strict=False):
+        if before is not None:
+            differ = model.published or stage.differ(before, arm)
+            parts.append((" > " if model.more_is_better else " < ") if differ else " ≈ ")
         parts += [Span(arm.name, Tone.CODE), f" ({_score(arm, model)})"]
     return Paragraph(line("Result: ", *(parts or ["no arm can be compared"])))
 
@@ -266,7 +269,7 @@ def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
                 f" {model.label} = {_score(reference, model)}. ",
                 name,
                 f" is {direction[ours.difference.share < 0]} by {apart} ",
-                arm_text.difference_span(ours.difference),
+                arm_text.difference_span(best, ours.difference),
                 f"{change}.",
             ),
         )

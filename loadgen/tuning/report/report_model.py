@@ -1,5 +1,6 @@
 """The contents of a report: all conclusions from the findings of a study, before anything is laid out."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -79,6 +80,21 @@ class StageSummary:
     def tried(self, identity: str) -> ArmResult | None:
         """Return the arm, apart from the reference, that serves this configuration; None: there is none."""
         return next((arm for arm in self.rivals if arm.planned.identity == identity), None)
+
+    def differ(self, better: ArmResult, worse: ArmResult) -> bool:
+        """Return whether the bounds of two arms show that the first is better."""
+        (low, high), (other_low, other_high) = self._bounds(better), self._bounds(worse)
+        return low > other_high if self.more_is_better else high < other_low
+
+    def _bounds(self, arm: ArmResult) -> tuple[float, float]:
+        """Return the bounds of an arm's difference from the reference, unbounded where nothing was compared."""
+        result = arm.workloads.get(self.workload)
+        if arm.name == self.found.reference:
+            return 0.0, 0.0
+        if result is None or result.difference is None:
+            return -math.inf, math.inf
+        low, high = result.difference.low, result.difference.high
+        return -math.inf if low is None else low, math.inf if high is None else high
 
     def score(self, arm: ArmResult) -> float | None:
         """Return the value of an arm on the deciding workload."""

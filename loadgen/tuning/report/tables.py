@@ -49,7 +49,7 @@ def _starts(arm: ArmResult, result: WorkloadResult | None, model: ReportModel) -
     """Return how often an arm was started; of published results only a single run of each workload is known."""
     if model.published:
         return "single" if result else "none"
-    return str(len(arm.trials))
+    return f"{len(arm.trials)} ({arm.repeated} repeated)" if arm.repeated else str(len(arm.trials))
 
 
 def _verdict(arm: ArmResult) -> Iterator[Line]:

@@ -67,6 +67,14 @@ class Decision(Strict, frozen=True):
     min_effect: Annotated[float, Meta(ge=0, lt=1, description="a gain below this share counts as no gain")] = 0.01
     confidence: Annotated[float, Meta(gt=0.5, lt=1, description="confidence with which a gain must be shown")] = 0.95
     repeats: Repeats = Repeats()
+    rounds: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=50,
+            description="runs in each start; above 1 the servers of a block run side by side, and take turns",
+        ),
+    ] = 1
     seed: Annotated[int, Meta(ge=0, lt=1 << 63, description="seed of the order of starts, and of the sampler")] = 0
 
 
@@ -76,6 +84,10 @@ class Budget(Strict, frozen=True):
     hours: Annotated[Positive | None, Meta(description="hours of time")] = None
     gpu_hours: Annotated[Positive | None, Meta(description="hours times the devices of the box")] = None
     start_timeout: Annotated[float, Meta(gt=0, le=86400, description="seconds until a server answers")] = 600.0
+    quiet_wait: Annotated[
+        float,
+        Meta(ge=0, le=3600, description="seconds that a start waits at most for a quiet machine; 0: it never waits"),
+    ] = 20.0
 
 
 class Report(Strict, frozen=True):
@@ -140,12 +152,21 @@ class Study(Strict, frozen=True):
         self._check_name(("objective", "workload"), self.objective.workload, self.workloads)
         if self.objective.metric == "cost_per_mtok" and self.hardware.gpu_hour_price is None:
             raise AtFault(("hardware",), "has no gpu_hour_price", "give it: cost_per_mtok is computed with it")
+        if self.decision.rounds > 1:
+            self._check_rounds()
         for name in self.engines:
             try:
                 find("engines", name)
             except BadInput as error:
                 raise AtFault(("engines", name), error.problem, error.remedy) from error
         self._check_stages()
+
+    def _check_rounds(self) -> None:
+        at = ("decision", "rounds")
+        if self.hardware.devices:
+            raise AtFault(at, "servers on accelerators cannot run side by side", "leave it out")
+        if self.objective.metric == "goodput":
+            raise AtFault(at, "a search for goodput is no round", "leave it out")
 
     def _check_stages(self) -> None:
         for number, stage in enumerate(self.stages):

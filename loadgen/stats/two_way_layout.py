@@ -1,0 +1,93 @@
+"""Two-way layout: values of treatments in blocks, fitted by least squares, with or without a covariate."""
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from loadgen.stats.variance import Noise
+from loadgen.util.arrays import Floats
+
+ESTIMABLE = 1e-6  # by how much a difference may depend on what the values do not determine
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWayLayout:
+    """A fitted layout: a value is the sum of its treatment's level, its block's level, and noise.
+
+    With a covariate, a value also changes linearly with it, by a slope of its treatment. Levels are those at the
+    covariate's minimum, so that nothing is extrapolated beyond what was seen.
+
+    Attributes:
+        values: Shape (treatments, blocks); NaN where a treatment has no value.
+        noise: The noise of one value.
+        adjusted: The design's pseudo-inverse, the design, and the observed values, if there is a covariate.
+    """
+
+    values: Floats
+    noise: Noise
+    adjusted: tuple[Floats, Floats, Floats] | None = None
+
+    @classmethod
+    def fit(cls, values: Floats, covariate: Floats | None = None) -> Self:
+        """Fit a layout.
+
+        Args:
+            values: Shape (treatments, blocks); NaN where a treatment has no value.
+            covariate: Of each value, same shape; None: none.
+        """
+        present = ~np.isnan(values)
+        slopes = None if covariate is None else _slopes(covariate, present)
+        if slopes is not None:
+            design = np.hstack([_design(present), slopes])
+            observed: Floats = values[present]
+            inverse: Floats = np.asarray(np.linalg.pinv(design), dtype=np.float64)
+            residuals = observed - design @ (inverse @ observed)
+            df = len(observed) - int(np.linalg.matrix_rank(design))
+            noise = Noise.from_squares(float(residuals @ residuals), df)
+            return cls(values, noise, (inverse, design, observed))
+        if present.all():  # closed form of the same
+            apart = values - values.mean(axis=0) - values.mean(axis=1)[:, None] + values.mean()
+            return cls(values, Noise.from_squares(float(np.sum(apart**2)), (len(values) - 1) * (values.shape[1] - 1)))
+        design, observed = _design(present), values[present]
+        fitted, _, rank, _ = np.linalg.lstsq(design, observed, rcond=None)
+        squares = float(np.sum((observed - design @ fitted) ** 2))
+        return cls(values, Noise.from_squares(squares, len(observed) - int(rank)))
+
+    def difference(self, treatment: int, reference: int) -> tuple[float, float]:
+        """Return the difference of two treatments, and its variance as a multiple of the noise's.
+
+        The difference is NaN if one of them lacks a block. The variance is infinite if the values cannot tell the
+        treatments from the covariate.
+        """
+        apart = float(np.mean(self.values[treatment] - self.values[reference]))
+        if self.adjusted is None or math.isnan(apart):
+            return apart, 2 / self.values.shape[1]
+        inverse, design, observed = self.adjusted
+        contrast = np.zeros(design.shape[1])
+        contrast[treatment], contrast[reference] = 1.0, -1.0
+        weights = contrast @ inverse
+        if np.abs(weights @ design - contrast).max() > ESTIMABLE:
+            return apart, math.inf
+        return float(weights @ observed), float(weights @ weights)
+
+
+def _design(present: "np.ndarray[tuple[int, int], np.dtype[np.bool_]]") -> Floats:
+    """Return a row for each value that is present, with ones for its treatment and its block."""
+    treatment, block = np.nonzero(present)
+    rows = np.arange(len(treatment))
+    design = np.zeros((len(treatment), sum(present.shape)))
+    design[rows, treatment] = design[rows, present.shape[0] + block] = 1.0
+    return design
+
+
+def _slopes(covariate: Floats, present: "np.ndarray[tuple[int, int], np.dtype[np.bool_]]") -> Floats | None:
+    """Return a column for each treatment with a covariate above the minimum; None if there is none."""
+    beyond = np.where(present, covariate, math.nan)
+    beyond -= np.nanmin(beyond)
+    treatments = np.flatnonzero(np.nansum(beyond, axis=1) > 0)
+    if not len(treatments):
+        return None
+    rows, treatment = beyond[present], np.nonzero(present)[0]
+    return np.stack([np.where(treatment == each, rows, 0.0) for each in treatments], axis=1)
