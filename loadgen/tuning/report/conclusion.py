@@ -67,7 +67,9 @@ def caveats(model: ReportModel) -> Iterator[Line]:
             f"stage adopts an arm that is not {percent(decision.min_effect, 1)} better with a probability of at most "
             f"{percent(1 - decision.confidence, 1)}. Bounds of other workloads are of one look."
         )
-    yield line("In a result, > stands between arms that differ, and ≈ between arms of which no difference is shown.")
+        yield line(
+            "In a result, > stands between arms that differ, and ≈ between arms of which no difference is shown."
+        )
     yield line(
         "Stages were tried in turn, so a combination that no stage tried may be better. The results hold for this "
         "hardware, these versions and these workloads."
