@@ -22,6 +22,7 @@ from tests.helpers.study_walks import summary
 
 SEQS = {"name": "seqs", "grid": {"max_seqs": [64]}}
 ENGINES = {"vllm": {}, "llamacpp": {}}
+TWO_REPLICAS = {"engine": "vllm", "model": "bf16", "replicas": 2, "env": {"A": "1"}}
 
 
 class Process:
@@ -189,8 +190,8 @@ class TestStartSeed:
             return WorkloadRun(summary(), "short.json"), None
 
         monkeypatch.setattr(trial_runner, "start_engines", started)
-        monkeypatch.setattr(TrialRunner, "_run_workload", load)
-        made = study(SEQS, baseline={"engine": "vllm", "model": "bf16", "replicas": 2, "env": {"A": "1"}})
+        monkeypatch.setattr(TrialRunner, "run_workload", load)
+        made = study(SEQS, baseline=TWO_REPLICAS, budget={"quiet_wait": 0})
         planner = Planner(made)
         runner, request = TrialRunner(made, planner, tmp_path), TrialRequest("noise", 0, "baseline")
         runner._launcher = Launcher
