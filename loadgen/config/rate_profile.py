@@ -45,6 +45,18 @@ class Phase:
         swing = (self.first_rps - self.last_rps) / 2
         return (self.first_rps + self.last_rps) / 2 + swing * math.cos(2 * math.pi * at_s / self.period_s)
 
+    def expected(self, at_s: float) -> float:
+        """Return the requests that are expected in so many of its first seconds: the integral of the rate."""
+        if self.period_s is None:
+            return (self.first_rps + self.rate_at(at_s)) / 2 * at_s
+        swing, angular = (self.first_rps - self.last_rps) / 2, 2 * math.pi / self.period_s
+        return (self.first_rps + self.last_rps) / 2 * at_s + swing / angular * math.sin(angular * at_s)
+
+    @property
+    def mean_rps(self) -> float:
+        """The mean rate, requests/s."""
+        return self.expected(self.length_s) / self.length_s
+
     def __str__(self) -> str:
         if self.period_s is not None:
             return f"{self.first_rps:g}~{self.last_rps:g}/{self.period_s:g}s@{self.length_s:g}s"
@@ -87,9 +99,8 @@ class RateProfile:
 
     @property
     def mean_rps(self) -> float:
-        """The mean rate, requests/s; of waves as if all periods were whole."""
-        means = ((phase.first_rps + phase.last_rps) / 2 * phase.length_s for phase in self.phases)
-        return sum(means) / self.length_s
+        """The mean rate, requests/s."""
+        return sum(phase.expected(phase.length_s) for phase in self.phases) / self.length_s
 
     def windows_s(self) -> Iterator[tuple[float, float]]:
         """Yield when each phase begins and ends, s from the start of the clock."""
@@ -100,7 +111,7 @@ def _phases(text: str) -> Iterator[Phase]:
     for word in text.split(","):
         found = _PHASE.fullmatch(word.strip())
         if found is None:
-            raise BadInput(FLAG, f"{word.strip()!r} is no phase", REMEDY)
+            raise BadInput(FLAG, f"invalid phase {word.strip()!r}", REMEDY)
         first, change, last, period, length = found.groups()
         if (change == "~") != (period is not None):
             problem = f"{word.strip()!r}: a wave has a period, and nothing else has one"
@@ -123,7 +134,7 @@ def _file_phases(path: Path) -> Iterator[Phase]:
     try:
         rows = [row for row in csv.reader(path.read_text().splitlines()) if row]
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(FLAG, f"{str(path)!r} is no phase, and no file that can be read ({error})", REMEDY) from error
+        raise BadInput(FLAG, f"{str(path)!r} is neither a phase nor a readable file ({error})", REMEDY) from error
     points: list[tuple[float, float]] = []
     for number, row in enumerate(rows):
         try:

@@ -154,7 +154,7 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
         put_number(&out, b',"target":', record.target)
         if record.turn >= 0:
             put_number(&out, b',"session":', record.index - record.turn)
-            put_number(&out, b',"turn":', record.turn)
+            put_number(&out, b',"turn":', record.turn + 1)
         put_optional(&out, b',"status":', record.status, record.status != 0)
         put_optional(&out, b',"prompt_tokens":', record.prompt_tokens, record.prompt_tokens >= 0)
         put_optional(&out, b',"completion_tokens":', record.completion_tokens, record.completion_tokens >= 0)

@@ -25,7 +25,7 @@ def tables(result: RunResult) -> Iterator[str]:
         yield from _table(result, "phase", names, result.phases, rates)
         for phase in result.phases:
             if phase.recovered_after_s is not None:
-                yield f"Backlog of before the burst reached {phase.recovered_after_s:.3g} s after it, in {phase.load}"
+                yield f"Backlog recovered {phase.recovered_after_s:.3g} s after the burst (phase {phase.load})"
         yield ""
     if result.turns:
         shown = result.turns[:MAX_TURNS]

@@ -84,40 +84,25 @@ class ExponentialRamp:
 
 @dataclass(frozen=True)
 class Wave:
-    """A sine wave between two rates, of which at least one is above 0.
+    """The rate of a phase that is a sine wave."""
 
-    Attributes:
-        start_rps: The rate at the start.
-        turn_rps: The rate half a period later.
-        period_s: The period, s.
-        length_s: How long it lasts, s.
-    """
-
-    start_rps: float
-    turn_rps: float
-    period_s: float
-    length_s: float
+    phase: Phase
 
     @property
     def mean_rps(self) -> float:
-        """The mean rate over the wave, requests/s."""
-        return float(self._expected(np.array([self.length_s]))[0]) / self.length_s
+        """The mean rate over the phase, requests/s."""
+        return self.phase.mean_rps
 
     def when(self, expected: Floats, window_s: float) -> Floats:
         """Invert the integral of the rate, by halving brackets."""
+        assert self.phase.period_s is not None
+        first, last, angular = self.phase.first_rps, self.phase.last_rps, 2 * math.pi / self.phase.period_s
         low, high = np.zeros_like(expected), np.full_like(expected, window_s)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            below = self._expected(middle) < expected
+            below = (first + last) / 2 * middle + (first - last) / 2 / angular * np.sin(angular * middle) < expected
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return high
-
-    def _expected(self, at_s: Floats) -> Floats:
-        """Integrate the rate up to these times."""
-        mean, swing = (self.start_rps + self.turn_rps) / 2, (self.start_rps - self.turn_rps) / 2
-        angular = 2 * math.pi / self.period_s
-        integral: Floats = mean * at_s + swing / angular * np.sin(angular * at_s)
-        return integral
 
 
 @dataclass(frozen=True)
@@ -129,11 +114,11 @@ class ProfileRate:
     @property
     def mean_rps(self) -> float:
         """The mean rate over the profile, requests/s."""
-        return sum(_mean(phase) * phase.length_s for phase in self.profile.phases) / self.profile.length_s
+        return self.profile.mean_rps
 
     def when(self, expected: Floats, window_s: float) -> Floats:
         """Invert the integral of the rate in the phase in which each number is reached."""
-        edges = np.cumsum([0.0, *(_mean(phase) * phase.length_s for phase in self.profile.phases)])
+        edges = np.cumsum([0.0, *(phase.expected(phase.length_s) for phase in self.profile.phases)])
         at_s = np.full_like(expected, self.profile.length_s)
         parts = zip(self.profile.phases, self.profile.windows_s(), pairwise(edges), strict=True)
         for phase, (start_s, _), (first, last) in parts:
@@ -145,8 +130,4 @@ class ProfileRate:
 def _rate(phase: Phase) -> LinearRamp | Wave:
     if phase.period_s is None:
         return LinearRamp(phase.first_rps, phase.last_rps)
-    return Wave(phase.first_rps, phase.last_rps, phase.period_s, phase.length_s)
-
-
-def _mean(phase: Phase) -> float:
-    return _rate(phase).mean_rps
+    return Wave(phase)

@@ -53,7 +53,7 @@ def test_rates_are_of_what_came_in_the_phase() -> None:
     assert burst.output_throughput == pytest.approx(7.2, rel=0.02)
 
 
-def test_the_backlog_of_before_is_reached_again_when_the_requests_of_the_burst_have_ended() -> None:
+def test_backlog_recovers_when_the_requests_of_the_burst_have_ended() -> None:
     records, due = burst_of(3_000)
     before, burst, after = found(records, due)
     assert (before.recovered_after_s, burst.recovered_after_s) == (None, None)
@@ -96,7 +96,7 @@ def test_the_table_has_a_row_for_each_phase_and_tells_the_recovery() -> None:
         ["10@10s", "100", "100", "0"],
         ["2@10s", "20", "20", "0"],
     ]
-    assert "s after it, in 2@10s" in text
+    assert "s after the burst (phase 2@10s)" in text
 
 
 def test_answers_in_one_piece_have_e2el_alone() -> None:

@@ -45,7 +45,7 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
     record.matched_stop, record.nan_events = data.get("matched_stop"), data.get("nan_events", 0)
     record.outcome, record.status = Outcome(data["outcome"]), data["status"] or 0
     record.target = data.get("target", 0)  # older files of runs against one target do not have it
-    record.turn = data.get("turn", -1)
+    record.turn = data.get("turn", 0) - 1  # absent in a run without sessions
     record.detail, record.finish_reason = data["detail"], data["finish_reason"]
     record.connect_ns = data["connect"]
     record.user_stamped = data.get("user_stamped", UNBOUNDED)  # older files do not say how late their stamps may be

@@ -30,9 +30,9 @@ class Phase(RequestGroup, frozen=True, kw_only=True):
     recovered_after_s: Annotated[
         float | None,
         about(
-            "After a phase with a higher mean rate than those before and after it: seconds from the end of that phase "
-            "until no more requests were due and unfinished than at most in the phase before it; null: no such phase "
-            "came before, or the run ended first."
+            "After a burst, a phase with a higher mean rate than those before and after it: seconds from its end until "
+            "the backlog, the requests that are due and not ended, is at most the largest of the phase before the "
+            "burst; null: no burst came before, or the run ended first."
         ),
     ]
 
@@ -100,7 +100,7 @@ def _recovery_s(
 ) -> float | None:
     if number < 2:
         return None
-    before, burst, after = ((phase.first_rps + phase.last_rps) / 2 for phase in profile.phases[number - 2 : number + 1])
+    before, burst, after = (phase.mean_rps for phase in profile.phases[number - 2 : number + 1])
     if not before < burst > after:
         return None
     start_ns = windows[number][0]

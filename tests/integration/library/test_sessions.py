@@ -209,7 +209,7 @@ async def test_records_and_result_tell_sessions_and_turns(tmp_path: Path) -> Non
         result = await loadgen.run(SESSIONS.replace(base_url=url, records=str(path)))
     requests = [orjson.loads(line) for line in path.read_bytes().splitlines()[1:-1]]
     assert {(each["index"], each["session"], each["turn"]) for each in requests} == {
-        (index, index - index % 3, index % 3) for index in range(30)
+        (index, index - index % 3, index % 3 + 1) for index in range(30)
     }
     told = result.data["loadgen"]
     assert [(turn["turn"], turn["ok"], turn["failed"]) for turn in told["turns"]] == [(1, 10, 0), (2, 9, 1), (3, 9, 0)]
