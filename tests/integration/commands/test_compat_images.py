@@ -89,19 +89,19 @@ def test_sglang_flags_of_images(flags, changed) -> None:
 def test_vllm_adapters_are_loadgens() -> None:
     drawn = read("--model m --lora-modules a b --lora-assignment round-robin")
     assert (drawn.lora_modules, drawn.lora_assignment) == (("a", "b"), "round-robin")
-    assert read("--model m --lora-modules a b").lora_assignment == "random"
+    assert read("--model m --lora-modules a b").lora_assignment is None  # which is random
 
 
 @pytest.mark.parametrize(
     ("flags", "assignment"),
     [
-        ("", "random"),
+        ("", None),  # which is random
         ("--lora-request-distribution uniform", "random"),
         ("--lora-request-distribution distinct", "round-robin"),
         ("--lora-request-distribution skewed", "skewed:1.5"),
         ("--lora-request-distribution skewed --lora-zipf-alpha 3", "skewed:3"),
         ("--lora-zipf-alpha 3 --lora-request-distribution skewed", "skewed:3"),
-        ("--lora-zipf-alpha 3", "random"),
+        ("--lora-zipf-alpha 3", None),
     ],
 )
 def test_sglang_distributions_of_adapters(flags, assignment) -> None:
