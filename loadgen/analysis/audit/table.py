@@ -103,7 +103,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: its name, which is its first cell, and the others."""
+    """A row: its name, which is its first cell unless all rows have the same, and the other cells."""
 
     name: str
     cells: tuple[Cell, ...]
@@ -147,7 +147,16 @@ def tables(text: str) -> Iterator[Table]:
         while found := row.match(text, at):
             rows.append(_row(found[1], found.start(1), columns))
             at = found.end()
-        yield Table(columns, tuple(rows), begin + header.start())
+        yield Table(columns, _named(rows), begin + header.start())
+
+
+def _named(rows: list[Row]) -> tuple[Row, ...]:
+    """Name rows that all have the same first cell by the first other column of texts that differ."""
+    if len(rows) > 1 and len({row.name for row in rows}) == 1:
+        for texts in zip(*([cell.text for cell in row.cells] for row in rows), strict=False):
+            if len(set(texts)) == len(rows) and all(text[:1].isalpha() for text in texts):
+                return tuple(replace(row, name=text) for row, text in zip(rows, texts, strict=True))
+    return tuple(rows)
 
 
 def _row(text: str, at: int, columns: tuple[str, ...]) -> Row:

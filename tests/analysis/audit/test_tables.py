@@ -51,3 +51,9 @@ def test_a_change_alone_is_the_cells_own() -> None:
     assert found.change is not None
     assert found.change.ratio.value == pytest.approx(1.187)
     assert cell("-", 0).change is None
+
+
+def test_rows_with_the_same_first_cell_are_named_by_the_next_column_of_texts() -> None:
+    text = "| Case | Group | Optimized |\n|---|---|---|\n| Chat | Cache | 3.2s |\n| Chat | Batch 512 | 3.1s |\n"
+    (table,) = tables(text)
+    assert [row.name for row in table.rows] == ["Cache", "Batch 512"]

@@ -63,12 +63,22 @@ def _checked(study: Study, row: Row, printed: Change, best: Arm, incumbent: Arm)
         why = f"{row.name}: the mean time of a request is {_time(incumbent)} s before and {_time(best)} s after"
     elif start is not None and start.low > 0 and printed.ratio.agrees(found / start):
         why += f", over the best so far ({incumbent.label}); {printed.text} is over the first arm's {start}"
+    has_baseline = _is_over_own_baseline(study, best, printed)
+    if has_baseline:
+        why += f"; {printed.text} is over the baseline that the row prints"
     should_be, weight = change(ratio.value), off(printed.ratio, ratio)
     place, rule, cause = study.page.place(printed.at), "gain", ""
     for wrong in misprints(study):
         if wrong.low > 0 and any(printed.ratio.agrees(each) for each in (wrong / before, found / wrong)):
             rule, cause = "result-line", misprint(wrong)
-    yield Finding(place, rule, printed.text, should_be, why, cause=cause, weight=weight)
+    yield Finding(place, rule, printed.text, should_be, why, has_baseline, cause=cause, weight=weight)
+
+
+def _is_over_own_baseline(study: Study, best: Arm, printed: Change) -> bool:
+    """Whether rows of the summary print a baseline, and a change is over it: the first arm."""
+    if study.summary is None or study.summary.baseline is None:
+        return False
+    return any(printed.ratio.agrees(reading) for reading in _readings(study, best, study.tried[0], Number.exact(0)))
 
 
 def _readings(study: Study, best: Arm, incumbent: Arm, ratio: Number) -> Iterator[Number]:

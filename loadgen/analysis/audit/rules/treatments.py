@@ -1,6 +1,7 @@
 """Treatments: whether the arms of a page are what it calls them, and its columns each of one configuration."""
 
 import itertools
+import re
 from collections.abc import Iterator
 
 from loadgen.analysis.audit.command import INTERFACE, WIDTHS, Command
@@ -8,6 +9,7 @@ from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change, plain
 from loadgen.analysis.audit.study import JOINED, Arm, Study, stems
 
+LONG = 6  # letters of a word that is no part of another one by chance
 BETTER = 1.01  # times: below it one run each shows nothing
 DEFAULTS = ("default", "without any optimization", "no optimization", "out of the box", "vanilla")
 
@@ -121,10 +123,15 @@ def combinations(study: Study) -> Iterator[Finding]:
 
 def _unnamed(command: Command, base: Command, title: str) -> list[str]:
     """The settings that differ from the baseline's and share no word with a title."""
-    words = stems(title)
+    words, letters = stems(title), re.sub("[^a-z]", "", title.lower())
     printed = {name: name for name in command.flags}
     changed = [name for name in printed if base.flags.get(name) != command.flags[name]]
-    return [name for name in changed if not stems(name.replace("-", " ")) & words]
+    return [name for name in changed if not stems(name.replace("-", " ")) & words and not _is_in(name, letters)]
+
+
+def _is_in(name: str, letters: str) -> bool:
+    """Whether a title has a word of a flag in several words, such as "Cuda Graph"; `letters` are all of the title's."""
+    return any(len(word) >= LONG and word in letters for word in name.lower().split("-"))
 
 
 def duplicates(study: Study) -> Iterator[Finding]:
