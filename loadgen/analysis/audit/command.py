@@ -166,6 +166,12 @@ class Command:
         return replace(self, flags=kept | changed, words=(*self.words, *added.words), text=text)
 
 
+def setting_text(name: str, value: str | None = "") -> str:
+    """Return a setting as findings write it: a flag, or an environment variable in capitals."""
+    named = name if name.isupper() else f"--{name.replace('_', '-')}"
+    return f"{named} {value or ''}".strip()
+
+
 def commands(text: str, at: int) -> Iterator[Command]:
     """The commands that start an engine, or flags that stand alone, in the text of a fence that begins at `at`."""
     for line in shell_commands(text, at):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from loadgen.report.result.series import AxisName
 
 MAX_FAILED = 0.05  # share of the requests of a load; GPUStack recommends no point above it
-MIN_REQUESTS = 100  # of a run of a search
 RUN_S = 30.0  # minimum duration of a run at a rate: GPUStack's
 MAX_IN_FLIGHT = 5_000  # at a rate: a run whose requests pile up is stopped before
 FLAGS = ("lower_bound", "upper_bound", "max_points", "max_total_seconds", *arguments.LIMITS)
@@ -88,6 +87,8 @@ class AutoTune:
                 "max_concurrency": given.get("max_concurrency", MAX_IN_FLIGHT) if axis == "rate" else int(lower),
             }
         ).checked()
+        from loadgen.analysis.search.criteria import MIN_REQUESTS  # not before: NumPy takes a tenth of a second
+
         Phases.of(given).check(settings.replace(num_prompts=MIN_REQUESTS))
         points = given.get("max_points", 18)
         if points < 1:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from loadgen.analysis.audit.command import INTERFACE, WIDTHS
+from loadgen.analysis.audit.command import INTERFACE, WIDTHS, setting_text
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change
 from loadgen.analysis.audit.page import Section
@@ -82,7 +82,7 @@ def _carried(study: Study, arm: Arm, best: Arm, rejected: Mapping[str, tuple[str
     for name, (_, to) in _changes(arm, best).items():
         value, stage = rejected.get(name, (None, ""))
         if to is not None and value == to and arm.stage and stage != arm.stage.title and not _names(arm, name, to):
-            why = f"it has {_setting(name, to)}, with which {stage} did not win: two changes are tried at once"
+            why = f"it has {setting_text(name, to)}, with which {stage} did not win: two changes are tried at once"
             yield Finding(arm.result.place, "base", arm.name, "", why, True, f"carried {name}")
 
 
@@ -97,7 +97,7 @@ def _missing(study: Study, arm: Arm, best: Arm) -> Iterator[Finding]:
     is_combination = arm.stage is not None and JOINED in arm.stage.title  # whose title says what it is built of
     # Some pages hold each candidate to a default; others build on what won, from the first that does so.
     if lost and not is_combination and any(_builds_on(study, each, earlier) for each in (*earlier, arm)):
-        said = ", ".join(_setting(name, value) for name, value in lost.items())
+        said = ", ".join(setting_text(name, value) for name, value in lost.items())
         why = f"it is not built on the best so far, {best.name} with {best.total} tok/s, which has {said}"
         yield Finding(arm.result.place, "base", arm.name, "", why, True, f"not on {best.name}")
 
@@ -130,7 +130,7 @@ def _uncredited(study: Study, arm: Arm, best: Arm, rejected: Mapping[str, tuple[
     if scores[0] is None or scores[1] is None or not scores[0].above(scores[1]):
         return
     ratio = change(scores[0].value / scores[1].value)
-    said = ", ".join(_setting(name, changed[name]) for name in others)
+    said = ", ".join(setting_text(name, changed[name]) for name in others)
     why = f"its {ratio} over {best.name} is credited to what its title names, and it changes {said}, too"
     yield Finding(arm.result.place, "label", arm.name, "", why, True)
 
@@ -166,12 +166,12 @@ def _idle(study: Study, arm: Arm, best: Arm) -> Iterator[Finding]:
     changed = _changes(arm, best)
     by = scores[0].value / scores[1].value
     if peak is not None and arm.command.binding(peak).same_as(best.command.binding(peak)):
-        limit = " and ".join(_setting(name, to) for name, (_, to) in changed.items() if to is not None)
+        limit = " and ".join(setting_text(name, to) for name, (_, to) in changed.items() if to is not None)
         why = f"{limit} is never reached by {peak:g} in flight: {change(by)} over {best.name} is noise"
         if limit:
             yield Finding(arm.result.place, "idle-option", arm.name, "", why, True, "never reached", by)
     elif changed and all(name in INTERFACE and name not in WIDTHS for name in changed) and by > 1:
-        said = ", ".join(_setting(name, to or "") for name, (_, to) in changed.items())
+        said = ", ".join(setting_text(name, to or "") for name, (_, to) in changed.items())
         why = f"{said} only changes how answers are read: {change(by)} over {best.name} has another cause"
         yield Finding(arm.result.place, "idle-option", arm.name, "", why, True, weight=by - 1)
 
@@ -190,10 +190,5 @@ def turned_off(study: Study) -> Iterator[Finding]:
             is_named = is_named and not any(word in said for word in OFF_WORDS)
             if is_named and name.lower().replace("_", "-") not in said.replace("_", "-"):
                 value = {**arm.command.flags, **arm.command.env}[name]
-                why = f"{_setting(name, value)} turns it off: {arm.settings}"
+                why = f"{setting_text(name, value)} turns it off: {arm.settings}"
                 yield Finding(arm.result.place, "turned-off", arm.name, "", why, True)
-
-
-def _setting(name: str, value: str = "") -> str:
-    named = name if name.isupper() else f"--{name.replace('_', '-')}"
-    return f"{named} {value or ''}".strip()

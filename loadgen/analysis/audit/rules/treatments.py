@@ -4,7 +4,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from loadgen.analysis.audit.command import INTERFACE, WIDTHS, Command
+from loadgen.analysis.audit.command import INTERFACE, WIDTHS, Command, setting_text
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change, plain
 from loadgen.analysis.audit.study import JOINED, Arm, Study, stems
@@ -101,7 +101,7 @@ def _not_default(study: Study, commands: list[Command]) -> Iterator[Finding]:
     called = table.columns[table.baseline]
     own = {name: value for name, value in commands[0].settings.items() if name not in (*INTERFACE, *WIDTHS)}
     if own and any(word in called.lower() for word in DEFAULTS):
-        why = f"it was started with {', '.join(_setting(name, value) for name, value in own.items())}"
+        why = f"it was started with {', '.join(setting_text(name, value) for name, value in own.items())}"
         yield Finding(study.page.place(table.at), "baseline", called, "", why, True)
 
 
@@ -116,7 +116,7 @@ def combinations(study: Study) -> Iterator[Finding]:
         for arm in arms:
             added = _unnamed(arm.command, base, stage.title) if arm.command else []
             if added:
-                named = ", ".join(_setting(name) for name in added)
+                named = ", ".join(setting_text(name) for name in added)
                 why = f"besides the change in its title, it changes {named}: {arm.settings}"
                 yield Finding(arm.result.place, "label", stage.title, "", why)
 
@@ -199,16 +199,12 @@ def unreported(study: Study) -> Iterator[Finding]:
             yield Finding(arms[0].result.place, "unreported", workload, "a row", why, note=True)
 
 
-def _setting(name: str, value: str = "") -> str:
-    """A setting as findings write it."""
-    named = f"--{name.replace('_', '-')}" if not name.isupper() else name
-    return f"{named} {value}".strip()
-
-
 def _change(name: str, before: str | None, after: str | None) -> str:
     """A setting that differs, as findings write it."""
     if after is None:
-        return f"no {_setting(name)}"
+        return f"no {setting_text(name)}"
     return (
-        _setting(name, after) if before is None else f"{_setting(name, after)} instead of {before}".replace("  ", " ")
+        setting_text(name, after)
+        if before is None
+        else f"{setting_text(name, after)} instead of {before}".replace("  ", " ")
     )
