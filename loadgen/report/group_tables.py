@@ -67,10 +67,12 @@ def _table(
         if rates:
             cells += [fixed(rates[number][0], 2), fixed(rates[number][1], 1)]
         line = "".join(f"{cell:>{wide}}" for cell, (_, wide) in zip(cells, columns, strict=True))
-        line += "".join(_percentiles(getattr(group, field)) for field in metrics(result).values())
+        for field in metrics(result).values():
+            text = percentiles(getattr(group, field))
+            line += f"{text:>20}" if text.endswith("*") else f"{text:>19} "
         yield f"{name:<{width}}{line}".rstrip()
 
 
-def _percentiles(latency: GroupLatency) -> str:
-    cells = [fixed(latency.p50, 2), fixed(latency.p99, 2)]
-    return f"{' / '.join(cells):>19}{few_mark('p99', latency.count) or ' '}"
+def percentiles(latency: GroupLatency) -> str:
+    """Write p50 / p99, with a star if the p99 is of too few requests."""
+    return f"{fixed(latency.p50, 2)} / {fixed(latency.p99, 2)}{few_mark('p99', latency.count)}"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from loadgen.report.group_tables import metrics, sessions_line
+from loadgen.report.group_tables import metrics, percentiles, sessions_line
 from loadgen.report.html import Block, Heading, Paragraph, Table, cell, line
 from loadgen.report.result import RunResult
-from loadgen.report.result.request_group import GroupLatency, RequestGroup
+from loadgen.report.result.request_group import RequestGroup
 from loadgen.util.number_format import fixed
 
 
@@ -32,9 +32,5 @@ def _titles(result: RunResult) -> tuple[str, ...]:
 
 
 def _cells(result: RunResult, group: RequestGroup) -> tuple[str, ...]:
-    latencies = (_percentiles(getattr(group, field)) for field in metrics(result).values())
+    latencies = (percentiles(getattr(group, field)) for field in metrics(result).values())
     return (str(group.requests), str(group.ok), str(group.failed), *latencies)
-
-
-def _percentiles(latency: GroupLatency) -> str:
-    return f"{fixed(latency.p50, 2)} / {fixed(latency.p99, 2)}"
