@@ -1,5 +1,6 @@
 """Files that only their owner can read, because they may contain prompts, answers or other confidential text."""
 
+import fcntl
 import os
 import stat
 from pathlib import Path
@@ -30,18 +31,38 @@ def opener(path: str, flags: int) -> int:
     return descriptor
 
 
+def _locked(path: str, flags: int) -> int:
+    """Open as `opener` does, and lock a regular file before it is truncated.
+
+    Raises:
+        BlockingIOError: Another process has locked it.
+        OSError: As `opener`.
+    """
+    descriptor = opener(path, flags & ~os.O_TRUNC)
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def create(field: str, path: str | Path) -> BinaryIO:
-    """Create or truncate a private file, and return it open for writing.
+    """Create or truncate a private file, and return it open for writing and locked until it is closed.
 
     Args:
         field: The flag that names the file, for the error.
         path: The file.
 
     Raises:
-        BadInput: The file cannot be written.
+        BadInput: The file cannot be written, or another run writes it.
     """
     try:
-        return open(path, "wb", buffering=_BUFFER, opener=opener)
+        return open(path, "wb", buffering=_BUFFER, opener=_locked)
+    except BlockingIOError as error:
+        raise BadInput(field, f"{path}: another run is writing this file", "name another file") from error
     except OSError as error:
         raise BadInput(field, f"{path}: {error.strerror}", "name a writable file") from error
 

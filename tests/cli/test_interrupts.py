@@ -85,3 +85,21 @@ async def test_between_runs_it_is_given_up_too() -> None:
     with pytest.raises(GivenUp):
         await interrupts.run_interruptible(send(signal.SIGINT))
     assert worker.told == []
+
+
+async def test_a_second_signal_leaves_what_stops_the_engine_alone() -> None:
+    stopped = False
+
+    async def start() -> None:
+        nonlocal stopped
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(60)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.sleep(0.05)  # the engine takes its time to end
+            stopped = True
+
+    with pytest.raises(GivenUp):
+        await Interrupts().run_interruptible(start())
+    assert stopped

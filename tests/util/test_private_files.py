@@ -5,7 +5,8 @@ import stat
 
 import pytest
 
-from loadgen.util.private_files import opener
+from loadgen.errors import BadInput
+from loadgen.util.private_files import create, opener
 
 
 def mode(path):
@@ -51,3 +52,15 @@ def test_file_of_another_user_is_unchanged(tmp_path, monkeypatch):
 def test_a_device_keeps_its_mode(monkeypatch):
     monkeypatch.setattr(os, "fchmod", lambda descriptor, mode: pytest.fail("a device is everybody's"))
     write("/dev/null", "nothing")
+
+
+def test_a_file_that_another_run_writes_is_refused_and_keeps_what_it_has(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with create("--records", path) as first:
+        first.write(b"one\n")
+        first.flush()
+        with pytest.raises(BadInput, match=r"--records: .* another run is writing this file; name another file"):
+            create("--records", path)
+    assert path.read_bytes() == b"one\n"
+    with create("--records", path):
+        assert path.read_bytes() == b""

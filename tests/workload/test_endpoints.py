@@ -251,3 +251,10 @@ def test_a_message_may_end_at_a_stop_sequence_or_as_an_error() -> None:
     stopped = {"type": "message_delta", "delta": {"stop_reason": "stop_sequence", "stop_sequence": "END"}}
     assert MESSAGES.dialect.read(stopped).matched_stop == "END"
     assert MESSAGES.dialect.read({"type": "error"}).error == '{"type":"error"}'
+
+
+def test_no_choice_is_named_twice() -> None:
+    with pytest.raises(BadInput) as refused:
+        endpoints.find(RunSettings(backend="tgi"))
+    named = str(refused.value).partition("choose from ")[2].split(", ")
+    assert len(named) == len(set(named))

@@ -52,7 +52,8 @@ class Interrupts:
         def interrupt(patient: bool) -> None:
             self.count += 1
             if self._participant is None or not self._view.measuring:
-                task.cancel()
+                if not task.cancelling():  # a second cancellation would end what stops the engine
+                    task.cancel()
             elif patient and self.count == 1:
                 self._view.note("interrupted: waiting for requests in flight; Ctrl-C again ends them")
                 self._participant.stop(INTERRUPTED)

@@ -13,6 +13,7 @@ from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.journal import journal
 from loadgen.config import output_check
 from loadgen.config.settings import RunSettings
+from loadgen.errors import GivenUp
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ async def execute(
                         on_progress=on_progress,
                         journal=crash_journal.path,
                     )
+            if interrupts.count and not result.snapshot.rows:  # files of earlier runs stay
+                raise GivenUp
             from loadgen import report
 
             # Before printing, since the reader of a pipe may be gone.

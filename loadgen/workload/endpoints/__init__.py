@@ -102,7 +102,7 @@ def named(name: str) -> Api:
         raise BadInput("--backend", problem, "use vLLM's own tool for it")
     installed = plugins.installed(GROUP)
     if name not in installed.names:
-        remedy = f"choose from {', '.join([*BUILT_IN, *sorted(installed.names)])}"
+        remedy = f"choose from {', '.join(dict.fromkeys([*BUILT_IN, *sorted(installed.names)]))}"
         raise BadInput("--backend", f"unknown value {name!r}", remedy)
     found = plugins.load("--backend", installed[name])
     if not isinstance(found, Api):
