@@ -1,6 +1,7 @@
 """Limits of the machine: descriptors and ports are checked first; a full disk loses no number."""
 
 import asyncio
+import contextlib
 import errno
 import os
 import resource
@@ -41,13 +42,20 @@ async def refused(faulty: Faulty, folder: Path, **settings: Any) -> BadInput:
     return caught.value
 
 
+@contextlib.contextmanager
+def files(count: int) -> Iterator[None]:
+    """Let this process open so many files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 @pytest.fixture
 def few_files() -> Iterator[None]:
     """This process may open 200 files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with files(200):
+        yield
 
 
 @pytest.fixture
@@ -112,10 +120,10 @@ async def test_more_connections_than_one_address_has_ports_come_from_several(
     assert set(seen) == sources
 
 
-@pytest.mark.usefixtures("few_files")
 @pytest.mark.parametrize("settings", [{"max_concurrency": 20}, {"request_rate": 2000.0}], ids=["a cap", "a rate"])
 async def test_run_within_the_limits_is_accepted(faulty: Faulty, tmp_path: Path, settings: dict[str, Any]) -> None:
-    measured = await run(job(faulty.url, tmp_path, 60, **settings))
+    with files(400):  # for both ends of 60 connections, and of as many spare ones: the server is in this process
+        measured = await run(job(faulty.url, tmp_path, 60, **settings))
     assert measured.snapshot.outcomes == {"ok": 60}
 
 
