@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Study llamacpp: total_tps_per_box on conversations; each arm is started once.
-# Usage: reproduce.sh [baseline|winner]... The logs of the servers go to $LOGS (.).
+# Usage: reproduce.sh [baseline|winner]... Its paths are relative to the folder in which it is run.
+# The logs of the servers go to $LOGS (.).
 set -euo pipefail
 
 logs=$(cd "${LOGS:-.}" && pwd)
@@ -12,9 +13,9 @@ stop() {
 }
 trap stop EXIT
 
-# serve NAME COMMAND...: start a server.
+# serve NAME FOLDER COMMAND...: start a server in a folder.
 serve() {
-    "${@:2}" >"$logs/$1.log" 2>&1 &
+    (cd "$2" && exec "${@:3}") >"$logs/$1.log" 2>&1 &
     servers+=($!)
 }
 
@@ -30,15 +31,15 @@ await() {
 }
 
 baseline() {  # baseline
-    serve baseline-0 env HF_HUB_OFFLINE=1 python3 -P -m loadgen.engines.llamacpp_server -m ./SmolLM2-135M-Instruct.Q4_1.gguf --ctx-size 8192 --parallel 4 --threads 1 --metrics --host 127.0.0.1 --port 8000 --alias SmolLM2-135M-Instruct.Q4_1
+    serve baseline-0 . env HF_HUB_OFFLINE=1 python3 -P -m loadgen.engines.llamacpp_server -m ./SmolLM2-135M-Instruct.Q4_1.gguf --ctx-size 8192 --parallel 4 --threads 1 --metrics --host 127.0.0.1 --port 8000 --alias SmolLM2-135M-Instruct.Q4_1
     await 127.0.0.1 8000
-    loadgen run --base-url http://127.0.0.1:8000 --dataset-name sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json --sharegpt-output-len 16 --backend openai-chat --model ./SmolLM2-135M-Instruct.Q4_1.gguf --served-model-name SmolLM2-135M-Instruct.Q4_1 --tokenizer ./SmolLM2-135M-Instruct.Q4_1.gguf --num-prompts 8 --ready-check-timeout-sec 120 --seed 1
+    loadgen run --base-url http://127.0.0.1:8000 --dataset-name sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json --sharegpt-output-len 16 --backend openai-chat --model ./SmolLM2-135M-Instruct.Q4_1.gguf --served-model-name SmolLM2-135M-Instruct.Q4_1 --tokenizer ./SmolLM2-135M-Instruct.Q4_1.gguf --num-prompts 4 --ready-check-timeout-sec 120 --seed 1
 }
 
 winner() {  # threads/two threads
-    serve winner-0 env HF_HUB_OFFLINE=1 python3 -P -m loadgen.engines.llamacpp_server -m ./SmolLM2-135M-Instruct.Q4_1.gguf --ctx-size 8192 --parallel 4 --threads 2 --metrics --host 127.0.0.1 --port 8000 --alias SmolLM2-135M-Instruct.Q4_1
+    serve winner-0 . env HF_HUB_OFFLINE=1 python3 -P -m loadgen.engines.llamacpp_server -m ./SmolLM2-135M-Instruct.Q4_1.gguf --ctx-size 8192 --parallel 4 --threads 2 --metrics --host 127.0.0.1 --port 8000 --alias SmolLM2-135M-Instruct.Q4_1
     await 127.0.0.1 8000
-    loadgen run --base-url http://127.0.0.1:8000 --dataset-name sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json --sharegpt-output-len 16 --backend openai-chat --model ./SmolLM2-135M-Instruct.Q4_1.gguf --served-model-name SmolLM2-135M-Instruct.Q4_1 --tokenizer ./SmolLM2-135M-Instruct.Q4_1.gguf --num-prompts 8 --ready-check-timeout-sec 120 --seed 1
+    loadgen run --base-url http://127.0.0.1:8000 --dataset-name sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json --sharegpt-output-len 16 --backend openai-chat --model ./SmolLM2-135M-Instruct.Q4_1.gguf --served-model-name SmolLM2-135M-Instruct.Q4_1 --tokenizer ./SmolLM2-135M-Instruct.Q4_1.gguf --num-prompts 4 --ready-check-timeout-sec 120 --seed 1
 }
 
 status=0
