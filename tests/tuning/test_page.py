@@ -1,12 +1,14 @@
 """Report pages of studies with little data or without a winner."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loadgen.stats.variance import Noise
 from loadgen.tuning.execute.findings import ArmResult, Findings
 from loadgen.tuning.execute.trial import Failure, TrialRequest
 from tests.helpers.study_reports import GAINS, STAGES, found, truth, written
@@ -269,3 +271,16 @@ def test_a_stage_that_goes_on_says_why_its_arms_are_not_decided(tmp_path: Path) 
     row = rows(text, "1. quantization")[1]
     assert "(no bounds yet) |" in row
     assert row.endswith("| open<br>not run yet |")
+
+
+def test_no_sign_stands_between_arms_that_are_not_compared_yet(tmp_path: Path) -> None:
+    assert "Result: `fp8` (49800.00 tok/s (est.)), `baseline` (39880.00 tok/s (est.))\n" in markdown(
+        found(starts=5), tmp_path
+    )
+
+
+def test_noise_without_a_degree_of_freedom_is_not_a_number_that_is_shown(tmp_path: Path) -> None:
+    findings = found(starts=12)
+    steps = [dataclasses.replace(step, noise=step.noise and Noise(math.nan, 0)) for step in findings.steps]
+    text = markdown(dataclasses.replace(findings, steps=tuple(steps)), tmp_path)
+    assert all("nan" not in row and "| n/a | 0 |" in row for row in rows(text, "Noise"))

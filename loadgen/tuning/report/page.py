@@ -204,10 +204,16 @@ def _ranking(stage: StageSummary, model: ReportModel) -> Paragraph:
     parts: list[str | Span] = []
     for before, arm in zip([None, *ranked], ranked, strict=False):
         if before is not None:
-            differ = model.published or stage.differ(before, arm)
-            parts.append((" > " if model.more_is_better else " < ") if differ else " ≈ ")
+            parts.append(_sign(before, arm, stage, model))
         parts += [Span(arm.name, Tone.CODE), f" ({_score(arm, model)})"]
     return Paragraph(line("Result: ", *(parts or ["no arm can be compared"])))
+
+
+def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportModel) -> str:
+    """Return what stands between two arms: a comma where they are not compared yet."""
+    if model.published or stage.differ(before, arm):
+        return " > " if model.more_is_better else " < "
+    return " ≈ " if stage.compared(before, arm) else ", "
 
 
 def _score(arm: ArmResult, model: ReportModel) -> str:

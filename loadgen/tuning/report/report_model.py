@@ -86,6 +86,10 @@ class StageSummary:
         (low, high), (other_low, other_high) = self._bounds(better), self._bounds(worse)
         return low > other_high if self.more_is_better else high < other_low
 
+    def compared(self, *arms: ArmResult) -> bool:
+        """Return whether all of these arms have bounds."""
+        return all(math.isfinite(bound) for arm in arms for bound in self._bounds(arm))
+
     def _bounds(self, arm: ArmResult) -> tuple[float, float]:
         """Return the bounds of an arm's difference from the reference, unbounded where nothing was compared."""
         result = arm.workloads.get(self.workload)

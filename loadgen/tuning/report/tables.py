@@ -118,7 +118,7 @@ def noise(model: ReportModel) -> Table:
         if found is not None or least is not None:
             row = (
                 step.name,
-                percent(found.sd if found else None, DIGITS),
+                percent(found.sd if found and found.df else None, DIGITS),
                 str(found.df) if found else "n/a",
                 "n/a" if least is None else signed(least, DIGITS),
             )
