@@ -293,9 +293,10 @@ class Store:
         """
         with kept(self.folder), self._transaction():
             self._database.execute(
-                "UPDATE starts SET state = 'ended', build = ?, seconds = ?, ready_s = ?, failure = ?, told = ?,"
-                " answered = ? WHERE id = ?",
+                "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, ready_s = ?, failure = ?,"
+                " told = ?, answered = ? WHERE id = ?",
                 (
+                    trial.began,  # after a wait for a quiet machine, later than `begin` knew
                     trial.build,
                     trial.seconds,
                     trial.ready_s,
