@@ -10,17 +10,17 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
 from loadgen.report import group_tables
 from loadgen.report.result import RunResult
-from loadgen.report.result.phases import Phase
+from loadgen.report.result.phases import PhaseResult
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import failed, run_data, steady
 
 QUIET_BURST_QUIET = "2@10s,10@10s,2@10s"
 
 
-def found(records: Sequence[Record], due_ms: Sequence[float], profile: str = QUIET_BURST_QUIET) -> list[Phase]:
+def found(records: Sequence[Record], due_ms: Sequence[float], profile: str = QUIET_BURST_QUIET) -> list[PhaseResult]:
     settings = RunSettings(rate_profile=profile).implied()
     schedule = Schedule.of(np.array(due_ms, dtype=np.int64) * 1_000_000, 30 * 10**9)
-    return Phase.each(run_data(records, settings, schedule))
+    return PhaseResult.each(run_data(records, settings, schedule))
 
 
 def burst_of(ttft_ms: float) -> tuple[list[Record], list[float]]:
@@ -80,7 +80,7 @@ def test_a_phase_without_requests_is_shown_empty() -> None:
 
 
 def test_a_run_without_a_profile_has_no_phases() -> None:
-    assert Phase.each(run_data([steady(0)])) == []
+    assert PhaseResult.each(run_data([steady(0)])) == []
 
 
 def shown(records: Sequence[Record], due: Sequence[float], **settings: Any) -> str:

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from loadgen.analysis.audit.shell import shell_commands
-from loadgen.engines.kinds.flag_syntax import is_flag
+from loadgen.analysis.audit.shell import flags_of, shell_commands
 
 # The words with which a client is started, and the port at which it looks for a server unless it is told.
 CLIENTS = {
@@ -28,7 +27,7 @@ class ClientCommand:
         text: As printed, on one line.
         at: How far into the page it stands, in characters.
         default_port: The port that it takes unless a flag says; empty where there is none.
-        starts_servers: It is one that the servers of the page were started for, at whatever port.
+        starts_servers: Whether servers were started for it, at any port: it is loadgen's.
     """
 
     flags: Mapping[str, str]
@@ -65,8 +64,8 @@ def client_commands(text: str, at: int) -> Iterator[ClientCommand]:
     """The commands that send a load, in the text of a fence that begins at `at`."""
     for line in shell_commands(text, at):
         for client, port in CLIENTS.items():
-            if line.words[: len(client)] == client or (line.words and line.words[-1:] and _ends(line.words, client)):
-                flags = _flags(line.words[len(client) :])
+            if line.words[: len(client)] == client or _ends(line.words, client):
+                flags, _ = flags_of(line.words[len(client) :])
                 yield ClientCommand(flags, line.text, line.at, port, client == ("loadgen", "run"))
                 break
 
@@ -74,16 +73,3 @@ def client_commands(text: str, at: int) -> Iterator[ClientCommand]:
 def _ends(words: tuple[str, ...], client: tuple[str, ...]) -> bool:
     """Whether the words start a script of this name in some folder."""
     return len(words) >= len(client) and client[-1].endswith(".py") and words[1].rpartition("/")[2] == client[-1]
-
-
-def _flags(words: tuple[str, ...]) -> dict[str, str]:
-    flags: dict[str, str] = {}
-    name = ""
-    for word in words:
-        if is_flag(word):
-            name, _, value = word.lstrip("-").partition("=")
-            name = name.replace("_", "-")
-            flags[name] = value
-        elif name and not flags[name]:
-            flags[name] = word
-    return flags

@@ -14,8 +14,7 @@ from loadgen.analysis.audit.engine_flags import (
     turns_off,
     variables,
 )
-from loadgen.analysis.audit.shell import Flaw, ShellCommand, shell_commands
-from loadgen.engines.kinds.flag_syntax import is_flag
+from loadgen.analysis.audit.shell import Flaw, ShellCommand, flags_of, shell_commands
 
 # The words with which an engine is started, longest first, and the flag that names the model where it is no argument.
 LAUNCHES = {
@@ -154,7 +153,7 @@ class Command:
         (added, *_) = [*shell_commands(comment, 0), None]
         if added is None:
             return self
-        changed = _flags(added.words)[0]
+        changed = flags_of(added.words)[0]
         groups = Counter(name.partition("-")[0] for name in changed)
         # A comment that repeats several flags of a kind has all that there are of it.
         kept = {
@@ -176,11 +175,11 @@ def commands(text: str, at: int) -> Iterator[Command]:
     """The commands that start an engine, or flags that stand alone, in the text of a fence that begins at `at`."""
     for line in shell_commands(text, at):
         if line.words and line.words[0].startswith("-"):
-            flags = _flags(line.words)[0]
+            flags = flags_of(line.words)[0]
             yield Command("", "", flags, line.text, line.at, line.words, line.env, line.flaws)
         elif found := _launch(line):
             engine, rest = found
-            flags, plain = _flags(rest)
+            flags, plain = flags_of(rest)
             named = next((flags.pop(name) for name in MODEL_FLAGS if name in flags), "")
             model = plain[0] if plain else named
             yield Command(engine, model, flags, line.text, line.at, rest, line.env, line.flaws)
@@ -196,24 +195,6 @@ def _launch(line: ShellCommand) -> tuple[str, tuple[str, ...]] | None:
         if line.words and line.wrapped and line.words[start].startswith("vllm/vllm-openai"):
             return "vLLM", line.words[start + 1 :]
     return None
-
-
-def _flags(words: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
-    """Flags by name, and the words that belong to none."""
-    flags: dict[str, str] = {}
-    rest: list[str] = []
-    name = ""
-    for word in words:
-        if is_flag(word):
-            name, _, value = word.lstrip("-").partition("=")
-            name = name.replace("_", "-")
-            flags[name] = value
-            name = "" if value else name
-        elif name:
-            flags[name], name = word, ""
-        else:
-            rest.append(word)
-    return flags, rest
 
 
 def _plain(value: str) -> str:

@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from loadgen.engines.kinds.flag_syntax import is_flag
+
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # A JSON object outside of quotes: bash takes its quotes, and splits it where it has a comma.
 BARE_JSON = re.compile(r"(?<![^\s=])\{(?=[^\s}]*\")\S*\}(?!\S)")
@@ -156,3 +158,21 @@ def _split(line: str) -> list[str]:
 
 def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
+
+
+def flags_of(words: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
+    """Return the values of flags by their names, without dashes before them, and the words that belong to none."""
+    flags: dict[str, str] = {}
+    rest: list[str] = []
+    name = ""
+    for word in words:
+        if is_flag(word):
+            name, _, value = word.lstrip("-").partition("=")
+            name = name.replace("_", "-")
+            flags[name] = value
+            name = "" if value else name
+        elif name:
+            flags[name], name = word, ""
+        else:
+            rest.append(word)
+    return flags, rest

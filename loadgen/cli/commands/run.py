@@ -3,10 +3,10 @@
 import dataclasses
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli import compat, credentials, flags, run_settings, step_summary
+from loadgen.cli import compat, credentials, flags, run_settings
 from loadgen.cli.compat.vllm_rs import COMPARE
 from loadgen.config.load import ALL_PROMPTS
 from loadgen.config.settings import RunSettings
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
     from loadgen.report.result.series import AxisName
     from loadgen.runner.participant import Participant
-    from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
 MAX_QUIET_BURST = 100  # requests; the user is warned of a larger burst
@@ -59,6 +58,7 @@ def measure(given: dict[str, Any]) -> int:
 
     fork_children(runs[0])
     from loadgen.cli.runs.metrics_endpoint import serve_metrics
+    from loadgen.cli.runs.single_run import run
     from loadgen.metrics.progress import PHASES
 
     warning = burst_warning(given, runs[0])
@@ -124,38 +124,6 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
         return None
     remedy = "to spread them, give --rate N or --max-concurrency N; if this is intended, give --rate inf"
     return f"all {count} requests will be sent at once; {remedy}"
-
-
-async def run(
-    settings: RunSettings,
-    *,
-    watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
-    on_server: "Callable[[Server], None]" = lambda server: None,
-    save_more: "Callable[[Result], list[str]]" = lambda result: [],
-) -> int:
-    """Execute one run; returns the exit code.
-
-    Args:
-        settings: The checked settings of the run.
-        watch: Is called with each progress update, and may stop the run.
-        on_server: Is called with the server once it is known.
-        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
-    """
-    from loadgen.cli.runs.interrupts import Interrupts
-    from loadgen.cli.runs.single_run import execute, print_report
-
-    def save_all(result: "Result") -> list[str]:
-        step_summary.append_result(result)
-        return save_more(result)
-
-    interrupts = Interrupts()
-    work = execute(settings, interrupts, watch=watch, on_server=on_server, save_more=save_all, show=print_report)
-    finished = await interrupts.run_interruptible(work)
-    if settings.json:
-        from loadgen import report  # not before: it is slow to import, and processes must be started first
-
-        print(report.to_json(finished.result.data), flush=True)
-    return finished.code
 
 
 def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.cli.gpustack import arguments
 from loadgen.cli.gpustack.strategy import Strategy
-from loadgen.cli.gpustack.transient import Phases
+from loadgen.cli.gpustack.transient import Transients
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 
@@ -89,7 +89,7 @@ class AutoTune:
         ).checked()
         from loadgen.analysis.search.criteria import MIN_REQUESTS  # not before: NumPy takes a tenth of a second
 
-        Phases.of(given).check(settings.replace(num_prompts=MIN_REQUESTS))
+        Transients.of(given).check(settings.replace(num_prompts=MIN_REQUESTS))
         points = given.get("max_points", 18)
         if points < 1:
             raise BadInput("--max-points", f"{points} is out of range", "give 1 or more")

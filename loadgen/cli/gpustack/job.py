@@ -9,7 +9,7 @@ from loadgen.cli.gpustack.auto_tune import AutoTune
 from loadgen.cli.gpustack.flag_names import renamed_flags
 from loadgen.cli.gpustack.progress import Receiver
 from loadgen.cli.gpustack.steps import Step
-from loadgen.cli.gpustack.transient import NO_PHASES, Phases
+from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transients
 from loadgen.config import presets
 from loadgen.errors import BadInput
 
@@ -38,7 +38,7 @@ class Job:
     auto_tune: AutoTune | None = None
     output: Path = Path(DEFAULT_NAME)
     axis: str = "rate"
-    phases: Phases = NO_PHASES
+    phases: Transients = NO_TRANSIENTS
     progress: Receiver | None = None
     max_errors: int | None = None
     max_error_rate: float | None = None
@@ -82,7 +82,7 @@ class Job:
                 search,
                 output,
                 axis=given.get("axis", "rate"),
-                phases=Phases.of(given),
+                phases=Transients.of(given),
                 progress=_receiver(given),
                 max_errors=errors,
                 max_error_rate=share,

@@ -5,6 +5,7 @@ import dataclasses
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,11 @@ from loadgen.analysis.search.levels import PILED_UP, InconclusiveRun
 from loadgen.analysis.search.load_search import LoadSearch
 from loadgen.analysis.search.search_bounds import SearchBounds
 from loadgen.cli import exit_codes
+from loadgen.cli.gpustack import stop_rules
 from loadgen.cli.gpustack.job import Job
 from loadgen.cli.gpustack.progress import Reporter
 from loadgen.cli.gpustack.ramp import Ramp
 from loadgen.cli.gpustack.summary import summarize
-from loadgen.cli.live.backlog import LiveBacklog
 from loadgen.cli.runs.run_series import SeriesRunner
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import Progress
@@ -56,7 +57,7 @@ class SearchRuns:
             max_runs=self._tuned.max_points,
             run_s=self._tuned.run_s,
             misses=self._misses,
-            stop_rules=_backlog_rule,
+            stop_rules=partial(stop_rules.piled_up, why=PILED_UP),
             counted=job.phases.counted,
             new_seeds=self._tuned.seed_increment,
         )
@@ -108,9 +109,8 @@ class SearchRuns:
                 self._ramp.write(self._search.data)
 
     def _misses(self, level: float, result: Result) -> str | None:
-        limit = self._job.max_errors
-        if limit is not None and result.numbers.failed >= limit:
-            return f"{result.numbers.failed} requests failed, and --max-errors is {limit}"
+        if (failed := stop_rules.too_many_failed(self._job, result.numbers.failed)) is not None:
+            return failed
         why = self._beyond(level, result)
         if why is not None:
             self._ramp.beyond_capacity.add(level)
@@ -155,17 +155,6 @@ class SearchRuns:
     def _say(self, text: str) -> None:
         if not self._tuned.settings.quiet:
             print(f"loadgen: {text}", file=sys.stderr, flush=True)
-
-
-def _backlog_rule(settings: RunSettings) -> StopRule:
-    """Make the rule that stops a run once requests pile up."""
-    backlog = LiveBacklog(settings)
-
-    def rule(progress: Progress) -> str | None:
-        backlog.add(progress)
-        return PILED_UP if backlog.overloaded else None
-
-    return rule
 
 
 def _print_no_report(settings: RunSettings, result: Result, saved: list[str]) -> None:

@@ -9,7 +9,7 @@ from loadgen.cli.gpustack import arguments
 from loadgen.cli.gpustack.flag_names import renamed_flags
 from loadgen.cli.gpustack.numbers import number, whole_number
 from loadgen.cli.gpustack.strategy import Strategy
-from loadgen.cli.gpustack.transient import Phases
+from loadgen.cli.gpustack.transient import Transients
 from loadgen.config import presets
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -102,7 +102,7 @@ def _step(given: dict[str, Any], fields: dict[str, Any], how: tuple[str, float |
     load, strategy = _load(how, given, fields)
     records = str(summary.with_suffix(".records.jsonl"))
     settings = RunSettings(**fields | load | {"records": records}).checked()
-    Phases.of(given).check(settings)
+    Transients.of(given).check(settings)
     return Step(settings, strategy, summary)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from loadgen.cli.gpustack.distribution import concurrency, distribution, rates
 from loadgen.cli.gpustack.request_stats import STATUSES, Requests, by_status, sample
 from loadgen.cli.gpustack.strategy import Strategy
-from loadgen.cli.gpustack.transient import NO_PHASES, Phases
+from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transients
 from loadgen.config.target import CHAT_ENDPOINT
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report.result import RunResult
@@ -22,7 +22,9 @@ REPORT_VERSION = 1  # of guidellm's report format
 Distribution = dict[str, Any]
 
 
-def summarize(records: RecordFile, strategy: Strategy, result: RunResult, phases: Phases = NO_PHASES) -> dict[str, Any]:
+def summarize(
+    records: RecordFile, strategy: Strategy, result: RunResult, phases: Transients = NO_TRANSIENTS
+) -> dict[str, Any]:
     """Return the summary of one run: metadata, benchmarks, and loadgen's verdict.
 
     Args:
@@ -33,7 +35,7 @@ def summarize(records: RecordFile, strategy: Strategy, result: RunResult, phases
     """
     wall_ns = time.time_ns() - time.monotonic_ns()
     all_found = found = by_status(records)
-    if phases != NO_PHASES:
+    if phases != NO_TRANSIENTS:
         found = by_status(phases.counted(list(records), records.header.settings))
     made, whole = _together(all_found), _together(found)
     first, last = (min(made.start), max(made.end)) if made.start else (records.start_ns, records.start_ns)

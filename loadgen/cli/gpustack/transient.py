@@ -15,7 +15,7 @@ MODES = ("requests", "duration", "prefer_requests", "prefer_duration")
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class Transient:
     """One phase. The default is none.
 
     Attributes:
@@ -27,7 +27,7 @@ class Phase:
     mode: str = DEFAULT_MODE
 
     @classmethod
-    def parse(cls, flag: str, given: Any) -> "Phase":
+    def parse(cls, flag: str, given: Any) -> "Transient":
         """Parse the value of `--warmup` or `--cooldown`, as guidellm reads it.
 
         Args:
@@ -63,20 +63,20 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Phases:
+class Transients:
     """The requests that count: all but those of the warm-up and those of the cool-down."""
 
-    warmup: Phase = Phase()
-    cooldown: Phase = Phase()
+    warmup: Transient = Transient()
+    cooldown: Transient = Transient()
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> "Phases":
+    def of(cls, given: dict[str, Any]) -> "Transients":
         """Return the phases of a command line, as `arguments.parse` returns it.
 
         Raises:
             BadInput: A value is wrong.
         """
-        return cls(*(Phase.parse(f"--{name}", given.get(name)) for name in ("warmup", "cooldown")))
+        return cls(*(Transient.parse(f"--{name}", given.get(name)) for name in ("warmup", "cooldown")))
 
     def check(self, settings: RunSettings) -> None:
         """Check that a run has requests that count.
@@ -114,4 +114,4 @@ class Phases:
         return [record for record in records if record.index not in left_out]
 
 
-NO_PHASES = Phases()
+NO_TRANSIENTS = Transients()

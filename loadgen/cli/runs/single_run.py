@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from loadgen.cli import exit_codes
+from loadgen.cli import exit_codes, step_summary
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.live.view import progress_view
 from loadgen.cli.runs.interrupts import Interrupts
@@ -116,6 +116,36 @@ async def execute(
         interrupted=interrupts.count > 0,
     )
     return FinishedRun(result, saved.paths, code)
+
+
+async def run(
+    settings: RunSettings,
+    *,
+    watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
+    on_server: "Callable[[Server], None]" = lambda server: None,
+    save_more: "Callable[[Result], list[str]]" = lambda result: [],
+) -> int:
+    """Execute one run; returns the exit code.
+
+    Args:
+        settings: The checked settings of the run.
+        watch: Is called with each progress update, and may stop the run.
+        on_server: Is called with the server once it is known.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+    """
+
+    def save_all(result: "Result") -> list[str]:
+        step_summary.append_result(result)
+        return save_more(result)
+
+    interrupts = Interrupts()
+    work = execute(settings, interrupts, watch=watch, on_server=on_server, save_more=save_all, show=print_report)
+    finished = await interrupts.run_interruptible(work)
+    if settings.json:
+        from loadgen import report  # not before: it is slow to import, and processes must be started first
+
+        print(report.to_json(finished.result.data), flush=True)
+    return finished.code
 
 
 def say_overwriting(paths: Sequence[str]) -> None:

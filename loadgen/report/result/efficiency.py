@@ -62,20 +62,27 @@ class Efficiency(Struct, frozen=True, kw_only=True):
         energies = [energy(gpu, first_s, first_s + seconds) for gpu in run.telemetry.gpus]
         known = [each for each in energies if each is not None]
         joules = sum(each for each, _ in known) if known and len(known) == len(energies) else None
-        price = None if settings.gpu_hour_price is None or gpus is None else settings.gpu_hour_price
-        cost = None if price is None or gpus is None else price * gpus * seconds / S_PER_HOUR
+        cost = gpu_seconds = None
+        if gpus is not None:
+            gpu_seconds = seconds * gpus
+            cost = None if settings.gpu_hour_price is None else settings.gpu_hour_price * gpu_seconds / S_PER_HOUR
         return cls(
             output_tokens_per_s_per_user=NS_PER_S / tpot if tpot else None,
             gpus=gpus,
-            total_tokens_per_s_per_gpu=total / seconds / gpus if gpus else None,
-            output_tokens_per_s_per_gpu=output / seconds / gpus if gpus else None,
+            total_tokens_per_s_per_gpu=_ratio(total, gpu_seconds),
+            output_tokens_per_s_per_gpu=_ratio(output, gpu_seconds),
             energy_j=joules,
             energy_coverage=min(covered for _, covered in known) if joules is not None else None,
-            joules_per_output_token=None if joules is None else joules / output,
-            joules_per_token=None if joules is None else joules / total,
-            cost_per_million_output_tokens=None if cost is None else cost / output * MILLION,
-            cost_per_million_tokens=None if cost is None else cost / total * MILLION,
+            joules_per_output_token=_ratio(joules, output),
+            joules_per_token=_ratio(joules, total),
+            cost_per_million_output_tokens=_ratio(cost, output / MILLION),
+            cost_per_million_tokens=_ratio(cost, total / MILLION),
         )
+
+
+def _ratio(value: float | None, by: float | None) -> float | None:
+    """Divide; None where one of them is unknown."""
+    return None if value is None or by is None else value / by
 
 
 def energy(gpu: Gpu, start_s: float, end_s: float) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
 
 
-class Phase(RequestGroup, frozen=True, kw_only=True):
+class PhaseResult(RequestGroup, frozen=True, kw_only=True):
     """The requests that were due in a phase of `--rate-profile`."""
 
     load: Annotated[str, about("The phase, as `--rate-profile` has it.")]

@@ -26,10 +26,14 @@ class GroupLatency(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, values: Int64s) -> Self:
         """Summarize values in ns, shape (n,)."""
-        if not len(values):
-            return cls(count=0, mean=None, p50=None, p90=None, p99=None)
-        p50, p90, p99 = (to_ms(float(value)) for value in np.percentile(values, (50, 90, 99)))
-        return cls(count=len(values), mean=to_ms(float(values.mean())), p50=p50, p90=p90, p99=p99)
+        mean = to_ms(float(values.mean())) if len(values) else None
+        p50, p90, p99 = (percentile_ms(values, p) for p in (50, 90, 99))
+        return cls(count=len(values), mean=mean, p50=p50, p90=p90, p99=p99)
+
+
+def percentile_ms(values: Int64s, p: float) -> float | None:
+    """Return a percentile, 0 to 100, of values in ns, shape (n,), in ms; None where there are none."""
+    return to_ms(float(np.percentile(values, p))) if len(values) else None
 
 
 class RequestGroup(Struct, frozen=True, kw_only=True):

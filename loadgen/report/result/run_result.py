@@ -20,7 +20,7 @@ from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, 
 from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentStreams, Unfinished, typed_examples
-from loadgen.report.result.phases import Phase
+from loadgen.report.result.phases import PhaseResult
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.result.rates import Rates
 from loadgen.report.result.request_columns import RequestColumns
@@ -97,7 +97,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     targets: Annotated[list[Target], about("Each of several targets; empty if there is only one.")] = msgspec.field(
         default_factory=list
     )
-    phases: Annotated[list[Phase], about("Each phase of `--rate-profile`; empty without one.")] = msgspec.field(
+    phases: Annotated[list[PhaseResult], about("Each phase of `--rate-profile`; empty without one.")] = msgspec.field(
         default_factory=list
     )
     sessions: Annotated[SessionTimes | None, about("The sessions as wholes; null: the run has none.")] = None
@@ -279,7 +279,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             silent_streams=SilentStreams.of(snapshot),
             never_due=counters["never_due"],
             targets=Target.each(run),
-            phases=Phase.each(run),
+            phases=PhaseResult.each(run),
             sessions=SessionTimes.of(run),
             turns=Turn.each(run),
             latency_ms=latencies,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Annotated, Self
 
-import numpy as np
 from msgspec import Struct
 
 from loadgen.config.output import parse_percentiles
@@ -13,8 +12,8 @@ from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import BIN_NS
 from loadgen.report.result.fields import about
+from loadgen.report.result.request_group import GroupLatency, percentile_ms
 from loadgen.util.arrays import Int64s
-from loadgen.util.number_format import to_ms
 
 MIN_WINDOW_S, MIN_SHARE = 10.0, 0.1  # a shorter window, or a smaller share of the run, may not represent it
 
@@ -77,7 +76,8 @@ class SteadyState(Struct, frozen=True, kw_only=True):
         ok = snapshot.ttft >= 0
         began, ended = (ok & (at >= window[0]) & (at < window[1]) for at in (snapshot.sent, snapshot.closed))
         inputs, outputs = _input_rate(snapshot.input[began], seconds), throughput.output_rate(snapshot, *window)
-        ttft, tpot = snapshot.ttft[began], snapshot.tpot[began & (snapshot.tpot >= 0)]
+        ttfts = snapshot.ttft[began]
+        ttft, tpot = GroupLatency.of(ttfts), GroupLatency.of(snapshot.tpot[began & (snapshot.tpot >= 0)])
         percentiles = parse_percentiles(run.settings.metric_percentiles)
         first_ns, run_s = int(snapshot.sent[was_sent].min()), throughput.wall_ns(snapshot) / 1e9
         return cls(
@@ -98,13 +98,13 @@ class SteadyState(Struct, frozen=True, kw_only=True):
             input_throughput=inputs,
             output_throughput=outputs,
             total_token_throughput=None if inputs is None else inputs + outputs,
-            mean_ttft_ms=_mean(ttft),
-            median_ttft_ms=_percentile(ttft, 50),
-            percentiles_ttft_ms=[(p, _percentile(ttft, p)) for p in percentiles],
-            mean_tpot_ms=_mean(tpot),
-            median_tpot_ms=_percentile(tpot, 50),
-            p90_tpot_ms=_percentile(tpot, 90),
-            p99_tpot_ms=_percentile(tpot, 99),
+            mean_ttft_ms=ttft.mean,
+            median_ttft_ms=ttft.p50,
+            percentiles_ttft_ms=[(p, percentile_ms(ttfts, p)) for p in percentiles],
+            mean_tpot_ms=tpot.mean,
+            median_tpot_ms=tpot.p50,
+            p90_tpot_ms=tpot.p90,
+            p99_tpot_ms=tpot.p99,
         )
 
 
@@ -115,11 +115,3 @@ def _input_rate(tokens: Int64s, seconds: float) -> float | None:
 def _warning(seconds: float, run_s: float, least_s: float | None) -> str | None:
     least_s = max(MIN_WINDOW_S, MIN_SHARE * run_s) if least_s is None else least_s
     return None if seconds >= least_s else f"shorter than {least_s:.4g} s: it may not represent the server"
-
-
-def _mean(values: Int64s) -> float | None:
-    return to_ms(float(values.mean())) if len(values) else None
-
-
-def _percentile(values: Int64s, p: float) -> float | None:
-    return to_ms(float(np.percentile(values, p))) if len(values) else None

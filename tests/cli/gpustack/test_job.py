@@ -10,7 +10,7 @@ import pytest
 from loadgen.cli.gpustack import arguments
 from loadgen.cli.gpustack.job import Job
 from loadgen.cli.gpustack.steps import Step
-from loadgen.cli.gpustack.transient import NO_PHASES, Phase
+from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transient
 from loadgen.errors import BadInput
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.gpustack_contract import COMMAND_LINES, DATA, argv
@@ -137,8 +137,8 @@ class TestGpustacksCommandLines:
     def test_warmup_and_cooldown_are_phases(self) -> None:
         flags = ("--warmup", '{"percent": 0.1, "mode": "requests"}', "--cooldown", "1")
         job = asked([*TARGET, *LENGTHS, *CONSTANT, *flags])
-        assert (job.phases.warmup, job.phases.cooldown) == (Phase(0.1, "requests"), Phase(1.0))
-        assert asked([*TARGET, *LENGTHS, *CONSTANT]).phases == NO_PHASES
+        assert (job.phases.warmup, job.phases.cooldown) == (Transient(0.1, "requests"), Transient(1.0))
+        assert asked([*TARGET, *LENGTHS, *CONSTANT]).phases == NO_TRANSIENTS
 
     def test_saturation_is_detected_if_asked(self) -> None:
         assert asked([*TARGET, *LENGTHS, *CONSTANT, "--detect-saturation"]).detect_saturation

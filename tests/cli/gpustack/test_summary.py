@@ -10,7 +10,7 @@ import pytest
 
 from loadgen.cli.gpustack.strategy import Strategy
 from loadgen.cli.gpustack.summary import summarize
-from loadgen.cli.gpustack.transient import NO_PHASES, Phase, Phases
+from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transient, Transients
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -26,7 +26,7 @@ STRATEGY = Strategy("constant", 20.0, 512)
 
 @pytest.fixture
 def summary(tmp_path: Path) -> Any:
-    def of(records: Iterable[Record], phases: Phases = NO_PHASES) -> dict[str, Any]:
+    def of(records: Iterable[Record], phases: Transients = NO_TRANSIENTS) -> dict[str, Any]:
         kept = list(records)
         path = tmp_path / "7.records.jsonl"
         schedule = Schedule.burst(max(len(kept), 1))
@@ -208,7 +208,7 @@ class TestPhases:
         """The first of four requests took ten times as long."""
         records = [steady(0, ttft=200), *(steady(i, due=1000 * i) for i in range(1, 4))]
         assert value(summary(records), "time_to_first_token_ms") == pytest.approx(65)
-        counted = summary(records, Phases(warmup=Phase(1)))
+        counted = summary(records, Transients(warmup=Transient(1)))
         assert value(counted, "time_to_first_token_ms") == pytest.approx(20)
         assert at(counted, "benchmarks.0.metrics.request_totals.total") == 3
         assert at(counted, "benchmarks.0.scheduler_metrics.requests_made.total") == 4
@@ -217,7 +217,7 @@ class TestPhases:
     def test_rates_are_those_of_the_time_that_counts(self, summary: Any) -> None:
         """A request per second of five tokens each; the last ends 60 ms after it was sent."""
         records = [steady(i, due=1000 * i, n=5) for i in range(10)]
-        counted = summary(records, Phases(warmup=Phase(2), cooldown=Phase(3)))
+        counted = summary(records, Transients(warmup=Transient(2), cooldown=Transient(3)))
         benchmark = counted["benchmarks"][0]
         assert benchmark["duration"] == pytest.approx(4.06)
         assert (benchmark["warmup_duration"], benchmark["cooldown_duration"]) == (pytest.approx(2), pytest.approx(3))
@@ -227,7 +227,7 @@ class TestPhases:
     def test_requests_in_flight_beside_those_that_count_are_part_of_the_rates(self, summary: Any) -> None:
         long = steady(0, gap=100, n=41)  # 20 ms to 4,020 ms
         records = [long, steady(1, due=1000), steady(2, due=2000)]
-        counted = summary(records, Phases(warmup=Phase(1)))
+        counted = summary(records, Transients(warmup=Transient(1)))
         beside = 10  # tokens of the long one from 1,000 to 2,040 ms: at 1,020, 1,120, ..., 1,920 and 2,020
         assert at(counted, "benchmarks.0.metrics.output_tokens_per_second.successful.total_sum") > 2 * 3 + beside
 

@@ -12,9 +12,10 @@ import pytest
 import trustme
 from aiohttp import web
 
-from loadgen.cli.commands.benchmark_runner import done, too_many
 from loadgen.cli.gpustack.job import Job
 from loadgen.cli.gpustack.progress import Receiver, Reporter
+from loadgen.cli.gpustack.step_runs import done
+from loadgen.cli.gpustack.stop_rules import too_many_errors as exceeded
 from loadgen.metrics.progress import Progress
 from loadgen.util.tasks import background_tasks
 
@@ -174,14 +175,14 @@ class TestHowFarARunIs:
 class TestTooManyErrors:
     def test_a_number_is_reached(self) -> None:
         job = Job((), max_errors=3)
-        assert too_many(job, progress(ended=10, ok=8)) is None
-        assert too_many(job, progress(ended=10, ok=7)) == "3 requests failed, and --max-errors is 3"
+        assert exceeded(job, progress(ended=10, ok=8)) is None
+        assert exceeded(job, progress(ended=10, ok=7)) == "3 requests failed, and --max-errors is 3"
 
     def test_a_share_is_passed_once_thirty_have_ended(self) -> None:
         job = Job((), max_error_rate=0.5)
-        assert too_many(job, progress(ended=29, ok=0)) is None
-        assert too_many(job, progress(ended=30, ok=15)) is None
-        assert too_many(job, progress(ended=30, ok=14)) == "16 of 30 requests failed, and --max-error-rate is 0.5"
+        assert exceeded(job, progress(ended=29, ok=0)) is None
+        assert exceeded(job, progress(ended=30, ok=15)) is None
+        assert exceeded(job, progress(ended=30, ok=14)) == "16 of 30 requests failed, and --max-error-rate is 0.5"
 
     def test_without_limits_all_may_fail(self) -> None:
-        assert too_many(Job(()), progress(ended=100, ok=0)) is None
+        assert exceeded(Job(()), progress(ended=100, ok=0)) is None

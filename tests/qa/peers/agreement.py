@@ -111,7 +111,8 @@ class Row:
             apart = "n/a"
         else:
             apart = f"{self.apart:+,.2f}" + (f" ± {figure(self.within)}" if 0 < self.within < math.inf else "")
-            apart += f", {100 * self.apart / self.theirs:+.1f} %" if self.theirs else ""
+            has_share = self.theirs and not self.metric.key.startswith("std_")  # a share of a spread tells nothing
+            apart += f", {100 * self.apart / self.theirs:+.1f} %" if has_share else ""
         return self.metric.name, figure(self.theirs), figure(self.ours), apart, self.judgement
 
 
