@@ -89,7 +89,7 @@ def main(argv: Sequence[str]) -> int:
         )
         return 2
     if not Path(flags.model).is_file():
-        print(f"error: --model: {flags.model} is no file; give the path of a .gguf file", file=sys.stderr)
+        print(f"error: --model: {flags.model} is not a file; give the path of a .gguf file", file=sys.stderr)
         return 2
     # Before the server starts its threads, which inherit the mask: else one of them could get the signal.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)

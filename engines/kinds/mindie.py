@@ -127,7 +127,7 @@ class MindIE:
             )
         if not is_path(check_model(model)):
             remedy = f"download it, and name its folder, such as ./{Path(model).name} or /models/{Path(model).name}"
-            raise BadInput("model", f"MindIE downloads nothing, and {model} is no path", remedy)
+            raise BadInput("model", f"MindIE downloads nothing, and {model} is not a folder", remedy)
         version = self.version()
         checked = TABLE.check(knobs)
         served_name = str(checked.pop("served_name", None) or Path(model).name)

@@ -19,7 +19,7 @@ KINDS = {
     r"|insufficient memory|std::bad_alloc",
     "port_in_use": r"address already in use|EADDRINUSE|[Cc]ouldn'?t bind|cannot listen on .* in use",
     "distributed": r"\bNCCL\b|\bHCCL\b|ProcessGroup|DistBackendError|DistNetworkError",
-    "model_missing": r"is not a local folder|--model: .* is no file|Repository ?Not ?Found|GatedRepo"
+    "model_missing": r"is not a local folder|--model: .* is not a file|Repository ?Not ?Found|GatedRepo"
     r"|failed to open GGUF|failed to load model.*No such file|model .*does not exist"
     r"|No such file or directory.*\.(gguf|safetensors|json)"
     r"|(does|do) not (appear to have|have) a file named|Can't load (the configuration|tokenizer)"

@@ -14,7 +14,7 @@ from pathlib import Path
 from loadgen.engines.kinds.engine import Engine, Launch, Place
 from loadgen.engines.kinds.engine_args import split_engine_args
 from loadgen.engines.kinds.knobs import KNOBS
-from loadgen.engines.kinds.untried import UNTRIED
+from loadgen.engines.kinds.never_started import NEVER_STARTED
 from loadgen.engines.launch import ports, processes
 from loadgen.engines.launch.crash_cause import Crash, EngineFailed
 from loadgen.engines.launch.gpu_memory import GpuMemory
@@ -51,7 +51,7 @@ class Launcher:
     Attributes:
         given: Splits words into knobs and raw flags, as `split_engine_args`.
         knobs: Names of the engine-neutral knobs.
-        untried: Engines that loadgen's own tests have never started, and where: see `kinds.untried`.
+        never_started: Engines that loadgen's own tests have never started, and where: see `kinds.never_started`.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -60,7 +60,7 @@ class Launcher:
 
     given = staticmethod(split_engine_args)
     knobs = tuple(KNOBS)
-    untried = UNTRIED
+    never_started = NEVER_STARTED
 
     @staticmethod
     def shown(

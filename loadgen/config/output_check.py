@@ -30,7 +30,7 @@ def check_writable(settings: RunSettings) -> None:
     for name in FILES:
         if getattr(settings, name) == STDOUT:
             remedy = "write --json to have the result on stdout" if name == "result_filename" else "name a file"
-            raise BadInput(flag(name), f"{STDOUT} is no name of a file", remedy)
+            raise BadInput(flag(name), f"{STDOUT} is not a file name", remedy)
     for name, path in _named_files(settings).items():
         if name != "result_filename" and (path in OWN_STREAMS or path.startswith("/dev/fd/")):
             raise BadInput(flag(name), f"{path} belongs to the process that measures", "name a file")

@@ -51,7 +51,7 @@ def _check_names(given: dict[str, Any]) -> None:
 
         near = [field for field in known if name in field] or difflib.get_close_matches(name, known, 1)
         remedy = f"did you mean {near[0]}?" if near else "write a flag of `loadgen run`, with _ for -"
-        raise BadInput(name, "is no field of RunSettings", remedy)
+        raise BadInput(name, "is not a field of RunSettings", remedy)
 
 
 @dataclass(frozen=True, kw_only=True, init=False)

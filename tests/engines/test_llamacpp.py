@@ -101,7 +101,7 @@ def test_a_draft_without_a_model_is_refused() -> None:
 @pytest.mark.skipif(not importlib.util.find_spec("xllamacpp"), reason="xllamacpp is not installed")
 def test_a_model_that_is_no_file_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--model", "/none.gguf", "--port", "1"]) == 2
-    assert capsys.readouterr().err == "error: --model: /none.gguf is no file; give the path of a .gguf file\n"
+    assert capsys.readouterr().err == "error: --model: /none.gguf is not a file; give the path of a .gguf file\n"
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

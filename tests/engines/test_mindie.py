@@ -147,7 +147,7 @@ def test_hub_name_is_refused_with_the_remedy(model: str) -> None:
     with pytest.raises(BadInput) as refused:
         launch({}, model=model)
     assert str(refused.value) == (
-        f"model: MindIE downloads nothing, and {model} is no path; download it, and name its folder, such as "
+        f"model: MindIE downloads nothing, and {model} is not a folder; download it, and name its folder, such as "
         "./Qwen3-30B-A3B or /models/Qwen3-30B-A3B"
     )
 

@@ -292,7 +292,7 @@ def test_result_name_that_cannot_be_written_is_refused_early(settings, tmp_path,
 
 @pytest.mark.parametrize("name", ["result_filename", "records", "hlog", "capture", "html"])
 def test_a_dash_is_no_file(name):
-    with pytest.raises(BadInput, match="- is no name of a file") as caught:
+    with pytest.raises(BadInput, match="- is not a file name") as caught:
         check_writable(RunSettings(save_result=True, **{name: "-"}))
     assert caught.value.field == f"--{name.replace('_', '-')}"
     assert ("--json" in caught.value.remedy) is (name == "result_filename")

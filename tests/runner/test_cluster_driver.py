@@ -138,7 +138,7 @@ async def test_without_ray_the_command_that_installs_it_is_told(monkeypatch):
 
 @pytest.mark.parametrize("address", ["head", "head:", ":6379", "head:six"])
 def test_invalid_listen_address_is_refused(address):
-    with pytest.raises(BadInput, match="is no address; write HOST:PORT"):
+    with pytest.raises(BadInput, match="is not an address; write HOST:PORT"):
         driver._check_listens(address)
 
 

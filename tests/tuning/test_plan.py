@@ -277,7 +277,7 @@ def test_an_engine_that_does_not_answer_at_the_host_is_refused_there() -> None:
 def test_hub_name_that_an_engine_does_not_download_is_refused_at_its_arm() -> None:
     engines = {"vllm": {"version": "0.17.1"}, "mindie": {"version": "2.1RC1", "host": "10.0.0.1"}}
     message = refusal({"name": "s", "choice": {"x": {"engine": "mindie"}}}, engines=engines)
-    assert message.startswith("stages.0.choice.x: model: MindIE downloads nothing, and Qwen/Qwen3-8B is no path; ")
+    assert message.startswith("stages.0.choice.x: model: MindIE downloads nothing, and Qwen/Qwen3-8B is not a folder; ")
 
 
 def test_a_server_is_no_wider_than_its_devices() -> None:

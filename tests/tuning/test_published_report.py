@@ -157,7 +157,7 @@ def test_summary_of_options_says_what_each_gain_is_over(tmp_path: Path) -> None:
 def test_summary_of_groups_names_the_arm_that_each_starts_from(tmp_path: Path) -> None:
     findings = imported(tmp_path, page(RESULTS), report={"layout": "groups"})
     rows = section(plain(findings, tmp_path), "Summary of Optimization Options").strip().splitlines()
-    assert rows[0] == "| Benchmark Cases | Optimized | Held against |"
+    assert rows[0] == "| Benchmark Cases | Optimized | Compared with |"
     assert rows[3].endswith("| `baseline`<br>Total TPS: 2010.00<br>Mean TPOT(ms): 10.00 |")
     assert "over it" not in rows[3]
     assert "(+75.67%; single runs)" in rows[4]

@@ -41,7 +41,7 @@ def read(path: str) -> str:
     except OSError as error:
         raise BadInput("FILE", f"{path}: {error.strerror}", "name a page or a result") from error
     except UnicodeDecodeError as error:
-        raise BadInput("FILE", f"{path} is no text", "name a page or a result") from error
+        raise BadInput("FILE", f"{path} is not a text file", "name a page or a result") from error
 
 
 def audit_result(result: Published) -> list[Finding]:

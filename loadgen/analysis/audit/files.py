@@ -30,10 +30,10 @@ KEYS = {
 NEEDED = {"completed", "duration", "total_output_tokens"}
 COUNTS = {"completed", "failed", "max_concurrency", "total_input_tokens", "total_output_tokens"}
 LATENCY = re.compile(r"(mean|median|p\d+(?:\.\d+)?)_(ttft|tpot|itl|e2el|e2e_latency)_ms")
-COMPUTED = 1e-6  # in what order a tool adds up its floating point numbers, relative
-BINNED = 1e-3  # percentiles of loadgen: three digits of an HDR histogram
+FLOAT_ERROR = 1e-6  # in what order a tool adds up its floating point numbers, relative
+HISTOGRAM_ERROR = 1e-3  # percentiles of loadgen: three digits of an HDR histogram
 # guidellm's rates are those of events, from the first to the last, and not of the run: near it, but not equal.
-RATED = 0.005
+RATE_ERROR = 0.005
 GUIDELLM_RATES = {
     "requests_per_second": "requests_per_s",
     "output_tokens_per_second": "output_per_s",
@@ -101,11 +101,11 @@ def _flat(data: dict[str, Any], place: Place) -> Published:
     numbers = {}
     for key, name in KEYS.items():
         if (value := _value(data.get(key))) is not None:
-            numbers[name] = Number.exact(value) if key in COUNTS else Number.within(value, COMPUTED)
+            numbers[name] = Number.exact(value) if key in COUNTS else Number.within(value, FLOAT_ERROR)
     for key, given in data.items():
         if (found := LATENCY.fullmatch(key)) and (value := _value(given)) is not None:
             metric = "e2el" if found[2] == "e2e_latency" else found[2]
-            share = BINNED if "loadgen" in data and found[1] != "mean" else COMPUTED
+            share = HISTOGRAM_ERROR if "loadgen" in data and found[1] != "mean" else FLOAT_ERROR
             numbers[f"{found[1]}_{metric}_ms"] = Number.within(value, share)
     own = data.get("loadgen")
     own = own if isinstance(own, dict) else {}
@@ -154,17 +154,17 @@ def _guidellm(run: dict[str, Any], place: Place) -> Published:
     if duration is None and ends[0] is not None and ends[1] is not None:
         duration = ends[1] - ends[0]
     if duration is not None:
-        numbers["duration_s"] = Number.within(duration, COMPUTED)
+        numbers["duration_s"] = Number.within(duration, FLOAT_ERROR)
     for metric, name in GUIDELLM_RATES.items():
         if (value := _value(summary_of(metric).get("mean"))) is not None:
-            numbers[name] = Number.within(value, RATED)
+            numbers[name] = Number.within(value, RATE_ERROR)
     for metric, (name, scale) in GUIDELLM_LATENCIES.items():
         summary = summary_of(metric)
         percentiles = summary.get("percentiles")
         everything = {**(percentiles if isinstance(percentiles, dict) else {}), **summary}
         for key, statistic in GUIDELLM_STATISTICS.items():
             if (value := _value(everything.get(key))) is not None:
-                numbers[f"{statistic}_{name}_ms"] = Number.within(value * scale, COMPUTED)
+                numbers[f"{statistic}_{name}_ms"] = Number.within(value * scale, FLOAT_ERROR)
     if (peak := _value(summary_of("request_concurrency").get("max"))) is not None:
         numbers["peak_in_flight"] = Number.exact(peak)
     return Published(numbers, {}, place, tpot_with_first=True)

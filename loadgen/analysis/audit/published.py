@@ -7,7 +7,7 @@ from typing import Any
 from loadgen.analysis.audit.finding import Place
 from loadgen.analysis.audit.number import Number
 
-SURE = 100  # requests: of sets of n lengths that differ, one in n has a whole number as its mean
+MIN_EQUAL_LENGTHS = 100  # requests: of sets of n lengths that differ, one in n has a whole number as its mean
 
 
 def title(name: str) -> str:
@@ -75,13 +75,14 @@ class Published:
     def reply(self) -> int | None:
         """How many tokens each reply had, where all had as many: 2 or more; None where they did not, or nobody knows.
 
-        Without their lengths, a mean that is a whole number is taken for the length of each, of SURE replies or more.
+        Without their lengths, a mean that is a whole number is taken for the length of each, of MIN_EQUAL_LENGTHS
+        replies or more.
         """
         if self.lengths is not None:
             lengths = self.lengths
         elif counts := self.all("output_tokens", "ok"):
             tokens, ok = (int(count.value) for count in counts)
-            lengths = frozenset({tokens // ok}) if ok >= SURE and tokens % ok == 0 else frozenset()
+            lengths = frozenset({tokens // ok}) if ok >= MIN_EQUAL_LENGTHS and tokens % ok == 0 else frozenset()
         else:
             lengths = frozenset()
         return next(iter(lengths)) if len(lengths) == 1 and min(lengths) >= 2 else None

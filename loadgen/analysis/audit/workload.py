@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from loadgen.analysis.audit.client_command import ClientCommand
 from loadgen.analysis.audit.published import Published
 
-LENGTHS = 0.03  # relative: what prompts may be off what was asked, by tokenizers and templates
-TEMPLATE = 64  # tokens that a chat template may add to a prompt
+MAX_LENGTH_ERROR = 0.03  # relative: what prompts may be off what was asked, by tokenizers and templates
+TEMPLATE_TOKENS = 64  # tokens that a chat template may add to a prompt
 _COUNT = r"(\d[\d,]*\.?\d*)\s?([kK]?)"
 PROSE = re.compile(
     rf"(?:^|\n)[ \t]*(?:[-*]|\d+\.)?[ \t]*\**(?P<name>[^\n:`|]{{0,60}}?)\**:?\s*{_COUNT} (?:random )?"
@@ -52,9 +52,9 @@ class Workload:
             return False
         prompt, answer = counts[0].value / counts[2].value, counts[1].value / counts[2].value
         is_long = abs(prompt - self.input_tokens) <= max(
-            LENGTHS * self.input_tokens, min(TEMPLATE, self.input_tokens / 4)
+            MAX_LENGTH_ERROR * self.input_tokens, min(TEMPLATE_TOKENS, self.input_tokens / 4)
         )
-        return is_long and (self.output_tokens is None or answer <= (1 + LENGTHS) * self.output_tokens)
+        return is_long and (self.output_tokens is None or answer <= (1 + MAX_LENGTH_ERROR) * self.output_tokens)
 
 
 def workloads(text: str, prose: str, clients: list[ClientCommand], title_at: dict[int, str]) -> Iterator[Workload]:

@@ -44,7 +44,7 @@ def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
         BadInput: `slo` is missing, `over` is another word, or a setting is of what the search itself varies.
     """
     if over not in OVER:
-        raise BadInput("--over", f"{over!r} is no load", f"use {' or '.join(OVER)}")
+        raise BadInput("--over", f"{over!r} is not a load", f"use {' or '.join(OVER)}")
     if not chosen.get("slo"):
         raise BadInput(
             "--slo", "missing", 'give the limits to meet, for example "ttft_p99<500ms,tpot_p99<50ms,error_rate<1%"'
@@ -62,7 +62,7 @@ def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
     if over == "concurrency" and math.isfinite(chosen.get("request_rate", math.inf)):
         raise BadInput("--request-rate", "cannot be combined with --over concurrency", "leave one of the two out")
     if chosen.get("num_prompts") == ALL_PROMPTS:
-        problem = f"{ALL_PROMPTS} is no number of requests, which each run of a search needs"
+        problem = f"{ALL_PROMPTS} is not a number of requests, which each run of a search needs"
         raise BadInput("--num-prompts", problem, "give a number, or leave it out")
     if chosen.get("duration") is not None and over == "concurrency":
         problem = "cannot be combined with --over concurrency, where the number of requests ends a run"

@@ -268,7 +268,7 @@ def _check_listens(address: str) -> None:
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
-        raise BadInput(FLAG, f"{address!r} is no address", "write HOST:PORT of the cluster's head, or auto")
+        raise BadInput(FLAG, f"{address!r} is not an address", "write HOST:PORT of the cluster's head, or auto")
     try:
         socket.create_connection((host, int(port)), CONNECT_S).close()
     except (OSError, OverflowError) as error:

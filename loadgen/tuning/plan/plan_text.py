@@ -47,9 +47,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     devices = f", {hardware.devices} device{'s' * (hardware.devices != 1)}" if hardware.devices else ""
     yield f"Study {study.name}: {', '.join(dict.fromkeys(study.models.values()))}"
     yield f"  on         {hardware.name}{devices}, as the file claims; a run compares it with NVML or npu-smi"
-    if untried := _untried(study):
-        said = "loadgen's own tests have never started it; its command follows its sources"
-        yield f"  never run  {untried}: {said}"
+    if engines := _never_started(study):
+        yield f"  note       never started by loadgen's own tests: {engines}; commands follow the engines' sources"
     yield f"  objective  {objective.metric} on {objective.workload}, {aim} is better: {METRICS[objective.metric].text}"
     needs = [f"{percent(objective.success_rate, 1)} of requests succeed"]
     needs += [objective.slo] if objective.slo else []
@@ -68,9 +67,9 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield from _total(plan)
 
 
-def _untried(study: Study) -> str:
+def _never_started(study: Study) -> str:
     """Return the engines of a study that loadgen's own tests have never started; empty if there is none."""
-    known = find("launchers", "local").untried
+    known = find("launchers", "local").never_started
     return ", ".join(f"{name} {known[name]}".strip() for name in study.engines if name in known)
 
 

@@ -62,7 +62,7 @@ def caveats(model: ReportModel) -> Iterator[Line]:
     decision = model.study.decision
     if not model.published:
         yield line(
-            "Each difference has bounds. It compares starts in the same blocks, so it may differ from the ratio of the "
+            "A difference with bounds compares starts in the same blocks, so it may differ from the ratio of the "
             "two means beside it. Bounds of the deciding workload allow for every look and every arm of the stage: a "
             f"stage adopts an arm that is not {percent(decision.min_effect, 1)} better with a probability of at most "
             f"{percent(1 - decision.confidence, 1)}. Bounds of other workloads are of one look."

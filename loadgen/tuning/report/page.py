@@ -165,7 +165,8 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
 
 
 def _reproduced(model: ReportModel, baseline: ArmResult) -> str:
-    text = "The script `reproduce.sh` starts baseline and winner again and runs the deciding workload on each."
+    again = "" if model.published else " again"
+    text = f"The script `reproduce.sh` starts baseline and winner{again} and runs the deciding workload on each."
     arms = [baseline] + ([model.winner] if model.winner else [])
     files = dict.fromkeys(f"`{path.name}`" for arm in arms for path in arm.planned.launches[0].files)
     if not model.published or not files:

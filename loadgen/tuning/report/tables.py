@@ -107,7 +107,7 @@ def groups(model: ReportModel) -> Table:
                 value = score(model.baseline.workloads.get(model.workload), model)
                 ours += (line(f"Baseline: {value} ({_over_baseline(best, model)} over it, without bounds)"),)
         rows.append((cell(Span(stage.name, Tone.STRONG), line(Span(best.name, Tone.CODE))), ours, theirs))
-    return Table(("Benchmark Cases", "Optimized", "Baseline" if of_baseline else "Held against"), tuple(rows))
+    return Table(("Benchmark Cases", "Optimized", "Baseline" if of_baseline else "Compared with"), tuple(rows))
 
 
 def noise(model: ReportModel) -> Table:

@@ -166,7 +166,7 @@ class Study(Strict, frozen=True):
         if self.hardware.devices:
             raise AtFault(at, "servers on accelerators cannot run side by side", "leave it out")
         if self.objective.metric == "goodput":
-            raise AtFault(at, "a search for goodput is no round", "leave it out")
+            raise AtFault(at, "a search for goodput has no rounds", "leave it out")
 
     def _check_stages(self) -> None:
         for number, stage in enumerate(self.stages):

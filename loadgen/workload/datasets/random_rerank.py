@@ -67,6 +67,6 @@ def _length(settings: RunSettings) -> int:
         problem = "has no effect on random-rerank, whose query all requests share"
         raise BadInput("--random-prefix-len", problem, "leave it out")
     if not WHOLE.fullmatch(str(settings.random_input_len)):
-        problem = f"{settings.random_input_len!r} is no number, which random-rerank needs to divide it"
+        problem = f"{settings.random_input_len!r} is not a number, which random-rerank needs to divide it"
         raise BadInput(INPUT_LEN, problem, "give one number, and --random-range-ratio for a range")
     return int(settings.random_input_len)

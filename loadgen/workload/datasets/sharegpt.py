@@ -187,5 +187,5 @@ def _turns(text: str | None) -> int | None:
     if text == "all":
         return None
     if text is not None and not text.isdecimal():
-        raise BadInput(TURNS, f"{text!r} is no number of turns of recorded conversations", "give 1 or more, or all")
+        raise BadInput(TURNS, f"{text!r} is not a number of turns of recorded conversations", "give 1 or more, or all")
     return TurnCounts.parse(text, 1, 0).low

@@ -132,7 +132,7 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="No such file"):
         audit(str(tmp_path / "none.md"))
     (tmp_path / "image.png").write_bytes(b"\x89PNG\xff\xfe")
-    with pytest.raises(BadInput, match="is no text"):
+    with pytest.raises(BadInput, match="is not a text file"):
         audit(str(tmp_path / "image.png"))
 
 

@@ -32,7 +32,7 @@ def test_llamacpp_serves_until_ctrl_c_and_frees_its_port() -> None:
 @pytest.mark.parametrize(
     ("model", "raw", "line"),
     [
-        ("/nowhere/m.gguf", [], "model_missing: error: --model: /nowhere/m.gguf is no file; give the path of a .gguf"),
+        ("/nowhere/m.gguf", [], "model_missing: error: --model: /nowhere/m.gguf is not a file; give the path"),
         (__file__, [], "bad_checkpoint: gguf_init_from_reader: invalid magic characters"),
         (None, ["--odd"], "bad_flag: loadgen.engines.llamacpp_server: error: unrecognized arguments: --odd"),
     ],

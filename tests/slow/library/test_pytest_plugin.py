@@ -227,7 +227,7 @@ def test_it(loadgen_run):
     loadgen_run(LOAD, rate=20)
 """)
     done.assert_outcomes(failed=1)
-    done.stdout.re_match_lines([r"E .*BadInput: rate: is no field of RunSettings; did you mean request_rate\?"])
+    done.stdout.re_match_lines([r"E .*BadInput: rate: is not a field of RunSettings; did you mean request_rate\?"])
 
 
 def test_a_coroutine_that_takes_the_wrong_fixture_is_told_the_right_one(project: Project) -> None:

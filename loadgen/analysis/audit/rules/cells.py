@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadgen.analysis.audit.files import RATED
+from loadgen.analysis.audit.files import RATE_ERROR
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, change, off, plain
 from loadgen.analysis.audit.published import Published, title
@@ -111,7 +111,7 @@ def _of_tokens(study: Study, after: Quantity, before: Quantity, printed: Change,
         return None  # what is left is the rounding of the cells
     ratio = rates[0] * after.times / (rates[1] * before.times)
     is_loss = printed.ratio.value <= 1 and ratio.value <= 1  # which nobody prints to look better
-    allowed = 2 * RATED if is_loss and all(result.over_guidellm for result in results) else 0
+    allowed = 2 * RATE_ERROR if is_loss and all(result.over_guidellm for result in results) else 0
     if printed.ratio.agrees(ratio) or off(printed.ratio, ratio) <= allowed:
         return None
     why = f"{row}: tokens / duration are {rates[0]} and {rates[1]} tok/s, {_ratio(*results)}"

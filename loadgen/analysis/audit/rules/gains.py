@@ -14,7 +14,7 @@ from loadgen.analysis.audit.table import Change, Row
 TOTAL = re.compile(r"(?i)\W*(?:total|overall|combined|cumulative|all)\b")
 NUMBERED = re.compile(r"(\d+)\.\s")
 SKIPPED = re.compile(r"(?i)\b(?:skipped|rejected|not adopted|lower than)\b")
-MEANT = 0.005  # relative: how far a latency of two digits is off
+LATENCY_ROUNDING = 0.005  # relative: how far a latency of two digits is off
 
 
 def gains(study: Study) -> Iterator[Finding]:
@@ -95,7 +95,7 @@ def _readings(study: Study, best: Arm, incumbent: Arm, ratio: Number) -> Iterato
             yield arm.total / incumbent.total * Number.exact(incumbent.width / arm.width)
     latencies = _latencies(best, incumbent)
     if latencies is not None and study.of_latency:
-        yield Number.within(latencies.value, 2 * MEANT)
+        yield Number.within(latencies.value, 2 * LATENCY_ROUNDING)
 
 
 def _latencies(best: Arm, incumbent: Arm) -> Number | None:

@@ -12,7 +12,7 @@ MODEL = re.compile(r"(?<![\w.-])[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\
 RECOMMENDATION = re.compile(r"\b[Rr]ecommend[^\n`|?!]{0,200}")
 QUANTIZED = re.compile(r"(?i)\b(?:FP8|FP4|NVFP4|INT8|INT4|AWQ|GPTQ|W8A8|W4A16|quantiz\w+)\b|-FP8|-AWQ|-GPTQ|w8a8")
 ONE_MODEL = re.compile(r"(?!.*\d\.?[xX]\b)(?:[\w-]+/)?[\w.-]*\d[\w.-]*")  # and no family of several versions
-LIKE = 0.6  # of the letters of two names: below it one is no version of the other
+MIN_LIKENESS = 0.6  # of the letters of two names: below it one is no version of the other
 NUMBERS = {"a": 1, "a single": 1, "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16}
 _MAKER = r"(?:NVIDIA|AMD|Ascend|Intel|GPUs?\b|NPUs?\b)"
 COUNT = re.compile(
@@ -46,7 +46,7 @@ def _subject(study: Study, named: list[str]) -> str:
 def _unsized(study: Study, subject: str) -> Iterator[tuple[str, int]]:
     """The models of commands whose names tell no size, and are like the subject's: another version of it."""
     for command in study.page.commands:
-        if not _first(command.name) and difflib.SequenceMatcher(None, command.name, subject).ratio() >= LIKE:
+        if not _first(command.name) and difflib.SequenceMatcher(None, command.name, subject).ratio() >= MIN_LIKENESS:
             yield command.name, command.at
 
 

@@ -7,7 +7,7 @@ from loadgen.analysis.audit.number import Number, off, plain
 from loadgen.analysis.audit.study import Arm, Study
 from loadgen.analysis.audit.table import Quantity, Row
 
-ALONE = 0.03  # relative: what a client needs between two requests
+MAX_CLIENT_SHARE = 0.03  # relative: what a client needs between two requests
 
 
 def latency_cells(study: Study) -> Iterator[Finding]:
@@ -32,7 +32,7 @@ def _checked(study: Study, row: Row, quantity: Quantity, before: Quantity | None
     if quantity.number.above(most):
         why = f"{row.name}: {said}, {cap} at once, leave {plain(most.value)} s for each (line {where})"
         yield _finding(study, quantity, f"at most {plain(most.value)} s", why, most)
-    elif cap.value == 1 and not arm.result.over_guidellm and (most * (1 - ALONE)).above(quantity.number):
+    elif cap.value == 1 and not arm.result.over_guidellm and (most * (1 - MAX_CLIENT_SHARE)).above(quantity.number):
         why = f"{row.name}: {said}, one after the other, are {plain(most.value)} s for each (line {where})"
         if before is not None and quantity.change is not None and quantity.change.is_speedup:
             why += f"; {quantity.change.text} is {plain(before.number.value / most.value)}x"

@@ -10,7 +10,8 @@ from loadgen.analysis.audit.study import Arm, Study
 from loadgen.analysis.audit.table import Row
 from loadgen.analysis.audit.workload import Workload
 
-NEAR = 0.9  # of the throughput at which a server is idle but for the last answers
+MIN_RATE_SHARE = 0.9  # of the throughput at which a server is idle but for the last answers
+MAX_LENGTH_CHANGE = 0.05  # relative, of mean prompts: beyond it, arms were sent other prompts
 ASK_ANY = ("SGLang",)  # engines that answer whatever model is named
 
 
@@ -33,7 +34,7 @@ def _offered(study: Study, arm: Arm) -> float | None:
         return None
     ok, duration = counts
     sending = (ok.value - 1) / workload.rate
-    kept_up = sending + latency.value >= NEAR * duration.value and sending >= duration.value / 2
+    kept_up = sending + latency.value >= MIN_RATE_SHARE * duration.value and sending >= duration.value / 2
     return workload.rate if sending > 0 and kept_up else None
 
 
@@ -98,13 +99,10 @@ def _failed(study: Study, arm: Arm, ok: float, sent: float) -> Finding:
     why = f"{plain(ok)} / {plain(sent)} = {100 * ok / sent:.1f} % of the requests succeeded"
     whole = [each for each in study.tried if (n := each.result.get("ok")) and n.value == sent]
     prompts = [each.result.per_request() for each in (arm, *whole[:1])]
-    if len(prompts) == 2 and prompts[0] and prompts[1] and abs(prompts[0][0] / prompts[1][0] - 1) > OTHERS:
+    if len(prompts) == 2 and prompts[0] and prompts[1] and abs(prompts[0][0] / prompts[1][0] - 1) > MAX_LENGTH_CHANGE:
         why += f", with {prompts[0][0]:.1f} input tokens each against {prompts[1][0]:.1f}: other prompts, no speed-up"
     says, weight = f"{plain(ok)} requests", 1 - ok / sent
     return Finding(arm.result.where("ok"), "failures", says, plain(sent), why, True, "failed", weight)
-
-
-OTHERS = 0.05  # relative: prompts that were other prompts
 
 
 def _alike(study: Study) -> Iterator[list[Arm]]:

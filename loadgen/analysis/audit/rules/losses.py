@@ -10,7 +10,7 @@ from loadgen.analysis.audit.study import Study
 from loadgen.analysis.audit.table import Cell, Quantity
 
 TAILS = ("mean_ttft_ms", "p99_ttft_ms", "p99_tpot_ms", "p99_e2el_ms")
-FAR = 1.5  # times: a tail of one run varies by less
+MIN_TAIL_FACTOR = 1.5  # times: a tail of one run varies by less
 
 
 def hidden(study: Study) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ def _of_blocks(results: list[Published]) -> Iterator[Loss]:
     """Tails of the blocks that the cells are of, which rose by much: the same."""
     for name in TAILS if len(results) == 2 else ():
         before, after = results[0].get(name), results[1].get(name)
-        if before is None or after is None or before.low <= 0 or not after.above(before * FAR):
+        if before is None or after is None or before.low <= 0 or not after.above(before * MIN_TAIL_FACTOR):
             continue
         if "tpot" not in name or not any(map(is_misnamed, results)):
             yield name, str(before), str(after), after / before

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadgen.analysis.audit.files import RATED
+from loadgen.analysis.audit.files import RATE_ERROR
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change
 from loadgen.analysis.audit.published import Published
@@ -27,7 +27,7 @@ def rates(result: Published) -> Iterator[Finding]:
         if not printed.agrees(expected) and expected.value:
             off = printed.value / expected.value
             # guidellm's rates are those of its events, from the first to the last, and not of the run.
-            is_near = result.over_guidellm and abs(off - 1) <= RATED
+            is_near = result.over_guidellm and abs(off - 1) <= RATE_ERROR
             why = f"{counted} / {duration} s = {expected}; printed is {change(off)} off"
             says, should_be = f"{title} {printed} {unit}", f"{expected} {unit}"
             yield Finding(result.where(name), "throughput", says, should_be, why, is_near, "rates", abs(off - 1))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from loadgen.analysis.audit.files import RATED
+from loadgen.analysis.audit.files import RATE_ERROR
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, change, off, plain
 from loadgen.analysis.audit.study import Arm, Study
@@ -21,7 +21,7 @@ SUMMARY = re.compile(
     r"(?:; Mean TPOT = (?P<tx>[\d.]+) ms vs (?P<ty>[\d.]+) ms, (?P<turn>reduced|increased) by "
     r"(?P<tgap>[\d.]+) ms \((?P<tshare>[\d.]+)%)?"
 )
-CLEARLY = 1.1  # times: two ways to take a mean may differ in sign within it
+MIN_OPPOSITE_FACTOR = 1.1  # times: two ways to take a mean may differ in sign within it
 
 
 def lines(study: Study) -> Iterator[Finding]:
@@ -148,7 +148,7 @@ def _of_tokens(study: Study, line: re.Match[str], first: Number, second: Number)
         return
     share = (rates[0] / rates[1] - 1) * (-100 if line["way"] == "slower" else 100)
     printed = Number.printed(line["share"])
-    if abs(printed.value - share.value) > 100 * 2 * RATED * rates[0].value / rates[1].value:
+    if abs(printed.value - share.value) > 100 * 2 * RATE_ERROR * rates[0].value / rates[1].value:
         why = f"tokens / duration are {rates[0]} and {rates[1]} tok/s"
         says, should_be = f"{line['share']} %", f"{share} %"
         place = study.page.place(line.start("share"))
@@ -182,7 +182,7 @@ def _reversed(study: Study, line: re.Match[str], x: Number, y: Number) -> Iterat
     if decodes[0] is None or decodes[1] is None or decodes[1].low <= 0:
         return
     ratio = decodes[0].value / decodes[1].value
-    wrong = ratio > CLEARLY if line["turn"] == "reduced" else ratio < 1 / CLEARLY
+    wrong = ratio > MIN_OPPOSITE_FACTOR if line["turn"] == "reduced" else ratio < 1 / MIN_OPPOSITE_FACTOR
     if wrong:
         why = (
             f"(E2EL - TTFT) / (tokens - 1) is {plain(decodes[0].value)} ms for {line['a']}, "

@@ -6,12 +6,12 @@ from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, off, plain
 from loadgen.analysis.audit.published import Published
 
-SAME = 0.02  # relative: where a reply ends, at its last token or at the end of its stream, differs by less
-FAR = 2  # times: events without tokens, as some servers send at the end, make ITL shorter by less
-STALLED = 1.25  # times P99: a hundredth of the gaps then holds a fifth of the time
+MAX_END_GAP = 0.02  # relative: where a reply ends, at its last token or at the end of its stream, differs by less
+MAX_ITL_FACTOR = 2  # times: events without tokens, as some servers send at the end, make ITL shorter by less
+MIN_STALL_FACTOR = 1.25  # times P99: a hundredth of the gaps then holds a fifth of the time
 FIRST_ONLY, WITH_FIRST = "first only", "with first"  # causes of a wrong TPOT
-COALESCED = 100  # times: a median gap so far below the mean one is no gap between tokens
-DILUTED = 0.05  # relative: below it, events without tokens or with several leave ITL comparable
+MIN_COALESCED_FACTOR = 100  # times: a median gap so far below the mean one is no gap between tokens
+MAX_DILUTION = 0.05  # relative: below it, events without tokens or with several leave ITL comparable
 
 
 def tpot(result: Published) -> Iterator[Finding]:
@@ -72,11 +72,11 @@ def itl(result: Published) -> Iterator[Finding]:
         each = f" of a reply of {plain(counts[0].value / counts[1].value)}" if counts and counts[1].value else ""
         why = f"no gap was seen between the tokens{each}"
         yield Finding(where, "itl-zero", said, f"{decode} ms" if decode else "n/a", why, cause="unseen")
-    elif decode is not None and decode.low > FAR * mean.high:
+    elif decode is not None and decode.low > MAX_ITL_FACTOR * mean.high:
         why = f"(E2EL - TTFT) / (tokens - 1) = {decode} ms from a token to the next: most tokens were not seen"
         yield Finding(where, "itl", said, f"{decode} ms", why, cause="unseen", weight=decode.value / mean.value)
-    elif median is not None and median.high * COALESCED < mean.low:
-        why = f"half of the gaps are below a {COALESCED}th of the mean, {mean} ms: events came in bundles"
+    elif median is not None and median.high * MIN_COALESCED_FACTOR < mean.low:
+        why = f"half of the gaps are below a {MIN_COALESCED_FACTOR}th of the mean, {mean} ms: events came in bundles"
         yield Finding(result.where("median_itl_ms"), "itl-coalesced", f"median ITL {median} ms", "", why)
     else:
         yield from _diluted(result, mean)
@@ -86,7 +86,7 @@ def itl(result: Published) -> Iterator[Finding]:
 def _stalled(result: Published, mean: Number) -> Iterator[Finding]:
     """A mean gap above the 99th percentile: a hundredth of the gaps holds most of the time."""
     high = result.get("p99_itl_ms")
-    if high is not None and high.value > 0 and mean.above(high * STALLED):
+    if high is not None and high.value > 0 and mean.above(high * MIN_STALL_FACTOR):
         share = 100 * (1 - high.value / mean.value)
         why = f"P99 ITL is {high} ms: 1 % of the gaps hold {share:.0f} % of the time or more"
         says, place = f"mean ITL {mean} ms", result.where("mean_itl_ms")
@@ -102,7 +102,7 @@ def _diluted(result: Published, mean: Number) -> Iterator[Finding]:
     if expected is not None and not _is_near(printed, expected):
         return
     between, seen = reply - 1, (reply - 1) * printed.value / mean.value
-    if abs(seen - round(seen)) > DILUTED * between or abs(seen / between - 1) < DILUTED:
+    if abs(seen - round(seen)) > MAX_DILUTION * between or abs(seen / between - 1) < MAX_DILUTION:
         return
     many = round(seen)
     says, ratio = f"mean ITL {mean} ms", f"ITL / TPOT = {mean} / {printed} = {between}/{many}"
@@ -139,4 +139,4 @@ def _per_token(result: Published, statistic: str, reply: int) -> bool:
 
 
 def _is_near(printed: Number, expected: Number) -> bool:
-    return printed.agrees(expected) or abs(printed.value - expected.value) <= SAME * abs(expected.value)
+    return printed.agrees(expected) or abs(printed.value - expected.value) <= MAX_END_GAP * abs(expected.value)

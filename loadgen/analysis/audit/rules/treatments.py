@@ -9,8 +9,8 @@ from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change, plain
 from loadgen.analysis.audit.study import JOINED, Arm, Study, stems
 
-LONG = 6  # letters of a word that is no part of another one by chance
-BETTER = 1.01  # times: below it one run each shows nothing
+MIN_WORD_LENGTH = 6  # letters of a word that is no part of another one by chance
+MIN_BETTER_FACTOR = 1.01  # times: below it one run each shows nothing
 DEFAULTS = ("default", "without any optimization", "no optimization", "out of the box", "vanilla")
 
 
@@ -66,7 +66,7 @@ def _not_best(study: Study, command: Command, own: list[Arm]) -> Iterator[Findin
     scores = [study.score(arm) if arm else None for arm in (best, chosen)]
     if best is None or chosen is None or scores[0] is None or scores[1] is None or study.repeated:
         return
-    if scores[0].value <= BETTER * scores[1].value:
+    if scores[0].value <= MIN_BETTER_FACTOR * scores[1].value:
         return
     unit = "requests each take less time" if study.of_latency else f"{best.total} against {chosen.total} tok/s"
     why = (
@@ -131,7 +131,7 @@ def _unnamed(command: Command, base: Command, title: str) -> list[str]:
 
 def _is_in(name: str, letters: str) -> bool:
     """Whether a title has a word of a flag in several words, such as "Cuda Graph"; `letters` are all of the title's."""
-    return any(len(word) >= LONG and word in letters for word in name.lower().split("-"))
+    return any(len(word) >= MIN_WORD_LENGTH and word in letters for word in name.lower().split("-"))
 
 
 def duplicates(study: Study) -> Iterator[Finding]:

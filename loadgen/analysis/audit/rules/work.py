@@ -6,7 +6,7 @@ from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import plain
 from loadgen.analysis.audit.study import Arm, Study
 
-SHORT = 0.01  # of the tokens that were asked, or that another arm had
+MAX_MISSING = 0.01  # of the tokens that were asked, or that another arm had
 
 
 def asked(study: Study) -> Iterator[Finding]:
@@ -20,12 +20,14 @@ def asked(study: Study) -> Iterator[Finding]:
             workload = study.workload(arm)
             each = workload.output_tokens if workload and workload.fits(arm.result) else None
             tokens, other = arm.result.numbers["output_tokens"], first.result.per_request()
-            if each is not None and lengths[1] < each * (1 - SHORT):
+            if each is not None and lengths[1] < each * (1 - MAX_MISSING):
                 share = 100 * lengths[1] / each
                 should_be = plain(ok.value * each)
                 why = f"{share:.1f} % of {ok} x {each}: replies ended early, and arms did not the same work"
                 off = 1 - share / 100
-            elif each is None and other and first.result.get("ok") == ok and abs(lengths[1] / other[1] - 1) > SHORT:
+            elif (
+                each is None and other and first.result.get("ok") == ok and abs(lengths[1] / other[1] - 1) > MAX_MISSING
+            ):
                 should_be, why, off = "", "not the same work as in other arms", abs(lengths[1] / other[1] - 1)
             else:
                 continue

@@ -101,7 +101,7 @@ def _range(text: str | None) -> tuple[int, float]:
     found = (int(low or 0), int(high) if high else math.inf) if good else (1, 0)
     if found[0] > found[1]:
         raise BadInput(
-            INPUT_LEN, f"{text!r} is no range of lengths", "write MIN:MAX, MIN: or :MAX, for example 10:2000"
+            INPUT_LEN, f"{text!r} is not a range of lengths", "write MIN:MAX, MIN: or :MAX, for example 10:2000"
         )
     return found
 
