@@ -1,9 +1,10 @@
 """Studies walked without a server: what each start would achieve is said by the test."""
 
+import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from loadgen.tuning.execute.findings import Findings
+from loadgen.tuning.execute.findings import ArmResult, Findings
 from loadgen.tuning.execute.trial import Failure, Trial, TrialRequest, WorkloadRun
 from loadgen.tuning.execute.walk import Walk
 from loadgen.tuning.plan.planner import Planner
@@ -63,3 +64,29 @@ def walked(study: Study, truth: Truth, starts: int = 10_000) -> Findings:
         walk.add(trial(walk.request, truth(walk.request), walk.planned.workloads, config=walk.planned.identity))
         starts -= 1
     return walk.found("not run yet")
+
+
+def noise(request: TrialRequest) -> float:
+    """A factor near 1, another one for each start; their standard deviation is 0.3 %."""
+    return random.Random(f"{request.step} {request.arm} {request.block}").lognormvariate(0, 0.003)
+
+
+def levels(**each: float) -> Any:
+    """A truth: every arm's level, by what its name holds; 1,000 where nothing is said of it."""
+
+    def truth(request: TrialRequest) -> Came:
+        level = next((level for name, level in each.items() if name in request.arm), 1000.0)
+        return level * noise(request)
+
+    return truth
+
+
+def arm(findings: Findings, step: str, name: str) -> ArmResult:
+    """An arm of a step."""
+    return next(found for found in findings.steps if found.step.name == step).arm(name)
+
+
+def verdicts(findings: Findings, step: str) -> dict[str, str]:
+    """The verdicts of a step by arm."""
+    found = next(found for found in findings.steps if found.step.name == step)
+    return {arm.name: str(arm.verdict) for arm in found.arms}
