@@ -1,8 +1,8 @@
 """Program version: what `PROGRAM --version` prints, for engines whose version stands in no installed file."""
 
 import re
-import shutil
-import subprocess
+
+from loadgen.util.program_output import program_output
 
 TIMEOUT_S = 5.0
 
@@ -17,14 +17,6 @@ def program_version(executable: str, pattern: str) -> str | None:
     Returns:
         The version; None if the program is missing, prints none, or does not end within 5 s.
     """
-    path = shutil.which(executable)
-    if path is None:
-        return None
-    try:
-        done = subprocess.run(
-            [path, "--version"], capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(pattern, (done.stdout + done.stderr).decode(errors="replace"))
+    text = program_output(executable, "--version", timeout_s=TIMEOUT_S, may_fail=True)
+    match = None if text is None else re.search(pattern, text)
     return match[1] if match else None

@@ -272,12 +272,12 @@ def _check_profile(settings: RunFields) -> None:
         return
     for name in ("request_rate", "ramp_up_strategy", "num_prompts"):
         if getattr(settings, name) != getattr(RunFields, name):
-            raise BadInput(flag(name), "given together with a rate profile, which says it", "leave it out")
+            raise BadInput(flag(name), "given together with --rate-profile, which sets it", "leave it out")
     profile = RateProfile.parse(settings.rate_profile)
     if profile.max_rps > MAX_RATE:
         raise BadInput("--rate-profile", f"{profile.max_rps:g} requests/s", f"give at most {MAX_RATE:g} requests/s")
     if settings.duration not in (None, profile.length_s):
-        raise BadInput("--duration", "given together with a rate profile, which has its own length", "leave it out")
+        raise BadInput("--duration", "given together with --rate-profile, which has its own length", "leave it out")
     if profile.mean_rps * profile.length_s > MAX_REQUESTS:
         problem = f"{profile.mean_rps * profile.length_s:.3g} requests are too many"
         raise BadInput("--rate-profile", problem, f"keep a run under {MAX_REQUESTS:,} requests")

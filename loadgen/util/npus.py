@@ -1,8 +1,8 @@
 """Names of this machine's Ascend NPUs, as `npu-smi info` prints them."""
 
 import re
-import shutil
-import subprocess
+
+from loadgen.util.program_output import program_output
 
 PROGRAM = "npu-smi"
 TIMEOUT_S = 20.0
@@ -12,16 +12,8 @@ ROW = re.compile(r"^\|\s*\d+\s+(\S+)\s*\|\s*[A-Za-z]+\s*\|")
 
 def names() -> list[str] | None:
     """Return the name of each NPU; None where npu-smi is missing or fails."""
-    path = shutil.which(PROGRAM)
-    if path is None:
-        return None
-    try:
-        done = subprocess.run(
-            [path, "info"], capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return parse(done.stdout.decode(errors="replace")) if done.returncode == 0 else None
+    text = program_output(PROGRAM, "info", timeout_s=TIMEOUT_S)
+    return None if text is None else parse(text)
 
 
 def parse(text: str) -> list[str]:

@@ -115,6 +115,12 @@ def test_registry_and_presets_import_no_heavy_module(module):
     [
         ({"turns": "5"}, "--turns: has no effect on the data set random; leave it out, or use sharegpt or multi_turn"),
         ({"think_time": "exp:2"}, "--think-time: has no effect on the data set random"),
+        ({"prefix_buckets": "4x100"}, "--prefix-buckets: has no effect on the data set random"),
+        ({"sharegpt_input_len": "1:9"}, "--sharegpt-input-len: has no effect on the data set random"),
+        (
+            {"dataset_name": "sharegpt", "dataset_path": "a.json", "sharegpt_input_len": "1:9"},
+            "--sharegpt-input-len: has no effect without --dataset-rule benchmark-runner",
+        ),
         ({"history": "recorded"}, "--history: has no effect on the data set random"),
         ({"time_scale": 3.0}, "--time-scale: has no effect on the data set random; leave it out, or use trace"),
         (

@@ -22,8 +22,8 @@ GENAI_PERF: Mapping[str, str] = {  # AIPerf's predecessor, where its flags diffe
 }
 PROFILES = (
     "`constant` is `--request-rate R --burstiness inf`, `poisson` is `--request-rate R`, `concurrent` and "
-    "`synchronous` are `--max-concurrency N`, `throughput` needs neither; `sweep` is "
-    "`--request-rate R,R,R`, or `loadgen search`"
+    "`synchronous` are `--max-concurrency N`, `throughput` needs neither; `sweep` is `loadgen search`, which "
+    "chooses the rates itself, or `--request-rate 1,2,4` with your own rates"
 )
 GUIDELLM_PROFILES = ("constant", "poisson", "concurrent", "synchronous", "throughput", "sweep")
 GUIDELLM: Mapping[str, str] = {

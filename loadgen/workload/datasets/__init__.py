@@ -50,6 +50,8 @@ USED_BY = {
     "dataset_path": tuple(name for name in BUILT_IN if name not in WITHOUT_FILE),
     "random_batch_size": BATCHED,
     "no_reranker": (RERANK,),
+    "prefix_buckets": (MULTI_TURN,),
+    "sharegpt_input_len": ("sharegpt",),
     "turns": SESSIONS,
     "think_time": SESSIONS,
     "history": SESSIONS,
@@ -142,6 +144,9 @@ def _require_used(settings: "RunSettings") -> None:
             raise BadInput(
                 flag(field), f"has no effect on the data set {name}", f"leave it out, or use {' or '.join(users)}"
             )
+    if settings.sharegpt_input_len is not None and settings.dataset_rule != "benchmark-runner":
+        problem = "has no effect without --dataset-rule benchmark-runner"
+        raise BadInput("--sharegpt-input-len", problem, "leave it out, or give that rule")
     if settings.dataset_rule is not None and settings.timed_by_data:
         raise BadInput(
             rules.FIELD, "rules do not support sessions of several turns, or traces", "leave it or --turns out"

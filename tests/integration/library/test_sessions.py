@@ -28,6 +28,11 @@ SESSIONS = loadgen.RunSettings(
 )
 
 
+def some_fail(ask: Request) -> bytes:
+    """Answers all requests but the one with the index 4."""
+    return streamed(answer("yes")) if ask.index != 4 else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+
+
 async def test_a_server_is_told_what_it_has_answered() -> None:
     asked: list[Request] = []
 
@@ -53,9 +58,6 @@ async def test_a_server_is_told_what_it_has_answered() -> None:
 
 async def test_records_remember_sessions_also_those_of_a_run_that_was_killed(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-
-    def some_fail(ask: Request) -> bytes:
-        return streamed(answer("yes")) if ask.index != 4 else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
 
     async with serving(chatting(some_fail)) as url:
         result = await loadgen.run(SESSIONS.replace(base_url=url, records=str(path)))
@@ -201,9 +203,6 @@ async def test_a_header_of_the_users_is_sent_alone() -> None:
 
 async def test_records_and_result_tell_sessions_and_turns(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-
-    def some_fail(ask: Request) -> bytes:
-        return streamed(answer("yes")) if ask.index != 4 else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
 
     async with serving(chatting(some_fail)) as url:
         result = await loadgen.run(SESSIONS.replace(base_url=url, records=str(path)))
