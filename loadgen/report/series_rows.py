@@ -1,10 +1,11 @@
 """Rows: what a series shows at each level. A search judges all runs at a level together, a sweep each of its runs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loadgen.config import slo
+from loadgen.report.result.efficiency import Efficiency
 from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
 from loadgen.report.series import level_of
 from loadgen.report.summary_line import worst_verdict
@@ -71,6 +72,11 @@ class Row:
                 return None
             gaps, seconds = gaps + answers - 1, seconds + (answers - 1) / rate
         return gaps / seconds
+
+    @property
+    def efficiency(self) -> Efficiency | None:
+        """Speed for a user and per GPU, in the last of its runs."""
+        return self.runs[-1].result.findings.efficiency
 
     def throughput(self, name: str) -> float | None:
         """Return a throughput of `RunNumbers`, of all runs together; None if one of them sent nothing."""
@@ -149,11 +155,22 @@ def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
         columns.append(Column("req/s", _numbers([row.throughput("request_throughput") for row in own])))
     if has_tokens(series):
         columns.append(Column("tok/s", _numbers([row.throughput("output_throughput") for row in own])))
+    if series.kind == "sweep":
+        columns += _per_gpu(own)
     if any(row.failed for row in own):
         columns.append(Column("failed", [percent(row.failed, 1) for row in own]))
     if any(len(row.runs) > 1 for row in own):
         columns.append(Column("runs", [str(len(row.runs)) for row in own]))
     return columns
+
+
+def _per_gpu(own: Sequence[Row]) -> Iterator[Column]:
+    """Make the columns of what a user and a GPU get, where the number of GPUs is known."""
+    found = [row.efficiency for row in own]
+    if any(each is not None and each.gpus is not None for each in found):
+        users = [None if each is None else each.output_tokens_per_s_per_user for each in found]
+        gpus = [None if each is None else each.output_tokens_per_s_per_gpu for each in found]
+        yield from (Column("tok/s/user", _numbers(users)), Column("tok/s/GPU", _numbers(gpus)))
 
 
 def heading(name: str) -> str:

@@ -327,7 +327,7 @@ def test_several_results_have_a_part_each_below_a_table() -> None:
 def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
     data = sweep((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False), knee=2.0, partial="interrupted")
     page = document([data])
-    about, of_load, badge, drawing, table, legend, remarks, runs = page.blocks
+    about, of_load, badge, drawing, pareto, table, legend, remarks, runs = page.blocks
     assert page.title == "2 requests/s meets ttft_p99 < 500 ms"
     assert isinstance(about, Paragraph)
     assert words(about.text).startswith("org/tiny, sweep over the request rate, ")
@@ -337,6 +337,7 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
     assert badge.kind == "warning"
     assert words(badge.text).split(" \N{MIDDLE DOT} ") == ["partial: interrupted", "measured VALID", "4 misses it"]
     assert isinstance(drawing, Drawing)
+    assert isinstance(pareto, Drawing)
     assert isinstance(table, Table)
     assert table.head[:4] == ("rate", "SLO", "TTFT p50", "TTFT p99")
     assert table.numbers[:3] == (False, False, True)

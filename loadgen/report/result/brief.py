@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from loadgen.checks import Verdict
+from loadgen.report.result.efficiency import Efficiency
 from loadgen.report.result.fields import about, from_json_values, to_json_values
 from loadgen.report.result.limit import LimitResult
 from loadgen.report.result.numbers import RunNumbers
@@ -35,6 +36,9 @@ class BriefFindings(Struct, frozen=True, kw_only=True):
         default_factory=dict
     )
     outcomes: Annotated[Outcomes, about("Requests by how they ended.")] = msgspec.field(default_factory=dict)
+    efficiency: Annotated[
+        Efficiency | None, about("Speed for a user and per GPU, energy and cost, as in the result of the run.")
+    ] = None
     reasons: Annotated[list[str], about("Why the run is not VALID.")]
     metadata: Annotated[list[str], about("The keys of --metadata.")] = msgspec.field(default_factory=list)
     prompts_sha256: Annotated[str | None, about("SHA-256 of all prompts; null: unknown.")]
@@ -71,6 +75,7 @@ class RunBrief:
                 answers_per_s=result.rates.answers_per_s,
                 finish_reasons=result.finish_reasons,
                 outcomes=result.outcomes,
+                efficiency=result.efficiency,
                 reasons=result.reasons(),
                 metadata=[pair.partition("=")[0].strip() for pair in pairs],
                 prompts_sha256=provenance.saved_prompts.get("sha256"),

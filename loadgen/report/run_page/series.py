@@ -22,6 +22,7 @@ from loadgen.report.html import (
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart
+from loadgen.report.run_page.pareto import pareto_chart
 from loadgen.report.series import level_of, level_text
 from loadgen.report.series_answer import answer, is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
@@ -57,6 +58,8 @@ def blocks(runs: Series) -> Iterator[Block]:
         yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
     if (chart := load_chart(runs)) is not None:
         yield Drawing("curve", chart)
+    if (chart := pareto_chart(runs)) is not None:
+        yield Drawing("pareto", chart)
     columns = table(runs, with_bounds=True)
     yield _table(columns)
     yield Paragraph(line(". ".join(_legend(runs, columns))))
