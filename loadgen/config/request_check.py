@@ -1,6 +1,7 @@
 """Checks of what the settings ask of requests and answers."""
 
 from dataclasses import fields
+from typing import Any
 
 from loadgen.config import lora, slo
 from loadgen.config.data import MULTI_TURN, RERANK
@@ -74,17 +75,28 @@ def _check_lora(settings: RunFields) -> None:
 def _check_body(settings: RunFields) -> None:
     if not isinstance(settings.extra_body, dict | None):
         raise BadInput("--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'")
-    body = settings.extra_body or {}
-    if "stream" in body and body["stream"] != (not settings.disable_stream):
-        raise BadInput(
-            "--extra-body", f"stream: {str(body['stream']).lower()}", "leave it out, or use --disable-stream"
-        )
+    check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
+
+
+def check_fields(where: str, body: dict[str, Any], *, disable_stream: bool) -> None:
+    """Check fields that are merged into the body of a request.
+
+    Args:
+        where: The flag, or the row of a file, that gives them.
+        body: The fields.
+        disable_stream: Whether answers are asked for in one piece.
+
+    Raises:
+        BadInput: One of them would change what loadgen itself decides of a request.
+    """
+    if "stream" in body and body["stream"] != (not disable_stream):
+        raise BadInput(where, f"stream: {str(body['stream']).lower()}", "leave it out, or use --disable-stream")
     for field in PROMPTS & set(body):
-        raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
+        raise BadInput(where, f"{field} would replace every prompt", "give prompts with --dataset-name")
     sampling = body.get("sampling_params", {})
     if not isinstance(sampling, dict):
-        raise BadInput("--extra-body", "sampling_params is not a JSON object", 'write for example {"min_p": 0.1}')
+        raise BadInput(where, "sampling_params is not a JSON object", 'write for example {"min_p": 0.1}')
     for field, single in SINGLE_ANSWER.items():
         if (value := (body | sampling).get(field)) is not None and value != single:
             problem = f"{field}: {value!r} requests several answers to a prompt"
-            raise BadInput("--extra-body", problem, "leave it out: tokens of several answers arrive mixed")
+            raise BadInput(where, problem, "leave it out: tokens of several answers arrive mixed")

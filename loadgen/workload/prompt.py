@@ -1,7 +1,7 @@
 """`Prompt`: the question of one request with its tokens, and the protocols of data sets."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
 import orjson
@@ -32,6 +32,7 @@ class Prompt:
         texts: Several texts of one request, in place of `text`: the inputs of embeddings, or a query and documents.
         token_ids: The tokens of `text`, to be sent in its place; empty, and for a chat: the text is sent.
         model: The model or LoRA adapter that it asks; None: the model of the run.
+        fields: Further fields of the body of its request, over those of the run: tools, a JSON schema.
     """
 
     text: str
@@ -46,6 +47,7 @@ class Prompt:
     texts: tuple[str, ...] = ()
     token_ids: tuple[int, ...] = ()
     model: str | None = None
+    fields: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
 @runtime_checkable

@@ -12,7 +12,8 @@ from loadgen.workload.prompt import Prompt
 class PromptDigest:
     """Hash of prompts that are added in the order of sending, and the number of distinct ones.
 
-    The hash covers text or messages, and the output tokens. It does not cover source, tokenizer, model and times.
+    The hash covers text or messages, the fields of its own, and the output tokens. It does not cover source, tokenizer,
+    model and times.
     """
 
     def __init__(self) -> None:
@@ -40,7 +41,10 @@ class PromptDigest:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 in hex over a JSON line for each prompt, `[TEXT, TEXTS OR MESSAGES, OUTPUT_TOKENS]`."""
+        """SHA-256 in hex over a JSON line for each prompt, `[TEXT, TEXTS OR MESSAGES, OUTPUT_TOKENS]`.
+
+        With fields of its own, these follow the text: `[TEXT, FIELDS, OUTPUT_TOKENS]`.
+        """
         return self._sha256.hexdigest()
 
     @property
@@ -53,9 +57,10 @@ class PromptDigest:
 
 
 def prompt_mark(prompt: Prompt) -> int:
-    """Return a 64-bit hash of what a prompt asks: its text or messages."""
+    """Return a 64-bit hash of what a prompt asks: its text or messages, and its fields."""
     return hash(_content(prompt))
 
 
 def _content(prompt: Prompt) -> bytes:
-    return orjson.dumps(prompt.messages or prompt.texts or prompt.text)
+    content = orjson.dumps(prompt.messages or prompt.texts or prompt.text)
+    return b"%b,%b" % (content, orjson.dumps(prompt.fields)) if prompt.fields else content

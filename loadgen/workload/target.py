@@ -91,7 +91,7 @@ class Target:
             prompt = replace(prompt, messages=(message,))
         if image.has_images(prompt.messages) and not self.api.takes_images:
             raise BadInput("--backend", f"{prompt.source} has images", "use one that takes them: openai-chat")
-        fields |= self.fields
+        fields |= self.fields | prompt.fields
         if prompt.model is not None and LORA_PATH in fields:
             fields[LORA_PATH] = prompt.model
         body = self.api.body(prompt, prompt.model or self.model, fields)

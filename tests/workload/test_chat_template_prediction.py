@@ -195,6 +195,12 @@ def simulated(tmp_path):
 
 
 class TestKnowing:
+    def test_only_fields_that_the_template_reads_make_a_prompt_unknown(self, simulated):
+        counting = TokenPrediction.of(simulated, CHAT, target())
+        tools, plain = {"tools": [{"type": "function"}]}, {"response_format": {"type": "json_object"}}
+        prompts = [Prompt("a", 1, 1, "test", fields=fields) for fields in ({}, plain, tools)]
+        assert [prompt.server_tokens for prompt in counting.predict(prompts)] == [5, 5, None]
+
     def test_constant_template_is_not_rendered_for_each(self, simulated, monkeypatch):
         counting = TokenPrediction.of(simulated, CHAT, target())
         monkeypatch.setattr(type(counting.template), "count", None)

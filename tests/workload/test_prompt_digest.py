@@ -34,7 +34,7 @@ def test_sha256_covers_a_json_line_per_prompt(prompts, lines):
 
 @pytest.mark.parametrize(
     "changed",
-    [{"text": "c"}, {"output_tokens": 6}, {"messages": CHAT}],
+    [{"text": "c"}, {"output_tokens": 6}, {"messages": CHAT}, {"fields": {"min_p": 0.1}}],
 )
 def test_another_question_or_length_of_answer_is_another_hash(changed):
     assert digest(replace(A, **changed)).sha256 != digest(A).sha256

@@ -68,6 +68,36 @@ class TestRows:
         rows = [{"id": 7, "prompt": "a"}, {"id": "seven", "prompt": "a"}, {"id": None, "prompt": "a"}]
         assert [prompt.source for prompt in prompts(write(rows), 3)] == ["7", "seven", "jsonl/3"]
 
+    def test_fields_of_a_row_are_part_of_its_body_over_those_of_the_run(self, write):
+        schema = {"response_format": {"type": "json_object"}, "min_p": 0.2}
+        path = write([{"prompt": "a", "extra_body": schema}, {"prompt": "a"}])
+        settings = RunSettings(dataset_name="jsonl", dataset_path=str(path), extra_body={"min_p": 0.1, "seed": 7})
+        target = Target.from_settings(settings, "m")
+        own, plain = (orjson.loads(target.body(prompt)) for prompt in prompts(path, 2))
+        assert own == plain | schema
+        assert (own["seed"], plain["min_p"]) == (7, 0.1)
+
+    def test_fields_of_a_row_may_stand_in_csv_and_in_an_export(self, write):
+        (made,) = prompts(write('prompt,extra_body\na,"{""min_p"": 0.2}"\n', "csv"), 1, "csv")
+        assert made.fields == {"min_p": 0.2}
+        assert json.loads(rows.line(made))["extra_body"] == {"min_p": 0.2}
+
+    @pytest.mark.parametrize(
+        ("fields", "problem"),
+        [
+            ([1], "has an extra_body that is not an object"),
+            ({"stream": False}, "stream: false"),
+            ({"messages": []}, "messages would replace every prompt"),
+            ({"max_tokens": 5}, "max_tokens would replace the output length that is asked"),
+            ({"n": 2}, "n: 2 requests several answers to a prompt"),
+        ],
+    )
+    def test_fields_of_a_row_that_loadgen_decides_itself_are_refused_with_the_row(self, write, fields, problem):
+        path = write([{"prompt": "a"}, {"prompt": "a", "extra_body": fields}])
+        with pytest.raises(BadInput, match=problem) as refused:
+            prompts(path, 2)
+        assert any(place in str(refused.value) for place in ("row 2", "jsonl/2"))
+
     def test_rows_with_lengths_need_no_tokenizer(self, write):
         path = write(
             [{"prompt": "a b c", "input_tokens": 50, "output_tokens": 9}, {"messages": CHAT, "input_tokens": 5}]
@@ -217,7 +247,8 @@ class TestBadInput:
             (b"prompt\n\xff\n", ": row 1 is not UTF-8"),
             (
                 "prompt,input_tokens\na,many\n",
-                ": row 1 has a number or messages that cannot be read (invalid literal for int() with base 10: 'many')",
+                ": row 1 has a number, messages or extra_body that cannot be read "
+                "(invalid literal for int() with base 10: 'many')",
             ),
         ],
     )

@@ -154,7 +154,8 @@ class TokenPrediction:
     def predict(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
         """Yield the prompts with `server_tokens` where they can be predicted. One batch at a time is in memory.
 
-        They cannot for prompts with images, of which only the server knows the tokens.
+        They cannot for prompts with images, of which only the server knows the tokens, and for prompts with tools or
+        other template variables of their own.
         """
         waiting = iter(prompts)
         while batch := list(itertools.islice(waiting, BATCH)):
@@ -185,7 +186,7 @@ class TokenPrediction:
 
 def _is_predictable(prompt: Prompt) -> bool:
     known = prompt.server_tokens is not None or prompt.input_tokens == UNPLANNED
-    return not known and not has_images(prompt.messages)
+    return not known and not has_images(prompt.messages) and not template_variables(prompt.fields)
 
 
 def require_sized(dataset: Dataset, settings: RunSettings) -> None:

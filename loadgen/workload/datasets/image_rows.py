@@ -6,7 +6,7 @@ from typing import Any
 from loadgen.workload import image
 from loadgen.workload.image_file import referred
 
-KEPT = ("id", "input_tokens", "output_tokens")
+KEPT = ("id", "input_tokens", "output_tokens", "extra_body")
 
 
 def with_messages(found: Mapping[str, Any], *, embeds: bool) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""`Row`: a ready prompt in a file, with at most five fields, and the export of prompts as rows.
+"""`Row`: a ready prompt in a file, with at most six fields, and the export of prompts as rows.
 
-The fields are `prompt` (a text) or `messages` (a chat), and optionally `id`, `input_tokens` and `output_tokens`.
+The fields are `prompt` (a text) or `messages` (a chat), and optionally `id`, `input_tokens`, `output_tokens` and
+`extra_body`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Self
 
 import orjson
@@ -15,7 +16,7 @@ from loadgen.workload.datasets.lengths import MAX_TOKENS
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
-FIELDS = ("id", "prompt", "messages", "input_tokens", "output_tokens")
+FIELDS = ("id", "prompt", "messages", "input_tokens", "output_tokens", "extra_body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Row:
         input_tokens: Tokens of the text; None if unknown.
         output_tokens: Maximum tokens of the answer; None if unknown.
         source: Its id, or its position.
+        fields: Its extra_body: further fields of the body of its request.
     """
 
     text: str
@@ -35,6 +37,7 @@ class Row:
     input_tokens: int | None
     output_tokens: int | None
     source: str
+    fields: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @classmethod
     def of(cls, found: Mapping[str, Any], place: str) -> Self:
@@ -55,17 +58,21 @@ class Row:
         if prompt is not None and not (isinstance(prompt, str) and prompt):
             raise ValueError("has a prompt that is not a text")
         chat = _chat(messages) if messages is not None else ()
+        fields = found.get("extra_body")
+        if not isinstance(fields, dict | None):
+            raise ValueError("has an extra_body that is not an object")
         return cls(
             text=prompt or "\n".join(message_texts(chat)),
             messages=chat,
             input_tokens=_count("input_tokens", found.get("input_tokens")),
             output_tokens=_count("output_tokens", found.get("output_tokens")),
             source=place if name is None else str(name),
+            fields=fields or {},
         )
 
     def prompt(self, input_tokens: int, output_tokens: int) -> Prompt:
         """Create the prompt, with its lengths."""
-        return Prompt(self.text, input_tokens, output_tokens, self.source, self.messages)
+        return Prompt(self.text, input_tokens, output_tokens, self.source, self.messages, fields=self.fields)
 
 
 def count_tokens(rows: Sequence[Row], tokenizer: LazyTokenizer) -> list[int]:
@@ -93,7 +100,7 @@ def line(prompt: Prompt) -> bytes:
     """Write a prompt as a JSON line, from which the data set jsonl makes the same prompt."""
     asked = {"messages": prompt.messages} if prompt.messages else {"prompt": prompt.text}
     lengths = {"input_tokens": prompt.input_tokens, "output_tokens": prompt.output_tokens}
-    row = {"id": prompt.source} | asked | lengths
+    row = {"id": prompt.source} | asked | lengths | ({"extra_body": prompt.fields} if prompt.fields else {})
     return orjson.dumps(row, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS) + b"\n"
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 from loadgen.config.data import CUSTOM_IMAGE
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
+from loadgen.workload import endpoints
 from loadgen.workload.datasets.image_rows import with_messages
 from loadgen.workload.datasets.prompt_rows import count_tokens
 from loadgen.workload.datasets.row_file import REMEDY, Kind, RowFile
@@ -93,6 +94,9 @@ class ReadyDataset:
             for row, tokens in zip(batch, count_tokens(batch, self.tokenizer), strict=True):
                 if row.output_tokens is None and self.output_tokens < 0:
                     raise BadInput("--custom-output-len", "is -1, and a row has no output_tokens", "give a length")
+                if row.fields:
+                    where = f"extra_body of {row.source} in {self.rows.path}"
+                    endpoints.check_row_fields(where, row.fields, self.settings)
                 yield row.prompt(tokens, row.output_tokens or self.output_tokens)
 
     def provenance(self) -> dict[str, Any]:

@@ -110,10 +110,10 @@ class RowFile:
         try:
             for name in found.keys() & {"input_tokens", "output_tokens"}:
                 found[name] = int(found[name])
-            if "messages" in found:
-                found["messages"] = orjson.loads(found["messages"])
+            for name in found.keys() & {"messages", "extra_body"}:
+                found[name] = orjson.loads(found[name])
         except ValueError as error:
-            raise self._bad(place, f"has a number or messages that cannot be read ({error})") from error
+            raise self._bad(place, f"has a number, messages or extra_body that cannot be read ({error})") from error
         return found
 
     def _cells(self, place: str, number: int) -> list[str]:

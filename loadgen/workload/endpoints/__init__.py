@@ -6,13 +6,15 @@ An API is an `Api`. The built-in ones are listed here; other packages add theirs
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
+from loadgen.config.request_check import check_fields
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import plugins
 from loadgen.workload.endpoints.api import Api, Counts
 
-__all__ = ["Api", "Counts", "checked", "find", "name_of", "named"]
+__all__ = ["Api", "Counts", "check_row_fields", "checked", "find", "name_of", "named"]
 
 GROUP = "loadgen.endpoints"
 NOT_MEASURED = {  # backends of vLLM that loadgen does not have, and what their requests hold
@@ -67,12 +69,7 @@ def checked(settings: RunSettings) -> RunSettings:
         if path is not None and path.endswith(ending) and not api.path.endswith(ending):
             problem = f"{path} is not an endpoint of the backend {settings.backend}"
             raise BadInput("--endpoint", problem, f"leave it out, or use --backend {name}")
-    body = settings.extra_body or {}
-    for field in api.prompt_fields & body.keys():
-        raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
-    if api.length_field in body | body.get("sampling_params", {}):
-        problem = f"{api.length_field} would replace the output length of every request"
-        raise BadInput("--extra-body", problem, "give that of the data set, such as --random-output-len")
+    _check_fields("--extra-body", settings.extra_body or {}, api)
     if settings.disable_stream and api.dialect is not None:
         problem = f"answers of {name_of(settings)} are read as streams alone"
         raise BadInput("--disable-stream", problem, "leave it out, or use openai-chat, openai or sglang-native")
@@ -80,6 +77,24 @@ def checked(settings: RunSettings) -> RunSettings:
         problem = f"{name_of(settings)} counts the tokens of an answer only at its end"
         raise BadInput("--continuous-usage", problem, "leave it out")
     return settings
+
+
+def check_row_fields(where: str, body: dict[str, Any], settings: RunSettings) -> None:
+    """Check fields that a row of a file merges into the body of its request.
+
+    Raises:
+        BadInput: One of them would change what loadgen itself decides of a request.
+    """
+    check_fields(where, body, disable_stream=settings.disable_stream)
+    _check_fields(where, body, find(settings))
+
+
+def _check_fields(where: str, body: dict[str, Any], api: Api) -> None:
+    for field in api.prompt_fields & body.keys():
+        raise BadInput(where, f"{field} would replace every prompt", "give prompts with --dataset-name")
+    if api.length_field in body | body.get("sampling_params", {}):
+        problem = f"{api.length_field} would replace the output length that is asked"
+        raise BadInput(where, problem, "give --random-output-len, or output_tokens in a row")
 
 
 def _endings() -> Iterator[tuple[str, str]]:

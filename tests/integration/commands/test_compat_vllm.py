@@ -83,7 +83,7 @@ def test_completions_have_the_fields_that_vllm_always_sends(tool: str) -> None:
 )
 def test_an_output_length_is_that_of_the_data_set(flags: str, refused: str) -> None:
     line = refusal(f"--model m {flags}")
-    assert line.startswith(f"--extra-body: {refused} would replace the output length of every request; ")
+    assert line.startswith(f"--extra-body: {refused} would replace the output length that is asked; ")
     assert "--random-output-len" in line
 
 

@@ -7,10 +7,10 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.hub.known_sets import READING
 from loadgen.workload.datasets.hub.layout import Layout, Record
-from loadgen.workload.datasets.prompt_rows import FIELDS, Row, message_texts
+from loadgen.workload.datasets.prompt_rows import Row, message_texts
 
 COLUMN = "--hf-column"
-MAPPED = (*FIELDS, "answer")
+MAPPED = ("id", "prompt", "messages", "input_tokens", "output_tokens", "answer")
 CHATS = ("conversation", "conversations")  # columns whose first question is asked
 PROMPTS = ("prompt", "turns", "question", "problem", "input", "text", "content", "instruction")
 ANSWERS = ("completion", "response", "answer", "output", "solution", "answers")
