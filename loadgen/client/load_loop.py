@@ -1,6 +1,7 @@
 """The load on the clock: sends each request when it is due, and waits until all have ended."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
@@ -14,7 +15,9 @@ from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
+from loadgen.workload import structured_output
 from loadgen.workload.due_times import Stripe
+from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests
 
 
@@ -54,6 +57,7 @@ class Load:
         ended: Requests that have ended.
         tokenized: Tokens by `count_tokens` of answers that the server did not count, by request number.
         sampled: The same of answers that the server did count.
+        structured: Answers that were to be JSON, by what they are (`structured_output.Conformance`).
         ends_by_time: Whether it may send fewer than are scheduled: a closed loop of a duration.
         closed_loop: Whether a request is due when a slot is free for it.
         sending_s: When the last request is due, on the clock; None where that depends on the answers.
@@ -100,13 +104,16 @@ class Load:
         self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
         self._sessions = Sessions(requests, index[-1] + 1) if following else None
         self._body = self._sessions.body if self._sessions else requests.body
-        self._keeps_answer = settings.save_detailed or (following > 0 and requests.repeats_answers)
+        repeats_answers = following > 0 and requests.repeats_answers
+        self._keeps_answer = settings.save_detailed or repeats_answers or requests.structured
+        self._answers: list[tuple[int, str]] = []  # to be judged, by the number of the request
         self._on_record, self._count_tokens = on_record, count_tokens
         self._keeps_text = count_tokens is not None  # until the server has shown that it counts
         self._uncounted: list[Record] = []
         self._sample = Sample(workers)
         self.tokenized: dict[int, int] = {}
         self.sampled: dict[int, int] = {}
+        self.structured = Counter[str]()
         self._open: dict[int, int] = {}  # when each request in flight was handed to the transport, the oldest first
         self.ended = 0
         self._drained = asyncio.Event()
@@ -178,6 +185,13 @@ class Load:
             record.tokenized = self.tokenized.get(record.index, -1)
             self._recorder.add(record)
         self._uncounted.clear()
+        self.structured = await asyncio.to_thread(self._judged)
+
+    def _judged(self) -> Counter[str]:
+        """Judge the answers that were to be JSON."""
+        bodies = ((self._requests.body(index).replace(ANSWER_PLACEHOLDER, b""), text) for index, text in self._answers)
+        found = (structured_output.conformance(body, text) for body, text in bodies)
+        return Counter(str(each) for each in found if each is not None)
 
     async def _tokens_of(self, records: list[Record]) -> dict[int, int]:
         """Return the tokens of records' texts by request number; {} where they cannot be counted."""
@@ -223,6 +237,8 @@ class Load:
                 self._recorder.add(record)
                 if record.outcome is Outcome.OK:
                     self._sample.add(record)
+            if self._requests.structured and record.outcome is Outcome.OK:
+                self._answers.append((record.index, record.answer_text))
             if self._on_record is not None:
                 self._on_record(record)
             if self._sessions is not None:

@@ -27,6 +27,16 @@ def token_counts(result: RunResult) -> Iterator[str]:
         yield from count_differences(result)
     else:
         yield "Each answer came in one piece (--disable-stream): its tokens have no times"
+    yield from structured_output(result)
+
+
+def structured_output(result: RunResult) -> Iterator[str]:
+    """Write how many of the answers that were to be JSON are, and how many match their schema."""
+    found = result.structured_output
+    if found is None:
+        return
+    checked = f"{found.matching} of {found.checked} match their schema" if found.checked else "no schema was checked"
+    yield f"Structured output: {found.json} of {found.answers} answers are JSON, {checked}"
 
 
 def count_differences(result: RunResult) -> Iterator[str]:

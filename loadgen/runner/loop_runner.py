@@ -188,6 +188,7 @@ class LoopRunner:
             never_sent=tuple(recorder.never_sent),
             tokenized=load.tokenized,
             sampled=load.sampled,
+            structured=dict(load.structured),
             probe_e2el_ns=tuple(self._probe.e2el_ns) if self._probe else (),
             probes_failed=self._probe.failed if self._probe else 0,
         )

@@ -27,6 +27,7 @@ from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
 from loadgen.workload.image import estimated_bytes, images
 from loadgen.workload.prompt import ANSWER_PLACEHOLDER, Prompt
 from loadgen.workload.prompt_digest import PromptDigest
+from loadgen.workload.structured_output import asks_for_json
 
 END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS = range(7)  # columns of the index
 COLUMNS = REPEATS + 1
@@ -58,6 +59,7 @@ class RequestFiles:
         self._end = self._bodies.tell()
         self.repeats_answers = False
         self.images = 0
+        self.structured = 0  # prompts whose answers may have to be JSON
         self.models = Counter[str]()  # prompts by the model or adapter that they ask, where they name one
 
     def __enter__(self) -> Self:
@@ -83,6 +85,7 @@ class RequestFiles:
             body = self._body(prompt)
             self._bodies.write(body)
             self.repeats_answers = self.repeats_answers or ANSWER_PLACEHOLDER in body
+            self.structured += asks_for_json(body)
             self._end += len(body)
             ends.append(self._end)
         rows = zip(ends, map(_planned, block), repeats or [False] * len(block), strict=True)
@@ -148,6 +151,8 @@ def write(
         known["repeats_answers"] = True
     if files.images:
         known["images"] = files.images
+    if files.structured:
+        known["structured"] = files.structured
     if files.models:
         known["models"] = dict(sorted(files.models.items()))
     write_about(folder, origin() | known)
@@ -262,6 +267,7 @@ class Requests:
     Attributes:
         prepared: The number of requests before the clock started.
         repeats_answers: Whether any body contains ANSWER_PLACEHOLDER.
+        structured: Whether any body may ask for JSON.
         output_tokens: Mean of the planned output tokens; an unknown plan counts as 0.
     """
 
@@ -279,6 +285,7 @@ class Requests:
         self._grows = bool(known.get("further"))
         self.prepared = known.get("requests", len(self))
         self.repeats_answers = bool(known.get("repeats_answers"))
+        self.structured = bool(known.get("structured"))
         self.output_tokens = sum(tokens for tokens in self._outputs if tokens > 0) / len(self)
 
     def __len__(self) -> int:

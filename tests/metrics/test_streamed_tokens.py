@@ -62,7 +62,9 @@ async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer
 
     count = 5 * MAX_ANSWERS
     stripe = Stripe(range(count), [0] * count)
-    requests = SimpleNamespace(tokens=lambda index: (2, 1), server_tokens=lambda index: -1, body=lambda index: b"{}")
+    requests = SimpleNamespace(
+        tokens=lambda index: (2, 1), server_tokens=lambda index: -1, body=lambda index: b"{}", structured=False
+    )
     recorder = Recorder(now_ns(), count)
     load = Load(RunSettings(), Burst(), requests, recorder, stripe, count_tokens=lambda texts: [1] * len(texts))
     await load.run()

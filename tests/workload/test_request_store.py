@@ -41,6 +41,16 @@ def test_requests_are_read_back_as_written(write):
         assert read.sources() == [f"test/{i}" for i in range(5)]
 
 
+def test_the_store_knows_whether_any_answer_is_to_be_json(tmp_path):
+    for name, extra in (("plain", {}), ("json", {"response_format": {"type": "json_object"}})):
+        (tmp_path / name).mkdir()
+        make = lambda prompt, extra=extra: orjson.dumps({"prompt": prompt.text} | extra)  # noqa: E731
+        request_store.write(tmp_path / name, prompts(3), make, dict, 3)
+        with Requests(tmp_path / name) as read:
+            assert read.structured is (name == "json")
+        assert request_store.read_about(tmp_path / name).get("structured") == (3 if name == "json" else None)
+
+
 def test_requests_may_be_read_in_any_order(write):
     with Requests(write(5)) as read:
         assert [read.body(i) for i in (3, 0, 4)] == [body(prompts(5)[i]) for i in (3, 0, 4)]

@@ -1,5 +1,6 @@
 """The trailer of a run: what only the measuring processes know. Last line of a records file."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ class RunTrailer:
             connection, and how many those are.
         tokenized: Output tokens that the tokenizer counted where the server did not, by the number of the request.
         sampled: Tokens in the text of some answers that the server did count, by the number of the request.
+        structured: Ok answers that were to be JSON, by what they are (`structured_output.Conformance`).
         telemetry: Server and GPU metrics during the run.
         no_answer_since_s: Seconds on the clock since when the server refused all connections; None: it did not.
         calls: Calls to the servers beside the load, in their order.
@@ -34,6 +36,7 @@ class RunTrailer:
     never_sent: tuple[tuple[int, int], ...] = ()
     tokenized: dict[int, int] = field(default_factory=dict)
     sampled: dict[int, int] = field(default_factory=dict)
+    structured: dict[str, int] = field(default_factory=dict)
     telemetry: Telemetry = Telemetry()
     no_answer_since_s: float | None = None
     calls: tuple[ServerCall, ...] = ()
@@ -61,6 +64,7 @@ class RunTrailer:
             never_sent=self.never_sent + other.never_sent,
             tokenized=self.tokenized | other.tokenized,
             sampled=self.sampled | other.sampled,
+            structured=dict(Counter(self.structured) + Counter(other.structured)),
             probe_e2el_ns=self.probe_e2el_ns + other.probe_e2el_ns,
             probes_failed=self.probes_failed + other.probes_failed,
         )
@@ -77,6 +81,7 @@ class RunTrailer:
             "histograms": {name: histogram.to_dict() for name, histogram in totals.histograms.items()},
             "telemetry": self.telemetry.to_dict(),
             "sampled": sorted(self.sampled.items()),
+            "structured": self.structured,
             "repeated_prompts": totals.repeated_prompts,
             "no_answer_since_s": self.no_answer_since_s,
             "calls": [call.to_dict() for call in self.calls],
@@ -96,6 +101,7 @@ class RunTrailer:
             never_sent=tuple((first, count) for first, count in data["never_sent"]),
             tokenized=dict(data["tokenized"]),
             sampled=dict(data.get("sampled", ())),  # older files do not have it
+            structured=data.get("structured", {}),
             telemetry=Telemetry.from_dict(data.get("telemetry") or {"sources": [], "gpus": []}),
             no_answer_since_s=data.get("no_answer_since_s"),
             calls=tuple(ServerCall(**call) for call in data.get("calls", ())),

@@ -95,6 +95,9 @@ class Prompts(Struct, frozen=True, kw_only=True):
         about("Number of these prompts by the LoRA adapter that they ask; missing without --lora-modules."),
     ] = UNSET
     images: Annotated[int | UnsetType, about("Number of images in these prompts; missing without any.")] = UNSET
+    structured: Annotated[
+        int | UnsetType, about("Number of these prompts whose answers are to be JSON; missing without any.")
+    ] = UNSET
     server_tokens: Annotated[
         Prediction | UnsetType, about("Tokens that the server was expected to add to each prompt.")
     ] = UNSET

@@ -29,6 +29,7 @@ from loadgen.report.result.server import ServerMetrics
 from loadgen.report.result.server_call import ServerCallResult
 from loadgen.report.result.sessions import SessionTimes, Turn
 from loadgen.report.result.sglang_numbers import SglangNumbers
+from loadgen.report.result.structured_output import StructuredOutput
 from loadgen.report.result.target import Target
 from loadgen.report.result.timeline import Timeline
 from loadgen.report.result.tokens import Tokens
@@ -123,6 +124,9 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     request_sample: Annotated[RequestSample | None, about("Single requests over time; null: no request has ended.")] = (
         None
     )
+    structured_output: Annotated[
+        StructuredOutput | None, about("Answers that were to be JSON; null: no request asks for it.")
+    ] = None
     efficiency: Annotated[
         Efficiency | None,
         about("Speed for a user and per GPU, energy and cost; null: answers have no tokens, or none came."),
@@ -291,6 +295,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             ),
             tokens=Tokens.of(run),
             rates=Rates.of(run),
+            structured_output=StructuredOutput.of(run),
             efficiency=Efficiency.of(run),
             timeline=Timeline.of(snapshot),
             request_sample=RequestSample.of(snapshot),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.config import slo
 from loadgen.metrics.failures import lost_text
-from loadgen.report import latency_table, token_lines, verdict_lines
+from loadgen.report import efficiency_lines, latency_table, token_lines, verdict_lines
 from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
@@ -53,8 +53,9 @@ def _rate(result: RunResult) -> tuple[Span, str]:
 
 
 def rates_and_limits(result: RunResult) -> Iterator[Block]:
-    """Write the rates beyond the headline, and each limit of the SLO; nothing where there is neither."""
-    lines = [*token_lines.rates(result), *verdict_lines.slo_lines(result)]
+    """Write what stands beyond the headline: structured output, rates, efficiency, and each limit of the SLO."""
+    of_tokens = (*token_lines.structured_output(result), *token_lines.rates(result))
+    lines = [*of_tokens, *efficiency_lines.lines(result), *verdict_lines.slo_lines(result)]
     if lines:
         yield Items(tuple(map(line, lines)))
 

@@ -152,6 +152,19 @@ def test_special_tokens_are_counted_as_by_the_real_engine(engine: str, tokenizer
     assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
 
 
+def test_a_real_engine_answers_by_the_schema_of_each_row(engine: str, tokenizer: str, tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+    form = {"response_format": {"type": "json_schema", "json_schema": {"name": "ok", "schema": schema}}}
+    rows = [{"prompt": "Is water wet?", "output_tokens": 60, "extra_body": form}, {"prompt": "Hi", "output_tokens": 2}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = ["--base-url", engine, "--backend", "openai-chat", "--tokenizer", tokenizer, "--num-prompts", "2"]
+    flags += ["--dataset-name", "jsonl", "--dataset-path", "rows.jsonl", "--temperature", "0", "--json"]
+    done = loadgen("run", *flags, cwd=tmp_path, timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["loadgen"]["structured_output"]
+    assert found == {"answers": 1, "json": 1, "checked": 1, "matching": 1}
+
+
 def test_model_name_unknown_to_real_engine_is_refused(engine: str, tokenizer: str) -> None:
     done = loadgen("run", "--base-url", engine, "--model", "other", "--tokenizer", tokenizer)
     assert done.returncode == 2

@@ -1,0 +1,89 @@
+"""Answers that are to be JSON are judged by the schema of their request, wherever its API has it."""
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from loadgen.workload.structured_output import Conformance, asks_for_json, conformance, schema_of
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+OF_OPENAI = {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}}
+
+
+def judged(text: str, schema: object = SCHEMA) -> Conformance | None:
+    return conformance(json.dumps({"guided_json": schema}).encode(), text)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        OF_OPENAI,
+        {"text": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+        {"response_format": {"type": "json_object", "schema": SCHEMA}},
+        {"guided_json": SCHEMA},
+        {"guided_json": json.dumps(SCHEMA)},
+        {"structured_outputs": {"json": SCHEMA}},
+        {"json_schema": SCHEMA},
+        {"sampling_params": {"json_schema": json.dumps(SCHEMA)}},
+    ],
+    ids=["openai", "responses", "llama.cpp", "vllm", "vllm text", "vllm since 0.11", "llama.cpp own", "sglang own"],
+)
+def test_the_schema_is_found_where_each_api_has_it(body: dict[str, Any]) -> None:
+    assert schema_of(body) == SCHEMA
+    assert asks_for_json(json.dumps(body, separators=(",", ":")).encode())
+
+
+@pytest.mark.parametrize(
+    ("body", "schema"),
+    [
+        ({"response_format": {"type": "json_object"}}, {}),
+        ({"guided_json": "no JSON"}, {}),
+        ({"response_format": {"type": "text"}}, None),
+        ({"structured_outputs": {"regex": "a+"}}, None),
+        ({"prompt": "a"}, None),
+    ],
+)
+def test_other_bodies_ask_for_any_json_or_for_none(body: dict[str, Any], schema: object) -> None:
+    assert schema_of(body) == schema
+
+
+def test_a_prompt_about_schemas_asks_for_no_json() -> None:
+    assert not asks_for_json(json.dumps({"prompt": 'write "json_schema" and "guided_json"'}).encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"n": 3}', Conformance.MATCHES),
+        (' \n{"n": 3}', Conformance.MATCHES),
+        ('{"n": "three"}', Conformance.VIOLATES),
+        ("{}", Conformance.VIOLATES),
+        ('{"n": 3', Conformance.NOT_JSON),
+        ("three", Conformance.NOT_JSON),
+        ("", Conformance.NOT_JSON),
+        ("[" * 100_000, Conformance.NOT_JSON),
+    ],
+)
+def test_an_answer_is_judged_by_its_schema(text: str, found: Conformance) -> None:
+    assert judged(text) is found
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{}, {"type": "unknown"}, {"$ref": "http://127.0.0.1:9/schema.json"}, {"$ref": "#/$defs/absent"}],
+    ids=["any object", "no schema", "one from elsewhere", "a reference to nothing"],
+)
+def test_a_schema_that_cannot_be_checked_leaves_json_unchecked(schema: dict[str, Any]) -> None:
+    assert judged('{"n": 3}', schema) is Conformance.UNCHECKED
+    assert judged("three", schema) is Conformance.NOT_JSON
+
+
+def test_without_jsonschema_no_schema_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema.validators", None)
+    assert judged('{"n": 3}', SCHEMA | {"title": "not seen before"}) is Conformance.UNCHECKED
+
+
+def test_an_answer_to_a_request_for_text_is_not_judged() -> None:
+    assert conformance(b'{"prompt": "a"}', "{}") is None
