@@ -6,6 +6,7 @@ from loadgen.analysis.audit import Finding, audit
 from tests.helpers.source import ROOT
 
 PAGES = ROOT / "tests" / "data" / "pages"
+SERVE = "vllm serve acme/Foo-7B"
 BLOCK = """\
 ============ Serving Benchmark Result ============
 Successful requests:                     {ok}
@@ -68,3 +69,18 @@ def only(findings: list[Finding], rule: str) -> Finding:
 def fence(text: str, language: str = "") -> str:
     """A fence around a text."""
     return f"```{language}\n{text.rstrip()}\n```\n"
+
+
+def stage(title: str, command: str, seconds: float, **given: float) -> str:
+    """A stage with one candidate."""
+    return f"### {title}\n\n{fence(command, 'bash')}\n{fence(block(duration=seconds, **given))}\n"
+
+
+def study(*stages: str, summary: str = "", other: str = "", best: str = SERVE, setup: str = "", cells: str = "") -> str:
+    """A page with these stages; its comparison is of a workload that nothing else is said of."""
+    rows = f"\n| Option | Gain |\n|---|---|\n{summary}\n" if summary else ""
+    case = cells or "Total TPS: 1005.00 | Total TPS: 1116.67 (+11.1%)"
+    return (
+        f"# Tuning Foo-7B\n\n## Conclusion\n\n{fence(best, 'bash')}\n| Case | baseline | Optimized |\n|---|---|---|\n"
+        f"| Chat | {case} |\n\n{setup}\n## Results\n\n{''.join(stages)}### Summary\n{rows}\n{other}"
+    )

@@ -8,10 +8,11 @@ from functools import cached_property
 
 from loadgen.analysis.audit.command import Command
 from loadgen.analysis.audit.engine_flags import TABLES
+from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number
 from loadgen.analysis.audit.page import Page, Section
 from loadgen.analysis.audit.published import Published
-from loadgen.analysis.audit.stages import stages_of, stems, summary_and_stages
+from loadgen.analysis.audit.stages import has_result, stages_of, stems, summary_and_stages
 from loadgen.analysis.audit.table import PER_DEVICE, Cell, Quantity, Row
 from loadgen.analysis.audit.workload import Workload
 
@@ -57,6 +58,11 @@ class Arm:
         return of if self.label == of else ", ".join(filter(None, (of, self.label)))
 
     @property
+    def where(self) -> str:
+        """Its line, or its part of a line that is too long to be a place."""
+        return self.result.place.within or f"line {self.result.place.line}"
+
+    @property
     def width(self) -> int:
         """How many devices its server takes; 1 where the page does not say."""
         return self.command.width if self.command else 1
@@ -67,7 +73,11 @@ class Arm:
 
     def same_work(self, other: "Arm") -> bool:
         """Whether both were sent the same requests, all of which succeeded."""
-        return all(self.result.get(name) == other.result.get(name) for name in ("input_tokens", "ok", "cap"))
+        # guidellm prints how many were in flight in place of a cap; then the page alone tells the load.
+        is_guidellms = self.result.over_guidellm and other.result.over_guidellm
+        names = ("input_tokens", "ok") if is_guidellms else ("input_tokens", "ok", "cap")
+        same_load = not is_guidellms or self.workload == other.workload
+        return same_load and all(self.result.get(name) == other.result.get(name) for name in names)
 
 
 class Study:
@@ -79,7 +89,7 @@ class Study:
         summary: The table of what each stage brought; None where there is none.
         stages: The sections in which candidates are tried.
         arms: Every result, in the order of the page.
-        proposed: The commands before the comparison.
+        proposed: The commands before the comparison; without one, those that stand in no section with a result.
         recommended: The last one of them of a model that the page has run.
         per_device: Whether the page judges by what each device does.
         of_latency: Whether the page is about latency rather than throughput.
@@ -91,7 +101,7 @@ class Study:
         self.summary, self.stages = summary_and_stages(page)
         self._estimates = "(est.)" in page.prose
         self.arms = [self._arm(result) for result in page.results]
-        before = self.comparison.at if self.comparison else 0
+        before = self.comparison.at if self.comparison else self._first_result()
         self.proposed = [command for command in page.commands if command.at < before and command.engine]
         self.recommended = next((each for each in reversed(self.proposed) if self.has_run(each)), None)
         self.per_device = PER_DEVICE.search(page.prose) is not None
@@ -103,6 +113,15 @@ class Study:
             for arm in arms
             if arm.command and (quantity.times > 1 or self._estimate(arm, quantity) > 1)
         }
+
+    def note(self, at: int, rule: str, says: str, why: str, cause: str = "", weight: float = 0.0) -> Finding:
+        """A finding of what stands at `at` that can be true as printed."""
+        return Finding(self.page.place(at), rule, says, "", why, True, cause, weight)
+
+    def _first_result(self) -> int:
+        """Where the outermost section begins that has the first result; 0 where no stage is before a summary."""
+        inner = [section for section in self.page.sections if section.level > 1] if self.stages else []
+        return next((section.begin for section in inner if has_result(self.page, section)), 0)
 
     def staged(self) -> Iterator[tuple[Section, list[Arm]]]:
         """Each stage with its arms, in their order."""
@@ -126,6 +145,10 @@ class Study:
             if arm.stage or arm.workload:
                 groups[arm.workload].append(arm)
         return groups
+
+    def pairs(self) -> Iterator[tuple[Row, Cell, Cell]]:
+        """The rows of all tables with a baseline: each with its cell of that, and each other one."""
+        return ((row, base, cell) for table in self.page.tables for row, base, cell, _ in table.pairs())
 
     def showing(self, quantity: Quantity | None) -> list[Arm]:
         """The arms whose result is what a cell prints, the nearest first."""
@@ -234,8 +257,16 @@ class Study:
         if not of_length:
             conversations = [each for each in self.page.workloads if each.is_conversations]
             fitting = [each for each in conversations if each.cap == (cap.value if cap else None)]
+            fitting = self._at_its_rate(arm, fitting)
         keys = [(each.cap is not None, each.rate is not None, each.requests is not None) for each in fitting]
         return fitting[keys.index(max(keys))] if fitting else None
+
+    def _at_its_rate(self, arm: Arm, among: list[Workload]) -> list[Workload]:
+        """Of loads, those that the arm's section names, by name or by rate; all if it names none."""
+        section = self.page.section(arm.result.at)
+        above = self.page.text[section.begin : arm.result.at] if section else ""
+        named = [each for each in among if each.name and f"`{each.name}`" in above]
+        return named or [each for each in among if each.rate and f"{each.rate:g}" in arm.workload.split()] or among
 
     def _arm(self, result: Published) -> Arm:
         page = self.page

@@ -32,7 +32,7 @@ QUANTITY = re.compile(
     r"|(?<![\w.])(?P<bare>\d[\d,]*(?:\.\d+)?)(?:\s?[x×]\s?(?P<bare_times>\d+)\b)?(?![\w.%])"
 )
 BASELINE = re.compile(r"(?i)\W*(?:the )?baseline\b")
-PER_DEVICE = re.compile(r"(?:/|per) ?(?:GPU|NPU|device|card)", re.IGNORECASE)
+PER_DEVICE = re.compile(r"(?:/|\bper) ?(?:GPU|NPU|device|card)s?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

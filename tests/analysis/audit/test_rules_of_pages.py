@@ -254,7 +254,10 @@ def test_a_run_that_is_shown_twice_as_what_it_is_is_no_second_treatment(tmp_path
 
 def test_a_run_that_is_shown_again_among_other_cases_is_no_second_treatment(tmp_path: Path) -> None:
     again = f"### Other Cases\n\n{fence('vllm serve acme/Foo-7B', 'bash')}\n{fence('# chat' + chr(10) + BASE)}\n"
-    assert changed(tmp_path, ("### Other Cases\n\n", again)) == []
+    finding = only(changed(tmp_path, ("### Other Cases\n\n", again)), "reprinted")
+    assert (finding.says, finding.note) == ("chat, Other Cases", True)
+    assert "1. Choosing the Engine, vLLM (line 37): one run, printed twice" in finding.why
+    assert len(changed(tmp_path, ("### Other Cases\n\n", again))) == 1
 
 
 def test_a_combination_changes_what_its_title_says(tmp_path: Path) -> None:

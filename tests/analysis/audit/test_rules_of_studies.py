@@ -5,24 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.analysis.audit import Finding, audit, grouped
-from tests.helpers.audited_pages import block, fence, found, only, rules
-
-SERVE = "vllm serve acme/Foo-7B"
-
-
-def stage(title: str, command: str, seconds: float, **given: float) -> str:
-    """A stage with one candidate."""
-    return f"### {title}\n\n{fence(command, 'bash')}\n{fence(block(duration=seconds, **given))}\n"
-
-
-def study(*stages: str, summary: str = "", other: str = "", best: str = SERVE, setup: str = "", cells: str = "") -> str:
-    """A page with these stages; its comparison is of a workload that nothing else is said of."""
-    rows = f"\n| Option | Gain |\n|---|---|\n{summary}\n" if summary else ""
-    case = cells or "Total TPS: 1005.00 | Total TPS: 1116.67 (+11.1%)"
-    return (
-        f"# Tuning Foo-7B\n\n## Conclusion\n\n{fence(best, 'bash')}\n| Case | baseline | Optimized |\n|---|---|---|\n"
-        f"| Chat | {case} |\n\n{setup}\n## Results\n\n{''.join(stages)}### Summary\n{rows}\n{other}"
-    )
+from tests.helpers.audited_pages import SERVE, block, fence, found, only, rules, stage, study
 
 
 def of(tmp_path: Path, rule: str, text: str) -> list[Finding]:

@@ -48,11 +48,14 @@ def bases(study: Study) -> Iterator[Finding]:
     best: Arm | None = None
     rejected: dict[str, tuple[str | None, str]] = {}
     for stage, arms in study.staged() if not study.repeated else ():
+        before = [arm for arm in study.tried if arm.result.at < stage.begin]
         for arm in arms or _crashed(study, stage):
             if best is not None and _comparable(best, arm):
                 yield from _carried(study, arm, best, rejected)
                 yield from _missing(study, arm, best)
-                yield from _uncredited(study, arm, best, rejected)
+                yield from _uncredited(study, arm, best, best, rejected)
+            elif best is not None and (own := study.best([each for each in before if _comparable(each, arm)])):
+                yield from _uncredited(study, arm, best, own, rejected)
         winner = study.best([*arms, *([best] if best else [])])
         for arm in arms:
             if winner is not None and arm is not winner and _comparable(winner, arm):
@@ -115,12 +118,19 @@ def _builds_on(study: Study, arm: Arm, earlier: list[Arm]) -> bool:
     return bool(own & tried - default)
 
 
-def _uncredited(study: Study, arm: Arm, best: Arm, rejected: Mapping[str, tuple[str | None, str]]) -> Iterator[Finding]:
-    """A gain for which a title names one change, where the candidate has others, too."""
+def _uncredited(
+    study: Study, arm: Arm, best: Arm, base: Arm, rejected: Mapping[str, tuple[str | None, str]]
+) -> Iterator[Finding]:
+    """A gain for which a title names one change, where the candidate has others, too.
+
+    Its changes are those from `base`: the best so far, or the best of its engine; what the best so far has is none.
+    """
+    same_model = arm.command and best.command and arm.command.name.lower() == best.command.name.lower()
     changed = {
         name: to
-        for name, (_, to) in _changes(arm, best).items()
+        for name, (_, to) in _changes(arm, base).items()
         if to is not None and rejected.get(name, (None, ""))[0] != to  # which is told by itself
+        if name != "model" or not same_model
     }
     others = [name for name, to in changed.items() if not _names(arm, name, to)]
     scores = study.score(arm), study.score(best)
@@ -132,7 +142,7 @@ def _uncredited(study: Study, arm: Arm, best: Arm, rejected: Mapping[str, tuple[
     ratio = change(scores[0].value / scores[1].value)
     said = ", ".join(setting_text(name, changed[name]) for name in others)
     why = f"its {ratio} over {best.name} is credited to what its title names, and it changes {said}, too"
-    yield Finding(arm.result.place, "label", arm.name, "", why, True)
+    yield Finding(arm.result.place, "label", arm.name, "", why, True, f"credited {said}")
 
 
 def _names(arm: Arm, setting: str, value: str | None) -> bool:

@@ -63,15 +63,14 @@ def percents(study: Study) -> Iterator[Finding]:
     """A change is the cell by the baseline's, less 1; and where a rate was wrong, that of tokens by duration."""
     if study.repeated:
         return
-    for table in study.page.tables:
-        for row, base, cell, _ in table.pairs():
-            for quantity in cell.quantities:
-                before = base.get(quantity.name)
-                if quantity.change is None or before is None or before.whole.low <= 0 or quantity.whole.low <= 0:
-                    continue
-                asked = study, quantity, before, quantity.change, row.name
-                if found := _wrong(*asked) or _of_tokens(*asked):
-                    yield found
+    for row, base, cell in study.pairs():
+        for quantity in cell.quantities:
+            before = base.get(quantity.name)
+            if quantity.change is None or before is None or before.whole.low <= 0 or quantity.whole.low <= 0:
+                continue
+            asked = study, quantity, before, quantity.change, row.name
+            if found := _wrong(*asked) or _of_tokens(*asked):
+                yield found
 
 
 def _wrong(study: Study, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:

@@ -22,13 +22,18 @@ def gains(study: Study) -> Iterator[Finding]:
     if study.summary is None or study.repeated:
         return
     for row in study.summary.rows:
-        printed = next((cell.change for cell in row.cells if cell.change and not cell.quantities), None)
+        printed = printed_change(row)
         if printed is None or any(SKIPPED.search(cell.text) for cell in row.cells):
             continue
-        pair = _over_all(study) if TOTAL.match(row.name) else _of_stages(study, row)
+        pair = _over_all(study) if TOTAL.match(row.name) else of_stages(study, row)
         if pair is None:
             continue
         yield from _checked(study, row, printed, *pair)
+
+
+def printed_change(row: Row) -> Change | None:
+    """The change that a row of the summary prints."""
+    return next((cell.change for cell in row.cells if cell.change and not cell.quantities), None)
 
 
 def _over_all(study: Study) -> tuple[Arm, Arm] | None:
@@ -37,7 +42,7 @@ def _over_all(study: Study) -> tuple[Arm, Arm] | None:
     return (best, study.tried[0]) if best else None
 
 
-def _of_stages(study: Study, row: Row) -> tuple[Arm, Arm] | None:
+def of_stages(study: Study, row: Row) -> tuple[Arm, Arm] | None:
     """The best arm of the stages that a row is about, and the best before it that is of none of them."""
     own = study.stages_of(row)
     best = study.best([arm for arm in study.tried if arm.stage in own])
@@ -54,6 +59,7 @@ def _checked(study: Study, row: Row, printed: Change, best: Arm, incumbent: Arm)
         return
     ratio = found / before
     if any(printed.ratio.agrees(other) for other in _readings(study, best, incumbent, ratio)):
+        yield from _multiplied(study, row, printed, best, incumbent)
         return
     why = f"{row.name}: {_said(study, best)} / {_said(study, incumbent)} - 1 = {change(ratio.value)}"
     first = study.tried[0]
@@ -67,11 +73,21 @@ def _checked(study: Study, row: Row, printed: Change, best: Arm, incumbent: Arm)
     if has_baseline:
         why += f"; {printed.text} is over the baseline that the row prints"
     should_be, weight = change(ratio.value), off(printed.ratio, ratio)
-    place, rule, cause = study.page.place(printed.at), "gain", ""
+    place, rule, cause = study.page.place(printed.at), "gain", "own baseline" if has_baseline else ""
     for wrong in misprints(study):
         if wrong.low > 0 and any(printed.ratio.agrees(each) for each in (wrong / before, found / wrong)):
             rule, cause = "result-line", misprint(wrong)
     yield Finding(place, rule, printed.text, should_be, why, has_baseline, cause=cause, weight=weight)
+
+
+def _multiplied(study: Study, row: Row, printed: Change, best: Arm, incumbent: Arm) -> Iterator[Finding]:
+    """A gain that is one of several servers, where one was measured, and that the row does not call so."""
+    times = study.replicas(best), study.replicas(incumbent)
+    if times[0] > times[1] and best.total and incumbent.total and not study.per_device:
+        one = best.total / incumbent.total
+        why = f"{row.name}: {_said(study, best)} against {_said(study, incumbent)}; one server is {change(one.value)}"
+        if not printed.ratio.agrees(one):
+            yield study.note(printed.at, "extrapolated", printed.text, why, "replicas", best.total.value)
 
 
 def _is_over_own_baseline(study: Study, best: Arm, printed: Change) -> bool:
@@ -140,7 +156,7 @@ def numbers(study: Study) -> Iterator[Finding]:
     for (before, _), (number, stage) in pairwise(numbered):
         if number > before + 1:
             why = f"stage {number} follows stage {before}: what was tried between them is not on the page"
-            yield Finding(study.page.place(stage.begin), "stage-number", stage.title, "", why, note=True)
+            yield study.note(stage.begin, "stage-number", stage.title, why)
 
 
 def extrapolated(study: Study) -> Iterator[Finding]:
@@ -158,8 +174,7 @@ def extrapolated(study: Study) -> Iterator[Finding]:
                     f"; each of them would be sent {sent} requests, where the others had {sent} in all" if sent else ""
                 )
                 says = f"total {quantity.text} x {quantity.times} tok/s"
-                place, weight = study.page.place(quantity.at), quantity.whole.value
-                yield Finding(place, "extrapolated", says, "", why, True, "replicas", weight)
+                yield study.note(quantity.at, "extrapolated", says, why, "replicas", quantity.whole.value)
 
 
 def references(study: Study) -> Iterator[Finding]:

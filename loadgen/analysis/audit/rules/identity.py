@@ -12,6 +12,8 @@ MODEL = re.compile(r"(?<![\w.-])[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\
 RECOMMENDATION = re.compile(r"\b[Rr]ecommend[^\n`|?!]{0,200}")
 QUANTIZED = re.compile(r"(?i)\b(?:FP8|FP4|NVFP4|INT8|INT4|AWQ|GPTQ|W8A8|W4A16|quantiz\w+)\b|-FP8|-AWQ|-GPTQ|w8a8")
 ONE_MODEL = re.compile(r"(?!.*\d\.?[xX]\b)(?:[\w-]+/)?[\w.-]*\d[\w.-]*")  # and no family of several versions
+# A version of a family, alone or with others in brackets: Foo-4.6, Foo-4.x (4.5 and 4.6).
+VERSION = re.compile(r"(?<![\w.-])([A-Za-z]+-?[A-Za-z]?)(\d+\.(?:\d+|x))(?![\w.])(?:\s*\(([\d., and]+)\))?")
 MIN_LIKENESS = 0.6  # of the letters of two names: below it one is no version of the other
 NUMBERS = {"a": 1, "a single": 1, "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16}
 _MAKER = r"(?:NVIDIA|AMD|Ascend|Intel|GPUs?\b|NPUs?\b)"
@@ -29,6 +31,28 @@ def models(study: Study) -> Iterator[Finding]:
         if not akin(name, subject):
             place = study.page.place(at)
             yield Finding(place, "model", name, subject, f"the page is about {subject}", cause=f"{name} {at}")
+
+
+def claimed(study: Study) -> Iterator[Finding]:
+    """Every version of a family that title or recommendation names was run, if any of the family was."""
+    run = " ".join(command.name.lower() for command in study.page.commands)
+    for text, begin in _promises(study):
+        for found in VERSION.finditer(text):
+            family, versions = found[1], [found[2], *re.findall(r"\d+\.\d+", found[3] or "")]
+            others = [each for each in versions if not re.search(rf"{re.escape(family.lower() + each)}(?![\d.])", run)]
+            names = [f"{family}{each}" for each in others if not each.endswith("x")]
+            if names and family.lower() in run:
+                says, why = " and ".join(names), "no command on the page serves it"
+                yield study.note(begin + found.start(), "model", says, why, f"claimed {says}")
+
+
+def _promises(study: Study) -> Iterator[tuple[str, int]]:
+    """The title, and the sentences before the first command that recommend, with where they begin."""
+    page = study.page
+    if page.sections:
+        yield page.sections[0].title, page.sections[0].begin
+    first = page.commands[0].at if page.commands else len(page.prose)
+    yield from ((found[0], found.start()) for found in RECOMMENDATION.finditer(page.prose, 0, first))
 
 
 def _subject(study: Study, named: list[str]) -> str:
@@ -101,10 +125,7 @@ def hardware(study: Study) -> Iterator[Finding]:
 def _others(study: Study, said: str) -> Iterator[Finding]:
     """Devices that title or recommendation name and the page does not have."""
     page, own = study.page, set(DEVICE.findall(said))
-    first = page.commands[0].at if page.commands else len(page.prose)
-    parts = [(page.sections[0].title, page.sections[0].begin)] if page.sections else []
-    parts += [(found[0], found.start()) for found in RECOMMENDATION.finditer(page.prose, 0, first)]
-    for text, begin in parts:
+    for text, begin in _promises(study):
         for match in DEVICE.finditer(text):
             if own and match[0] not in own:
                 why = f"the page was measured on {said}"
@@ -114,8 +135,7 @@ def _others(study: Study, said: str) -> Iterator[Finding]:
 
 def _recommended_count(study: Study) -> int | None:
     """The number of devices in the sentence of the recommendation."""
-    first = study.page.commands[0].at if study.page.commands else len(study.page.prose)
-    found = [_count(sentence[0]) for sentence in RECOMMENDATION.finditer(study.page.prose, 0, first)]
+    found = [_count(sentence) for sentence, _ in _promises(study)]
     return next((count for count in found if count), None)
 
 

@@ -12,18 +12,19 @@ from loadgen.analysis.audit.workload import Workload
 
 MIN_RATE_SHARE = 0.9  # of the throughput at which a server is idle but for the last answers
 MAX_LENGTH_CHANGE = 0.05  # relative, of mean prompts: beyond it, arms were sent other prompts
+MIN_KEPT_SHARE = 0.85  # of the asked rate; below it a server did not keep up, or the run was too short to tell
+MIN_LIFE_SHARE = 0.15  # of the time of sending: a request that lives longer is no part of a steady state
 ASK_ANY = ("SGLang",)  # engines that answer whatever model is named
 
 
 def rate_limited(study: Study) -> Iterator[Finding]:
     """A throughput shows what a server can do, and not what it was sent."""
-    for table in study.page.tables:
-        for row, base, cell, _ in table.pairs():
-            pairs = [found[:1] for each in (base, cell) if (found := study.showing(each.get("total_per_s")))]
-            arms = [arm for found in pairs for arm in found]
-            offered = [rate for arm in arms if (rate := _offered(study, arm))]
-            if offered and len(arms) == 2:
-                yield _rate(study, row, arms, offered)
+    for row, base, cell in study.pairs():
+        pairs = [found[:1] for each in (base, cell) if (found := study.showing(each.get("total_per_s")))]
+        arms = [arm for found in pairs for arm in found]
+        offered = [rate for arm in arms if (rate := _offered(study, arm))]
+        if offered and len(arms) == 2:
+            yield _rate(study, row, arms, offered)
 
 
 def _offered(study: Study, arm: Arm) -> float | None:
@@ -38,6 +39,36 @@ def _offered(study: Study, arm: Arm) -> float | None:
     return workload.rate if sending > 0 and kept_up else None
 
 
+def unsteady(study: Study) -> Iterator[Finding]:
+    """A ratio of two servers is of two that keep up with their requests: else it depends on the length of the run."""
+    told: list[Arm] = []
+    for row, base, cell in study.pairs():
+        change = next((q.change for q in cell.quantities if q.change), None)
+        behind = [(arm, why) for arm in study.compared(row, base, cell) if (why := _behind(study, arm))]
+        for _, why in behind[:1]:
+            at, says = (change.at, change.text) if change else (row.at, row.name)
+            yield study.note(at, "unsteady", says, f"{row.name}: {why}", "unsteady", 1)
+        told += [arm for arm, _ in behind]
+    for arm in study.tried:
+        if not any(arm.result.same_run(other.result) for other in told) and (why := _behind(study, arm)):
+            yield Finding(arm.result.where("requests_per_s"), "unsteady", arm.name, "", why, True, "unsteady")
+
+
+def _behind(study: Study, arm: Arm) -> str:
+    """How far a server stayed below the rate of its requests; empty if it kept up, or nothing tells."""
+    workload, known = study.workload(arm), arm.result.all("ok", "duration_s", "requests_per_s")
+    latency = arm.result.latency_s()
+    if workload is None or not workload.rate or known is None or latency is None:
+        return ""
+    ok, duration, done = (number.value for number in known)
+    sending = (ok - 1) / workload.rate
+    is_paced = sending >= duration / 2
+    if not is_paced or done >= MIN_KEPT_SHARE * workload.rate or latency.value < MIN_LIFE_SHARE * sending:
+        return ""
+    why = f"{arm.name} answered {done:g} of {workload.rate:g} req/s, and a request took {latency.value:.2f} s"
+    return f"{why} of the {sending:.1f} s of sending: no steady state, the ratio depends on the length of the run"
+
+
 def _rate(study: Study, row: Row, arms: list[Arm], offered: list[float]) -> Finding:
     total = next((q for cell in row.cells if (q := cell.get("total_per_s")) and q.change), None)
     which = "both servers were" if len(offered) == 2 else "one of the servers was"
@@ -48,7 +79,7 @@ def _rate(study: Study, row: Row, arms: list[Arm], offered: list[float]) -> Find
     )
     says = total.change.text if total and total.change else f"{arms[-1].total} tok/s"
     at = total.change.at if total and total.change else row.at
-    return Finding(study.page.place(at), "rate-limited", says, "", why, True, f"{offered[0]}")
+    return study.note(at, "rate-limited", says, why, f"{offered[0]}")
 
 
 def announced(study: Study) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, change
 from loadgen.analysis.audit.published import Published, title
+from loadgen.analysis.audit.rules.gains import of_stages, printed_change
 from loadgen.analysis.audit.rules.streams import itl, tpot
 from loadgen.analysis.audit.study import Study
 from loadgen.analysis.audit.table import Cell, Quantity
@@ -15,22 +16,38 @@ MIN_TAIL_FACTOR = 1.5  # times: a tail of one run varies by less
 
 def hidden(study: Study) -> Iterator[Finding]:
     """A gain is printed, and beside it a loss that is larger is not."""
-    for table in study.page.tables:
-        for row, base, cell, _ in table.pairs():
-            gained = next(((quantity, gain) for quantity in cell.quantities if (gain := _gain(quantity))), None)
-            if gained is None:
-                continue
-            quantity, gain = gained
-            results = [arm.result for arm in study.compared(row, base, cell)]
-            worst = _worst(_printed(results, base, cell), gain) or _worst(_of_blocks(results), gain)
-            if worst is not None:
-                name, before, after, ratio = worst
-                cells = {each.name: each.at for each in cell.quantities}
-                change_text = quantity.change.text if quantity.change else ""
-                why = f"{row.name}: beside {change_text} it went from {before} to {after} ms"
-                says = f"{title(name)} {after} ms without its change"
-                place = study.page.place(cells.get(name, quantity.at))
-                yield Finding(place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value)
+    yield from _of_summary(study)
+    for row, base, cell in study.pairs():
+        gained = next(((quantity, gain) for quantity in cell.quantities if (gain := _gain(quantity))), None)
+        if gained is None:
+            continue
+        quantity, gain = gained
+        results = [arm.result for arm in study.compared(row, base, cell)]
+        worst = _worst(_printed(results, base, cell), gain) or _worst(_of_blocks(results), gain)
+        if worst is not None:
+            name, before, after, ratio = worst
+            cells = {each.name: each.at for each in cell.quantities}
+            change_text = quantity.change.text if quantity.change else ""
+            why = f"{row.name}: beside {change_text} it went from {before} to {after} ms"
+            says = f"{title(name)} {after} ms without its change"
+            place = study.page.place(cells.get(name, quantity.at))
+            yield Finding(place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value)
+
+
+def _of_summary(study: Study) -> Iterator[Finding]:
+    """The same of a summary without a baseline, whose rows print what a stage gained over the best before it."""
+    rows = study.summary.rows if study.summary and study.summary.baseline is None and not study.repeated else ()
+    for row in rows:
+        printed, pair = printed_change(row), of_stages(study, row)
+        if printed is None or pair is None or printed.ratio.value <= 1:
+            continue
+        arms = [pair[1], pair[0]]
+        worst = _worst(_of_blocks([arm.result for arm in arms], ("mean_tpot_ms", *TAILS)), printed.ratio)
+        if worst is not None:
+            name, before, after, ratio = worst
+            why = f"{row.name}: beside {printed.text} it went from {before} ({arms[0].name}) to {after} ms"
+            says, place = f"{title(name)} {after} ms is not told", study.page.place(printed.at)
+            yield Finding(place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value)
 
 
 Loss = tuple[str, str, str, Number]  # its name, before, after, and by how much it rose
@@ -59,11 +76,11 @@ def _printed(results: list[Published], base: Cell, cell: Cell) -> Iterator[Loss]
             yield quantity.name, before.text, quantity.text, quantity.number / before.number
 
 
-def _of_blocks(results: list[Published]) -> Iterator[Loss]:
+def _of_blocks(results: list[Published], names: tuple[str, ...] = TAILS) -> Iterator[Loss]:
     """Tails of the blocks that the cells are of, which rose by much: the same."""
-    for name in TAILS if len(results) == 2 else ():
-        before, after = results[0].get(name), results[1].get(name)
-        if before is None or after is None or before.low <= 0 or not after.above(before * MIN_TAIL_FACTOR):
+    for name in names if len(results) == 2 else ():
+        before, after, least = results[0].get(name), results[1].get(name), MIN_TAIL_FACTOR if name in TAILS else 1
+        if before is None or after is None or before.low <= 0 or not after.above(before * least):
             continue
         if "tpot" not in name or not any(map(is_misnamed, results)):
             yield name, str(before), str(after), after / before

@@ -7,12 +7,14 @@ import numpy as np
 
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change
+from loadgen.analysis.audit.rules.gains import of_stages, printed_change
 from loadgen.analysis.audit.study import Arm, Study
-from loadgen.analysis.audit.table import Cell, Quantity, Row
+from loadgen.analysis.audit.table import Quantity
 from loadgen.stats import student_t
 from loadgen.stats.variance import Noise
 
 CONFIDENCE = 0.95  # two-sided
+MIN_SINGLE_GAIN = 0.03  # relative: on a page that tells by how much runs differ, one run each shows none below it
 MIN_DF = 2  # degrees of freedom; below it a difference would have to be beyond any that is printed
 
 
@@ -21,10 +23,13 @@ def noise(study: Study) -> Iterator[Finding]:
     sets = alike(study)
     values = [[math.log(rate) for arm in arms if (rate := _rate(arm))] for arms in sets]
     within = Noise.pooled([Noise.of_replicates(np.array(each)) for each in values if each])
-    if within is None or within.df < MIN_DF or study.repeated:
+    if study.repeated:
+        return
+    if within is None or within.df < MIN_DF:
+        yield from _unknown(study)
         return
     least = math.exp(student_t.two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
-    for row, base, cell in _pairs(study):
+    for row, base, cell in study.pairs():
         before, after = (study.showing(found.get("total_per_s")) for found in (base, cell))
         if not before or not after or not any(arm.stage for arm in before + after):
             continue
@@ -39,18 +44,20 @@ def noise(study: Study) -> Iterator[Finding]:
             says = total.change.text if total.change else f"{total.text} tok/s"
             at = total.change.at if total.change else total.at
             gained = rates[0] / rates[1] - 1
-            yield Finding(study.page.place(at), "noise", says, "", why, True, "one run each", gained)
+            yield study.note(at, "noise", says, why, "one run each", gained)
+
+
+def _unknown(study: Study) -> Iterator[Finding]:
+    """The small gains of a page that does not tell by how much runs differ."""
+    for row in study.summary.rows if study.summary else ():
+        printed = printed_change(row)
+        if printed is not None and of_stages(study, row) and 0 < printed.ratio.value - 1 < MIN_SINGLE_GAIN:
+            why = f"{row.name}: one run each, and too few were run again to tell by how much runs differ"
+            yield study.note(printed.at, "noise", printed.text, why, "one run each", printed.ratio.value)
 
 
 def _is_gain(total: Quantity) -> bool:
     return total.change is None or total.change.ratio.value > 1
-
-
-def _pairs(study: Study) -> Iterator[tuple[Row, Cell, Cell]]:
-    """Each row of a table with a baseline, its cell of the baseline, and each other one."""
-    for table in study.page.tables:
-        for row, base, cell, _ in table.pairs():
-            yield row, base, cell
 
 
 def alike(study: Study) -> list[list[Arm]]:

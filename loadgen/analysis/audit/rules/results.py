@@ -111,8 +111,7 @@ def _from_to(study: Study, found: re.Match[str]) -> Iterator[Finding]:
         printed = Number.printed(found[group])
         if study.arms and not any(_shows(study, arm, printed) for arm in study.arms):
             why = "no block on this page has it"
-            place = study.page.place(found.start(group))
-            yield Finding(place, "result-line", f"{found[group]} tok/s", "", why, note=True)
+            yield study.note(found.start(group), "result-line", f"{found[group]} tok/s", why)
 
 
 def summaries(study: Study) -> Iterator[Finding]:

@@ -56,7 +56,7 @@ def _with_first(result: Published, printed: Number) -> str:
     if known is None or decode is None or known[1].low <= 0 or known[2].low <= 0 or result.tpot_with_first:
         return ""
     tokens = known[1] / known[2]
-    is_whole = printed.agrees(known[0] / tokens) and not _is_near(printed, decode)
+    is_whole = printed.agrees(known[0] / tokens) and not printed.agrees(decode)
     return f"{known[0]} / {tokens}" if is_whole else ""
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from loadgen.analysis.audit.command import INTERFACE, WIDTHS, Command, setting_text
+from loadgen.analysis.audit.engine_flags import TABLES
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change, plain
 from loadgen.analysis.audit.study import JOINED, Arm, Study, stems
@@ -25,12 +26,14 @@ def recommended(study: Study) -> Iterator[Finding]:
     if command is None or not tuned:
         return
     place, says = study.page.place(command.at), f"`{command.text}`"
-    own = [arm for arm in tuned if arm.command and command.same_as(arm.command)]
+    own = [arm for arm in tuned if _serves(command, arm)]
     beside = next((arm for arm in _beside(study, command)), None)
-    if not own and beside is None and any(arm.command and command.same_as(arm.command) for arm in study.arms):
-        return  # it was measured on other workloads, and no other arm's number stands beside it
-    if not own:
-        near = beside or min(tuned, key=lambda arm: len(arm.command.changes(command)) if arm.command else 0)
+    alike = [arm for arm in tuned if arm.command and arm.command.engines & command.engines] or tuned
+    near = beside or min(alike, key=lambda arm: len(arm.command.changes(command)) if arm.command else 0)
+    if not own and beside is None and any(_serves(command, arm) for arm in study.arms):
+        why = f"only other workloads were measured with it; the nearest of a stage is {_differs(study, near, command)}"
+        yield study.note(command.at, "recommended", says, why + _below(study))
+    elif not own:
         of = f"the {near.total} tok/s beside it are those of" if beside else "the nearest is"
         why = f"no arm of any stage was started with this command: {of} {_differs(study, near, command)}"
         yield Finding(place, "recommended", says, "", why, weight=2)
@@ -41,13 +44,32 @@ def recommended(study: Study) -> Iterator[Finding]:
         yield Finding(place, "recommended", says, "", why, weight=1)
     else:
         yield from _not_best(study, command, own)
+    if own and not any(arm.command and command.same_as(arm.command) for arm in own):
+        why = f"it was measured as {_differs(study, own[0], command)}: only how answers are read"
+        yield study.note(command.at, "recommended", says, why)
+
+
+def _serves(command: Command, arm: Arm) -> bool:
+    """Whether an arm's command differs from this one at most in how answers are read."""
+    own = arm.command
+    return own is not None and bool(own.engines & command.engines) and own.changes(command).keys() <= set(INTERFACE)
+
+
+def _below(study: Study) -> str:
+    """That an arm of the stages was better than what the comparison has for their workload."""
+    best = study.best(study.tried)
+    for _, base, cell, _ in study.comparison.pairs() if study.comparison else ():
+        total, shown = cell.get("total_per_s"), study.shown(base)
+        if shown and shown[0].stage and total and best and best.total and best.total.above(total.whole):
+            return f"; {best.name} had {best.total} tok/s, more than the {total.text} beside it"
+    return ""
 
 
 def _beside(study: Study, command: Command) -> Iterator[Arm]:
     """The arms of stages whose numbers stand in the comparison, and which a command did not start."""
     for _, _, cell, _ in study.comparison.pairs() if study.comparison else ():
         shown = study.shown(cell)
-        if shown and shown[0].stage and not any(arm.command and command.same_as(arm.command) for arm in shown):
+        if shown and shown[0].stage and not any(_serves(command, arm) for arm in shown):
             yield shown[0]
 
 
@@ -66,14 +88,15 @@ def _not_best(study: Study, command: Command, own: list[Arm]) -> Iterator[Findin
     scores = [study.score(arm) if arm else None for arm in (best, chosen)]
     if best is None or chosen is None or scores[0] is None or scores[1] is None or study.repeated:
         return
-    if scores[0].value <= MIN_BETTER_FACTOR * scores[1].value:
+    if not scores[0].above(scores[1]):
         return
     unit = "requests each take less time" if study.of_latency else f"{best.total} against {chosen.total} tok/s"
     why = (
         f"{best.name} was better by {change(scores[0].value / scores[1].value)} (line {best.result.place.line}): {unit}"
     )
-    place = study.page.place(command.at)
-    yield Finding(place, "recommended", f"`{command.text}`", "", why, True, "not the best")
+    if scores[0].value <= MIN_BETTER_FACTOR * scores[1].value:
+        why += ", which one run each does not show"
+    yield study.note(command.at, "recommended", f"`{command.text}`", why, "not the best")
 
 
 def baselines(study: Study) -> Iterator[Finding]:
@@ -83,8 +106,7 @@ def baselines(study: Study) -> Iterator[Finding]:
     for arm in arms:
         if arm.command and not arm.command.text and known:
             why = f"how the server of this row was started is not told; that of others is `{known[0].text}`"
-            place = study.page.place(arm.command.at)
-            yield Finding(place, "baseline", "no parameters", "", why, True, "not told")
+            yield study.note(arm.command.at, "baseline", "no parameters", why, "not told")
     for other in known[1:]:
         if not known[0].same_as(other):
             line = study.page.place(known[0].at).line
@@ -102,7 +124,7 @@ def _not_default(study: Study, commands: list[Command]) -> Iterator[Finding]:
     own = {name: value for name, value in commands[0].settings.items() if name not in (*INTERFACE, *WIDTHS)}
     if own and any(word in called.lower() for word in DEFAULTS):
         why = f"it was started with {', '.join(setting_text(name, value) for name, value in own.items())}"
-        yield Finding(study.page.place(table.at), "baseline", called, "", why, True)
+        yield study.note(table.at, "baseline", called, why)
 
 
 def combinations(study: Study) -> Iterator[Finding]:
@@ -145,9 +167,33 @@ def duplicates(study: Study) -> Iterator[Finding]:
         if first.command is None and second.command is None and first.label == second.label:
             continue
         told.add(id(second))
-        where = first.result.place.within or f"line {first.result.place.line}"
-        why = f"every number is that of {first.name} ({where}): one run, published as two treatments"
+        why = f"every number is that of {first.name} ({first.where}): one run, published as two treatments"
         yield Finding(second.result.place, "duplicate", f"{second.name}: total {second.total} tok/s", "", why)
+
+
+def reprinted(study: Study) -> Iterator[Finding]:
+    """A result that is printed again, under another title, is not a second run."""
+    told: set[int] = set()
+    for first, second in itertools.combinations(study.arms, 2):
+        is_again = first.name != second.name and first.result.same_run(second.result) and first.same_server(second)
+        if is_again and id(second) not in told and (first.stage == second.stage or study.is_reference(second)):
+            told.add(id(second))
+            why = f"every number is that of {first.name} ({first.where}): one run, printed twice"
+            yield Finding(second.result.place, "reprinted", second.name, "", why, True, "reprinted")
+
+
+def one_sided(study: Study) -> Iterator[Finding]:
+    """Engines that are compared have the same settings, as far as all of them know these."""
+    for _, arms in study.staged():
+        commands = [arm.command for arm in arms if arm.command and arm.command.engine in TABLES]
+        for command in commands:
+            others = [each for each in commands if each.engine != command.engine]
+            for name, value in command.settings.items() if others else ():
+                is_known = all(name in TABLES[each.engine].forms and name not in each.settings for each in others)
+                if is_known and name not in (*INTERFACE, *WIDTHS, "context_len"):
+                    why = f"{' and '.join(sorted({each.engine for each in others}))} at the default"
+                    says = f"{command.engine} with {setting_text(name, value)}"
+                    yield study.note(command.at, "one-sided", says, why)
 
 
 def repeats(study: Study) -> Iterator[Finding]:
@@ -172,9 +218,8 @@ def _again(study: Study, first: Arm, other: Arm) -> Iterator[Finding]:
     if scores[0] is None or scores[1] is None or scores[0].low <= 0:
         return
     weight = abs(scores[1].value / scores[0].value - 1)
-    where = first.result.place.within or f"line {first.result.place.line}"
     why = (
-        f"{first.name} ({where}) has {_judged(study, first)} with the same printed command: "
+        f"{first.name} ({first.where}) has {_judged(study, first)} with the same printed command: "
         f"a difference of {plain(100 * weight)} % that no setting explains"
     )
     says = f"{other.name}: {_judged(study, other)}"
