@@ -1,6 +1,5 @@
 """The simulator's process: wait for the simulated start-up time, listen, and serve until SIGINT or SIGTERM."""
 
-import argparse
 import asyncio
 import contextlib
 import gc
@@ -12,11 +11,11 @@ from collections.abc import Sequence
 import uvloop
 
 from loadgen.engines.sim.api import Api
+from loadgen.engines.sim.command_line import read
 from loadgen.engines.sim.connection import Connection
 from loadgen.engines.sim.core_pool import CorePool
 from loadgen.engines.sim.deployment import StartFailed
 from loadgen.engines.sim.faults import Faults, leave_orphan, log_of
-from loadgen.engines.sim.flags import add, given
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
 from loadgen.engines.sim.vocabulary import TOKENIZER
@@ -82,16 +81,6 @@ async def _listen(settings: SimSettings, api: Api) -> asyncio.Server:
         ) from error
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the simulator's command line."""
-    prog, about = "python -m loadgen.engines.sim", "Serve a simulated engine with the model name MODEL."
-    result = argparse.ArgumentParser(prog, description=about, allow_abbrev=False)
-    result.add_argument("model", nargs="?", metavar="MODEL", help="any name; the model name in requests (sim)")
-    add(result, SimSettings, "settings; flags that vLLM has too have its names")
-    add(result, Faults, "faults, to test programs that start servers")
-    return result
-
-
 def noise_seed() -> dict[str, int]:
     """Return the seed of the noise that the program which starts this server has set."""
     text = os.environ.get(START_SEED, "")
@@ -102,14 +91,11 @@ def noise_seed() -> dict[str, int]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server from the command line; return the exit code: 0, 1 (it cannot start) or 2 (bad flag)."""
-    flags = parser().parse_args(argv)
-    named = {"served_model_name": flags.model} if flags.model is not None else {}
     # Requests leave no reference cycles; a full garbage collection would stop the engine for many steps.
     gc.freeze()
     garbage_collection.collect_rarely()
     try:
-        settings = SimSettings.of(**(named | noise_seed() | given(flags, SimSettings)))
-        uvloop.run(serve(settings, Faults(**given(flags, Faults))))
+        uvloop.run(serve(*read(argv, noise_seed())))
     except StartFailed as failed:
         sys.stderr.write(log_of(str(failed)))
         return 1

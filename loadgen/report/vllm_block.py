@@ -35,7 +35,8 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
     """
     yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
     yield row("Successful requests:", result["completed"], "")
-    yield row("Failed requests:", result["failed"], "")
+    if result["failed"] is not None:
+        yield row("Failed requests:", result["failed"], "")
     if result["max_concurrency"] is not None:
         yield row("Maximum request concurrency:", result["max_concurrency"], "")
     if result["request_rate"] != "inf":

@@ -29,7 +29,7 @@ from typing import Self
 import numpy as np
 
 from loadgen.stats import holm, student_t
-from loadgen.stats.two_way_layout import TwoWayLayout
+from loadgen.stats.disturbed_layout import Contrast, DisturbedLayout
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
 
@@ -161,7 +161,7 @@ def compare(
     reference: str,
     plan: Plan,
     prior: Noise | None = None,
-    covariates: Mapping[str, Sequence[float]] | None = None,
+    disturbances: Mapping[str, Sequence[float]] | None = None,
 ) -> dict[str, Comparison]:
     """Compare treatments with a reference at every look so far, and decide what can be decided.
 
@@ -171,15 +171,14 @@ def compare(
         reference: The treatment that the others are compared with.
         plan: The design.
         prior: The noise of earlier comparisons; None: unknown.
-        covariates: A covariate of each value, on which its logarithm depends linearly, by a slope of its treatment.
-            Treatments are compared at the smallest one. None: none.
+        disturbances: What lowered each value, 0 where nothing did; see `DisturbedLayout`. None: nothing did.
 
     Returns:
         The comparison of every other treatment at its last look, in the order of `runs`. Before the first look all are
         open.
     """
     values = np.log(_table(runs))
-    covariate = None if covariates is None else _table({name: covariates[name] for name in runs})
+    disturbance = None if disturbances is None else _table({name: disturbances[name] for name in runs})
     names = list(runs)
     base, rivals = names.index(reference), [name for name in names if name != reference]
     decided: dict[str, Comparison] = {}
@@ -187,19 +186,19 @@ def compare(
     for number, look in enumerate(plan.looks):
         if values.shape[1] < look:
             break
-        layout = TwoWayLayout.fit(values[:, :look], None if covariate is None else covariate[:, :look])
-        found = {name: layout.difference(names.index(name), base) for name in rivals if name not in decided}
-        found = {name: each for name, each in found.items() if not math.isnan(each[0])}  # NaN if a value lacks
-        if not found:
+        if np.isnan(values[base, :look]).any():
             break
-        noise = layout.noise.with_prior(prior)
+        complete = [name for name in rivals if not np.isnan(values[names.index(name), :look]).any()]
+        if not complete:
+            break
+        layout = DisturbedLayout(values[:, :look], None if disturbance is None else disturbance[:, :look], prior)
+        found = {name: layout.contrast(names.index(name), base) for name in complete}
         adopted = sum(one.decision is Decision.BETTER for one in decided.values())
         procedure = holm.StepDown(1 - plan.confidence, len(rivals), rejected=adopted)
-        for name in sorted(found, key=lambda name: found[name][0], reverse=True):
-            effect, variance = found[name]
-            boundary = _student_boundary(boundaries(procedure.level, plan.looks)[number], noise.df, len(plan.looks))
-            half_width = boundary * noise.sd * math.sqrt(variance)
-            one = _comparison(effect, half_width, look, plan, procedure, last=look == plan.last)
+        for name in sorted(found, key=lambda name: found[name].effect, reverse=True):
+            contrast = found[name]
+            boundary = _student_boundary(boundaries(procedure.level, plan.looks)[number], contrast.df, len(plan.looks))
+            one = _comparison(contrast, boundary * contrast.sd, look, plan, procedure, last=look == plan.last)
             latest[name] = one
             if one.decision is not Decision.OPEN:
                 decided[name] = one
@@ -264,13 +263,23 @@ def _student_boundary(z: float, df: int, looks: int) -> float:
 
 
 def _comparison(
-    effect: float, half_width: float, blocks: int, plan: Plan, procedure: holm.StepDown, *, last: bool
+    contrast: Contrast, half_width: float, blocks: int, plan: Plan, procedure: holm.StepDown, *, last: bool
 ) -> Comparison:
     minimum = math.log1p(plan.least_effect)
+    width = math.inf if math.isnan(half_width) else half_width
+    low = contrast.effect - width if contrast.bounded_below else -math.inf
+    high = contrast.effect + width if contrast.bounded_above else math.inf
     decision = Decision.OPEN
-    if procedure.test(effect - half_width > minimum):
+    if procedure.test(low > minimum):
         decision = Decision.BETTER
-    elif effect + half_width < minimum or last:
+    elif high < minimum or last:
         decision = Decision.NOT_BETTER
-    low, high = math.expm1(effect - half_width), math.expm1(effect + half_width)
-    return Comparison(decision, math.expm1(effect), low, high, blocks)
+    return Comparison(decision, math.expm1(contrast.effect), math.expm1(low), _expm1(high), blocks)
+
+
+def _expm1(value: float) -> float:
+    """Return e**value - 1, infinite where a float has no room for it."""
+    try:
+        return math.expm1(value)
+    except OverflowError:
+        return math.inf

@@ -22,12 +22,13 @@ class TwoWayLayout:
     Attributes:
         values: Shape (treatments, blocks); NaN where a treatment has no value.
         noise: The noise of one value.
-        adjusted: The design's pseudo-inverse, the design, and the observed values, if there is a covariate.
+        solution: The design's pseudo-inverse, the design, and the observed values, if a value lacks or there is a
+            covariate.
     """
 
     values: Floats
     noise: Noise
-    adjusted: tuple[Floats, Floats, Floats] | None = None
+    solution: tuple[Floats, Floats, Floats] | None = None
 
     @classmethod
     def fit(cls, values: Floats, covariate: Floats | None = None) -> Self:
@@ -39,37 +40,30 @@ class TwoWayLayout:
         """
         present = ~np.isnan(values)
         slopes = None if covariate is None else _slopes(covariate, present)
-        if slopes is not None:
-            design = np.hstack([_design(present), slopes])
-            observed: Floats = values[present]
-            inverse: Floats = np.asarray(np.linalg.pinv(design), dtype=np.float64)
-            residuals = observed - design @ (inverse @ observed)
-            df = len(observed) - int(np.linalg.matrix_rank(design))
-            noise = Noise.from_squares(float(residuals @ residuals), df)
-            return cls(values, noise, (inverse, design, observed))
-        if present.all():  # closed form of the same
+        if slopes is None and present.all():  # closed form of the same
             apart = values - values.mean(axis=0) - values.mean(axis=1)[:, None] + values.mean()
             return cls(values, Noise.from_squares(float(np.sum(apart**2)), (len(values) - 1) * (values.shape[1] - 1)))
-        design, observed = _design(present), values[present]
-        fitted, _, rank, _ = np.linalg.lstsq(design, observed, rcond=None)
-        squares = float(np.sum((observed - design @ fitted) ** 2))
-        return cls(values, Noise.from_squares(squares, len(observed) - int(rank)))
+        design = _design(present) if slopes is None else np.hstack([_design(present), slopes])
+        observed: Floats = values[present]
+        inverse: Floats = np.asarray(np.linalg.pinv(design), dtype=np.float64)
+        residuals = observed - design @ (inverse @ observed)
+        df = len(observed) - int(np.linalg.matrix_rank(design))
+        return cls(values, Noise.from_squares(float(residuals @ residuals), df), (inverse, design, observed))
 
     def difference(self, treatment: int, reference: int) -> tuple[float, float]:
         """Return the difference of two treatments, and its variance as a multiple of the noise's.
 
-        The difference is NaN if one of them lacks a block. The variance is infinite if the values cannot tell the
-        treatments from the covariate.
+        The variance is infinite if the values do not determine the difference.
         """
-        apart = float(np.mean(self.values[treatment] - self.values[reference]))
-        if self.adjusted is None or math.isnan(apart):
+        if self.solution is None:
+            apart = float(np.mean(self.values[treatment] - self.values[reference]))
             return apart, 2 / self.values.shape[1]
-        inverse, design, observed = self.adjusted
+        inverse, design, observed = self.solution
         contrast = np.zeros(design.shape[1])
         contrast[treatment], contrast[reference] = 1.0, -1.0
         weights = contrast @ inverse
         if np.abs(weights @ design - contrast).max() > ESTIMABLE:
-            return apart, math.inf
+            return math.nan, math.inf
         return float(weights @ observed), float(weights @ weights)
 
 

@@ -12,19 +12,20 @@ from loadgen.tuning.spec.study import Study
 
 Came = float | Failure | Mapping[str, Any]  # total tokens/s, why it failed, or parts of a trial's summary
 Truth = Callable[[TrialRequest], Came]
+TOKENS = 1_000_000  # of a run
 
 
 def summary(total: float = 1000.0, **parts: Any) -> dict[str, Any]:
-    """The numbers of a run that achieved so many tokens/s in all, half of them output."""
+    """The numbers of a run of 1,000 requests that achieved so many tokens/s in all, half of them output."""
     own = {"verdict": "VALID", "reasons": [], "slo": [], "simulated": False} | parts.pop("loadgen", {})
     return {
         "num_prompts": 1000,
         "completed": 1000,
         "failed": 0,
-        "duration": 100.0,
-        "total_input_tokens": round(total * 50),
-        "total_output_tokens": round(total * 50),
-        "request_throughput": 10.0,
+        "duration": TOKENS / total,
+        "total_input_tokens": TOKENS // 2,
+        "total_output_tokens": TOKENS // 2,
+        "request_throughput": 1000 * total / TOKENS,
         "output_throughput": total / 2,
         "total_token_throughput": total,
         "max_concurrent_requests": 512,

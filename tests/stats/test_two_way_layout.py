@@ -70,4 +70,18 @@ def test_covariate_with_missing_values() -> None:
     values[2, 2:] = math.nan
     layout = TwoWayLayout.fit(values, covariate)
     assert layout.difference(1, 0)[0] == pytest.approx(0.5)
-    assert math.isnan(layout.difference(2, 0)[0])
+    assert layout.difference(2, 0)[0] == pytest.approx(1.0)
+
+
+def test_difference_with_missing_values_is_that_of_the_common_blocks() -> None:
+    values = np.random.default_rng(1).normal(size=(2, 5))
+    values[0, 1] = values[1, 3] = math.nan
+    common = [0, 2, 4]
+    difference, variance = TwoWayLayout.fit(values).difference(1, 0)
+    assert difference == pytest.approx(np.mean(values[1, common] - values[0, common]))
+    assert variance == pytest.approx(2 / 3)
+
+
+def test_treatments_without_a_common_block_cannot_be_compared() -> None:
+    values = np.array([[1.0, math.nan], [math.nan, 2.0]])
+    assert math.isinf(TwoWayLayout.fit(values).difference(1, 0)[1])

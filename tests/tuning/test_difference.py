@@ -1,11 +1,12 @@
 """The difference from a reference: its bounds, its direction and its text."""
 
+import dataclasses
 import math
 
 import pytest
 
 from loadgen.stats.group_sequential import Comparison, Decision
-from loadgen.tuning.execute.difference import Difference
+from loadgen.tuning.execute.difference import Difference, Unbounded
 
 
 def compared(effect: float, low: float, high: float, *, more_is_better: bool = True) -> Difference:
@@ -23,10 +24,12 @@ def compared(effect: float, low: float, high: float, *, more_is_better: bool = T
         (-0.05, -0.11, 0.01, 0),
         (-0.05, -0.09, -0.01, -1),
         (0.05, -1.0, math.inf, 0),
-        (0.05, 0.01, math.inf, 0),
+        (0.05, 0.01, math.inf, 1),
+        (0.05, -1.0, 0.09, 0),
+        (-0.05, -1.0, -0.01, -1),
     ],
 )
-def test_direction_needs_both_bounds(effect: float, low: float, high: float, direction: int) -> None:
+def test_direction_needs_a_bound_on_the_side_of_zero(effect: float, low: float, high: float, direction: int) -> None:
     assert compared(effect, low, high).direction == direction
 
 
@@ -38,8 +41,8 @@ def test_less_is_better_inverts_value_and_bounds() -> None:
     assert compared(-0.2, -0.5, -0.1, more_is_better=False).direction == -1
 
 
-def test_unknown_bounds_are_not_shown() -> None:
-    assert compared(0.05, -1.0, math.inf).text() == "+5.00% (no bounds yet)"
+def test_comparison_without_bounds_was_disturbed() -> None:
+    assert compared(0.05, -1.0, math.inf).text() == "+5.00% (too few undisturbed starts for bounds)"
     assert compared(0.05, 0.01, 0.0901).text() == "+5.00% (+1.00% to +9.01%)"
 
 
@@ -56,10 +59,17 @@ def test_unknown_bound_is_left_open(low: float, high: float, more_is_better: boo
 
 
 def test_runs_apart_have_no_bounds_and_single_runs_a_direction() -> None:
-    once = Difference.without_bounds(9.0, 10.0, more_is_better=True, single=True)
+    once = Difference.without_bounds(9.0, 10.0, Unbounded.SINGLE_RUNS, more_is_better=True)
     assert (once.text(), once.direction) == ("-10.00% (single runs)", -1)
-    apart = Difference.without_bounds(11.0, 10.0, more_is_better=True, single=False)
-    assert (apart.text(), apart.direction) == ("+10.00% (no bounds yet)", 0)
+    apart = Difference.without_bounds(11.0, 10.0, Unbounded.APART, more_is_better=True)
+    assert (apart.text(), apart.direction) == ("+10.00% (not measured in the same blocks)", 0)
+
+
+def test_other_work_is_no_gain() -> None:
+    once = Difference.without_bounds(11.0, 10.0, Unbounded.SINGLE_RUNS, more_is_better=True)
+    other = dataclasses.replace(once, other_work="answers 3.1% shorter")
+    assert (once.direction, other.direction) == (1, 0)
+    assert other.text() == "+10.00% (single runs; answers 3.1% shorter)"
 
 
 def test_difference_is_none_without_a_common_block() -> None:

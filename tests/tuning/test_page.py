@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def test_a_winner_that_is_not_confirmed_has_no_bounds_beside_the_baseline(tmp_pa
     assert "not yet confirmed by fresh starts" in text
     # 3 starts of each: 10000 * (1.004, 0.998, 0.997 in some order), and 1.25 times as much in other blocks
     (row,) = rows(text, "Conclusion")
-    assert "no bounds yet)" in row
+    assert "not measured in the same blocks)" in row
     assert " to " not in row
 
 
@@ -221,9 +222,8 @@ def test_start_that_counts_though_it_was_disturbed_is_a_caveat(tmp_path: Path) -
         level = 12500.0 if "fp8" in request.arm else 10000.0
         return {"total": level + request.block, "loadgen": {"disturbance": lost}}
 
-    assert "starts that count were disturbed. Their effects are adjusted" in markdown(
-        found(came, stages=QUANTIZED), tmp_path
-    )
+    text = markdown(found(came, stages=QUANTIZED), tmp_path)
+    assert re.search(r"Starts that count though they were disturbed: \d", text)
 
 
 def published(findings: Findings) -> Findings:
@@ -269,7 +269,7 @@ def test_a_stage_that_goes_on_says_why_its_arms_are_not_decided(tmp_path: Path) 
     text = markdown(found(starts=6), tmp_path)
     assert '!!! warning "Not finished: not run yet"' in text
     row = rows(text, "1. quantization")[1]
-    assert "(no bounds yet) |" in row
+    assert "(too few blocks for bounds) |" in row
     assert row.endswith("| open<br>not run yet |")
 
 
@@ -284,3 +284,41 @@ def test_noise_without_a_degree_of_freedom_is_not_a_number_that_is_shown(tmp_pat
     steps = [dataclasses.replace(step, noise=step.noise and Noise(math.nan, 0)) for step in findings.steps]
     text = markdown(dataclasses.replace(findings, steps=tuple(steps)), tmp_path)
     assert all("nan" not in row and "| n/a | 0 |" in row for row in rows(text, "Noise"))
+
+
+def test_suspect_reasons_that_are_not_shown_are_counted(tmp_path: Path) -> None:
+    own = {"verdict": "SUSPECT", "reasons": [f"reason {number}" for number in range(26)]}
+    text = markdown(found(with_summary(loadgen=own), stages=QUANTIZED), tmp_path)
+    assert "reason 0; reason 1; reason 2; and 23 more reasons, which `loadgen tune export` lists" in text
+
+
+@pytest.mark.parametrize("layout", ["stages", "groups"])
+def test_every_workload_of_a_stage_is_shown(layout: str, tmp_path: Path) -> None:
+    stages = [STAGES[0] | {"workloads": ["long"]}]
+    text = markdown(found(stages=stages, report={"layout": layout}), tmp_path)
+    stage = text.split("## Experiment Results")[1].split("Other Benchmark Cases")[0]
+    head, _, baseline, fp8 = stage.split("| Arm | long |")[1].splitlines()[:4]
+    assert head == ""
+    assert baseline.startswith("| `baseline` | Total TPS: ")
+    assert fp8.startswith("| `fp8` | Total TPS: ")
+    assert "%; " in fp8
+    assert stage.count("Benchmark result on long (median of 2 starts)") == 2
+
+
+def test_gain_of_an_arm_over_the_baseline_of_its_stage_is_shown_once(tmp_path: Path) -> None:
+    (row, _) = rows(markdown(found(), tmp_path), "Summary of Optimization Options")
+    assert row.endswith("| `baseline` | the same |")
+    assert len(re.findall(r"\+\d+\.\d+% \(", row)) == 1
+
+
+def test_arm_of_a_finished_study_without_a_second_block_has_too_few_for_bounds(tmp_path: Path) -> None:
+    def came(request: TrialRequest) -> Came:
+        total = truth()(request)
+        assert isinstance(total, float)
+        if "fp8" in request.arm and request.block == 1:
+            return Failure("oom", "CUDA out of memory", transient=False)
+        return total
+
+    findings = found(came, stages=QUANTIZED)
+    assert not findings.open
+    assert "(too few blocks for bounds)" in rows(markdown(findings, tmp_path), "1. quantization")[1]

@@ -328,3 +328,47 @@ def test_workload_without_estimate_is_named() -> None:
     made = planned(SEQS, workloads={"short": {"workload": "short", "dataset_name": "prose"}})
     assert made.without_estimate == ["short"]
     assert made.steps[0].seconds == (180, 900)
+
+
+# -- what cannot start, or changes nothing
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--step-bas-ms 5", "--step-bas-ms: unknown; did you mean --step-base-ms?"),
+        ("--step-base-ms fast", "--step-base-ms: invalid float value: 'fast'"),
+        ("--step-base-ms 0", "--step-base-ms: 0.0 is out of range; give 0.001 or more"),
+        ("--num-kv-tokens 10", "--num-kv-tokens: 10 is less than --max-model-len 65536"),
+        ("--fault nothing", "--fault: unknown fault 'nothing'"),
+        ("--help", "--help: unknown"),
+    ],
+)
+def test_flags_that_the_simulator_refuses_are_refused_in_one_line(flag: str, message: str) -> None:
+    simulated = {"engines": {"sim": {}}, "models": {"m": "sim"}, "baseline": {"engine": "sim", "model": "m"}}
+    text = refusal({"name": "s", "choice": {"a": {"raw": [flag]}}}, **simulated)
+    assert text.startswith(f"stages.0.choice.a: {message}")
+    assert "\n" not in text
+
+
+def test_simulated_crash_at_the_start_is_planned() -> None:
+    simulated = {"engines": {"sim": {}}, "models": {"m": "sim"}, "baseline": {"engine": "sim", "model": "m"}}
+    assert commands(step({"name": "s", "choice": {"a": {"raw": ["--fault oom_kv"]}}}, **simulated))
+
+
+def test_arm_whose_values_change_nothing_is_noted() -> None:
+    baseline = {"engine": "vllm", "model": "bf16", "knobs": {"max_seqs": 64}}
+    notes = {arm.name: arm.notes for arm in step(SEQS, baseline=baseline).arms}
+    assert notes == {"max_seqs=64": ("its values change nothing: it is served like baseline",), "max_seqs=128": ()}
+    assert [arm.notes for arm in step(ENGINES).arms] == [(), ()]  # it names the arm it starts from
+
+
+def test_arm_that_is_the_baseline_again_is_named() -> None:
+    found = step(QUANTIZED | {"expect": "fp8"}, {"name": "back", "choice": {"bf16": {"model": "bf16"}}})
+    assert {arm.name: arm.same_as for arm in found.arms} == {"quantization/fp8": None, "bf16": "noise/baseline"}
+
+
+def test_place_of_an_expected_arm_is_written_as_in_the_file() -> None:
+    assert refusal(SEQS | {"expect": "max_seqs=1"}).startswith("stages.0.expect: unknown arm 'max_seqs=1'")
+    both = ["max_seqs=64", "max_seqs=1"]
+    assert refusal(SEQS | {"expect": both}, keep=2).startswith("stages.0.expect.1: unknown arm 'max_seqs=1'")

@@ -147,7 +147,7 @@ def test_gain_over_the_baseline_and_over_the_first_winner_stand_beside_each_othe
 def test_summary_of_options_says_what_each_gain_is_over(tmp_path: Path) -> None:
     summary = section(plain(imported(tmp_path, page(RESULTS)), tmp_path), "Summary of Optimization Options")
     assert summary.strip().splitlines()[2:] == [
-        "| engine | `sglang`<br>not part of the winner | +25.00% (single runs) | `vllm` | +25.00% |",
+        "| engine | `sglang`<br>not part of the winner | +25.00% (single runs) | `vllm` | the same |",
         "| quantization | - | - | - | - |",
         # 10.54 / 6; 10 / 6
         "| parallelism | `tp2` | +75.67% (single runs) | `quantization/fp8` | +66.67% |",
@@ -216,3 +216,47 @@ def test_random_data_needs_no_download(tmp_path: Path) -> None:
 def test_questions_are_no_fact_of_a_study_without_them(tmp_path: Path) -> None:
     facts = {"source": "run", "questions": None}
     assert "| questions |" not in written(found(truth({})), tmp_path, facts)["small.md"]
+
+
+# -- what was assumed and changed
+
+
+def notes(text: str) -> str:
+    """The warning at the top of a page."""
+    return text.split("## Conclusion")[0]
+
+
+def test_model_that_was_taken_for_another_is_named_at_the_top(tmp_path: Path) -> None:
+    results = [(VLLM, 10.0), ("vllm serve Qwen/Qwen3-9B-FP8", 8.0)]
+    text = notes(plain(imported(tmp_path, page(results)), tmp_path))
+    remark = "its command names the unknown model Qwen/Qwen3-9B-FP8; taken for Qwen/Qwen3-8B-FP8"
+    assert re.search(rf"    - page\.md:\d+: {re.escape(remark)}\n", text)
+
+
+def test_result_of_another_command_than_the_baselines_says_so_in_its_cell(tmp_path: Path) -> None:
+    text = written(imported_files.page("qwen3-32b-a100").findings, tmp_path, {"source": "import"})["qwen3-32b-a100.md"]
+    cells = {line.split("**")[1]: line for line in text.splitlines() if line.startswith("| **")}
+    assert "served by" not in cells["sharegpt"]  # the baseline's own
+    assert "Mean TPOT(ms): 528.57<br>served by `vllm serve Qwen/Qwen3-32B` |" in cells["short"]
+    assert "the page shows it as the baseline's, but its command is that of engine/vllm" in notes(text)
+
+
+def test_answers_that_end_early_are_noted_and_have_no_colour(tmp_path: Path) -> None:
+    name = "qwen3-30b-a3b-910b"
+    text = written(imported_files.page(name).findings, tmp_path, {"source": "import"})[f"{name}.md"]
+    assert "Answers ended early" in notes(text)
+    assert "engine/mindie on very-long after 96.9 of 100 tokens" in notes(text)
+    assert "Total TPS: 10830.52 (+192.36%; single runs; answers 3.1% shorter)" in text  # 9,693 and 10,000 tokens
+
+
+def test_row_that_the_source_lacks_is_not_added(tmp_path: Path) -> None:
+    text = plain(imported(tmp_path, page(RESULTS)), tmp_path)
+    assert "Successful requests:" in text
+    assert "Failed requests:" not in text
+
+
+def test_numbers_that_are_not_as_published_are_named(tmp_path: Path) -> None:
+    name = "qwen3.5-9b-h100"
+    text = written(imported_files.page(name).findings, tmp_path, {"source": "import"})[f"{name}.md"]
+    assert "total_token_throughput 11389.66 (published: 11527.14)." in text
+    assert "Left out, since they are not what they are called: max_output_tokens_per_s, mean_tpot_ms, " in text

@@ -138,7 +138,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "name: first",
             "name: first\n    expect: o",
-            "study.yaml:11: stages.0.expect.0: unknown arm 'o'; the arms",
+            "study.yaml:11: stages.0.expect: unknown arm 'o'; the arms",
         ),
         (
             "name: first",

@@ -60,6 +60,13 @@ class WorkloadResult:
         order = sorted(self.scores, key=self.scores.__getitem__) or list(self.runs)
         return self.runs[order[(len(order) - 1) // 2]]
 
+    @property
+    def answer_tokens(self) -> float | None:
+        """Mean number of tokens of an answer that succeeded; None if no run tells it."""
+        counts = [(run.summary.get("total_output_tokens"), run.summary["completed"]) for run in self.runs.values()]
+        known = [(tokens, answers) for tokens, answers in counts if tokens is not None and answers]
+        return sum(tokens for tokens, _ in known) / sum(answers for _, answers in known) if known else None
+
     def mean(self, name: str) -> float | None:
         """Return the arithmetic mean of a positive number of the summaries; None if no run has it."""
         values = positive_values(self.runs.values(), name)

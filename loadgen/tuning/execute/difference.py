@@ -2,9 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 
 from loadgen.stats.group_sequential import Comparison
 from loadgen.util.number_format import signed
+
+
+class Unbounded(StrEnum):
+    """Why a difference has no bounds."""
+
+    SINGLE_RUNS = "single runs"
+    FEW_BLOCKS = "too few blocks for bounds"
+    DISTURBED = "too few undisturbed starts for bounds"
+    APART = "not measured in the same blocks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +26,16 @@ class Difference:
         low: Lower bound at the study's confidence; None: unknown.
         high: Upper bound at the study's confidence; None: unknown.
         more_is_better: Whether an increase is a gain.
-        single: Whether both were measured once, so that bounds do not exist.
+        unbounded: Why there are no bounds; None: there are some.
+        other_work: How the work of the two differed; empty: they did the same.
     """
 
     share: float
     low: float | None
     high: float | None
     more_is_better: bool
-    single: bool = False
+    unbounded: Unbounded | None = None
+    other_work: str = ""
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, *, more_is_better: bool) -> "Difference | None":
@@ -33,29 +45,31 @@ class Difference:
         change = comparison if more_is_better else comparison.inverted
         low = change.low if change.low > -1.0 else None
         high = change.high if math.isfinite(change.high) else None
-        return cls(change.effect, low, high, more_is_better)
+        # A comparison in blocks has bounds, unless its blocks were disturbed too often.
+        unbounded = Unbounded.DISTURBED if low is None and high is None else None
+        return cls(change.effect, low, high, more_is_better, unbounded)
 
     @classmethod
-    def without_bounds(cls, value: float, other: float, *, more_is_better: bool, single: bool) -> "Difference":
-        """Compare values that were not measured side by side, or only once."""
-        return cls(value / other - 1, None, None, more_is_better, single)
+    def without_bounds(cls, value: float, other: float, why: Unbounded, *, more_is_better: bool) -> "Difference":
+        """Compare values that have no bounds, and say why."""
+        return cls(value / other - 1, None, None, more_is_better, why)
 
     @property
     def direction(self) -> int:
-        """1 for a gain, -1 for a loss, 0 if the bounds allow both; without bounds only single runs have a sign."""
-        low, high = (self.share, self.share) if self.single else (self.low, self.high)
-        if low is None or high is None or low <= 0 <= high:
-            return 0
-        return 1 if (low > 0) == self.more_is_better else -1
+        """1 for a gain, -1 for a loss, 0 if it may be either; without bounds only single runs of the same work tell."""
+        is_single = self.unbounded is Unbounded.SINGLE_RUNS and not self.other_work
+        low, high = (self.share, self.share) if is_single else (self.low, self.high)
+        if low is not None and low > 0:
+            return 1 if self.more_is_better else -1
+        if high is not None and high < 0:
+            return -1 if self.more_is_better else 1
+        return 0
 
     def bounds(self, digits: int) -> str:
         """Return the bounds in words: "+1.0% to +2.0%"."""
-        if self.single:
-            return "single runs"
-        if self.low is None and self.high is None:
-            return "no bounds yet"
         low, high = ("..." if bound is None else signed(bound, digits) for bound in (self.low, self.high))
-        return f"{low} to {high}"
+        bounds = self.unbounded or f"{low} to {high}"
+        return f"{bounds}; {self.other_work}" if self.other_work else bounds
 
     def text(self, digits: int = 2) -> str:
         """Return difference and bounds: "+1.50% (+1.00% to +2.00%)"."""

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from loadgen.stats import group_sequential
+from loadgen.stats.disturbed_layout import DisturbedLayout
 from loadgen.stats.group_sequential import Comparison, Decision
 from loadgen.stats.two_way_layout import TwoWayLayout
 from loadgen.stats.variance import Noise
@@ -191,8 +192,9 @@ class StepRun:
             return
         rows = (self._reference, *compared)
         gains = {arm.name: [gain(value, self._study) for value in arm.values[:blocks]] for arm in rows}
-        covariates = self._covariates(rows, blocks)
-        found = group_sequential.compare(gains, self._base, self._plan, self._noise_before, covariates)
+        found = group_sequential.compare(
+            gains, self._base, self._plan, self._noise_before, self._lost_cores(rows, blocks)
+        )
         for name, comparison in found.items():
             self._update(name, comparison=comparison)
             if self._arms[name].undecided and comparison.decision is not Decision.OPEN:
@@ -218,15 +220,13 @@ class StepRun:
             if arm.undecided and comparison is not None and 1 + comparison.high < self._level(last):
                 self._reject(arm.name, comparison, f"{last.name} is better")
 
-    def _covariates(self, arms: Iterable[ArmResult], blocks: int) -> dict[str, list[float]] | None:
-        """Return how many cores each disturbed start that counts could not use, else 0; None if none was disturbed."""
+    def _lost_cores(self, arms: Iterable[ArmResult], blocks: int) -> dict[str, list[float]]:
+        """Return how many cores each disturbed start that counts could not use; 0 if it was not disturbed."""
         workload = self._study.objective.workload
         found = {
             arm.name: [disturbance(trial, workload) for trial in arm.counted[: len(arm.values)][:blocks]]
             for arm in arms
         }
-        if not any(each.disturbed for row in found.values() for each in row):
-            return None
         return {name: [each.lost_cores * each.disturbed for each in row] for name, row in found.items()}
 
     def _decided(self, blocks: int) -> bool:
@@ -278,9 +278,8 @@ class StepRun:
         if len(arms) < 2:
             return None
         blocks = min(len(arm.values) for arm in arms)
-        lost = self._covariates(arms, blocks)
-        covariate = None if lost is None else np.array([lost[arm.name] for arm in arms])
-        return TwoWayLayout.fit(np.log([arm.values[:blocks] for arm in arms]), covariate).noise
+        lost = np.array([*self._lost_cores(arms, blocks).values()])
+        return DisturbedLayout(np.log([arm.values[:blocks] for arm in arms]), lost).noise
 
     def _round_noise(self) -> Noise | None:
         """Estimate the noise of the rounds of a start, of which those of a block belong together."""

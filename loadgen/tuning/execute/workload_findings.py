@@ -46,6 +46,7 @@ class Origin(Struct, frozen=True, kw_only=True):
         place: File and line, as printed.
         command: The server's command line; None: the page has none.
         hardware: The hardware as the file names it; empty: it does not.
+        notes: What was assumed to place it in the study.
     """
 
     file: str = ""
@@ -54,6 +55,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     place: str = ""
     command: str | None = None
     hardware: str = ""
+    notes: list[str] = field(default_factory=list)
 
 
 class Disturbance(Struct, frozen=True, kw_only=True):

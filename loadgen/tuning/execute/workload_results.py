@@ -7,10 +7,13 @@ from dataclasses import replace
 from loadgen.stats import group_sequential
 from loadgen.tuning.execute import score
 from loadgen.tuning.execute.arm_result import ArmResult, WorkloadResult, positive_values
-from loadgen.tuning.execute.difference import Difference
+from loadgen.tuning.execute.difference import Difference, Unbounded
 from loadgen.tuning.execute.findings import StepResult
 from loadgen.tuning.execute.trial import WorkloadRun
 from loadgen.tuning.spec.study import Study
+from loadgen.util.number_format import percent
+
+SAME_LENGTH = 0.01  # by how much, relative, the answers of two arms may differ in length
 
 
 def with_workload_results(step: StepResult, study: Study, *, published: bool) -> StepResult:
@@ -62,8 +65,8 @@ def _compared(arm: ArmResult, reference: ArmResult, study: Study, published: boo
         if other is not None:
             decides = arm.comparison is not None and name == study.objective.workload
             comparison = arm.comparison if decides else _one_look(result, other, study)
-            difference = difference_of(result, other, comparison, study, published=published)
-            result = replace(result, difference=difference)
+            why = Unbounded.SINGLE_RUNS if published else Unbounded.FEW_BLOCKS
+            result = replace(result, difference=difference_of(result, other, comparison, study, why))
         found[name] = result
     return replace(arm, workloads=found)
 
@@ -73,8 +76,7 @@ def difference_of(
     other: WorkloadResult,
     comparison: group_sequential.Comparison | None,
     study: Study,
-    *,
-    published: bool,
+    why: Unbounded,
 ) -> Difference | None:
     """Return the difference of two results on a workload; None if one has no value.
 
@@ -83,14 +85,29 @@ def difference_of(
         other: Result to compare with.
         comparison: Their comparison in common blocks; None: there is none.
         study: The study.
-        published: Whether both were measured once, by others.
+        why: Why there are no bounds if there is no comparison.
     """
     more_is_better = study.objective.more_is_better
     if comparison is not None:
-        return Difference.from_comparison(comparison, more_is_better=more_is_better)
-    if not result.achieved or not other.achieved:
+        found = Difference.from_comparison(comparison, more_is_better=more_is_better)
+    elif not result.achieved or not other.achieved:
         return None
-    return Difference.without_bounds(result.achieved, other.achieved, more_is_better=more_is_better, single=published)
+    else:
+        found = Difference.without_bounds(result.achieved, other.achieved, why, more_is_better=more_is_better)
+    return replace(found, other_work=_other_work(result, other)) if found else None
+
+
+def _other_work(result: WorkloadResult, other: WorkloadResult) -> str:
+    """Return how much longer or shorter the answers are than those of another arm; empty if they are about as long."""
+    lengths = [each.answer_tokens for each in (result, other)]
+    if lengths[0] is None or not lengths[1]:
+        return ""
+    longer = lengths[0] / lengths[1] - 1
+    return (
+        ""
+        if abs(longer) <= SAME_LENGTH
+        else f"answers {percent(abs(longer), 1)} {'longer' if longer > 0 else 'shorter'}"
+    )
 
 
 def _one_look(result: WorkloadResult, other: WorkloadResult, study: Study) -> group_sequential.Comparison | None:

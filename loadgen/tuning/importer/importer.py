@@ -160,8 +160,9 @@ class Importer:
             for key in _keys(placed.arm, placed.config, placed.workload) & self._filled.keys():
                 problem = f"{placed.arm.path} has a result on {placed.workload}, {self._filled[key].place}"
                 raise Unplaced(f"{problem}, and published results are not averaged")
-            trial = self._add_run(placed, entry.result, entry, source)
-            self._compare_load(placed.workload, entry, summary)
+            load_note = self._load_note(placed.workload, entry.result)
+            trial = self._add_run(placed, entry.result, entry, source, [*placed.notes, *load_note])
+            self._compare_load(placed.workload, entry, load_note, summary)
         elif (placed.config, entry.cause) in self._failed:
             summary.again += 1
             return
@@ -202,16 +203,19 @@ class Importer:
             return []
         return [f"{ok.value:g} of the {wanted} requests of {workload}; the others count as failed"]
 
-    def _compare_load(self, workload: str, entry: Entry, summary: ImportSummary) -> None:
+    def _load_note(self, workload: str, result: Published) -> list[str]:
+        """Return a remark if a result comes from another load than the study's."""
+        why = difference(result, self._arms.workloads.load(workload))
+        return [f"{workload} is another load than the study's: {why}"] if why else []
+
+    def _compare_load(self, workload: str, entry: Entry, notes: list[str], summary: ImportSummary) -> None:
         """Say it once if the results of a workload come from another load than the study's."""
-        assert entry.result is not None
-        why = difference(entry.result, self._arms.workloads.load(workload))
-        if why and workload not in self._other_loads:
+        if notes and workload not in self._other_loads:
             self._other_loads.add(workload)
             remedy = "set dataset_rule, or compat, to the page's tool before you compare them with runs of the study"
-            summary.lines.append(f"{entry.place}: {workload} is another load than the study's: {why}; {remedy}")
+            summary.lines += [f"{entry.place}: {note}; {remedy}" for note in notes]
 
-    def _add_run(self, placed: Placement, result: Published, entry: Entry, source: Source) -> Trial:
+    def _add_run(self, placed: Placement, result: Published, entry: Entry, source: Source, notes: list[str]) -> Trial:
         summary = restated(result, self._arms.workloads.num_prompts(placed.workload), source.untrue)
         own, replicas = summary["loadgen"], placed.arm.spec.replicas
         wanted = self._servers.get(placed.config, own["servers"] if own["servers"] == replicas else 1)
@@ -224,6 +228,7 @@ class Importer:
             "place": str(entry.place),
             "command": entry.command.text if entry.command else None,
             "hardware": source.hardware,
+            "notes": notes,
         }
         invalid = Failure(INVALID, "; ".join(own["reasons"]), transient=False) if own["verdict"] == "INVALID" else None
         return self._add_trial(placed, summary=summary, data=result.data, failure=invalid)

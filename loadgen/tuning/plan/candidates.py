@@ -104,7 +104,8 @@ def expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> list[ArmSpec]
     """
     if isinstance(stage, Joint):
         return list(tried)
-    return [_find(name, tried, (*at, "expect", place)) for place, name in enumerate(stage.expect)]
+    places = [(place,) for place in range(len(stage.expect))] if len(stage.expect) > 1 else [()]  # one stands alone
+    return [_find(name, tried, (*at, "expect", *place)) for place, name in zip(places, stage.expect, strict=False)]
 
 
 def _change_to(values: Mapping[str, Any]) -> Change:

@@ -13,13 +13,15 @@ from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, Plan, Pl
 from loadgen.tuning.plan.study_engines import StudyEngines, identity
 from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.search_effort import Effort
-from loadgen.tuning.spec.stages import Interactions, Joint
+from loadgen.tuning.spec.stages import Change, Interactions, Joint
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.workloads import loads
 
 if TYPE_CHECKING:
     from loadgen.engines import Launch
+
+CHANGES_NOTHING = "its values change nothing: it is served like {}"
 
 
 def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan:
@@ -66,6 +68,7 @@ class Planner:
         """Return the step that starts only the baseline, several times."""
         baseline = self._candidates.baseline
         arm = self._planned(NOISE, baseline, (self._study.objective.workload,))
+        self._seen[arm.identity] = arm.path
         return Step(NOISE, NOISE, (baseline.name,), (arm,), NOISE_STARTS, NOISE_STARTS)
 
     def stage(self, number: int) -> Step:
@@ -98,7 +101,9 @@ class Planner:
         sources = [self._planned(stage.name, each, self._workloads(number), start=True) for each in starts]
         by_identity = {each.identity: each for each in sources}
         for same in by_identity.keys() & arms.keys():
-            arms[same] = replace(arms[same], start=True, same_as=None)
+            own, served_like = arms[same], by_identity[same].name
+            nothing = () if own.spec.changes == (Change(),) else (CHANGES_NOTHING.format(served_like),)
+            arms[same] = replace(own, start=True, same_as=None, notes=(*own.notes, *nothing))
         everything = [*(each for same, each in by_identity.items() if same not in arms), *arms.values()]
         for each in everything:
             self._seen.setdefault(each.identity, each.path)

@@ -14,6 +14,7 @@ from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
 from loadgen.tuning.execute.difference import Difference
 from loadgen.tuning.execute.trial import WorkloadRun
 from loadgen.tuning.plan.plan import PlannedArm
+from loadgen.tuning.report.published_notes import other_command
 from loadgen.tuning.report.report_model import ReportModel
 from loadgen.util.number_format import fixed, signed
 from loadgen.util.redaction import redact_command, redact_variables
@@ -58,6 +59,8 @@ def result_block(run: WorkloadRun) -> Code:
     metrics = [metric for metric in HEADERS if summary.get(f"mean_{metric}_ms") is not None]
     percentiles = sorted(float(found[1]) for name in summary if (found := PERCENTILE.fullmatch(name)))
     known = defaultdict(lambda: None, {"request_rate": "inf"} | dict(summary))  # published results have fewer keys
+    if run.findings.published and "failed" not in run.findings.published:
+        known["failed"] = None
     return Code("\n".join(row.rstrip() for row in block(known, metrics, percentiles)))
 
 
@@ -104,6 +107,8 @@ def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
     if model.study.objective.metric != "total_tps_per_box":
         lines.append(line(f"Total TPS: {fixed(result.total_tps, DIGITS)}{' (est.)' if result.estimated else ''}"))
     lines.append(line(f"Mean TPOT(ms): {fixed(result.mean('mean_tpot_ms'), DIGITS)}"))
+    if model.published and (served := other_command(arm, workload)):
+        lines.append(served)
     if arm.verdict is Verdict.INFEASIBLE:
         lines.append(line(f"not considered: {arm.why}"))
     return cell(*lines)

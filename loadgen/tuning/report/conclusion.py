@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line
+from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.tuning.execute.arm_result import ArmResult
 from loadgen.tuning.execute.difference import Difference
 from loadgen.tuning.execute.start_attempts import disturbance
 from loadgen.tuning.report.arm_text import DIGITS, TONES, command, difference_span, files, score
+from loadgen.tuning.report.published_notes import assumptions
 from loadgen.tuning.report.report_model import ReportModel
 from loadgen.tuning.report.shortfall import shortfall
-from loadgen.util.number_format import percent, signed
+from loadgen.util.number_format import percent, plural, signed
+
+MAX_REASONS = 3  # of SUSPECT runs that are shown
 
 
 def warnings(model: ReportModel) -> Iterator[Block]:
@@ -20,7 +23,10 @@ def warnings(model: ReportModel) -> Iterator[Block]:
         yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
     if model.published:
         text = "These results are imported, one run of each arm on each workload. Differences have no bounds."
-        yield Note("warning", "Published results", (Paragraph(line(text)),))
+        said: list[Block] = [Paragraph(line(text))]
+        if assumed := tuple(assumptions(model)):
+            said += [Paragraph(line("What was assumed, and what does not fit:")), Items(assumed)]
+        yield Note("warning", "Published results", tuple(said))
     if model.findings.open:
         blocks: list[Block] = []
         if model.missing:
@@ -70,6 +76,11 @@ def caveats(model: ReportModel) -> Iterator[Line]:
         yield line(
             "In a result, > stands between arms that differ, and ≈ between arms of which no difference is shown."
         )
+    if model.confirmation is not None and model.winner is not None and not model.published:
+        yield line(
+            "The gain of the winner is that of the confirmation, in fresh starts beside the baseline. Its gain in a "
+            "stage, by which it was chosen, is of other starts."
+        )
     yield line(
         "Stages were tried in turn, so a combination that no stage tried may be better. The results hold for this "
         "hardware, these versions and these workloads."
@@ -83,9 +94,11 @@ def caveats(model: ReportModel) -> Iterator[Line]:
     yield from _disturbed(model)
     suspect = [run.findings for run in model.runs if run.findings.verdict == "SUSPECT"]
     if suspect:
-        reasons = dict.fromkeys(reason for found in suspect for reason in found.reasons)
-        shown = "; ".join(list(reasons)[:3]) or "without a reason"
-        yield line(f"{len(suspect)} of {len(model.runs)} runs are SUSPECT: {shown}")
+        reasons = list(dict.fromkeys(reason for found in suspect for reason in found.reasons))
+        shown = "; ".join(reasons[:MAX_REASONS]) or "without a reason"
+        more = len(reasons) - MAX_REASONS
+        left = f"; and {plural(more, 'more reason')}, which `loadgen tune export` lists" if more > 0 else ""
+        yield prose(f"{len(suspect)} of {len(model.runs)} runs are SUSPECT: {shown}{left}")
 
 
 def _disturbed(model: ReportModel) -> Iterator[Line]:
@@ -98,7 +111,8 @@ def _disturbed(model: ReportModel) -> Iterator[Line]:
         yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
     if counted:
         yield line(
-            f"{counted} starts that count were disturbed. Their effects are adjusted for the cores that others used."
+            f"Starts that count though they were disturbed: {counted}. What lost cores cost is taken out if there are "
+            "starts enough to estimate it. Otherwise these starts are left out, or bounds are wider."
         )
 
 
@@ -143,8 +157,7 @@ def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
 
 def _compared(model: ReportModel, name: str | Span, arm: ArmResult, apart: Difference) -> Line:
     value = score(arm.workloads[model.workload], model, model.unit)
-    how = "single runs" if model.published else "not measured in the same blocks"
-    gain = Span(f"({signed(apart.share, DIGITS)}; {how})", TONES[apart.direction])
+    gain = Span(f"({signed(apart.share, DIGITS)}; {apart.bounds(DIGITS)})", TONES[apart.direction])
     return line("compared with ", name, f", {value}: ", gain)
 
 

@@ -10,6 +10,7 @@ from loadgen.tuning.report import arm_text, tables
 from loadgen.tuning.report.arm_text import DIGITS, command, files, parameters, profile, result_block
 from loadgen.tuning.report.conclusion import caveats, conclusion, warnings
 from loadgen.tuning.report.data_section import data_section
+from loadgen.tuning.report.published_notes import changes
 from loadgen.tuning.report.report_model import ReportModel, StageSummary
 from loadgen.tuning.report.reproduce import run_words
 from loadgen.tuning.spec.objective import METRICS
@@ -82,11 +83,11 @@ def _stages(model: ReportModel) -> Iterator[Block]:
     for number, stage in enumerate(model.stages, 1):
         yield Heading(3, f"{number}. {stage.name}")
         yield from _remarks(stage)
-        yield tables.arms(stage, model)
+        yield from _tables(stage, model)
         for arm in _detailed(stage):
             yield Paragraph(line(Span(arm.name, Tone.STRONG)))
             yield from _script(arm, model)
-            yield _result(arm, model.workload, model)
+            yield from _results(arm, model)
         yield from _shortened(stage)
         yield _ranking(stage, model)
     if model.stages:
@@ -132,9 +133,9 @@ def _groups(model: ReportModel) -> Iterator[Block]:
         for arm in _detailed(stage):
             yield Heading(4, arm.name)
             yield from _parameters(arm, model.workload)
-            yield _result(arm, model.workload, model)
+            yield from _results(arm, model)
         yield from _shortened(stage)
-        yield tables.arms(stage, model)
+        yield from _tables(stage, model)
         yield from _summary(stage, model)
     if model.stages:
         yield Heading(3, "Summary of Optimization Options")
@@ -226,6 +227,21 @@ def _script(arm: ArmResult, model: ReportModel) -> Iterator[Block]:
     yield from files(arm.planned, model)
 
 
+def _tables(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
+    """Yield the arms of a stage on the deciding workload, then on the others that it ran."""
+    yield tables.arms(stage, model)
+    if others := [name for name in model.workloads[1:] if any(name in arm.workloads for arm in stage.arms)]:
+        yield tables.other_workloads(stage, others, model)
+
+
+def _results(arm: ArmResult, model: ReportModel) -> Iterator[Note]:
+    """Yield the result of an arm on the deciding workload, then on the others that it ran."""
+    yield _result(arm, model.workload, model)
+    for workload in model.workloads[1:]:
+        if workload in arm.workloads:
+            yield _result(arm, workload, model, f"Benchmark result on {workload}")
+
+
 def _result(arm: ArmResult, workload: str, model: ReportModel, title: str = "Benchmark result") -> Note:
     result = arm.workloads.get(workload)
     if result is None:
@@ -234,7 +250,9 @@ def _result(arm: ArmResult, workload: str, model: ReportModel, title: str = "Ben
         title = f"{title} (single run)"
     elif len(result.runs) > 1:
         title = f"{title} (median of {len(result.runs)} starts)"
-    return Note("info", title, (result_block(result.middle),), folded=True)
+    changed = changes(result.middle)
+    more = (Paragraph(line(changed)),) if changed else ()
+    return Note("info", title, (result_block(result.middle), *more), folded=True)
 
 
 def _parameters(arm: ArmResult, workload: str | None) -> Iterator[Block]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
-from loadgen.tuning.execute.difference import Difference
+from loadgen.tuning.execute.difference import Difference, Unbounded
 from loadgen.tuning.execute.facts import IMPORTED
 from loadgen.tuning.execute.findings import Findings, StepResult
 from loadgen.tuning.execute.trial import WorkloadRun
@@ -189,7 +189,7 @@ class ReportModel:
             return None
         others = self.baseline.workloads
         apart = {
-            name: difference_of(result, others[name], None, self.study, published=self.published)
+            name: difference_of(result, others[name], None, self.study, self._apart)
             for name, result in adopted.workloads.items()
             if name in others
         }
@@ -200,6 +200,11 @@ class ReportModel:
     def winner(self) -> ArmResult | None:
         """The finalist, unless fresh starts did not confirm it."""
         return None if self.findings.confirmed is False else self.finalist
+
+    @property
+    def _apart(self) -> Unbounded:
+        """Why results of different steps have no bounds."""
+        return Unbounded.SINGLE_RUNS if self.published else Unbounded.APART
 
     @property
     def workloads(self) -> list[str]:
@@ -300,7 +305,7 @@ class ReportModel:
         results = [each.workloads.get(self.workload) if each else None for each in (arm, other)]
         if results[0] is None or results[1] is None:
             return None
-        return difference_of(results[0], results[1], None, self.study, published=self.published)
+        return difference_of(results[0], results[1], None, self.study, self._apart)
 
     def difference(self, arm: ArmResult | None) -> Difference | None:
         """Return the difference of an arm from its reference on the deciding workload; None if it has none."""

@@ -45,6 +45,16 @@ def arms(step: StageSummary, model: ReportModel) -> Table:
     return Table(head, tuple(rows))
 
 
+def other_workloads(step: StageSummary, workloads: Sequence[str], model: ReportModel) -> Table:
+    """Return the arms of a step on workloads that it ran and that do not decide."""
+    rows = [
+        (cell(Span(arm.name, Tone.CODE)), *(numbers(arm, name, model) for name in workloads))
+        for arm in step.arms
+        if any(name in arm.workloads for name in workloads)
+    ]
+    return Table(("Arm", *workloads), tuple(rows))
+
+
 def _starts(arm: ArmResult, result: WorkloadResult | None, model: ReportModel) -> str:
     """Return how often an arm was started; of published results only a single run of each workload is known."""
     if model.published:
@@ -65,6 +75,7 @@ def _verdict(arm: ArmResult) -> Iterator[Line]:
 def options(model: ReportModel) -> Table:
     """Return the gain of each stage over the arm that it started from, and over the baseline."""
     built_on = {link.arm.planned.identity for link in model.chain}
+    base = model.baseline.planned.identity if model.baseline else ""
     rows = []
     for stage in model.stages:
         adopted, reference = stage.adopted, stage.reference
@@ -78,10 +89,11 @@ def options(model: ReportModel) -> Table:
                 cell(Span(adopted.name, Tone.CODE), *left),
                 cell(difference_text(adopted, model.workload)),
                 cell(Span(reference.name, Tone.CODE)),
-                cell(_over_baseline(adopted, model)),
+                cell("the same" if reference.planned.identity == base else _over_baseline(adopted, model)),
             )
         )
-    head = ("Optimization Option", "Adopted", f"{model.label} Improvement", "Over", "Over the baseline, without bounds")
+    over = "Over the baseline, from other starts" if not model.published else "Over the baseline"
+    head = ("Optimization Option", "Adopted", f"{model.label} Improvement in the stage", "Over", over)
     return Table(head, tuple(rows))
 
 

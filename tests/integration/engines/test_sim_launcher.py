@@ -13,8 +13,8 @@ from loadgen import __version__
 from loadgen.engines import EngineFailed, Launch, Launcher, Place
 from loadgen.engines.kinds import vllm
 from loadgen.engines.kinds.simulator import engine
+from loadgen.engines.sim.command_line import parser
 from loadgen.engines.sim.flags import given
-from loadgen.engines.sim.server import parser
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.errors import BadInput
 from tests.helpers.fake_engine import gone

@@ -1,17 +1,16 @@
 """Simulated stages: how often arms without the least effect, and arms with it, are adopted."""
 
-import math
-
-import numpy as np
 import pytest
 
-from loadgen.stats.group_sequential import NOISE_CONFIDENCE, Decision, Plan, compare, detectable_effect
+from loadgen.stats.group_sequential import NOISE_CONFIDENCE, Plan, detectable_effect
 from loadgen.stats.variance import Noise
+from tests.slow.statistics.disturbed_stages import DisturbedStage
 from tests.slow.statistics.stages import SIGMA, Stage, adopting, blocks, confirmed
 
 FEWER = 2_500  # where the share is far from its bound
 LEAST = Plan().least_effect
 ERROR = 3 * (0.05 * 0.95 / 20_000) ** 0.5  # of a simulated share of 5 %
+FEWER_ERROR = 3 * (0.05 * 0.95 / FEWER) ** 0.5
 
 
 @pytest.mark.parametrize("prior_df", [2, 10])
@@ -46,20 +45,20 @@ def test_plain_gains_are_decided_at_the_first_looks(effect: float, sigma: float)
     assert blocks(Stage((effect,), plan, sigma, prior_df=0), FEWER) > 3.5
 
 
-def adopting_beside_disturbances(*, adjusted: bool) -> float:
-    """The share of stages that adopt an arm without the least effect, where neighbours cost the reference alone."""
-    generator, plan, adopted = np.random.default_rng(1), Plan(), 0
-    for _ in range(FEWER):
-        lost = np.where(generator.random((2, plan.last)) < 0.3, generator.uniform(0.3, 1.2, (2, plan.last)), 0.0)
-        values = generator.normal(scale=SIGMA, size=lost.shape) + np.array([[0.0], [math.log1p(LEAST)]])
-        values[0] -= 0.5 * lost[0]
-        runs = dict(zip(["base", "arm"], np.exp(values).tolist(), strict=True))
-        covariates = dict(zip(runs, lost.tolist(), strict=True)) if adjusted and lost.any() else None
-        prior = Noise(SIGMA * math.sqrt(generator.chisquare(2) / 2), 2)
-        adopted += compare(runs, "base", plan, prior, covariates)["arm"].decision is Decision.BETTER
-    return adopted / FEWER
-
-
 def test_disturbance_of_the_reference_is_no_gain_of_another_arm() -> None:
-    assert adopting_beside_disturbances(adjusted=True) <= 0.05 + 3 * (0.05 * 0.95 / FEWER) ** 0.5
-    assert adopting_beside_disturbances(adjusted=False) > 0.12
+    stage = DisturbedStage(0.3, (0.5, 0.0), busy_before=False)
+    assert stage.adopting(FEWER) <= 0.05 + FEWER_ERROR
+    assert stage.adopting(FEWER, adjusted=False) > 0.12
+
+
+@pytest.mark.parametrize("last", [2, 3, 7])
+@pytest.mark.parametrize("disturbed", [0.3, 0.7, 1.0])
+def test_disturbance_of_both_arms_is_no_gain(disturbed: float, last: int) -> None:
+    assert DisturbedStage(disturbed, (0.5, 0.5), last=last).adopting(FEWER) <= 0.05 + FEWER_ERROR
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "last", "power"), [(0.3, 2, 0.85), (0.7, 2, 0.7), (0.7, 3, 0.75), (1.0, 2, 0.95)]
+)
+def test_plain_gain_on_a_busy_machine_is_found_in_few_blocks(disturbed: float, last: int, power: float) -> None:
+    assert DisturbedStage(disturbed, (0.03, 0.03), 0.35, last).adopting(FEWER) >= power

@@ -69,6 +69,7 @@ def test_a_block_is_a_trial_of_the_arm_that_the_command_above_it_starts(study: S
         "place": f"{path}:12",
         "command": SERVE,
         "hardware": "",
+        "notes": [],
     }
 
 

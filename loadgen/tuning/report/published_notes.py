@@ -1,0 +1,72 @@
+"""Notes on published results: what was assumed to place them, and which of their numbers are not as published."""
+
+from collections.abc import Iterator
+
+from loadgen.report.html import Line, Span, Tone, line
+from loadgen.tuning.execute.arm_result import ArmResult
+from loadgen.tuning.execute.trial import WorkloadRun
+from loadgen.tuning.report.report_model import ReportModel
+from loadgen.tuning.spec.workloads import loads
+from loadgen.util.number_format import first_of, fixed
+
+MAX_PLACES = 5  # that are named of one note
+ENDED_EARLY = 0.99  # share of the tokens asked for below which answers ended early
+DIGITS = 2
+
+
+def assumptions(model: ReportModel) -> Iterator[Line]:
+    """Yield what was assumed of the results, each with the places that it holds for."""
+    places: dict[str, dict[str, None]] = {}
+    for run in model.runs:
+        origin = run.findings.provenance
+        for note in origin.notes if origin else ():
+            places.setdefault(note, {})[_place(run)] = None
+    for note, where in places.items():
+        yield line(f"{first_of([*where], MAX_PLACES)}: {note}")
+    if early := dict.fromkeys(_early_ends(model)):
+        yield line(f"Answers ended early, so arms did not do the same work: {', '.join(early)}")
+
+
+def _early_ends(model: ReportModel) -> Iterator[str]:
+    """Yield the arms whose answers are shorter than a workload asks for."""
+    settings = loads(model.study)
+    for step in model.steps:
+        for arm in step.arms:
+            for workload, result in arm.workloads.items():
+                asked, tokens = settings[workload].random_output_len, result.answer_tokens
+                if settings[workload].dataset_name != "random" or not isinstance(asked, int) or tokens is None:
+                    continue
+                if tokens < ENDED_EARLY * asked:
+                    yield f"{arm.name} on {workload} after {fixed(tokens, 1)} of {asked} tokens"
+
+
+def other_command(arm: ArmResult, workload: str) -> Line | None:
+    """Return the command of an arm's result on a workload if it is not the arm's own."""
+    for trial in arm.trials:
+        run = trial.runs.get(workload)
+        if run is None or trial.config == arm.planned.identity or run.findings.provenance is None:
+            continue
+        command = run.findings.provenance.command
+        return line("served by ", Span(command, Tone.CODE) if command else "an unknown command")
+    return None
+
+
+def changes(run: WorkloadRun) -> str:
+    """Return which numbers of a result are not as published, in one line; empty if all are."""
+    changed = {name: value for name, value in run.findings.published.items() if run.summary.get(name) != value}
+    again = [
+        f"{name} {fixed(run.summary[name], DIGITS)} (published: {fixed(value, DIGITS)})"
+        for name, value in changed.items()
+        if run.summary.get(name) is not None
+    ]
+    left_out = [name for name in changed if run.summary.get(name) is None]
+    parts = [f"Computed again from tokens and duration: {', '.join(again)}."] if again else []
+    parts += [f"Left out, since they are not what they are called: {', '.join(left_out)}."] if left_out else []
+    return " ".join(parts)
+
+
+def _place(run: WorkloadRun) -> str:
+    """Return the file and line of a published result, without folders."""
+    origin = run.findings.provenance
+    assert origin is not None
+    return origin.place.removeprefix(origin.file.rpartition("/")[0]).lstrip("/")
