@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loadgen import __version__
-from loadgen.engines import EngineFailed, Launch, Launcher, Place
+from loadgen.engines import Launch, Launcher, Place
 from loadgen.engines.kinds import vllm
 from loadgen.engines.kinds.simulator import engine
 from loadgen.engines.sim.command_line import parser
@@ -119,18 +119,20 @@ def test_a_server_stops_with_streams_open() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "cause"),
+    ("raw", "line"),
     [
-        (["--max-num-seqs", "0"], "--max-num-seqs: 0 is out of range"),
-        (["--max-num-seqs", "many"], "invalid int value"),
-        (["--odd"], "unrecognized"),
+        (["--max-num-seqs", "0"], "--max-num-seqs: 0 is out of range; give 1 or more"),
+        (["--max-num-seqs", "many"], "--max-num-seqs: invalid int value: 'many'; see `"),
+        (["--odd"], "--odd: unknown; see `"),
     ],
 )
-def test_a_raw_flag_that_it_refuses_is_a_bad_flag(raw: list[str], cause: str) -> None:
-    with pytest.raises(EngineFailed, match=cause) as failed:
-        Launcher().start(engine, "sim", raw=raw)
-    assert failed.value.crash.kind == "bad_flag"
-    assert failed.value.crash.code == 2
+def test_a_raw_flag_that_it_refuses_is_refused_before_it_starts(raw: list[str], line: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        Launcher().begin(engine, "sim", raw=raw)
+    assert str(refused.value).startswith(line)
+    command = [sys.executable, "-P", "-m", "loadgen.engines.sim", *raw]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr.startswith(f"error: {line}")) == (2, True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -70,7 +70,6 @@ def test_a_crash_says_what_a_file_says(tmp_path: Path) -> None:
 def test_there_must_be_such_a_fault() -> None:
     with pytest.raises(BadInput, match=r"^--fault: unknown fault 'odd'; use one of hang, unavailable, oom, "):
         Faults(fault="odd")
-    assert failure(fault="odd").crash.kind == "bad_flag"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,6 @@ def test_there_must_be_such_a_fault() -> None:
     [
         ({"profile": "a100-qwen3-32b"}, "oom_kv"),
         ({"profile": "a100-qwen3-32b", "gpu_memory_utilization": 0.7}, "oom_kv"),
-        ({"profile": "a100-qwen3-32b", "tensor_parallel_size": 3}, "bad_flag"),
     ],
 )
 def test_deployment_without_memory_fails_as_real_engines_do(flags: dict[str, object], kind: str) -> None:
