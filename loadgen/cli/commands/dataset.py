@@ -138,7 +138,7 @@ def _show(settings: "RunSettings", path: str | None) -> None:
 
 
 def _overview(settings: "RunSettings", path: str | None) -> "Overview":
-    from loadgen.runner.prepare_main import PromptSource
+    from loadgen.runner.class_prompts import prompts_of_run
     from loadgen.workload.arrivals import DEFAULT_COUNT
     from loadgen.workload.datasets.overview import Overview
     from loadgen.workload.datasets.prompt_rows import export_rows
@@ -150,7 +150,7 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
         return preparing_text(done, count, elapsed_s)
 
     with ProgressLine(text, quiet=settings.quiet) as progress:
-        source = PromptSource.named(
+        source = prompts_of_run(
             settings, target, settings.requests_of(settings.num_prompts or DEFAULT_COUNT), asks=False
         )
         count = source.count
