@@ -26,7 +26,8 @@ def name_of(text: str) -> str:
     """
     name, colon, _ = text.partition(":")
     if not colon or not _NAME.fullmatch(name.strip()):
-        raise BadInput(FLAG, f"{text!r} does not begin with a name of letters and digits, and a colon", FORM)
+        shown = re.split("[:=]", text)[0]  # the rest may be a secret
+        raise BadInput(FLAG, f"{shown!r} is not a name of letters and digits before a colon", FORM)
     return name.strip()
 
 
@@ -47,7 +48,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
             key, value = found.pop()
             found.append((key, f"{value},{part}"))
         else:
-            raise BadInput(FLAG, f"{name}: {part.strip()!r} is not KEY=VALUE", FORM)
+            raise BadInput(FLAG, f"{name}: {part.partition('=')[0].strip()!r} does not begin with KEY=", FORM)
     return found
 
 
