@@ -34,7 +34,8 @@ class Answer(Sequence):
     generates = True
 
     def __init__(self, client: Client, request: CompletionRequest) -> None:
-        super().__init__(request.prompt_tokens, request.output_tokens, blocks=request.blocks or ())
+        blocks = request.blocks or ()
+        super().__init__(request.prompt_tokens, request.output_tokens, blocks=blocks, priority=request.priority)
         self.client, self.request = client, request
         self.stream: emit.Stream | None = None
         self.arrival_ns = self.core = 0

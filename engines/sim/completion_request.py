@@ -11,7 +11,7 @@ import orjson
 from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat
 from loadgen.engines.sim.emit import count_tokens
 from loadgen.engines.sim.prefix_cache import block_names
-from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.settings import PRIORITY, SimSettings
 from loadgen.engines.sim.tokenizer import pieces
 
 COMPLETION_TOKENS = 16  # the limit of a completion that names none, by the API's definition
@@ -54,6 +54,7 @@ class CompletionRequest:
         continuous_usage: Whether every event has the token counts.
         tokens_per_event: Number of tokens in one event.
         blocks: Names of the prompt's blocks for the prefix cache; None if it is off.
+        priority: A lower number is served earlier.
     """
 
     api: ApiFormat
@@ -67,6 +68,7 @@ class CompletionRequest:
     continuous_usage: bool = False
     tokens_per_event: int = 1
     blocks: tuple[int, ...] | None = None
+    priority: int = 0
 
 
 def parse_json(body: bytes) -> dict[str, Any]:
@@ -210,7 +212,17 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
         continuous_usage=_flag(options or {}, "continuous_usage_stats"),
         tokens_per_event=settings.tokens_per_event,
         blocks=_blocks(body, api, settings),
+        priority=_priority(body, settings),
     )
+
+
+def _priority(body: dict[str, Any], settings: SimSettings) -> int:
+    """Return the priority of a request; one that is not 0 needs the policy, as in vLLM."""
+    priority = _integer(body, "priority") or 0
+    if priority and settings.scheduling_policy != PRIORITY:
+        problem = f"Got priority {priority} but Priority scheduling is not enabled."
+        raise ApiError(400, f"{problem} Start the server with --scheduling-policy priority.", param="priority")
+    return priority
 
 
 def _token_limit(body: dict[str, Any], api: ApiFormat, tokens: int, max_model_len: int) -> int | None:

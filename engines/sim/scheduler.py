@@ -3,12 +3,12 @@
 Nothing here reads a clock or uses a socket. Times are int64 ns that the caller supplies.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from loadgen.engines.sim.prefix_cache import BLOCK, PrefixCache
+from loadgen.engines.sim.waiting_queue import WaitingQueue
 
 
 @dataclass(slots=True, eq=False)
@@ -20,6 +20,7 @@ class Sequence:
         output_tokens: Length of the complete answer; at least 1.
         ready_ns: When the scheduler may first see it.
         blocks: Names of the prompt's full blocks in the prefix cache; empty: the cache is not used.
+        priority: A lower number is admitted earlier, and preempted later.
         generated: Tokens of the answer so far.
         prefilled: Tokens of the context computed so far, while it is being prefilled.
         held: Tokens of KV cache it holds alone.
@@ -31,6 +32,7 @@ class Sequence:
     output_tokens: int
     ready_ns: int = 0
     blocks: tuple[int, ...] = ()
+    priority: int = 0
     generated: int = 0
     prefilled: int = 0
     held: int = 0
@@ -131,7 +133,9 @@ def no_noise() -> float:
 
 
 class Scheduler(Generic[S]):
-    """First come, first served, with chunked prefill, shared prefixes, and preemption by recomputing.
+    """Serves by priority, and first come, first served within one, with chunked prefill and shared prefixes.
+
+    A sequence that runs is preempted where others need its cache, never for a priority, and is then recomputed.
 
     Call `plan` and `complete` in turn; `add` and `cancel` at any time.
 
@@ -151,7 +155,7 @@ class Scheduler(Generic[S]):
         self.kv_tokens = self.preemptions = 0
         self.cache = PrefixCache()
         self._shared_extra = 0  # tokens of shared blocks, counted once for each user after the first
-        self._waiting: OrderedDict[S, None] = OrderedDict()
+        self._waiting: WaitingQueue[S] = WaitingQueue()
         # In order of admission; all decoding sequences were admitted before all prefilling ones.
         self._prefilling: dict[S, None] = {}
         self._decoding: dict[S, None] = {}
@@ -169,18 +173,19 @@ class Scheduler(Generic[S]):
     @property
     def next_ready_ns(self) -> int | None:
         """When the first waiting sequence is ready, ns; None if none waits."""
-        first = next(iter(self._waiting), None)
-        return None if first is None else first.ready_ns
+        return self._waiting.next_ready_ns
 
     def add(self, sequence: S) -> None:
-        """Queue a sequence; its `ready_ns` must not be before that of the last one."""
-        self._waiting[sequence] = None
+        """Queue a sequence; its `ready_ns` must not be before that of the last one of its priority."""
+        self._waiting.add(sequence)
 
     def cancel(self, sequence: S) -> None:
         """Remove a sequence; a finished one is removed already."""
-        for place in (self._waiting, self._prefilling, self._decoding):
-            if sequence in place:
-                del place[sequence]
+        if sequence in self._waiting:
+            self._waiting.remove(sequence)
+        for running in (self._prefilling, self._decoding):
+            if sequence in running:
+                del running[sequence]
                 self._free(sequence)
 
     def plan(self, begin_ns: int) -> Step[S] | None:
@@ -244,21 +249,25 @@ class Scheduler(Generic[S]):
         return progress
 
     def _make_room_for_decodes(self) -> bool:
-        """Preempt the sequences admitted last until all other decodes have room; return whether any was preempted."""
+        """Preempt sequences until all other decodes have room; return whether any was preempted.
+
+        Those of the highest number of a priority go first, and of these the one admitted last.
+        """
         before = self.preemptions
         while self.kv_tokens + len(self._decoding) > self.limits.num_kv_tokens:
-            sequence, _ = (self._prefilling or self._decoding).popitem()
+            latest_first = (*reversed(self._prefilling), *reversed(self._decoding))
+            sequence = max(latest_first, key=lambda each: each.priority)
+            del (self._prefilling if sequence in self._prefilling else self._decoding)[sequence]
             self._free(sequence)
             sequence.prefilled = 0
-            self._waiting[sequence] = None
-            self._waiting.move_to_end(sequence, last=False)
+            self._waiting.add(sequence, first=True)
             self.preemptions += 1
         return self.preemptions > before
 
     def _admit(self, now_ns: int, budget: int) -> S | None:
-        """Admit the first waiting sequence if it is ready and its whole context has room; return it."""
-        sequence = next(iter(self._waiting), None)
-        if sequence is None or sequence.ready_ns > now_ns or self.running >= self.limits.max_num_seqs:
+        """Admit the waiting sequence whose turn it is if its whole context has room; return it."""
+        sequence = self._waiting.first(now_ns)
+        if sequence is None or self.running >= self.limits.max_num_seqs:
             return None
         context = sequence.prompt_tokens + sequence.generated
         # The last token is always computed, since the next one comes from it.
@@ -268,7 +277,7 @@ class Scheduler(Generic[S]):
             return None
         if not self.limits.chunked_prefill and alone > budget:
             return None
-        del self._waiting[sequence]
+        self._waiting.remove(sequence)
         self._prefilling[sequence] = None
         sequence.held = context
         self.kv_tokens += context

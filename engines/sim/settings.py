@@ -9,6 +9,7 @@ from loadgen.engines.sim.flags import check, flag, setting
 from loadgen.engines.sim.scheduler import Limits, StepCosts
 from loadgen.errors import BadInput
 
+POLICIES = FCFS, PRIORITY = ("fcfs", "priority")
 # Settings of GPUs and models, which only a profile has.
 NEEDS_PROFILE = (
     "tensor_parallel_size",
@@ -51,6 +52,11 @@ class SimSettings:
 
     max_model_len: int = setting(65536, "maximum tokens of prompt and answer together", minimum=2)
     max_num_seqs: int = setting(4096, "maximum sequences running at once", minimum=1)
+    scheduling_policy: str = setting(
+        "fcfs",
+        "order of waiting requests: fcfs, or by the field priority, a lower number earlier",
+        choices=POLICIES,
+    )
     max_num_batched_tokens: int = setting(32768, "maximum tokens computed in one step", minimum=1)
     num_kv_tokens: int = setting(4194304, "tokens of KV cache", minimum=1)
     enable_chunked_prefill: bool = setting(True, "compute long prompts in chunks, between decodes")

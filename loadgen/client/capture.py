@@ -60,7 +60,11 @@ class Capture:
         self, file: BinaryIO, targets: Sequence[Target], limit_bytes: int = LIMIT_BYTES, *, compressed: bool = False
     ) -> None:
         self._file, self._compressed, self._model = file, compressed, targets[0].model
-        self._secrets = list(dict.fromkeys(pattern for target in targets for pattern in patterns(target.headers)))
+        self._secrets = list(
+            dict.fromkeys(
+                pattern for target in targets for each in target.each_class for pattern in patterns(each.headers)
+            )
+        )
         self._room = limit_bytes
         self._full = self._closed = False
         self._begun = 0

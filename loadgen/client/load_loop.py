@@ -103,6 +103,7 @@ class Load:
         self.sending_s = None if following else settings.duration if closed_loop else _last_s(stripe)
         self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
         self._sessions = Sessions(requests, index[-1] + 1) if following else None
+        self._has_classes = bool(settings.request_classes)
         self._body = self._sessions.body if self._sessions else requests.body
         repeats_answers = following > 0 and requests.repeats_answers
         self._keeps_answer = settings.save_detailed or repeats_answers or requests.structured
@@ -216,6 +217,8 @@ class Load:
                 record.keeps_answer = True
             if self._sessions is not None:
                 record.turn = self._requests.turn(index)
+            if self._has_classes:
+                record.class_number = self._requests.class_number(index)
             record.server_tokens = self._requests.server_tokens(index)
             self._open[index] = ready_ns
             if self._by_time_alone:

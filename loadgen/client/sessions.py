@@ -52,7 +52,7 @@ class Sessions:
         outcome = record.outcome if record.outcome in OUR_FAULTS else Outcome.CANCELLED
         while index < self._end and self._requests.think_ns(index) is not None:
             turn = Record(index, *self._requests.tokens(index), record.closed)
-            turn.turn = record.turn + index - record.index
+            turn.turn, turn.class_number = record.turn + index - record.index, record.class_number
             turn.outcome, turn.closed, turn.target = outcome, record.closed, record.target
             turn.detail = f"never due: request {record.index} of its session ended as {record.outcome}"
             given_up.append(turn)

@@ -76,9 +76,9 @@ class Transport:
         self.silent: dict[int, int] = {}
         self._tracker = ReachabilityTracker()
         run = f"{secrets.token_hex(8)}-"
-        self._head, self._session_head = target.head(run), target.session_head(run)
+        self._heads = [(each.head(run), each.session_head(run)) for each in target.each_class]
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
-        self._redacted = Redaction(target.headers)
+        self._redacted = [Redaction(each.headers) for each in target.each_class]
         self._generates, self._streams = target.generates, target.streams
         self._idle = IdleConnections(self._close)
         self._active: set[Connection] = set()
@@ -149,14 +149,15 @@ class Transport:
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as a connection is open; `on_end` is called with the record later."""
-        record.redaction = self._redacted
+        head, session_head = self._heads[record.class_number]
+        record.redaction = self._redacted[record.class_number]
         if not self._streams:
             record.is_whole = self._generates
             record.results = -1 if self._generates else 0
-        if record.turn < 0 or self._session_head is None:
-            request = self._head % (record.index, len(body)) + body
+        if record.turn < 0 or session_head is None:
+            request = head % (record.index, len(body)) + body
         else:
-            request = self._session_head % (record.index, len(body), record.index - record.turn) + body
+            request = session_head % (record.index, len(body), record.index - record.turn) + body
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
         if connection is not None:

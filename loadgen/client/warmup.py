@@ -73,7 +73,7 @@ class Warmup:
         self._ended.clear()
         for row in rows:
             record = Record(next(self._numbers), *self._requests.tokens(row), now_ns())
-            record.ready = record.due
+            record.ready, record.class_number = record.due, self._requests.class_number(row)
             self._transport.send(record, self._requests.body(row))
         await self._ended.wait()
         return self._records

@@ -50,6 +50,14 @@ class LoadSettings:
         "seconds and rates",
         metavar="PHASES|FILE",
     )
+    classes: tuple[str, ...] = option(
+        (),
+        LOAD,
+        "a class of requests, such as chat:share=0.8,priority=0,random_input_len=200; repeat it for each; keys: share "
+        "or rate, priority, model, header, slo, goodput, and flags of the data set",
+        alias="--class",
+        metavar="NAME:KEY=VALUE,...",
+    )
     num_warmups: int = option(0, LOAD, "warm-up requests before the clock starts; they are not measured", metavar="N")
     warmup_prompt: Literal["other", "first"] = option(
         "other",

@@ -67,9 +67,8 @@ def _check_lora(settings: RunFields) -> None:
         return
     if not all(settings.lora_modules):
         raise BadInput(lora.MODULES, "a name is empty", "give the names that the server lists in /v1/models")
-    if settings.dataset_name == MULTI_TURN or settings.turns not in (None, "1"):
-        problem = "each request has an adapter of its own, and the turns of a session need the same"
-        raise BadInput(lora.MODULES, problem, "name one adapter with --served-model-name, or leave the turns out")
+    if len(set(settings.lora_modules)) < len(settings.lora_modules):
+        raise BadInput(lora.MODULES, "a name is given twice", "give each once; --class gives one a larger share")
 
 
 def _check_body(settings: RunFields) -> None:

@@ -62,6 +62,8 @@ def _one_or_several(name: str, value: Any) -> Any:
 def _typed(name: str, value: Any) -> Any:
     import msgspec  # used for files alone
 
+    if name == "classes" and isinstance(value, dict):  # `RunSettings` reads them
+        return value
     kind = typing.get_type_hints(RunSettings)[name]
     members = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
     shown = "" if name in SECRET else f"{value!r}: "

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from loadgen.config import validate
+from loadgen.config import class_text, classes_check, validate
 from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
 from loadgen.config.field_types import check_type, check_types
 from loadgen.config.load import SeedPurpose
 from loadgen.config.option import read_times
 from loadgen.config.python_names import python_names
 from loadgen.config.rate_profile import RateProfile
+from loadgen.config.request_class import RequestClass, classes_of, total_rate
 from loadgen.config.run_fields import RunFields
 from loadgen.errors import BadInput
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
@@ -75,9 +76,13 @@ class RunSettings(RunFields):
             # A single URL gives the same settings from a flag, a file and a program.
             urls = tuple(self.base_url)
             object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
+        if isinstance(self.classes, dict):  # as a file or a program may give them
+            object.__setattr__(self, "classes", class_text.texts_of(self.classes))
         with python_names():  # flags and files are read before, with errors of their own
             read_times(self)
         check_types(self)
+        if self.classes and math.isinf(self.request_rate) and (rate := total_rate(self.classes)) is not None:
+            object.__setattr__(self, "request_rate", rate)
 
     @classmethod
     def of_workload(cls, name: str) -> "RunSettings":
@@ -115,6 +120,25 @@ class RunSettings(RunFields):
             return (self,)
         return tuple(self.replace(base_url=url, balance=None) for url in self.urls)
 
+    @property
+    def request_classes(self) -> tuple[RequestClass, ...]:
+        """The classes of requests: those of `classes`, or one for each LoRA adapter; empty without either.
+
+        Raises:
+            BadInput: One is invalid.
+        """
+        return classes_of(self.classes, self.lora_modules, self.lora_assignment)
+
+    def of_class(self, one: RequestClass) -> "RunSettings":
+        """Return the settings of the requests of one class alone."""
+        changes = {"slo": None} | dict(one.changes)
+        if one.priority is not None:
+            changes["extra_body"] = (self.extra_body or {}) | {"priority": one.priority}
+        alone = self.replace(
+            classes=(), lora_modules=(), lora_assignment=None, header=(*self.header, *one.header), **changes
+        )
+        return alone.implied()
+
     def implied(self) -> "RunSettings":
         """Return a copy with what is implied of `ignore_eos`, unless it is given, `percentile_metrics` and `duration`.
 
@@ -127,8 +151,8 @@ class RunSettings(RunFields):
         if self.rate_profile is not None and self.duration is None:
             profile = RateProfile.parse(self.rate_profile)
             return self.replace(rate_profile=str(profile), duration=profile.length_s).implied()
-        if not self.generates:
-            return self
+        if not self.generates or any({"dataset_name", "dataset_rule"} & {*one.data} for one in self.request_classes):
+            return self  # what each class asks is implied by its own data set
         full = self.dataset_rule in FULL_LENGTH if self.dataset_rule else self.dataset_name in FULL_ANSWERS
         return self.replace(ignore_eos=full) if self.ignore_eos is None else self
 
@@ -139,6 +163,11 @@ class RunSettings(RunFields):
             BadInput: The first value that cannot be used; nothing has been sent or written.
         """
         validate.check(self)
+        each = [(one, self.of_class(one)) for one in self.request_classes]
+        for one, alone in each if self.classes else ():
+            with one.named_in_errors():
+                validate.check(alone)
+        classes_check.check_data(self, each)
         return self
 
     def check_data(self) -> None:
@@ -165,6 +194,7 @@ def public(settings: RunSettings) -> dict[str, Any]:
         if isinstance(value, float) and not math.isfinite(value):
             value = str(value)
         values[name] = list(value) if isinstance(value, tuple) else value
+    values["classes"] = list(map(class_text.redacted, settings.classes))
     values["api_key"] = MARK if settings.api_key else None
     values["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
     values["engine_arg"] = [redact_flags(word) for word in settings.engine_arg]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from loadgen.config import request_check, server_calls_check, slo
+from loadgen.config import classes_check, request_check, server_calls_check, slo
 from loadgen.config.data import RERANK, DataSettings
 from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
 from loadgen.config.option import flag
@@ -95,6 +95,7 @@ def check(settings: RunFields) -> None:
     _check_ramp(settings)
     _check_profile(settings)
     _check_duration(settings)
+    classes_check.check(settings)
     _check_scale(settings)
     _check_engine(settings)
     _check_target(settings)

@@ -22,6 +22,7 @@ cpdef enum:
 cdef class Record:
     cdef public int64_t index  # number of the request in the schedule
     cdef public int target  # which of the run's targets it was sent to, from 0
+    cdef public int class_number  # which of the run's classes it is in, from 0
     cdef public int64_t input_tokens, output_tokens  # planned; input_tokens may be UNPLANNED
     cdef public int64_t server_tokens  # input tokens that the server is expected to count; -1: unknown
     # Times.

@@ -28,6 +28,7 @@ class Record:
     matched_stop: int | str | None
     status: int
     target: int
+    class_number: int
     turn: int
     due: int
     ready: int

@@ -2,7 +2,9 @@
 
 from loadgen.core.record import Record
 
-def record_line(record: Record, start_ns: int, source: str | None, *, answer: bool = False) -> bytes:
-    """Return an ended record as a line of JSON; `answer`: with the text of its answer."""
+def record_line(
+    record: Record, start_ns: int, source: str | None, *, answer: bool = False, class_name: str | None = None
+) -> bytes:
+    """Return an ended record as a line of JSON; `answer`: with the text of its answer; `class_name`: with its class."""
 
 def live() -> dict[str, int] | None: ...

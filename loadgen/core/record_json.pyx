@@ -129,7 +129,7 @@ def live():
     return {"bytes": live_count(BYTES)} if COUNTING else None
 
 
-def record_line(Record record not None, int64_t start_ns, source, *, bint answer=False):
+def record_line(Record record not None, int64_t start_ns, source, *, bint answer=False, class_name=None):
     """Return an ended record as a line of JSON.
 
     Args:
@@ -137,6 +137,7 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
         start_ns: When the clock of the run started; `due` is written from there, other times from `due`.
         source: Where its prompt comes from, or None.
         answer: Whether to write the text of the answer too.
+        class_name: The name of its class; None: the run has no classes.
     """
     cdef Buffer out
     cdef int64_t due = record.due
@@ -152,6 +153,8 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
         put_number(&out, b',"planned_output_tokens":', record.output_tokens)
         put_optional(&out, b',"predicted_server_input_tokens":', record.server_tokens, record.server_tokens >= 0)
         put_number(&out, b',"target":', record.target)
+        if class_name is not None:
+            put_object(&out, b',"class":', class_name)
         if record.turn >= 0:
             put_number(&out, b',"session":', record.index - record.turn)
             put_number(&out, b',"turn":', record.turn + 1)

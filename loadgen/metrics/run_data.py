@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from loadgen.config import slo
 from loadgen.config.output import parse_percentiles
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.metrics.client_cpu_usage import ClientUsage
@@ -85,6 +86,14 @@ class RunData:
         return sorted({*USUAL_PERCENTILES, *parse_percentiles(self.settings.metric_percentiles)})
 
     @property
+    def goodput_metrics(self) -> frozenset[str]:
+        """The latencies with a --goodput limit, of the run or of its classes; empty if any request has no limit."""
+        each = [self.settings.of_class(one) for one in self.settings.request_classes] or [self.settings]
+        limits = [slo.parse_goodput(own.goodput) for own in each]
+        return frozenset(metric for own in limits for metric in own) if all(limits) else frozenset()
+
+    @property
     def relied_on(self) -> bool:
         """Whether the user lets the run decide something, so that remarks on its worth count as failures."""
-        return self.settings.strict or self.settings.slo is not None
+        has_slo = self.settings.slo is not None or any(one.slo is not None for one in self.settings.request_classes)
+        return self.settings.strict or has_slo

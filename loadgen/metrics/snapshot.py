@@ -198,6 +198,7 @@ class Snapshot:
         details: One entry per request, as `index`, or None.
         sample: The answers whose text was tokenized after the run, as usage counts more than events showed; ascending.
         targets: Where there are several targets, what each of them did: snapshots of parts, of which this is the sum.
+        classes: The same of each class of requests.
     """
 
     start_ns: int
@@ -218,6 +219,7 @@ class Snapshot:
     details: Details | None = None
     sample: tuple[SampledAnswer, ...] = ()
     targets: "tuple[Snapshot, ...]" = ()
+    classes: "tuple[Snapshot, ...]" = ()
 
     EXAMPLES = 3
 
@@ -310,8 +312,8 @@ class Snapshot:
         details, later_s = self.details, (start_ns - self.start_ns) / 1e9
         if details is not None:
             details = replace(details, start_times=[at_s + later_s for at_s in details.start_times])
-        targets = tuple(one.on_clock(start_ns) for one in self.targets)
-        return replace(self, start_ns=start_ns, details=details, targets=targets)
+        targets, classes = (tuple(one.on_clock(start_ns) for one in parts) for parts in (self.targets, self.classes))
+        return replace(self, start_ns=start_ns, details=details, targets=targets, classes=classes)
 
     def merge(self, other: "Snapshot") -> "Snapshot":
         """Combine two parts; associative, and commutative but for the order of the rows."""
@@ -341,6 +343,7 @@ class Snapshot:
             details=self.details + other.details if self.details and other.details else None,
             sample=tuple(sorted(self.sample + other.sample)),
             targets=tuple(one.merge(same) for one, same in zip(self.targets, other.targets, strict=True)),
+            classes=tuple(one.merge(same) for one, same in zip(self.classes, other.classes, strict=True)),
         )
 
 

@@ -107,7 +107,7 @@ def differ(pairs: Iterable[tuple[int, int]]) -> bool:
 def with_sampled_tpot(snapshot: Snapshot) -> Snapshot:
     """Return a snapshot with TPOT over the streamed tokens of the sample, where usage counts tokens never streamed.
 
-    Whether it does is a matter of the whole sample, so that all targets have the same TPOT.
+    Whether it does is a matter of the whole sample, so that all targets and classes have the same TPOT.
     """
     comparison = Comparison.of(snapshot)
     return _over_sample(snapshot) if comparison is not None and comparison.hides else snapshot
@@ -131,6 +131,7 @@ def _over_sample(snapshot: Snapshot) -> Snapshot:
         upper=snapshot.upper | {"tpot": upper},
         counters=snapshot.counters | decoding,
         targets=tuple(map(_over_sample, snapshot.targets)),
+        classes=tuple(map(_over_sample, snapshot.classes)),
     )
 
 

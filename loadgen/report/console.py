@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
 from loadgen.report import (
+    class_table,
     client_lines,
     efficiency_lines,
     group_tables,
@@ -41,6 +42,7 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
         *_wrapped(latency_table.notes(result)),
         "",
         *targets.table(result),
+        *class_table.table(result),
         *group_tables.tables(result),
         *_wrapped(_details(result)),
         "",

@@ -10,7 +10,7 @@ from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural
 
 SAME = 0.01  # a count of tokens that differs by no more from what was asked
-MAX_NAMED = 4  # adapters, or phases
+MAX_NAMED = 4  # classes, or phases
 MAX_SENDING_SHARE = 0.8  # of a run; a run that sends for longer does not say for how long
 
 
@@ -30,9 +30,9 @@ def full_text(result: RunResult) -> str:
     parts = [
         _requests(result),
         *_tokens(result),
-        f"data set {settings.dataset_name}",
+        _data_sets(result),
         _images(result),
-        _adapters(result),
+        _classes(result),
         _arrivals(result),
         cap(settings),
         _times(result),
@@ -84,20 +84,27 @@ def _tokens(result: RunResult) -> Iterator[str]:
     yield f"{of_prompts}{out} on average"
 
 
+def _data_sets(result: RunResult) -> str:
+    """Write the data set, or those of the classes."""
+    settings = result.provenance.settings
+    names = dict.fromkeys(settings.of_class(one).dataset_name for one in settings.request_classes)
+    return f"data sets {', '.join(names)}" if len(names) > 1 else f"data set {next(iter(names), settings.dataset_name)}"
+
+
 def _images(result: RunResult) -> str:
     """Write how many images the prompts have on average; empty without images."""
     prompts = result.provenance.saved_prompts
     return f"{prompts['images'] / prompts['requests']:.1f} images each" if prompts.get("images") else ""
 
 
-def _adapters(result: RunResult) -> str:
-    """Write how many requests each LoRA adapter was to get; of many adapters, the range. Empty without adapters."""
-    counts = result.provenance.saved_prompts.get("models")
+def _classes(result: RunResult) -> str:
+    """Write how many requests each class was to get; of many classes, the range. Empty without classes."""
+    counts = result.provenance.saved_prompts.get("classes")
     if not counts:
         return ""
     if len(counts) > MAX_NAMED:
-        return f"{len(counts)} adapters with {min(counts.values())} to {max(counts.values())} requests each"
-    return f"adapters {', '.join(f'{name} ({count})' for name, count in counts.items())}"
+        return f"{len(counts)} classes with {min(counts.values())} to {max(counts.values())} requests each"
+    return f"classes {', '.join(f'{name} ({count})' for name, count in counts.items())}"
 
 
 def _range(result: RunResult, name: str) -> str:

@@ -29,11 +29,12 @@ def table(result: RunResult) -> Iterator[str]:
         rate = fixed(row.output_throughput, 2)
         cells = (row.requests, row.ok, row.failed, rate, row.max_concurrent_requests)
         line = "".join(f"{cell:>{wide}}" for cell, (_, wide) in zip(cells, COLUMNS, strict=True))
-        line += "".join(_percentiles(row.latency_ms.latency(metric, clock)) for metric in metrics.values())
+        line += "".join(percentiles(row.latency_ms.latency(metric, clock)) for metric in metrics.values())
         yield f"{row.base_url:<{width}}{line}".rstrip()
     yield ""
 
 
-def _percentiles(latency: Distribution) -> str:
+def percentiles(latency: Distribution) -> str:
+    """Write p50 / p99 in a column, with a star if the p99 is of too few requests."""
     cells = [fixed(latency.p50_ms, 2), fixed(latency.p99_ms, 2)]
     return f"{' / '.join(cells):>19}{few_mark('p99', latency.count) or ' '}"

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from loadgen.metrics.failures import Failures, lost_text
 from loadgen.report.result import RunResult
+from loadgen.report.result.limit import LimitResult
 from loadgen.util.number_format import UNKNOWN, four_digits, percent, plural, rounded_up
 
 MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
@@ -84,13 +85,21 @@ def verdict_summary(result: RunResult) -> str:
     return f"{result.verdict}{client}; {len(applied) - len(wrong)} of {len(applied)} checks passed{noted}"
 
 
+def _failed_of(result: RunResult, row: LimitResult) -> str:
+    """Write the share of failed requests because of which a limit is missed: of all, or of its class."""
+    for one in result.classes:
+        if row in one.named_limits:
+            return f"{percent(one.failed / one.requests, 2)} of {plural(one.requests, 'request')} failed"
+    return str(failed_share(result))
+
+
 def slo_lines(result: RunResult) -> Iterator[str]:
     """Write each limit of the SLO, and whether it was met."""
     for row in result.slo:
         is_rate = "_rate" in row.limit
         bare = "" if is_rate or not row.limit[-1:].isdigit() else "ms"  # what a limit without a unit means
         if row.beyond:
-            value = str(failed_share(result))
+            value = _failed_of(result, row)
         elif row.value is None:
             value = UNKNOWN
         else:

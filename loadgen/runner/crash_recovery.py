@@ -6,7 +6,7 @@ from functools import reduce
 from loadgen.config.settings import RunSettings, is_bounded_by_time
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput, WorkerDied
-from loadgen.metrics import per_target
+from loadgen.metrics import parted_recorder
 from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.records.file import RecordFile
@@ -82,7 +82,7 @@ def _recover_file(
 ) -> Measurement:
     """Recover what one file holds, without the requests whose numbers are `done`, to which its own are added."""
     settings, trailer, done = file.header.settings, file.trailer, set() if done is None else done
-    recorder = per_target.recorder_for(settings, file.start_ns, _scheduled(settings, schedule, file.partition))
+    recorder = parted_recorder.recorder_for(settings, file.start_ns, _scheduled(settings, schedule, file.partition))
     unread, repeated = None, _RepeatedPrompts(file)
     try:
         for data, record in file.lines():
@@ -136,7 +136,7 @@ def _empty(
     partial: str | None = None,
 ) -> Measurement:
     """Make the part of a partition of which nothing is left, or nothing that was not counted already."""
-    recorder = per_target.recorder_for(settings, start_ns, _scheduled(settings, schedule, partition))
+    recorder = parted_recorder.recorder_for(settings, start_ns, _scheduled(settings, schedule, partition))
     return Measurement(recorder.snapshot(partial), RunTrailer(workers=(report,)))
 
 

@@ -17,7 +17,7 @@ from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.errors import BadInput
-from loadgen.metrics import per_target
+from loadgen.metrics import parted_recorder
 from loadgen.metrics.client_cpu_usage import UsageSampler
 from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.progress import Progress
@@ -292,7 +292,7 @@ class LoopRunner:
     def _begin_recording(self, start_ns: int) -> Recorder:
         """Make the recorder, and tell the files when the clock starts."""
         job = self._job
-        self._recorder = recorder = per_target.recorder_for(job.settings, start_ns, len(self._stripe.numbers))
+        self._recorder = recorder = parted_recorder.recorder_for(job.settings, start_ns, len(self._stripe.numbers))
         recorder.counters["warm_connections"] = self._warm_connections
         if self._writer:
             self._writer.begin(

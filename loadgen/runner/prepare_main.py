@@ -12,20 +12,19 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
 
-from loadgen.config.settings import RunSettings, is_closed_loop, seed_of
+from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput, LoadgenError
+from loadgen.runner.class_prompts import prompts_of_run, settings_of_data
+from loadgen.runner.prompt_source import PromptSource
 from loadgen.util import child_process, kept_child, log_setup
 from loadgen.workload import request_store
-from loadgen.workload.adapters import Adapters
 from loadgen.workload.arrivals import Schedule
-from loadgen.workload.chat_template.template_tokens import FIELD, TemplateTokens
-from loadgen.workload.prompt import UNPLANNED, Continued, Dataset, Prompt, Sessions, Timed
+from loadgen.workload.chat_template.template_tokens import TemplateTokens
+from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt
 from loadgen.workload.prompt_digest import prompt_mark
 from loadgen.workload.request_store import RequestFiles, next_block
 from loadgen.workload.target import Target
@@ -58,111 +57,6 @@ class PrepareOrder:
     folder: Path
     template_tokens: TemplateTokens | None = None
     further: bool = False
-
-
-@dataclass(frozen=True)
-class PromptSource:
-    """The prompts of a data set, with what the server is expected to count of each.
-
-    Attributes:
-        prompts: Each of them once.
-        origin: Called after the last prompt: where they come from, as JSON.
-        count: How many there are to be, of sessions or of prompts.
-        beyond: Called with a number of prompts: what the data set has after so many.
-        of_sessions: Whether `count` is a number of sessions, whatever the number of their turns.
-    """
-
-    prompts: Iterator[Prompt]
-    origin: Callable[[], dict[str, Any]]
-    count: int
-    beyond: Callable[[int], Iterator[Prompt]]
-    of_sessions: bool = False
-
-    @classmethod
-    def of(cls, dataset: Dataset, settings: RunSettings, target: Target, count: int) -> "PromptSource":
-        """Take the prompts of a caller's data set, which says itself what it knows of the server's counts.
-
-        Args:
-            dataset: The data set.
-            settings: The settings of the run.
-            target: The server.
-            count: How many are due, as far as that is known beforehand.
-
-        Raises:
-            BadInput: The settings want prompts made to the server's measure, or a form that they cannot have.
-        """
-        if settings.input_len_counts == "server":
-            raise BadInput(FIELD, "the length of your own data set is fixed", "leave it out")
-        from loadgen.workload.prompt_form import PromptForm
-
-        form = PromptForm.of(dataset, settings, target)
-        return cls._of(dataset, settings, count)._changed(form.apply, form.provenance)._asking(target)
-
-    @classmethod
-    def named(
-        cls,
-        settings: RunSettings,
-        target: Target,
-        count: int,
-        template_tokens: TemplateTokens | None = None,
-        *,
-        asks: bool = True,
-    ) -> "PromptSource":
-        """Open the data set that the settings name.
-
-        Args:
-            settings: The settings of the run.
-            target: The server.
-            count: How many are due, as far as that is known beforehand.
-            template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
-            asks: Whether the server may be asked for them.
-
-        Raises:
-            BadInput: The settings cannot be met.
-        """
-        from loadgen.workload.chat_template.prediction import TokenPrediction
-        from loadgen.workload.datasets import prompt_cache
-        from loadgen.workload.prompt_form import PromptForm
-
-        found = prompt_cache.cached_dataset(settings)
-        form = PromptForm.of(found, settings, target)
-        prediction = TokenPrediction.of(found, settings, target, template_tokens, asks=asks)
-        sized = (prediction if form.template is None else form).sized(found, settings)
-        own = cls._of(sized, settings, count)._changed(form.apply, form.provenance)
-        return own._changed(prediction.predict, prediction.provenance)._asking(target)
-
-    def _changed(
-        self, change: Callable[[Iterator[Prompt]], Iterator[Prompt]], facts: Callable[[], dict[str, Any]]
-    ) -> "PromptSource":
-        """Return a source of these prompts, changed, with further facts about their origin."""
-        return replace(
-            self,
-            prompts=change(self.prompts),
-            origin=lambda: self.origin() | facts(),
-            beyond=lambda made: change(self.beyond(made)),
-        )
-
-    def _asking(self, target: Target) -> "PromptSource":
-        """Return the same prompts; they ask for no output tokens where the server generates none."""
-        return self if target.generates else self._changed(partial(map, _without_answer), dict)
-
-    @classmethod
-    def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "PromptSource":
-        beyond = dataset.beyond if isinstance(dataset, Continued) else _nothing
-        if isinstance(dataset, Timed):
-            count = settings.num_prompts or dataset.requests
-        elif isinstance(dataset, Sessions):
-            if settings.num_prompts is not None:
-                count = settings.num_prompts
-            elif settings.duration is not None and not is_closed_loop(settings):
-                return cls(dataset.sessions(count), dataset.provenance, count, beyond, of_sessions=True)
-        own = cls(dataset.prompts(count), dataset.provenance, count, beyond)
-        adapters = Adapters.from_settings(settings)
-        if adapters is None:
-            return own
-        return replace(
-            own, prompts=adapters.assigned(own.prompts), beyond=lambda made: adapters.assigned(beyond(made), made)
-        )
 
 
 class FurtherPrompts:
@@ -209,7 +103,7 @@ class FurtherPrompts:
 
 
 def check(settings: RunSettings) -> None:
-    """Open the data set and the tokenizer that the settings name, to know before a long wait that they are there.
+    """Open the data sets and the tokenizer that the settings name, to know before a long wait that they are there.
 
     Raises:
         BadInput: They cannot be used.
@@ -217,7 +111,8 @@ def check(settings: RunSettings) -> None:
     from loadgen.workload.datasets import prompt_cache
     from loadgen.workload.prompt_form import PromptForm
 
-    PromptForm.of(prompt_cache.cached_dataset(settings), settings, Target.from_settings(settings, ""))
+    for own in settings_of_data(settings):
+        PromptForm.of(prompt_cache.cached_dataset(own), own, Target.from_settings(own, ""))
 
 
 def prepare(
@@ -234,7 +129,7 @@ def prepare(
         BadInput: The data set cannot be made, or there is no room for the requests.
     """
     if dataset is None:
-        source = PromptSource.named(order.settings, order.target, order.count, order.template_tokens)
+        source = prompts_of_run(order.settings, order.target, order.count, order.template_tokens)
     else:
         source = PromptSource.of(dataset, order.settings, order.target, order.count)
     with _room_for(source.count, order.folder):
@@ -280,15 +175,6 @@ def _room_for(count: int, folder: Path) -> Iterator[None]:
             raise
         problem = f"no room for {count} requests in {folder.parent} ({error.strerror})"
         raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or shorter prompts") from error
-
-
-def _without_answer(prompt: Prompt) -> Prompt:
-    return replace(prompt, output_tokens=0)
-
-
-def _nothing(count: int) -> Iterator[Prompt]:
-    """Return no prompts: what a data set without more has beyond its prompts."""
-    return iter(())
 
 
 def _warmup_prompts(order: PrepareOrder, beyond: Iterator[Prompt], count: int) -> Iterator[Prompt]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.config.data import TRACE
+from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput, EngineError, LoadgenError
@@ -53,8 +54,8 @@ async def start_engine_server(
     served_name = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
     with _errors_name_flags(settings.engine_arg):
         knobs, raw = launcher.given((*served_name, *settings.engine_arg), engine.knobs())
-    if name == SIMULATOR and settings.lora_modules:
-        raw = [*raw, "--lora-modules", ",".join(settings.lora_modules)]
+    if name == SIMULATOR:
+        raw = [*raw, *_simulator_flags(settings.request_classes)]
 
     def begin(devices: Sequence[str]) -> Any:
         with _errors_name_flags(settings.engine_arg):
@@ -73,6 +74,13 @@ async def start_engine_server(
         engine, begins, timeout_s, on_progress, check=check_process, tries=2, chat=chat
     ) as session:
         yield await session.server(settings)
+
+
+def _simulator_flags(classes: Sequence[RequestClass]) -> list[str]:
+    """Return the flags with which the simulator has the adapters and priorities that classes ask."""
+    adapters = list(dict.fromkeys(one.model for one in classes if one.model is not None))
+    flags = ["--lora-modules", ",".join(adapters)] if adapters else []
+    return [*flags, "--scheduling-policy", "priority"] if any(one.priority for one in classes) else flags
 
 
 @dataclass(frozen=True)

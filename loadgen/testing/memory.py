@@ -52,6 +52,8 @@ class Reply:
 
 # Called as server(index, body, arrived_ns) for every request, in the order in which they are sent.
 Server: TypeAlias = Callable[[int, bytes, int], Reply]
+# The same, where later requests decide when an answer comes: it sets the result of the future then.
+LateServer: TypeAlias = Callable[[int, bytes, int], "asyncio.Future[Reply]"]
 
 
 class Memory:
@@ -66,7 +68,7 @@ class Memory:
         hook: Called between reads, so that requests are sent on time.
     """
 
-    def __init__(self, server: Server, clock: Clock) -> None:
+    def __init__(self, server: Server | LateServer, clock: Clock) -> None:
         self.on_end: Callable[[Record], None] = lambda record: None
         self.hook = SendHook()
         self.clock = clock
@@ -76,9 +78,18 @@ class Memory:
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, in no time."""
         record.sent, record.reused = self.clock.now_ns(), True
-        stream = _Stream(self, record, self._server(record.index, body, record.sent))
+        reply = self._server(record.index, body, record.sent)
+        stream = _Stream(self, record)
         self._streams[stream] = None
-        stream.wait()
+        if isinstance(reply, Reply):
+            stream.answer(reply)
+        else:
+            reply.add_done_callback(lambda done: self._answer(stream, done.result()))
+
+    def _answer(self, stream: "_Stream", reply: Reply) -> None:
+        """Take a reply that came later, unless its response has ended before."""
+        if stream in self._streams:
+            stream.answer(reply)
 
     def abandon(self, outcome: Outcome, detail: str) -> None:
         """End everything in flight with `outcome`."""
@@ -96,10 +107,15 @@ class Memory:
 class _Stream(Response):
     """A response in flight: `loadgen.core.stamped_connection.Connection` without a socket."""
 
-    def __init__(self, owner: Memory, record: Record, reply: Reply) -> None:
-        self._owner, self._reply, self._next = owner, reply, 0
+    def __init__(self, owner: Memory, record: Record) -> None:
+        self._owner, self._reply, self._next = owner, Reply([]), 0
         self.alarm = owner.clock.alarm(asyncio.get_running_loop(), self._arrive)
         self.begin(record)
+
+    def answer(self, reply: Reply) -> None:
+        """Take the reply of the server."""
+        self._reply = reply
+        self.wait()
 
     def wait(self) -> None:
         """Set the alarm for the next part, or for the end if the response closes."""

@@ -31,8 +31,8 @@ class Prompt:
         think_ns: Time from the end of that answer until it is due, ns.
         texts: Several texts of one request, in place of `text`: the inputs of embeddings, or a query and documents.
         token_ids: The tokens of `text`, to be sent in its place; empty, and for a chat: the text is sent.
-        model: The model or LoRA adapter that it asks; None: the model of the run.
         fields: Further fields of the body of its request, over those of the run: tools, a JSON schema.
+        class_number: The class that its request is in, from 0; a run with classes sets it.
     """
 
     text: str
@@ -46,8 +46,8 @@ class Prompt:
     think_ns: int = 0
     texts: tuple[str, ...] = ()
     token_ids: tuple[int, ...] = ()
-    model: str | None = None
     fields: dict[str, Any] = field(default_factory=dict, hash=False)
+    class_number: int = 0
 
 
 @runtime_checkable

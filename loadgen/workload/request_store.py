@@ -2,17 +2,16 @@
 
 A folder holds `bodies` (JSON bodies end to end, with ANSWER_PLACEHOLDER for a repeated answer of the server), `index`
 (int64, a row per request: end offset in bodies, input tokens, output tokens, due time or DRAWN or FOLLOWS, think time
-in ns, tokens that the server is expected to count or -1, whether an earlier row asks the same), `sources` (one JSON
-string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows may be added while
-others read: the index grows last. What is sent off the record lies in files of the same kind, whose names begin with
-WARMUP_PREFIX.
+in ns, tokens that the server is expected to count or -1, whether an earlier row asks the same, the class), `sources`
+(one JSON string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows may be added
+while others read: the index grows last. What is sent off the record lies in files of the same kind, whose names begin
+with WARMUP_PREFIX.
 """
 
 import itertools
 import os
 import shutil
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,8 +28,8 @@ from loadgen.workload.prompt import ANSWER_PLACEHOLDER, Prompt
 from loadgen.workload.prompt_digest import PromptDigest
 from loadgen.workload.structured_output import asks_for_json
 
-END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS = range(7)  # columns of the index
-COLUMNS = REPEATS + 1
+END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS = range(8)  # columns of the index
+COLUMNS = CLASS + 1
 ROW_BYTES = 8 * COLUMNS  # of the index
 ROWS_AT_ONCE = 1 << 20  # rows read at a time before the clock starts
 WARMUP_PREFIX = "rehearsal-"
@@ -60,7 +59,6 @@ class RequestFiles:
         self.repeats_answers = False
         self.images = 0
         self.structured = 0  # prompts whose answers may have to be JSON
-        self.models = Counter[str]()  # prompts by the model or adapter that they ask, where they name one
 
     def __enter__(self) -> Self:
         return self
@@ -88,9 +86,9 @@ class RequestFiles:
             self.structured += asks_for_json(body)
             self._end += len(body)
             ends.append(self._end)
-        rows = zip(ends, map(_planned, block), repeats or [False] * len(block), strict=True)
-        index = array("q", itertools.chain.from_iterable((end, *planned, again) for end, planned, again in rows))
-        self.models.update(prompt.model for prompt in block if prompt.model is not None)
+        numbers = [prompt.class_number for prompt in block]
+        rows = zip(ends, map(_planned, block), repeats or [False] * len(block), numbers, strict=True)
+        index = array("q", itertools.chain.from_iterable((end, *planned, *more) for end, planned, *more in rows))
         self.images += sum(1 for prompt in block for _ in images(prompt.messages))
         self._sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
         for file in (self._bodies, self._sources):
@@ -153,8 +151,6 @@ def write(
         known["images"] = files.images
     if files.structured:
         known["structured"] = files.structured
-    if files.models:
-        known["models"] = dict(sorted(files.models.items()))
     write_about(folder, origin() | known)
     return digest
 
@@ -278,6 +274,7 @@ class Requests:
         # arrays give plain ints, several times faster than numpy scalars
         self._ends, self._inputs, self._outputs = array("q"), array("q"), array("q")
         self._expected, self._thinks, self._turns, self._repeats = array("q"), array("q"), array("q"), array("b")
+        self._classes = array("B")
         known = {} if of else read_about(folder)
         self._grows = True
         while self._grows:
@@ -323,6 +320,10 @@ class Requests:
         """Return the place of request `index` in its session, from 0."""
         return self._turns[self._row(index)]
 
+    def class_number(self, index: int) -> int:
+        """Return the class of request `index`, from 0."""
+        return self._classes[self._row(index)]
+
     def repeats(self, index: int) -> bool:
         """Return whether request `index`, beyond the prepared ones, repeats the prompt of an earlier request."""
         return self._row(index) != index or bool(self._repeats[index])
@@ -356,6 +357,7 @@ class Requests:
             turn = turn + 1 if due == FOLLOWS else 0
             self._turns.append(turn)
         self._repeats.extend(list(columns[REPEATS]))
+        self._classes.extend(list(columns[CLASS]))
         self._read_sources()
 
     def _read_sources(self) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import orjson
 
+from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import NO_HEADER
 from loadgen.errors import BadInput
@@ -39,6 +40,7 @@ class Target:
         continuous_usage: Whether usage is requested with every event, not only with the last one.
         request_id_prefix: The prefix of every X-Request-Id.
         session_header: The header with the id of the session, in requests of sessions; None: there is none.
+        classes: The same endpoint as each class of requests asks it; empty without classes.
     """
 
     url: str
@@ -53,6 +55,7 @@ class Target:
     continuous_usage: bool = False
     request_id_prefix: str = "loadgen-"
     session_header: str | None = "X-Session-ID"
+    classes: "tuple[Target, ...]" = ()
 
     @classmethod
     def from_settings(cls, settings: RunSettings, model: str) -> "Target":
@@ -73,14 +76,30 @@ class Target:
             continuous_usage=settings.continuous_usage,
             request_id_prefix=settings.request_id_prefix,
             session_header=None if settings.session_header == NO_HEADER else settings.session_header,
+            classes=tuple(cls._of_class(settings, one, model) for one in settings.request_classes),
         )
 
+    @classmethod
+    def _of_class(cls, settings: RunSettings, one: RequestClass, model: str) -> "Target":
+        with one.named_in_errors():
+            target = cls.from_settings(settings.of_class(one), one.model or model)
+        if one.model is None or LORA_PATH not in (target.api.adapter_field, *target.fields):
+            return target
+        return replace(target, fields=target.fields | {LORA_PATH: one.model})
+
+    @property
+    def each_class(self) -> "tuple[Target, ...]":
+        """The endpoint as each class asks it; itself without classes."""
+        return self.classes or (self,)
+
     def body(self, prompt: Prompt) -> bytes:
-        """Return the JSON body of a request for `prompt`.
+        """Return the JSON body of a request for `prompt`, as its class asks.
 
         Raises:
             BadInput: The prompt is a chat, and the endpoint takes no messages.
         """
+        if self.classes:
+            return self.classes[prompt.class_number].body(prompt)
         fields: dict[str, Any] = {"stream": self.streams} if self.generates else {}
         if self.streams and self.api.counts is Counts.AS_ASKED:
             fields["stream_options"] = {"include_usage": True}
@@ -92,9 +111,7 @@ class Target:
         if image.has_images(prompt.messages) and not self.api.takes_images:
             raise BadInput("--backend", f"{prompt.source} has images", "use one that takes them: openai-chat")
         fields |= self.fields | prompt.fields
-        if prompt.model is not None and LORA_PATH in fields:
-            fields[LORA_PATH] = prompt.model
-        body = self.api.body(prompt, prompt.model or self.model, fields)
+        body = self.api.body(prompt, self.model, fields)
         return orjson.dumps(body, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS)
 
     @property
@@ -105,7 +122,8 @@ class Target:
     @property
     def may_be_compressed(self) -> bool:
         """Whether a header of the user's lets the server compress its responses."""
-        return any(name.lower() == "accept-encoding" and value != "identity" for name, value in self.headers.items())
+        headers = (header for each in self.each_class for header in each.headers.items())
+        return any(name.lower() == "accept-encoding" and value != "identity" for name, value in headers)
 
     def head(self, run: str = "") -> bytes:
         """Return the request head as a format with two `%d`: the request's number and its Content-Length.

@@ -8,7 +8,7 @@ import pytest
 from loadgen.checks import accounting, sufficiency
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.metrics import per_target
+from loadgen.metrics import parted_recorder
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import FOLLOWS
 from tests.helpers.run_facts import START, due_at, failed, run_data, steady
@@ -20,7 +20,7 @@ LEAST = RunSettings(base_url=URLS, balance="least-outstanding")
 
 def judged(records, name, settings=IN_TURN, follows=()):
     """The check of that name of a run that had these (target, record), each due as its record says, or following."""
-    recorder = per_target.recorder_for(settings, START, len(records))
+    recorder = parted_recorder.recorder_for(settings, START, len(records))
     due = []
     for target, record in records:
         record.target = target

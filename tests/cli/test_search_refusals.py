@@ -11,3 +11,10 @@ def test_batches_of_texts() -> None:
     with pytest.raises(BadInput) as refused:
         search.main(flags.split())
     assert refused.value.field == "--random-batch-size"
+
+
+def test_limits_of_a_class_are_refused():
+    flags = "--base-url http://127.0.0.1:1 --slo ttft_p99<1s --class a:slo=ttft_p99<1s"
+    with pytest.raises(BadInput) as refused:
+        search.main(flags.split())
+    assert refused.value.field == "--class"

@@ -183,3 +183,52 @@ def test_default_deployment_sustains_1000_but_not_4000_rps(rate: int, kept_up: b
     if kept_up:
         assert 20 < ttft_ms[len(ttft_ms) // 2] < 30
         assert 8 < itl_ms[len(itl_ms) // 2] < 12
+
+
+def test_a_lower_priority_number_is_admitted_first_and_equals_in_their_order() -> None:
+    engine = scheduler(Limits(max_num_seqs=1, max_num_batched_tokens=64, num_kv_tokens=200))
+    sequences = [Sequence(8, output_tokens=1, priority=number) for number in (0, 5, 1, 5, -2, 1)]
+    finished = [each for _, progress in steps(engine, sequences) for each in progress.finished]
+    assert [sequences.index(each) for each in finished] == [4, 0, 2, 5, 1, 3]
+
+
+def test_a_priority_waits_for_what_runs() -> None:
+    engine = scheduler(Limits(max_num_seqs=1, max_num_batched_tokens=64, num_kv_tokens=200))
+    long, urgent = Sequence(8, output_tokens=50), Sequence(8, output_tokens=1, ready_ns=1, priority=-1)
+    finished = [each for _, progress in steps(engine, [long, urgent]) for each in progress.finished]
+    assert finished == [long, urgent]
+    assert engine.preemptions == 0
+
+
+def test_what_is_not_ready_holds_up_no_other_priority() -> None:
+    engine = scheduler()
+    early, late = Sequence(8, output_tokens=1, priority=3), Sequence(8, output_tokens=1, ready_ns=100 * MS)
+    engine.add(early)
+    engine.add(late)
+    assert engine.next_ready_ns == 0
+    step = engine.plan(0)
+    assert step is not None
+    assert [sequence for sequence, _ in step.chunks] == [early]
+    engine.complete(step)
+    assert engine.next_ready_ns == 100 * MS
+
+
+def test_cache_is_taken_from_the_highest_priority_number() -> None:
+    engine = scheduler(Limits(max_num_seqs=3, max_num_batched_tokens=100, num_kv_tokens=64))
+    first, background, last = (Sequence(20, output_tokens=10, priority=number) for number in (0, 9, 0))
+    finished = [each for _, progress in steps(engine, [first, background, last]) for each in progress.finished]
+    assert engine.preemptions == 1
+    assert finished == [first, last, background]
+
+
+def test_a_waiting_sequence_can_be_cancelled_at_any_priority() -> None:
+    engine = scheduler()
+    sequences = [Sequence(8, output_tokens=1, priority=number) for number in (2, 1, 2)]
+    for each in sequences:
+        engine.add(each)
+    for each in (sequences[1], sequences[0]):
+        engine.cancel(each)
+    step = engine.plan(0)
+    assert step is not None
+    assert [sequence for sequence, _ in step.chunks] == [sequences[2]]
+    assert engine.waiting == 0

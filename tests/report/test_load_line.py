@@ -41,11 +41,11 @@ def test_it_ends_with_the_label():
     ("prompts", "shown"),
     [
         ({"images": 7, "requests": 2}, "3.5 images each"),
-        ({"models": {"a": 3, "b": 1}}, "adapters a (3), b (1)"),
-        ({"models": {name: ord(name) for name in "abcdef"}}, "6 adapters with 97 to 102 requests each"),
+        ({"classes": {"a": 3, "b": 1}}, "classes a (3), b (1)"),
+        ({"classes": {name: ord(name) for name in "abcdef"}}, "6 classes with 97 to 102 requests each"),
     ],
 )
-def test_it_has_images_and_adapters(prompts, shown):
+def test_it_has_images_and_classes(prompts, shown):
     data = result([steady(0)], RunSettings())
     data["loadgen"]["provenance"]["prompts"] |= prompts
     assert f", {shown}," in full_text(saved_json.result(data))

@@ -4,7 +4,7 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.metrics import per_target
+from loadgen.metrics import parted_recorder
 from tests.helpers.run_facts import START, failed, result, steady
 from tests.helpers.saved_json import render
 
@@ -13,7 +13,7 @@ SETTINGS = RunSettings(base_url=URLS, balance="round-robin")
 
 
 def made(settings=SETTINGS, **options):
-    recorder = per_target.recorder_for(settings, START, 20)
+    recorder = parted_recorder.recorder_for(settings, START, 20)
     for index in range(20):
         slow = index % 2
         failing = index in (7, 9)
@@ -36,7 +36,7 @@ def test_each_target_has_a_row_in_the_order_of_the_urls_without_their_users():
 
 
 def test_cancelled_requests_of_a_target_have_not_failed():
-    recorder = per_target.recorder_for(SETTINGS, START, 1)
+    recorder = parted_recorder.recorder_for(SETTINGS, START, 1)
     recorder.add(failed(0, Outcome.CANCELLED))
     first, _ = result(recorder.snapshot(), SETTINGS)["loadgen"]["targets"]
     assert (first["requests"], first["ok"], first["failed"]) == (1, 0, 0)
@@ -99,14 +99,14 @@ def test_details_say_of_each_request_where_it_went():
 
 
 def test_targets_without_requests_have_no_latency():
-    snapshot = per_target.recorder_for(SETTINGS, START, 0).snapshot()
+    snapshot = parted_recorder.recorder_for(SETTINGS, START, 0).snapshot()
     empty = result(snapshot, SETTINGS)
     assert [row["output_throughput"] for row in empty["loadgen"]["targets"]] == [None, None]
     assert "n/a / n/a" in render(empty)
 
 
 def test_a_failure_that_was_never_sent_names_no_target():
-    recorder = per_target.recorder_for(SETTINGS, START, 1)
+    recorder = parted_recorder.recorder_for(SETTINGS, START, 1)
     recorder.add_never_sent(0, 1, Outcome.CANCELLED, "interrupted")
     assert (
         "  cancelled: request 0, scheduled: interrupted" in render(result(recorder.snapshot(), SETTINGS)).splitlines()

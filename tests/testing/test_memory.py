@@ -222,3 +222,23 @@ async def test_everything_from_a_distant_server_comes_later():
     record = await answer_to(distant(near, 20 * MS))
     assert [(at - record.sent) / MS for at in (record.first_byte, record.first_token, record.closed)] == [23, 25, 27]
     assert (record.outcome, record.detail) == (Outcome.TRUNCATED, "reset")
+
+
+@timed
+async def test_a_late_server_answers_when_it_says():
+    replies = []
+
+    def later(index, body, arrived_ns):
+        replies.append(asyncio.get_running_loop().create_future())
+        return replies[-1]
+
+    client = Client(later)
+    first, second = client.send(0), client.send(1)
+    await asyncio.sleep(1)
+    replies[1].set_result(answered([virtual.now_ns(), virtual.now_ns() + S]))
+    await client.all(1)
+    assert (client.ended, second.first_token - EPOCH_NS, second.last_token - EPOCH_NS) == ([second], S, 2 * S)
+    client.memory.abandon(Outcome.CANCELLED, "enough")
+    replies[0].set_result(answered([virtual.now_ns()]))
+    await asyncio.sleep(1)
+    assert (client.ended, first.outcome) == ([second, first], Outcome.CANCELLED)

@@ -7,7 +7,7 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.runner.prepare_main import PromptSource
+from loadgen.runner.prompt_source import PromptSource
 from loadgen.workload.prompt import ANSWER, Prompt
 from loadgen.workload.prompt_form import PromptForm
 from loadgen.workload.target import Target

@@ -69,17 +69,18 @@ def test_server_tokens_are_stored_if_known(tmp_path):
         assert [read.server_tokens(index) for index in range(3)] == [11, -1, 11]
 
 
-def test_images_and_models_of_the_prompts_are_counted(tmp_path):
+def test_images_of_the_prompts_are_counted(tmp_path):
     parts = [{"type": "image_url", "image_url": {"url": "data:x"}}] * 2
-    chat = ({"role": "user", "content": parts},)
-    known = [
-        Prompt("a", 3, 1, "test", chat, model="x"),
-        Prompt("b", 3, 1, "test", model="x"),
-        Prompt("c", 3, 1, "test"),
-    ]
+    known = [Prompt("a", 3, 1, "test", ({"role": "user", "content": parts},)), Prompt("b", 3, 1, "test")]
+    request_store.write(tmp_path, known, body, dict, 2)
+    assert request_store.read_about(tmp_path)["images"] == 2
+
+
+def test_a_request_has_its_class_and_repeated_rows_have_theirs(tmp_path):
+    known = [Prompt("a", 3, 1, "test", class_number=number) for number in (2, 0, 255)]
     request_store.write(tmp_path, known, body, dict, 3)
-    about = request_store.read_about(tmp_path)
-    assert (about["images"], about["models"]) == (2, {"x": 2})
+    with request_store.Requests(tmp_path) as read:
+        assert [read.class_number(index) for index in range(5)] == [2, 0, 255, 2, 0]
 
 
 def test_requests_that_the_disk_has_no_room_for_are_refused_after_the_first_block(tmp_path, monkeypatch):

@@ -98,8 +98,21 @@ def test_token_ids_are_sent_in_place_of_the_text():
     ],
 )
 def test_a_prompt_may_ask_an_adapter(options, expected):
-    found = orjson.loads(target(**options).body(replace(PROMPT, model="a")))
+    found = orjson.loads(target(**options, lora_modules=("b", "a")).body(replace(PROMPT, class_number=1)))
     assert {name: found.get(name) for name in ("model", "lora_path") if name in found} == expected
+
+
+def test_each_class_has_its_model_priority_and_headers():
+    made = target(classes=("chat:priority=-1,model=small,headers=X-Tenant=a,X-Tier=gold", "batch:priority=5"))
+    bodies = [orjson.loads(made.body(replace(PROMPT, class_number=number))) for number in range(2)]
+    assert [(body["model"], body["priority"]) for body in bodies] == [("small", -1), (made.model, 5)]
+    heads = [one.head().decode() for one in made.each_class]
+    assert ["X-Tenant: a\r\nX-Tier: gold\r\n" in head for head in heads] == [True, False]
+
+
+def test_without_classes_a_target_is_its_only_class():
+    made = target()
+    assert made.each_class == (made,)
 
 
 def test_the_path_alone_means_its_api():

@@ -116,7 +116,7 @@ def _parsed(argv: list[str]) -> dict[str, Any]:
             raise
         if not error.field.startswith("-"):
             raise BadInput(error.field, UNKNOWN, "write fetch, cache, or a flag") from None
-        if error.field in map(flag, flags.NAMES) or error.field in ("--rate", "--config"):
+        if error.field in map(flag, flags.NAMES) or error.field in ("--rate", "--class", "--config"):
             raise BadInput(error.field, "applies only to `loadgen run`", "leave it out: nothing is sent here") from None
         raise
 
@@ -138,7 +138,7 @@ def _show(settings: "RunSettings", path: str | None) -> None:
 
 
 def _overview(settings: "RunSettings", path: str | None) -> "Overview":
-    from loadgen.runner.prepare_main import PromptSource
+    from loadgen.runner.prompt_source import PromptSource
     from loadgen.workload.arrivals import DEFAULT_COUNT
     from loadgen.workload.datasets.overview import Overview
     from loadgen.workload.datasets.prompt_rows import export_rows

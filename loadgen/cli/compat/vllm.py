@@ -220,7 +220,7 @@ NOTES = {
     "--hf-name": "also found from the last two folders of --dataset-path",
     "--ignore-eos": "the default for random prompts, as in vLLM 0.32; `--no-ignore-eos` switches it off",
     "--lora-assignment": "also skewed:ALPHA",
-    "--lora-modules": "also for warm-ups, which vLLM sends to the model itself",
+    "--lora-modules": "each a class of the result; also for warm-ups, which vLLM sends to the model itself",
     "--num-prompts": "1000, unless --duration is given; -1: all prompts of a file",
     "--num-warmups": "warm-ups use other prompts than the run; with `--compat` its first one, as in vLLM",
     "--percentile-metrics": "client_queue_time is the wait for a slot, which a request of a run at --rate inf does not "

@@ -38,7 +38,7 @@ class RecordWriter:
 
     def __init__(self, file: BinaryIO, limit: float = math.inf) -> None:
         self._file, self._left = file, limit
-        self._start_ns, self._sources, self._answers = 0, list[str](), False
+        self._start_ns, self._sources, self._answers, self._classes = 0, list[str](), False, list[str]()
         self.error: str | None = None
 
     @classmethod
@@ -79,6 +79,7 @@ class RecordWriter:
         """
         self._start_ns, self._sources = start_ns, sources
         self._answers = header.settings.save_detailed
+        self._classes = [one.name for one in header.settings.request_classes]
         first = {
             "loadgen_records": SCHEMA,
             "start_ns": start_ns,
@@ -94,7 +95,8 @@ class RecordWriter:
         """Write the line of a request that has ended."""
         if self.error is None:
             source = self._sources[record.index % len(self._sources)] if self._sources else None
-            self._append(record_line(record, self._start_ns, source, answer=self._answers))
+            class_name = self._classes[record.class_number] if self._classes else None
+            self._append(record_line(record, self._start_ns, source, answer=self._answers, class_name=class_name))
 
     def flush(self) -> None:
         """Hand the buffer to the system: from then on it outlives this process."""
@@ -187,6 +189,7 @@ class RecordFile:
             BadInput: A line is no record, or stands after the trailer.
         """
         tokenized = self.trailer.tokenized if self.trailer else {}
+        classes = [one.name for one in self.header.settings.request_classes]
         with open(self.path, "rb") as file:
             next(file)
             for number, line in enumerate(file, 2):
@@ -199,6 +202,8 @@ class RecordFile:
                     record = record_from_line(data, self.start_ns)
                     if not 0 <= record.target < max(len(self.header.settings.urls), 1):
                         raise ValueError(record.target)
+                    if "class" in data:
+                        record.class_number = classes.index(data["class"])
                 except (KeyError, TypeError, ValueError) as error:
                     raise self._refusal(f"line {number}") from error
                 record.tokenized = tokenized.get(record.index, -1)

@@ -234,7 +234,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             total_input_sequences=None if settings.generates else counters["results"],
             input_sequence_throughput=None if settings.generates else rates.rate(counters["results"]),
             request_throughput=rates.rate(snapshot.ok),
-            request_goodput=rates.rate(counters["good_sent"]) if settings.goodput else None,
+            request_goodput=rates.rate(counters["good_sent"]) if run.goodput_metrics else None,
             input_throughput=None if inputs is None else rates.rate(inputs),
             output_throughput=rates.rate(outputs) if settings.generates else None,
             total_token_throughput=None if inputs is None else rates.rate(inputs + outputs),

@@ -90,9 +90,13 @@ class Prompts(Struct, frozen=True, kw_only=True):
     repeats_answers: Annotated[
         Literal[True] | UnsetType, about("Whether any prompt repeats answers of the server.")
     ] = UNSET
-    models: Annotated[
+    classes: Annotated[
         dict[str, int] | UnsetType,
-        about("Number of these prompts by the LoRA adapter that they ask; missing without --lora-modules."),
+        about("Number of these prompts by class (--class, --lora-modules); missing without classes."),
+    ] = UNSET
+    sources: Annotated[
+        list[dict[str, Any]] | UnsetType,
+        about("Of classes with data sets of their own, each data set, with the names of its classes."),
     ] = UNSET
     images: Annotated[int | UnsetType, about("Number of images in these prompts; missing without any.")] = UNSET
     structured: Annotated[

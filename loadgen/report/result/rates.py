@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, NamedTuple, Self
 
 from msgspec import Struct
 
-from loadgen.config import slo
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
@@ -31,6 +31,19 @@ class PerSecond(NamedTuple):
     def rate(self, count: float) -> float | None:
         """Divide; None where nothing was sent."""
         return count / self.duration_s if self.duration_s else None
+
+
+def is_goodput_known(limited: Collection[str], snapshot: Snapshot) -> bool:
+    """Return whether it is known how many requests met their limits.
+
+    Each was judged as it ended, when it was not known yet how many of its tokens had been streamed.
+
+    Args:
+        limited: The latencies with a limit; empty: there are none.
+        snapshot: The snapshot of the whole run.
+    """
+    sample = Comparison.of(snapshot)
+    return bool(limited) and not ("tpot" in limited and sample is not None and sample.hides)
 
 
 class Rates(Struct, frozen=True, kw_only=True):
@@ -62,10 +75,9 @@ class Rates(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, run: RunData) -> Self:
         """Compute them."""
-        snapshot, limits = run.snapshot, slo.parse_goodput(run.settings.goodput)
-        counters, sample, per_second = snapshot.counters, Comparison.of(snapshot), PerSecond.of(snapshot)
-        # Each request was judged as it ended, when it was not known yet how many of its tokens had been streamed.
-        is_judged = bool(limits) and not ("tpot" in limits and sample is not None and sample.hides)
+        snapshot = run.snapshot
+        counters, per_second = snapshot.counters, PerSecond.of(snapshot)
+        is_judged = is_goodput_known(run.goodput_metrics, snapshot)
         uncached = counters["input_tokens"] - counters["cached_tokens"]
         return cls(
             answers_per_s=throughput.answer_rate(snapshot) if run.schedule.duration_ns else None,

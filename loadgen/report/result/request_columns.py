@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -44,6 +45,10 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
         list[int] | UnsetType,
         about("With several targets, the number of its target, from 0."),
     ] = UNSET
+    classes: Annotated[
+        list[int] | UnsetType,
+        about("With classes of requests, the number of its class, from 0."),
+    ] = UNSET
 
     @classmethod
     def of(cls, snapshot: Snapshot, *, streams: bool = True, generates: bool = True) -> Self | None:
@@ -60,8 +65,14 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
         columns: dict[str, Any] = {name: [kept[i] for i in order] for name, kept in vars(snapshot.details).items()}
         absent = () if streams else TIME_COLUMNS if generates else TOKEN_COLUMNS
         columns = {name: kept for name, kept in columns.items() if name not in absent}
-        if snapshot.targets:
-            numbers = np.repeat(np.arange(len(snapshot.targets)), [len(part.index) for part in snapshot.targets])
-            index = np.concatenate([part.index for part in snapshot.targets])
-            columns["targets"] = numbers[np.argsort(index, kind="stable")].tolist()
+        for name, parts in (("targets", snapshot.targets), ("classes", snapshot.classes)):
+            if parts:
+                columns[name] = _part_numbers(parts)
         return cls(**columns)
+
+
+def _part_numbers(parts: Sequence[Snapshot]) -> list[int]:
+    """Return the number of the part of each request, in the order of the requests."""
+    numbers = np.repeat(np.arange(len(parts)), [len(part.index) for part in parts])
+    found: list[int] = numbers[np.argsort(np.concatenate([part.index for part in parts]), kind="stable")].tolist()
+    return found

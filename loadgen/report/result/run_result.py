@@ -23,6 +23,7 @@ from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentS
 from loadgen.report.result.phases import PhaseResult
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.result.rates import Rates
+from loadgen.report.result.request_class import ClassResult
 from loadgen.report.result.request_columns import RequestColumns
 from loadgen.report.result.request_sample import RequestSample
 from loadgen.report.result.server import ServerMetrics
@@ -98,6 +99,9 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     targets: Annotated[list[Target], about("Each of several targets; empty if there is only one.")] = msgspec.field(
         default_factory=list
     )
+    classes: Annotated[
+        list[ClassResult], about("Each class of requests (--class, --lora-modules); empty without any.")
+    ] = msgspec.field(default_factory=list)
     phases: Annotated[list[PhaseResult], about("Each phase of `--rate-profile`; empty without one.")] = msgspec.field(
         default_factory=list
     )
@@ -133,7 +137,10 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     ] = None
     slo: Annotated[
         list[LimitResult],
-        about("Each limit of --slo. error_rate<1% is added if all limits are on means or gaps."),
+        about(
+            "Each limit of --slo, and of each class, which begins with its name: `chat:ttft_p99<500ms`. error_rate<1% "
+            "is added if all limits are on means or gaps."
+        ),
     ]
     client: Annotated[ClientTotals, about("Resource use of all workers together.")]
     workers: Annotated[list[Worker], about("How each worker ended.")] = msgspec.field(default_factory=list)
@@ -256,6 +263,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
         counters, failures = snapshot.counters, snapshot.failures
         latencies = Distributions.of(snapshot, percentiles)
+        classes = ClassResult.each(run)
         is_steady = next((check.ok for check in checks if check.name == PILE_UP), None)
         return cls(
             numbers=RunNumbers.of(run, latencies),
@@ -283,6 +291,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             silent_streams=SilentStreams.of(snapshot),
             never_due=counters["never_due"],
             targets=Target.each(run),
+            classes=classes,
             phases=PhaseResult.each(run),
             sessions=SessionTimes.of(run),
             turns=Turn.each(run),
@@ -299,7 +308,8 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             efficiency=Efficiency.of(run),
             timeline=Timeline.of(snapshot),
             request_sample=RequestSample.of(snapshot),
-            slo=judge_limits(settings.slo, snapshot, settings.latency_from),
+            slo=judge_limits(settings.slo, snapshot, settings.latency_from)
+            + [row for one in classes for row in one.named_limits],
             client=ClientTotals.of(run),
             workers=[Worker.of(worker) for worker in run.workers],
             server=ServerMetrics.of(run),

@@ -1,7 +1,8 @@
-"""Groups: the tables of the phases of a rate profile, and of the turns of sessions."""
+"""Groups: the tables of classes of requests, of the phases of a rate profile, and of the turns of sessions."""
 
 from collections.abc import Iterator
 
+from loadgen.report import class_table, targets
 from loadgen.report.group_tables import metrics, percentiles, sessions_line
 from loadgen.report.html import Block, Heading, Paragraph, Table, cell, line
 from loadgen.report.result import RunResult
@@ -10,7 +11,10 @@ from loadgen.util.number_format import fixed
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write a row for each phase and for each turn; nothing where a run has neither."""
+    """Write a row for each class, phase and turn; nothing where a run has none of them."""
+    if result.classes:
+        yield Heading(2, "Classes")
+        yield from _classes(result)
     if result.phases:
         yield Heading(2, "Phases")
         head = ("phase", *_titles(result), "ok/s", "tok/s", "recovered after, s")
@@ -25,6 +29,16 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph(line(f"{sessions_line(result)}."))
         rows = [tuple(map(cell, (str(turn.turn), *_cells(result, turn)))) for turn in result.turns]
         yield Table(("turn", *_titles(result)), tuple(rows), text_columns=1)
+
+
+def _classes(result: RunResult) -> Iterator[Block]:
+    clock, rows = result.latency_from, []
+    latencies = targets.METRICS if result.streams else {"E2EL": "e2el"}
+    for one in result.classes:
+        values = (targets.percentiles(one.latency_ms.latency(metric, clock)).strip() for metric in latencies.values())
+        rows.append(tuple(map(cell, (one.name, *class_table.cells(result, one), *values))))
+    titles = [title for title, _ in class_table.titles(result)]
+    yield Table(("class", *titles, *(f"{name} p50 / p99, ms" for name in latencies)), tuple(rows), text_columns=1)
 
 
 def _titles(result: RunResult) -> tuple[str, ...]:

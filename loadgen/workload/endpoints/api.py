@@ -45,6 +45,7 @@ class Api:
         takes_images: Whether a request may have images.
         takes_token_ids: Whether a prompt may be token ids in place of a text.
         key_header: The header with the API key, beside the bearer token; None: there is none.
+        adapter_field: The field of a body that names a LoRA adapter.
     """
 
     path: str
@@ -59,6 +60,7 @@ class Api:
     key_header: str | None = None
     takes_images: bool = False
     takes_token_ids: bool = False
+    adapter_field: str = "model"
 
 
 def messages_of(prompt: Prompt) -> list[Fields]:

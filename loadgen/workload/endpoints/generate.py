@@ -15,8 +15,6 @@ def _generate(prompt: Prompt, model: str, fields: Fields) -> Fields:
     sampling = {name: value for name, value in fields.items() if name in SAMPLED}
     others = {name: value for name, value in fields.items() if name not in SAMPLED}
     sampling = {"max_new_tokens": prompt.output_tokens} | sampling | others.pop("sampling_params", {})
-    if prompt.model is not None:
-        others[LORA_PATH] = prompt.model
     if pictures := list(images(prompt.messages)):
         return {"text": prompt.text, "sampling_params": sampling, "image_data": pictures} | others
     return {"input_ids" if prompt.token_ids else "text": asked_of(prompt), "sampling_params": sampling} | others
@@ -31,4 +29,5 @@ GENERATE = Api(
     takes_token_ids=True,
     length_field="max_new_tokens",
     prompt_fields=frozenset(("text", "input_ids")),
+    adapter_field=LORA_PATH,
 )

@@ -63,6 +63,22 @@ def test_requests_may_name_an_adapter(client: Client) -> None:
     assert native.status == 404
 
 
+@with_flags()
+def test_a_priority_is_refused_without_its_policy(client: Client) -> None:
+    statuses = [
+        client.post(CHAT, messages=[{"content": "a"}], max_tokens=1, priority=number).status for number in (0, 1)
+    ]
+    assert statuses == [200, 400]
+
+
+@with_flags(scheduling_policy="priority")
+def test_a_priority_is_an_integer(client: Client) -> None:
+    statuses = [
+        client.post(CHAT, messages=[{"content": "a"}], max_tokens=1, priority=number).status for number in (-3, "high")
+    ]
+    assert statuses == [200, 400]
+
+
 @with_flags(tokens_per_event=5, reasoning_tokens=7)
 def test_several_tokens_come_in_one_event(client: Client) -> None:
     whole = client.post(CHAT, messages=[{"content": "a"}], ignore_eos=True, max_tokens=20, seed=3).json

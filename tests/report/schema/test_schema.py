@@ -13,7 +13,7 @@ from loadgen.checks import examine
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.metrics import per_target
+from loadgen.metrics import parted_recorder
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
@@ -37,6 +37,7 @@ SAID = telemetry(
 GPU = Gpu("H100", [-0.5, 0.5], {quantity: [None, 1.0] for quantity in QUANTITIES})
 TARGETS = RunSettings(base_url=("http://a:1", "http://b:1"), save_detailed=True)
 ASKED = RunSettings(slo="ttft_p99<1s,error_rate<1%", goodput=("ttft:25",), metadata=("gpu=H100", "n=2"))
+CLASSES = RunSettings(classes=("a:priority=1,slo=ttft_p99<1s,goodput=ttft:9", "b:model=x"), save_detailed=True)
 TIMELINE: dict[str, Any] = {
     "width_s": 0.25,
     **{name: [3, 0] for name in ("sent", "ended", "failed", "in_flight", "output_tokens")},
@@ -53,11 +54,19 @@ def made(records: Any, settings: RunSettings | None = None, **options: Any) -> d
 
 
 def of_targets() -> dict[str, Any]:
-    recorder = per_target.recorder_for(TARGETS, START, 4)
+    recorder = parted_recorder.recorder_for(TARGETS, START, 4)
     for record in (steady(0), steady(1), failed(2), failed(3, Outcome.TRUNCATED)):
         record.target = record.index % 2
         recorder.add(record)
     return made(recorder.snapshot(), TARGETS, engine={"targets": [{"base_url": "http://a:1"}], "version": None})
+
+
+def of_classes() -> dict[str, Any]:
+    recorder = parted_recorder.recorder_for(CLASSES, START, 4)
+    for record in (steady(0), steady(1), failed(2), failed(3, Outcome.TRUNCATED)):
+        record.class_number = record.index % 2
+        recorder.add(record)
+    return made(recorder.snapshot(), CLASSES)
 
 
 def of_workers() -> dict[str, Any]:
@@ -85,6 +94,7 @@ KINDS = {
     "nothing but failures": lambda: made([failed(0), unsent(1)]),
     "partial": lambda: made(RUN, scheduled=40, partial="interrupted"),
     "several targets": of_targets,
+    "classes": of_classes,
     "several workers": of_workers,
     "scraped": lambda: made(RUN, telemetry=Telemetry(SAID.sources, (GPU,))),
     "captured": lambda: made(RUN, client={"capture": {"responses": 24, "left_out": 0, "error": None}}),

@@ -151,6 +151,7 @@ def test_a_cut_off_file_is_warned_of_and_shown(tmp_path: Path, capsys: pytest.Ca
         (["--rate", "3"], "--rate", "leave it out: nothing is sent here"),
         (["--request-rate", "3"], "--request-rate", "leave it out: nothing is sent here"),
         (["--config", "run.yaml"], "--config", "leave it out: nothing is sent here"),
+        (["--class", "a:share=1"], "--class", "leave it out: nothing is sent here"),
         (["--gsp-num-groups", "3"], "--gsp-num-groups", "add --compat sglang"),
         (["--lora-assignment", "3"], "--lora-assignment", "leave it out: nothing is sent here"),
         (["fech"], "fech: unknown", "fetch, cache"),

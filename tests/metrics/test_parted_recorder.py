@@ -1,4 +1,4 @@
-"""Recorders per target, whose counts add up to the whole run."""
+"""Recorders per target and class, whose counts add up to the whole run."""
 
 import dataclasses
 import functools
@@ -7,7 +7,7 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.metrics import per_target
+from loadgen.metrics import parted_recorder
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import COUNTERS, DISTRIBUTIONS, Snapshot
 from tests.helpers.run_facts import MS, START, failed, in_order, steady, unsent
@@ -32,7 +32,7 @@ def records(count=30):
 
 
 def snapshot(settings=SETTINGS, partial=None):
-    recorder = per_target.recorder_for(settings, START, 40)
+    recorder = parted_recorder.recorder_for(settings, START, 40)
     for record in records():
         recorder.add(record)
     recorder.waits["loop_stall"].record(MS)
@@ -87,10 +87,10 @@ def test_a_failure_says_where_its_request_was_sent(whole):
 
 
 def test_progress_counts_all_targets():
-    recorder = per_target.recorder_for(SETTINGS, START, 40)
+    recorder = parted_recorder.recorder_for(SETTINGS, START, 40)
     for record in records():
         recorder.add(record)
-    alone = per_target.recorder_for(SETTINGS.replace(base_url=URLS[0]), START, 40)
+    alone = parted_recorder.recorder_for(SETTINGS.replace(base_url=URLS[0]), START, 40)
     for record in records():
         alone.add(record)
     assert (recorder.failed, recorder.ended) == (alone.failed, 31)
@@ -103,9 +103,50 @@ def test_progress_counts_all_targets():
 
 
 def test_stripes_of_a_run_merge_target_by_target(whole):
-    stripes = [per_target.recorder_for(SETTINGS, START, 0) for _ in range(2)]
+    stripes = [parted_recorder.recorder_for(SETTINGS, START, 0) for _ in range(2)]
     for record in records():
         stripes[record.index // 2 % 2].add(record)
     merged = stripes[0].snapshot().merge(stripes[1].snapshot())
     for part, expected in zip(merged.targets, whole.targets, strict=True):
         same(part, expected.merge(Recorder.from_settings(SETTINGS, START, 0).snapshot()))
+
+
+CLASSES = RunSettings(
+    base_url=URLS[:2], classes=("a:goodput=ttft:15", "b:priority=1", "c:priority=2"), goodput=("ttft:25",)
+)
+
+
+def of_classes(settings=CLASSES, numbers=range(30)):
+    recorder = parted_recorder.recorder_for(settings, START, 30)
+    for index in numbers:
+        record = steady(index, due=index, ttft=10 + index % 20, n=2) if index % 5 else failed(index, due=index)
+        record.target, record.class_number = index % 2, index % 3
+        recorder.add(record)
+    return recorder.snapshot()
+
+
+def test_classes_are_counted_apart_whatever_their_target():
+    found = of_classes()
+    assert [part.ended for part in found.classes] == [10, 10, 10]
+    assert [part.ended for part in found.targets] == [15, 15]
+    for parts in (found.classes, found.targets):
+        whole = functools.reduce(Snapshot.merge, parts)
+        assert whole.counters == found.counters
+        assert whole.histograms == found.histograms
+        assert sorted(whole.index) == list(range(30))
+
+
+def test_each_class_is_judged_by_its_own_goodput():
+    alone = [
+        sum(10 + index % 20 <= limit for index in range(number, 30, 3) if index % 5)
+        for number, limit in enumerate((15, 25, 25))
+    ]
+    found = of_classes()
+    assert [part.counters["good"] for part in found.classes] == alone
+    assert found.counters["good"] == sum(alone)
+
+
+def test_parts_of_a_run_with_classes_merge_class_by_class():
+    whole, halves = of_classes(), [of_classes(numbers=range(first, 30, 2)) for first in range(2)]
+    merged = halves[0].merge(halves[1])
+    assert [part.histograms for part in merged.classes] == [part.histograms for part in whole.classes]

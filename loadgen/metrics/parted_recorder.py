@@ -1,0 +1,100 @@
+"""Counts the records of a run for each of its targets and classes apart; the whole is their sum."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Self
+
+from loadgen.config.settings import RunSettings
+from loadgen.core.record import Record
+from loadgen.core.sketch import Sketch
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.snapshot import Snapshot
+
+
+class PartedRecorder(Recorder):
+    """Hands each record to the recorder of its target and class, and counts what belongs to no part itself."""
+
+    _parts: list[Recorder]  # those of the first target in the order of the classes, then those of the next one
+    _targets: int
+    _classes: int  # how many, or 1 without any
+    _has_classes: bool
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings, start_ns: int, scheduled: int) -> Self:
+        """Make a recorder with one of its own for each target and class of the settings."""
+        made = super().from_settings(settings, start_ns, scheduled)
+        each = [settings.of_class(one) for one in settings.request_classes] or [settings]
+        made._targets, made._classes = max(1, len(settings.urls)), len(each)
+        made._has_classes = bool(settings.request_classes)
+        made._parts = [Recorder.from_settings(own, start_ns, 0) for _ in range(made._targets) for own in each]
+        return made
+
+    def add(self, record: Record) -> None:
+        """Count a record that has its outcome."""
+        self.ended += 1
+        self._part_of(record).add(record)
+
+    def add_sample(self, record: Record, streamed: int) -> None:
+        """Keep how many tokens the text of a record has that was added before."""
+        self._part_of(record).add_sample(record, streamed)
+
+    @property
+    def failed(self) -> int:
+        """Requests that were given to a transport and did not end well."""
+        return sum(one.failed for one in self._parts)
+
+    @property
+    def failed_by_class(self) -> Counter[str]:
+        """Requests that did not end well, by their class; those never sent are among them."""
+        return sum((one.failed_by_class for one in self._parts), super().failed_by_class)
+
+    def count(self, name: str) -> int:
+        """Return one of the `snapshot.COUNTERS`, so far."""
+        return super().count(name) + sum(one.count(name) for one in self._parts)
+
+    def sketch(self, name: str) -> Sketch:
+        """Return one of the `snapshot.DISTRIBUTIONS`, so far."""
+        whole: Sketch = reduce(add, (one.sketch(name) for one in self._parts), super().sketch(name))
+        return whole
+
+    def snapshot(self, partial: str | None = None) -> Snapshot:
+        """Copy what has been counted so far, with the part of each target and of each class."""
+        parts = [one.snapshot(partial) for one in self._parts]
+        targets, classes = list[Snapshot](), list[Snapshot]()
+        if self._targets > 1:
+            parts = [_numbered(one, place // self._classes) for place, one in enumerate(parts)]
+            rows = [parts[first : first + self._classes] for first in range(0, len(parts), self._classes)]
+            targets = [_merged(row) for row in rows]
+        if self._has_classes:
+            classes = [_merged(parts[number :: self._classes]) for number in range(self._classes)]
+        whole = reduce(Snapshot.merge, parts, super().snapshot(partial))
+        return replace(whole, scheduled=self.scheduled, targets=tuple(targets), classes=tuple(classes))
+
+    def _part_of(self, record: Record) -> Recorder:
+        return self._parts[record.target * self._classes + record.class_number]
+
+
+def recorder_for(settings: RunSettings, start_ns: int, scheduled: int) -> Recorder:
+    """Make a recorder that keeps and judges what the settings ask, for several targets or classes apart.
+
+    Args:
+        settings: The settings of the run.
+        start_ns: When its clock starts.
+        scheduled: How many requests are to be sent.
+    """
+    has_parts = len(settings.urls) > 1 or settings.request_classes
+    return (PartedRecorder if has_parts else Recorder).from_settings(settings, start_ns, scheduled)
+
+
+def _merged(parts: list[Snapshot]) -> Snapshot:
+    """Return the sum of parts, of which all that has ended was to be sent."""
+    whole = reduce(Snapshot.merge, parts)
+    return replace(whole, scheduled=whole.ended)
+
+
+def _numbered(part: Snapshot, number: int) -> Snapshot:
+    """Return a part of a target, with the target's number in the examples of its failures."""
+    examples = {name: [example | {"target": number} for example in some] for name, some in part.examples.items()}
+    return replace(part, examples=examples)

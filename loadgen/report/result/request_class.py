@@ -1,0 +1,78 @@
+"""Classes: what became of the requests of each class."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+import msgspec
+from msgspec import Struct
+
+from loadgen.config import slo
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import RunData
+from loadgen.report.result.fields import about
+from loadgen.report.result.latencies import Latencies
+from loadgen.report.result.limit import LimitResult, judge_limits
+from loadgen.report.result.outcomes import Outcomes
+from loadgen.report.result.rates import PerSecond, is_goodput_known
+
+
+class ClassResult(Struct, frozen=True, kw_only=True):
+    """Results of one class of requests. Rates are over the time of the whole run, so that they add up."""
+
+    name: Annotated[str, about("Its name.")]
+    share: Annotated[float, about("The part of all requests that it should get on average.")]
+    priority: Annotated[int | None, about("The priority of its requests; null: they have none.")]
+    model: Annotated[str | None, about("The model or adapter that they ask; null: that of the run.")]
+    requests: Annotated[int, about("Its requests that ended.")]
+    ok: Annotated[int, about("Requests that succeeded.")]
+    failed: Annotated[int, about("Requests that failed, without cancelled ones.")]
+    outcomes: Annotated[Outcomes, about("Its requests by how they ended.")]
+    error_rate: Annotated[float | None, about("As in the whole result; null where no request ended.")]
+    output_tokens: Annotated[int, about("Output tokens of its ok requests.")]
+    request_throughput: Annotated[float | None, about("Ok requests per second; null where nothing was sent.")]
+    output_throughput: Annotated[float | None, about("Output tokens per second; null where nothing was sent.")]
+    goodput_requests_per_s: Annotated[
+        float | None,
+        about("Requests per second that met every limit of its goodput, or of --goodput; null without limits."),
+    ]
+    good_share: Annotated[float | None, about("Share of its requests that did; null if that rate is null.")]
+    max_concurrent_requests: Annotated[int, about("Peak number of its requests in flight.")]
+    latency_ms: Annotated[Latencies, about("Its latencies, as in the whole result, ms.")]
+    slo: Annotated[list[LimitResult], about("Each limit of its own SLO, judged by its requests alone.")]
+
+    @classmethod
+    def each(cls, run: RunData) -> list[Self]:
+        """Summarize each class, in their order; empty without classes."""
+        per_second = PerSecond.of(run.snapshot)
+        settings, found = run.settings, list[Self]()
+        for one, part in zip(settings.request_classes, run.snapshot.classes, strict=False):
+            limits = slo.parse_goodput(settings.of_class(one).goodput)
+            good = part.counters["good"] if is_goodput_known(limits, run.snapshot) else None
+            found.append(
+                cls(
+                    name=one.name,
+                    share=one.share,
+                    priority=one.priority,
+                    model=one.model,
+                    requests=part.ended,
+                    ok=part.ok,
+                    failed=part.ended - part.ok - part.outcomes.get("cancelled", 0),
+                    outcomes=part.outcomes,
+                    error_rate=part.failures.server_rate,
+                    output_tokens=part.counters["output_tokens"],
+                    request_throughput=per_second.rate(part.ok),
+                    output_throughput=per_second.rate(part.counters["output_tokens"]),
+                    goodput_requests_per_s=None if good is None else per_second.rate(good),
+                    good_share=None if good is None or not part.ended else good / part.ended,
+                    max_concurrent_requests=throughput.peak_concurrency(part),
+                    latency_ms=Latencies.of(part, run.percentiles),
+                    slo=judge_limits(one.slo, part, settings.latency_from),
+                )
+            )
+        return found
+
+    @property
+    def named_limits(self) -> list[LimitResult]:
+        """The limits of its SLO, each with the name of the class."""
+        return [msgspec.structs.replace(row, limit=f"{self.name}:{row.limit}") for row in self.slo]

@@ -1,0 +1,151 @@
+"""Prompts of a run whose classes have data sets of their own: one source for each, dealt out by the class of a session.
+
+Classes without data of their own share the data set of the run, so none of its prompts is sent twice.
+"""
+
+import hashlib
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from loadgen.config.class_text import FLAG
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.errors import BadInput
+from loadgen.runner.prompt_source import ClassCounts, PromptSource
+from loadgen.workload.chat_template.template_tokens import TemplateTokens
+from loadgen.workload.class_draws import ClassDraws
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.target import Target
+
+
+def prompts_of_run(
+    settings: RunSettings,
+    target: Target,
+    count: int,
+    template_tokens: TemplateTokens | None = None,
+    *,
+    asks: bool = True,
+) -> PromptSource:
+    """Open the data sets that the settings name, for the run or its classes.
+
+    Args:
+        settings, target, template_tokens, asks: As for `PromptSource.named`.
+        count: How many prompts, or sessions, are due, as far as that is known beforehand.
+
+    Raises:
+        BadInput: The settings cannot be met.
+    """
+    numbers = _data_numbers(settings)
+    if not any(one.data for one in settings.request_classes):
+        return PromptSource.named(settings, target, count, template_tokens, asks=asks)
+    draws = ClassDraws.from_settings(settings).numbers()
+    drawn = list(itertools.islice(draws, count))
+    counts, sources = Counter(numbers[number] for number in drawn), list[PromptSource]()
+    for number, own in enumerate(settings_of_data(settings)):
+        first = numbers.index(number)
+        name, needed = settings.request_classes[first].name, counts[number]
+        if not needed:
+            problem = f"{name}: gets none of {count} requests"
+            raise BadInput(FLAG, problem, "send more requests, or give it a larger share")
+        if not own.timed_by_data:
+            own = own.replace(num_prompts=needed)
+        with settings.request_classes[first].named_in_errors():
+            source = PromptSource.named(own, target.classes[first], needed, template_tokens, asks=asks)
+        sources.append(source)
+    return _Dealer(settings, numbers, sources).source(drawn, draws)
+
+
+def settings_of_data(settings: RunSettings) -> list[RunSettings]:
+    """Return the settings of each data set of a run: one, or those that its classes have.
+
+    Data sets after the first have seeds of their own, so that none begins with the words of another.
+    """
+    numbers, found = _data_numbers(settings), list[RunSettings]()
+    for number in range(max(numbers, default=-1) + 1):
+        own = settings.of_class(settings.request_classes[numbers.index(number)])
+        if number:
+            prompts, order = (_derived(seed_of(own, purpose), number) for purpose in ("prompts", "order"))
+            own = own.replace(seed_prompts=prompts, seed_order=order)
+        found.append(own)
+    return found or [settings]
+
+
+def _data_numbers(settings: RunSettings) -> list[int]:
+    """Return the number of the data set of each class, from 0 in the order of the classes."""
+    each = [one.data for one in settings.request_classes]
+    distinct = [data for place, data in enumerate(each) if data not in each[:place]]
+    return [distinct.index(data) for data in each]
+
+
+def _derived(seed: int, number: int) -> int:
+    """Return the seed of a data set other than the first."""
+    return int.from_bytes(hashlib.blake2b(b"class/%d/%d" % (seed, number), digest_size=7).digest())
+
+
+class _Dealer:
+    """Deals sessions of several sources out, in the order of the classes that are drawn.
+
+    Args:
+        settings: The settings of the run.
+        numbers: The source of each class.
+        sources: The sources.
+    """
+
+    def __init__(self, settings: RunSettings, numbers: Sequence[int], sources: Sequence[PromptSource]) -> None:
+        self._settings, self._numbers, self._sources = settings, numbers, sources
+        self._counts = ClassCounts(settings)
+        self._taken = [0] * len(sources)
+
+    def source(self, drawn: Sequence[int], draws: Iterator[int]) -> PromptSource:
+        """Return the prompts of all sources.
+
+        Args:
+            drawn: The class of each session of the run.
+            draws: The classes of those beyond.
+        """
+
+        def prompts() -> Iterator[Prompt]:
+            yield from self._counts.counted(self._dealt(drawn, [source.prompts for source in self._sources]))
+
+        def beyond(made: int) -> Iterator[Prompt]:
+            further = [source.beyond(taken) for source, taken in zip(self._sources, self._taken, strict=True)]
+            return self._dealt(draws, further)
+
+        return PromptSource(prompts(), self._origin, len(drawn), beyond, of_sessions=True)
+
+    def _dealt(self, drawn: Sequence[int] | Iterator[int], streams: Sequence[Iterator[Prompt]]) -> Iterator[Prompt]:
+        """Yield sessions of the classes that are drawn, until a source has none left."""
+        sessions = [_sessions(prompts) for prompts in streams]
+        for number in drawn:
+            source = self._numbers[number]
+            session = next(sessions[source], None)
+            if session is None:
+                return
+            self._taken[source] += len(session)
+            for prompt in session:
+                yield replace(prompt, class_number=number)
+
+    def _origin(self) -> dict[str, Any]:
+        """Return where the prompts come from, by class, as JSON."""
+        names = [one.name for one in self._settings.request_classes]
+        of_source = [
+            {"classes": [name for name, number in zip(names, self._numbers, strict=True) if number == place]}
+            for place in range(len(self._sources))
+        ]
+        pairs = zip(of_source, self._sources, strict=True)
+        sources = [known | one.origin() for known, one in pairs]
+        return {"name": "classes", "sources": sources} | self._counts.facts()
+
+
+def _sessions(prompts: Iterator[Prompt]) -> Iterator[list[Prompt]]:
+    """Group prompts by session."""
+    session: list[Prompt] = []
+    for prompt in prompts:
+        if session and not prompt.follows:
+            yield session
+            session = []
+        session.append(prompt)
+    if session:
+        yield session

@@ -1,0 +1,162 @@
+"""`PromptSource`: the prompts of a data set as they are sent, with what the server is expected to count of each."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from loadgen.config.class_text import FLAG as CLASS
+from loadgen.config.settings import RunSettings, is_closed_loop
+from loadgen.errors import BadInput
+from loadgen.workload.chat_template.template_tokens import FIELD, TemplateTokens
+from loadgen.workload.class_draws import ClassDraws, classed
+from loadgen.workload.prompt import Continued, Dataset, Prompt, Sessions, Timed
+from loadgen.workload.target import Target
+
+
+@dataclass(frozen=True)
+class PromptSource:
+    """The prompts of a data set, with what the server is expected to count of each.
+
+    Attributes:
+        prompts: Each of them once.
+        origin: Called after the last prompt: where they come from, as JSON.
+        count: How many there are to be, of sessions or of prompts.
+        beyond: Called with a number of prompts: what the data set has after so many.
+        of_sessions: Whether `count` is a number of sessions, whatever the number of their turns.
+    """
+
+    prompts: Iterator[Prompt]
+    origin: Callable[[], dict[str, Any]]
+    count: int
+    beyond: Callable[[int], Iterator[Prompt]]
+    of_sessions: bool = False
+
+    @classmethod
+    def of(cls, dataset: Dataset, settings: RunSettings, target: Target, count: int) -> "PromptSource":
+        """Take the prompts of a caller's data set, which says itself what it knows of the server's counts.
+
+        Args:
+            dataset: The data set.
+            settings: The settings of the run.
+            target: The server.
+            count: How many are due, as far as that is known beforehand.
+
+        Raises:
+            BadInput: The settings want prompts made to the server's measure, or a form that they cannot have.
+        """
+        if settings.input_len_counts == "server":
+            raise BadInput(FIELD, "the length of your own data set is fixed", "leave it out")
+        for one in settings.request_classes:
+            if one.data:
+                problem = f"{one.name}: {', '.join(one.data)} would change the prompts of your own data set"
+                raise BadInput(CLASS, problem, "leave it out")
+        from loadgen.workload.prompt_form import PromptForm
+
+        form = PromptForm.of(dataset, settings, target)
+        return cls._of(dataset, settings, count)._changed(form.apply, form.provenance)._asking(target)
+
+    @classmethod
+    def named(
+        cls,
+        settings: RunSettings,
+        target: Target,
+        count: int,
+        template_tokens: TemplateTokens | None = None,
+        *,
+        asks: bool = True,
+    ) -> "PromptSource":
+        """Open the data set that the settings name.
+
+        Args:
+            settings: The settings of the run.
+            target: The server.
+            count: How many are due, as far as that is known beforehand.
+            template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
+            asks: Whether the server may be asked for them.
+
+        Raises:
+            BadInput: The settings cannot be met.
+        """
+        from loadgen.workload.chat_template.prediction import TokenPrediction
+        from loadgen.workload.datasets import prompt_cache
+        from loadgen.workload.prompt_form import PromptForm
+
+        found = prompt_cache.cached_dataset(settings)
+        form = PromptForm.of(found, settings, target)
+        prediction = TokenPrediction.of(found, settings, target, template_tokens, asks=asks)
+        sized = (prediction if form.template is None else form).sized(found, settings)
+        own = cls._of(sized, settings, count)._changed(form.apply, form.provenance)
+        return own._changed(prediction.predict, prediction.provenance)._asking(target)
+
+    def _changed(
+        self, change: Callable[[Iterator[Prompt]], Iterator[Prompt]], facts: Callable[[], dict[str, Any]]
+    ) -> "PromptSource":
+        """Return a source of these prompts, changed, with further facts about their origin."""
+        return replace(
+            self,
+            prompts=change(self.prompts),
+            origin=lambda: self.origin() | facts(),
+            beyond=lambda made: change(self.beyond(made)),
+        )
+
+    def _asking(self, target: Target) -> "PromptSource":
+        """Return the same prompts; they ask for no output tokens where the server generates none."""
+        return self if target.generates else self._changed(partial(map, _without_answer), dict)
+
+    @classmethod
+    def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "PromptSource":
+        beyond = dataset.beyond if isinstance(dataset, Continued) else _nothing
+        of_sessions = False
+        if isinstance(dataset, Timed):
+            count = settings.num_prompts or dataset.requests
+        elif isinstance(dataset, Sessions):
+            of_sessions = (
+                settings.num_prompts is None and settings.duration is not None and not is_closed_loop(settings)
+            )
+            count = settings.num_prompts or count
+        prompts = dataset.sessions(count) if of_sessions and isinstance(dataset, Sessions) else dataset.prompts(count)
+        own = cls(prompts, dataset.provenance, count, beyond, of_sessions)
+        return own._classed(settings) if settings.request_classes else own
+
+    def _classed(self, settings: RunSettings) -> "PromptSource":
+        """Return the same prompts, each session with its class."""
+        numbers, counts = ClassDraws.from_settings(settings).numbers(), ClassCounts(settings)
+        return replace(
+            self,
+            prompts=counts.counted(classed(self.prompts, numbers)),
+            origin=lambda: self.origin() | counts.facts(),
+            beyond=lambda made: classed(self.beyond(made), numbers),
+        )
+
+
+class ClassCounts:
+    """Counts the prompts of a run by their class.
+
+    Args:
+        settings: The settings of the run.
+    """
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._names = [one.name for one in settings.request_classes]
+        self._counts = Counter[int]()
+
+    def counted(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
+        """Yield the prompts, and count them."""
+        for prompt in prompts:
+            self._counts[prompt.class_number] += 1
+            yield prompt
+
+    def facts(self) -> dict[str, Any]:
+        """Return the number of prompts of each class so far, as JSON."""
+        return {"classes": {name: self._counts[number] for number, name in enumerate(self._names)}}
+
+
+def _without_answer(prompt: Prompt) -> Prompt:
+    return replace(prompt, output_tokens=0)
+
+
+def _nothing(count: int) -> Iterator[Prompt]:
+    """Return no prompts: what a data set without more has beyond its prompts."""
+    return iter(())
