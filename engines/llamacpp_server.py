@@ -39,6 +39,8 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--reranking", "--rerank", action="store_true", help="short for --embedding --pooling rank")
     flags.add_argument("--pooling", choices=["none", "mean", "cls", "last", "rank"])
     flags.add_argument("--cache-prompt", action=argparse.BooleanOptionalAction)
+    flags.add_argument("--cache-ram", type=int, dest="cache_ram_mib", help="MiB of prompts kept in memory; 0: none")
+    flags.add_argument("--slot-save-path", help="folder of saved slots; needed to erase a slot, too")
     flags.add_argument("--warmup", action=argparse.BooleanOptionalAction)
     flags.add_argument("--metrics", action="store_const", const=True, dest="endpoint_metrics")
     return flags
@@ -54,7 +56,7 @@ def params(flags: argparse.Namespace, xllamacpp: ModuleType) -> Any:
     result.model.path, result.hostnames, result.port = flags.model, [flags.host], flags.port
     result.model_alias = {flags.alias or Path(flags.model).stem}
     plain = ("n_ctx", "n_parallel", "n_batch", "n_ubatch", "n_gpu_layers", "n_threads_http")
-    for name in (*plain, "cache_prompt", "warmup", "endpoint_metrics"):
+    for name in (*plain, "cache_prompt", "cache_ram_mib", "slot_save_path", "warmup", "endpoint_metrics"):
         if (value := getattr(flags, name)) is not None:
             setattr(result, name, value)
     if flags.threads is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
+from loadgen.engines.sim.prefix_cache import BLOCK
 from loadgen.engines.sim.scheduler import Scheduler
 from loadgen.engines.sim.settings import SimSettings
 
@@ -72,6 +73,8 @@ class Metrics:
         plain("gauge", "vllm:num_requests_running", sum(each.running for each in schedulers))
         plain("gauge", "vllm:num_requests_waiting", sum(each.waiting for each in schedulers))
         plain("gauge", "vllm:kv_cache_usage_perc", used / settings.num_kv_tokens)
+        block = f'{labels},block_size="{BLOCK}",enable_prefix_caching="{settings.enable_prefix_caching}"'
+        lines.extend(("# TYPE vllm:cache_config_info gauge", f"vllm:cache_config_info{{{block}}} 1.0"))
         plain("counter", "vllm:num_preemptions_total", sum(each.preemptions for each in schedulers))
         plain("counter", "vllm:prefix_cache_queries_total", sum(each.cache.queried for each in schedulers))
         plain("counter", "vllm:prefix_cache_hits_total", sum(each.cache.hit for each in schedulers))

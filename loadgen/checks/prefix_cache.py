@@ -1,25 +1,114 @@
-"""Caching: input that a server took from its prefix cache though the run has sent nothing like it before."""
+"""Caching: what a server took from its prefix cache, beside what the prompts of the run allow. A part of group E."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
+from loadgen.checks.check import Check, inapplicable
+from loadgen.config.cache import AS_IS, COLD, FLAG, SALTED, WARM
+from loadgen.metrics.run_data import RunData
+from loadgen.util.number_format import percent
+
+Source = Literal["usage", "server metrics"]
+NAME = "prefix cache not as asked"
 MIN_SHARE = 0.05  # of the input: less may be tokens of a chat template, or prompts that begin alike by chance
-# Data sets of which it is known what their prompts share: `prefix_tokens` each, or nothing.
-KNOWN = ("random", "prefix_repetition", "prose", "sharegpt")
-ADVICE = "the server knew these prompts from an earlier run: restart it, or give another --seed"
+MIN_WARM = 0.5  # of what could be found: below it, most of what was sent before had been lost
+ADVICE = "the server knew these prompts from an earlier run: give --cache cold or salted, or another --seed"
+ADVICE_BY_PROTOCOL = {
+    COLD: "the server has not emptied all of its cache, or other clients send the same prompts: restart it",
+    SALTED: "the server found what no earlier run can have left: see whether its count of cached tokens is right",
+    WARM: "the cache is off or too small, or the requests came to other servers: see the server's settings",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BestHits:
+    """What a prefix cache could give back at best, if it kept all that it has seen of a run.
+
+    Attributes:
+        requests: How many prompts there are.
+        tokens: Tokens of all prompts, as predicted.
+        shared_tokens: Those of them that could be found.
+    """
+
+    requests: int
+    tokens: int
+    shared_tokens: int
+
+    @classmethod
+    def of(cls, prompts: Mapping[str, Any]) -> Self | None:
+        """Read it from what is known of the prompts of a run; None if it is unknown."""
+        known = prompts.get("prefix_cache", {})
+        if not known.get("tokens") or "further" in prompts:
+            return None
+        return cls(prompts["requests"], known["tokens"], known["shared_tokens"])
+
+    @property
+    def rate(self) -> float:
+        """The share of the predicted tokens, 0 to 1."""
+        return self.shared_tokens / self.tokens
+
+    def unpredicted(self, input_tokens: int, ok: int) -> float:
+        """The share of the input that a server counted beyond the prediction: a chat template that is unknown here.
+
+        Args:
+            input_tokens: Input tokens of the ok requests.
+            ok: How many these are.
+        """
+        return max(0.0, 1 - self.tokens * ok / self.requests / input_tokens) if input_tokens else 0.0
+
+    def allowed(self, input_tokens: int, ok: int) -> float:
+        """The share of the input that could be found, and what is unpredicted, which all requests may share."""
+        unpredicted = self.unpredicted(input_tokens, ok)
+        return self.rate * (1 - unpredicted) + unpredicted
 
 
 def unexplained(tokens: Mapping[str, int], prompts: Mapping[str, Any]) -> float:
-    """The share of the input that the server had cached beyond what shared prefixes explain; 0 where it is unknown.
+    """The share of the input that the server had cached beyond what the prompts allow; 0 where it is unknown.
 
     Args:
         tokens: The sums of a run, by the names of `snapshot.TOKENS`.
-        prompts: What is known of its prompts, which are distinct.
+        prompts: What is known of its prompts.
     """
-    if prompts.get("name") not in KNOWN or "turns" in prompts or not tokens["input_tokens"]:
+    best, input_tokens = BestHits.of(prompts), tokens["input_tokens"]
+    if best is None or not input_tokens:
         return 0.0
-    # What the server counts beyond the prompts is its chat template, which all requests share.
-    beside = max(0, tokens["input_tokens"] - tokens["planned_input_tokens"])
-    shared = tokens["cached_counted"] * int(prompts.get("prefix_tokens", 0)) + beside
-    share = (tokens["cached_tokens"] - shared) / tokens["input_tokens"]
+    share = tokens["cached_tokens"] / input_tokens - best.allowed(input_tokens, tokens["cached_counted"])
     return share if share >= MIN_SHARE else 0.0
+
+
+def hit_rate(run: RunData) -> tuple[float, Source] | None:
+    """The share of the input that the server says it took from its prefix cache, and where it says so; or None."""
+    counters, telemetry = run.snapshot.counters, run.telemetry
+    if counters["cached_counted"] and counters["input_tokens"]:
+        return counters["cached_tokens"] / counters["input_tokens"], "usage"
+    rate = telemetry.prefix_hit_rate if telemetry.covers and not telemetry.restarts else None
+    return None if rate is None else (rate, "server metrics")
+
+
+def as_asked(run: RunData) -> Iterator[Check]:
+    """Check that the cache was in the state that --cache asks for; nothing where it asks for none."""
+    protocol = run.settings.cache
+    if protocol == AS_IS:
+        return
+    best, hits = BestHits.of(run.header.provenance["prompts"]), hit_rate(run)
+    if best is None:
+        yield inapplicable(NAME, "it is unknown what the prompts have in common")
+    elif hits is None:
+        yield inapplicable(NAME, "the server does not say what it took from its cache")
+    elif run.snapshot.partial is not None:
+        yield inapplicable(NAME, "not all prompts were sent")
+    else:
+        yield _compared(run, best, *hits)
+
+
+def _compared(run: RunData, best: BestHits, rate: float, source: Source) -> Check:
+    protocol, allowed = run.settings.cache, best.allowed(run.snapshot.counters["input_tokens"], run.snapshot.ok)
+    value = f"{percent(rate, 1)} of the input from the cache, by {source}, with {FLAG} {protocol}"
+    if protocol == WARM:
+        ok = rate >= MIN_WARM * best.rate
+        limit = f"at least {percent(MIN_WARM)} of the {percent(best.rate, 1)} at best"
+    else:
+        ok = rate < allowed + MIN_SHARE
+        limit = f"{percent(allowed, 1)} at best, and less than {percent(MIN_SHARE)} more"
+    return Check(NAME, ok, value, limit, ADVICE_BY_PROTOCOL[protocol])

@@ -21,7 +21,7 @@ MAX_REPEATED = 0.01  # what so few requests save cannot move any percentile but 
 
 def workload(run: RunData) -> list[Check]:
     """Check what was asked and answered against what the settings say."""
-    return [_input(run), _output(run), *_past_the_end(run), _events(run), _repeats(run)]
+    return [_input(run), _output(run), *_past_the_end(run), _events(run), _repeats(run), *prefix_cache.as_asked(run)]
 
 
 def repeated_prompts(run: RunData) -> int:

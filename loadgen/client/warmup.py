@@ -24,27 +24,26 @@ class Warmup:
 
     Args:
         transport: Sends them; its `on_end` is taken.
-        requests: The requests that may be sent.
         stopped: Returns whether the user has stopped the run.
     """
 
-    def __init__(self, transport: Transport, requests: Requests, stopped: Callable[[], bool]) -> None:
-        self._transport, self._requests, self._stopped = transport, requests, stopped
+    def __init__(self, transport: Transport, stopped: Callable[[], bool]) -> None:
+        self._transport, self._stopped = transport, stopped
         self._numbers = itertools.count(-1, -1)
         self._records: list[Record] = []
         self._wanted = 0
         self._ended = asyncio.Event()
         transport.on_end = self._on_end
 
-    async def check_ready(self, row: int, limit_s: float) -> None:
-        """Wait until the request in this row succeeds, for at most `limit_s` seconds.
+    async def check_ready(self, requests: Requests, row: int, limit_s: float) -> None:
+        """Wait until the request in this row of `requests` succeeds, for at most `limit_s` seconds.
 
         Raises:
             Unreachable: It did not succeed.
         """
         deadline = time.monotonic() + limit_s
         while not self._stopped():
-            (record,) = await self._send([row])
+            (record,) = await self._send(requests, [row])
             if record.outcome is Outcome.OK or self._stopped():
                 return
             if time.monotonic() >= deadline:
@@ -54,27 +53,32 @@ class Warmup:
                 )
             await asyncio.sleep(min(1.0, limit_s / 10))
 
-    async def warm_up(self, rows: Sequence[int], together: int | None) -> None:
+    async def warm_up(self, requests: Requests, rows: Sequence[int], together: int | None) -> int:
         """Send the requests in these rows, at most `together` at once, and wait until all have ended.
 
         A warning says how many failed.
+
+        Returns:
+            How many succeeded.
         """
-        failed, count = Counter[str](), len(rows)
+        failed, count, ok = Counter[str](), len(rows), 0
         while rows and not self._stopped():
-            ended = await self._send(rows[:together])
+            ended = await self._send(requests, rows[:together])
+            ok += sum(record.outcome is Outcome.OK for record in ended)
             failed.update(_named(record) for record in ended if record.outcome not in (Outcome.OK, Outcome.CANCELLED))
             rows = rows[together or len(rows) :]
         if failed:
             how = ", ".join(f"{outcome}: {times}" for outcome, times in failed.items())
             logger.warning("%d of %d warm-up requests failed (%s)", failed.total(), count, how)
+        return ok
 
-    async def _send(self, rows: Sequence[int]) -> list[Record]:
+    async def _send(self, requests: Requests, rows: Sequence[int]) -> list[Record]:
         self._records, self._wanted = [], len(rows)
         self._ended.clear()
         for row in rows:
-            record = Record(next(self._numbers), *self._requests.tokens(row), now_ns())
-            record.ready, record.class_number = record.due, self._requests.class_number(row)
-            self._transport.send(record, self._requests.body(row))
+            record = Record(next(self._numbers), *requests.tokens(row), now_ns())
+            record.ready, record.class_number = record.due, requests.class_number(row)
+            self._transport.send(record, requests.body(row))
         await self._ended.wait()
         return self._records
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from loadgen.config.cache import CacheSettings
 from loadgen.config.data import DataSettings
 from loadgen.config.load import LoadSettings
 from loadgen.config.output import OutputSettings
@@ -11,8 +12,10 @@ from loadgen.config.target import TargetSettings
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)  # a part of RunSettings
-class RunFields(ServerCallSettings, LoadSettings, TargetSettings, DataSettings, OutputSettings, ScaleSettings):
-    """All fields of a run, in the order of the topics scale, output, data, target, load, server calls."""
+class RunFields(
+    ServerCallSettings, CacheSettings, LoadSettings, TargetSettings, DataSettings, OutputSettings, ScaleSettings
+):
+    """All fields of a run, in the order of the topics scale, output, data, target, load, cache, server calls."""
 
     @property
     def requests(self) -> int | None:

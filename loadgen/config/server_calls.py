@@ -38,6 +38,6 @@ class ServerCallSettings:
     call_before: tuple[str, ...] = option(
         (),
         TARGET,
-        "paths of the server that receive a POST before the clock starts, such as /reset_prefix_cache of vLLM",
+        "paths of the server that receive a POST before the clock starts, such as /reset_mm_cache of vLLM",
         metavar="PATH",
     )

@@ -16,7 +16,7 @@ def check(settings: RunFields) -> None:
     """
     for path in settings.call_before:
         if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path:
-            raise BadInput("--call-before", f"{path!r} is not a path", "write for example /reset_prefix_cache")
+            raise BadInput("--call-before", f"{path!r} is not a path", "write for example /reset_mm_cache")
     if not isinstance(settings.profile_body, dict | None):
         raise BadInput("--profile-body", "not a JSON object", "write for example '{\"num_steps\": 5}'")
     for url in settings.profile_url:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from loadgen.config import classes_check, request_check, server_calls_check, slo
+from loadgen.config import cache, classes_check, request_check, server_calls_check, slo
 from loadgen.config.data import RERANK, DataSettings
 from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
 from loadgen.config.option import flag
@@ -42,7 +42,7 @@ _RUN_RANGES: tuple[Range, ...] = (
     (
         (
             *("request_rate", "burstiness", "max_concurrency", "duration", "engine_timeout"),
-            *("profile_batch_threshold", "profile_duration", "gpus", "gpu_hour_price"),
+            *("profile_batch_threshold", "profile_duration", "gpus", "gpu_hour_price", "cache_block_size"),
         ),
         lambda v: v > 0,
         "a number above 0",
@@ -101,6 +101,7 @@ def check(settings: RunFields) -> None:
     _check_target(settings)
     request_check.check(settings)
     server_calls_check.check(settings)
+    cache.check(settings.cache, settings.tokenizer)
     check_output(settings)
     source_address.parse(settings.source_address)
     slo.parse_goodput(settings.goodput)

@@ -16,6 +16,7 @@ class WorkerReport:
         schedule_sha256: Hash of the whole schedule that the worker had; None where it died before it could say.
         host: The address of its machine; None: the one that coordinated the run.
         lost: How the worker died, as in "was killed by signal 9"; None where it came to its end.
+        cache_warmed: Requests that succeeded before the clock started, to warm the server's prefix cache up.
     """
 
     number: int = 0
@@ -23,6 +24,7 @@ class WorkerReport:
     schedule_sha256: str | None = None
     host: str | None = None
     lost: str | None = None
+    cache_warmed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
 from loadgen.report import (
+    cache_lines,
     class_table,
     client_lines,
     efficiency_lines,
@@ -77,6 +78,7 @@ def _details(result: RunResult) -> Iterator[str]:
         token_lines.token_counts,
         token_lines.rates,
         efficiency_lines.lines,
+        cache_lines.lines,
         client_lines.lines,
         server_lines.lines,
         server_lines.calls,

@@ -8,7 +8,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadgen.config.class_text import FLAG
 from loadgen.config.settings import RunSettings, seed_of
@@ -19,6 +19,9 @@ from loadgen.workload.class_draws import ClassDraws
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 
+if TYPE_CHECKING:
+    from loadgen.workload.prefix_cache.token_ends import TokenEnds
+
 
 def prompts_of_run(
     settings: RunSettings,
@@ -27,11 +30,12 @@ def prompts_of_run(
     template_tokens: TemplateTokens | None = None,
     *,
     asks: bool = True,
+    salt: str | None = None,
 ) -> PromptSource:
     """Open the data sets that the settings name, for the run or its classes.
 
     Args:
-        settings, target, template_tokens, asks: As for `PromptSource.named`.
+        settings, target, template_tokens, asks, salt: As for `PromptSource.named`.
         count: How many prompts, or sessions, are due, as far as that is known beforehand.
 
     Raises:
@@ -39,7 +43,7 @@ def prompts_of_run(
     """
     numbers = _data_numbers(settings)
     if not any(one.data for one in settings.request_classes):
-        return PromptSource.named(settings, target, count, template_tokens, asks=asks)
+        return PromptSource.named(settings, target, count, template_tokens, asks=asks, salt=salt)
     draws = ClassDraws.from_settings(settings).numbers()
     drawn = list(itertools.islice(draws, count))
     counts, sources = Counter(numbers[number] for number in drawn), list[PromptSource]()
@@ -52,7 +56,7 @@ def prompts_of_run(
         if not own.timed_by_data:
             own = own.replace(num_prompts=needed)
         with settings.request_classes[first].named_in_errors():
-            source = PromptSource.named(own, target.classes[first], needed, template_tokens, asks=asks)
+            source = PromptSource.named(own, target.classes[first], needed, template_tokens, asks=asks, salt=salt)
         sources.append(source)
     return _Dealer(settings, numbers, sources).source(drawn, draws)
 
@@ -113,7 +117,15 @@ class _Dealer:
             further = [source.beyond(taken) for source, taken in zip(self._sources, self._taken, strict=True)]
             return self._dealt(draws, further)
 
-        return PromptSource(prompts(), self._origin, len(drawn), beyond, of_sessions=True)
+        return PromptSource(prompts(), self._origin, len(drawn), beyond, of_sessions=True, ends=self._ends)
+
+    @property
+    def _ends(self) -> "TokenEnds | None":
+        """What tokenizes the prompts of all sources; None if that is not the same."""
+        first, *others = [source.ends for source in self._sources]
+        if first is None or any(one is None or one.key != first.key for one in others):
+            return None
+        return first
 
     def _dealt(self, drawn: Sequence[int] | Iterator[int], streams: Sequence[Iterator[Prompt]]) -> Iterator[Prompt]:
         """Yield sessions of the classes that are drawn, until a source has none left."""

@@ -96,10 +96,12 @@ async def coordinate(
     async with MetricsScraper(job.scraping) as scraper:
         await participant.begin(job)
         await prepared
+        calls = ServerCalls(job.settings, running if has_sources else None)
         async with background_tasks(_repeat(watch)):
+            await calls.empty_caches()  # before anything is sent, since a server may have no call for it
             await participant.check_ready()
             await participant.warm_up()
-            async with ServerCalls(job.settings, running if has_sources else None) as calls:
+            async with calls:
                 await scraper.scrape_first()
                 await participant.connect()
                 is_alone = participant.workers == 1 and job.settings.ray is None

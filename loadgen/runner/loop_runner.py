@@ -13,6 +13,7 @@ from loadgen.client.probe import Probe
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.client.warmup import Warmup
+from loadgen.config.cache import WARM
 from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
@@ -33,8 +34,9 @@ from loadgen.util.clock import clock_for, now_ns
 from loadgen.util.source_address import SourceAddresses
 from loadgen.util.tasks import background_tasks
 from loadgen.workload import request_store
-from loadgen.workload.request_store import WARMUP_PREFIX, Requests
+from loadgen.workload.request_store import WARM_CACHE_PREFIX, WARMUP_PREFIX, Requests
 
+MAX_WARMING = 32  # requests at once that warm the prefix cache up
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 
 
@@ -53,6 +55,7 @@ class LoopRunner:
         self._stack = contextlib.AsyncExitStack()
         self._transports: list[Transport] = []
         self._warmups: list[Warmup] = []
+        self._cache_warmed = 0
         self._phase = "connecting"
         self._stopped: str | None = None
         self._warming: asyncio.Timeout | None = None
@@ -105,22 +108,29 @@ class LoopRunner:
         self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.max_record_bytes))
         self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
         self._phase = "warming up"
+        self._warmups = [Warmup(transport, lambda: self._stopped is not None) for transport in self._transports]
         if not request_store.warmup_count(settings):
             return
         first = settings.warmup_prompt == "first"
         asked = self._requests if first else self._stack.enter_context(Requests(job.folder, WARMUP_PREFIX))
-        self._warmups = [Warmup(transport, asked, lambda: self._stopped is not None) for transport in self._transports]
+        self._warmup_requests = asked
         if job.partition.index == 0 and settings.ready_check_timeout_sec:
             for warmup in self._warmups:
-                await warmup.check_ready(0 if first else settings.num_warmups, settings.ready_check_timeout_sec)
+                await warmup.check_ready(asked, 0 if first else settings.num_warmups, settings.ready_check_timeout_sec)
 
     async def warm_up(self) -> None:
-        """Send this worker's share of the warm-up requests, as many to each target."""
+        """Send this worker's share of the warm-up requests, as many to each target, and then of a warm cache."""
         settings, partition = self._job.settings, self._job.partition
-        for number, warmup in enumerate(self._warmups):
+        for number, warmup in enumerate(self._warmups if settings.num_warmups else ()):
             rows = range(number, settings.num_warmups, len(self._warmups))[partition.index :: partition.count]
             same = settings.warmup_prompt == "first"
-            await warmup.warm_up([0] * len(rows) if same else rows, self._job.max_concurrency)
+            await warmup.warm_up(self._warmup_requests, [0] * len(rows) if same else rows, self._job.max_concurrency)
+        if settings.cache == WARM:
+            together = min(self._job.max_concurrency or MAX_WARMING, MAX_WARMING)
+            with Requests(self._job.folder, WARM_CACHE_PREFIX) as requests:
+                rows = range(partition.index, len(requests), partition.count)
+                for warmup in self._warmups:
+                    self._cache_warmed += await warmup.warm_up(requests, rows, together)
 
     async def connect(self) -> None:
         """Open connections ahead of the clock; all else that takes its time is done now, too."""
@@ -182,7 +192,12 @@ class LoopRunner:
             await asyncio.to_thread(self._capture.close)  # seconds of it, and the loop may be the caller's
             client = replace(client, capture=self._capture.about())
         await self._stack.aclose()  # nothing of the run is sent any more, and the caller's loop may go on for long
-        report = WorkerReport(number=job.partition.index, client=client, schedule_sha256=self._schedule.sha256)
+        report = WorkerReport(
+            number=job.partition.index,
+            client=client,
+            schedule_sha256=self._schedule.sha256,
+            cache_warmed=self._cache_warmed,
+        )
         trailer = RunTrailer(
             workers=(report,),
             never_sent=tuple(recorder.never_sent),

@@ -10,12 +10,14 @@ import contextlib
 import errno
 import logging
 import os
+import secrets
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
+from loadgen.config.cache import SALTED
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.runner.class_prompts import prompts_of_run, settings_of_data
@@ -24,6 +26,7 @@ from loadgen.util import child_process, kept_child, log_setup
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
+from loadgen.workload.prefix_cache.cache_block import CacheBlock
 from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt
 from loadgen.workload.prompt_digest import prompt_mark
 from loadgen.workload.request_store import RequestFiles, next_block
@@ -49,6 +52,7 @@ class PrepareOrder:
         folder: Where to write them.
         template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
         further: Whether more of them are wanted while the clock runs, as far as the data set has any.
+        cache_block: The unit of the server's prefix cache.
     """
 
     settings: RunSettings
@@ -57,6 +61,7 @@ class PrepareOrder:
     folder: Path
     template_tokens: TemplateTokens | None = None
     further: bool = False
+    cache_block: CacheBlock = CacheBlock()
 
 
 class FurtherPrompts:
@@ -128,16 +133,23 @@ def prepare(
     Raises:
         BadInput: The data set cannot be made, or there is no room for the requests.
     """
+    from loadgen.workload.prefix_cache.cache_plan import CachePlan
+
+    folder, body, settings = order.folder, order.target.body, order.settings
+    salt = secrets.token_hex(8) if settings.cache == SALTED else None  # of this run alone
     if dataset is None:
-        source = prompts_of_run(order.settings, order.target, order.count, order.template_tokens)
+        source = prompts_of_run(settings, order.target, order.count, order.template_tokens, salt=salt)
     else:
-        source = PromptSource.of(dataset, order.settings, order.target, order.count)
-    with _room_for(source.count, order.folder):
-        folder, body, settings = order.folder, order.target.body, order.settings
+        source = PromptSource.of(dataset, settings, order.target, order.count, salt=salt)
+    plan = CachePlan(settings.cache, folder, order.target, source.ends, order.cache_block, source.prefixes)
+    with _room_for(source.count, folder), plan:
+        watched = plan.watch(source.prompts, further=order.further)
         digest = request_store.write(
-            folder, source.prompts, body, source.origin, source.count, progress, of_sessions=source.of_sessions
+            folder, watched, body, source.origin, source.count, progress, of_sessions=source.of_sessions
         )
-        about, marks = request_store.read_about(folder), set[int]()
+        about, marks = request_store.read_about(folder) | plan.about(digest.sha256), set[int]()
+        if salt is not None:
+            about["salt"] = salt
         beyond = source.beyond(about["requests"])
         count = request_store.warmup_count(settings)
         if count and settings.warmup_prompt == "first":

@@ -4,15 +4,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadgen.config.class_text import FLAG as CLASS
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.errors import BadInput
 from loadgen.workload.chat_template.template_tokens import FIELD, TemplateTokens
 from loadgen.workload.class_draws import ClassDraws, classed
-from loadgen.workload.prompt import Continued, Dataset, Prompt, Sessions, Timed
+from loadgen.workload.prompt import Continued, Dataset, Prefixed, Prompt, Sessions, Timed
 from loadgen.workload.target import Target
+
+if TYPE_CHECKING:
+    from loadgen.workload.prefix_cache.token_ends import TokenEnds
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class PromptSource:
         count: How many there are to be, of sessions or of prompts.
         beyond: Called with a number of prompts: what the data set has after so many.
         of_sessions: Whether `count` is a number of sessions, whatever the number of their turns.
+        prefixes: A prompt of each distinct prefix alone, where the prompts have prefixes in common.
+        ends: Tokenizes the prompts as the server does; None: there is no tokenizer.
     """
 
     prompts: Iterator[Prompt]
@@ -32,9 +37,13 @@ class PromptSource:
     count: int
     beyond: Callable[[int], Iterator[Prompt]]
     of_sessions: bool = False
+    prefixes: Iterator[Prompt] = iter(())
+    ends: "TokenEnds | None" = None
 
     @classmethod
-    def of(cls, dataset: Dataset, settings: RunSettings, target: Target, count: int) -> "PromptSource":
+    def of(
+        cls, dataset: Dataset, settings: RunSettings, target: Target, count: int, *, salt: str | None = None
+    ) -> "PromptSource":
         """Take the prompts of a caller's data set, which says itself what it knows of the server's counts.
 
         Args:
@@ -42,6 +51,7 @@ class PromptSource:
             settings: The settings of the run.
             target: The server.
             count: How many are due, as far as that is known beforehand.
+            salt: The salt of the prompts; None: they have none.
 
         Raises:
             BadInput: The settings want prompts made to the server's measure, or a form that they cannot have.
@@ -52,10 +62,13 @@ class PromptSource:
             if one.data:
                 problem = f"{one.name}: {', '.join(one.data)} would change the prompts of your own data set"
                 raise BadInput(CLASS, problem, "leave it out")
+        from loadgen.workload.prefix_cache.token_ends import TokenEnds
         from loadgen.workload.prompt_form import PromptForm
 
         form = PromptForm.of(dataset, settings, target)
-        return cls._of(dataset, settings, count)._changed(form.apply, form.provenance)._asking(target)
+        own = cls._of(dataset, settings, count)._salted(salt, dataset, settings)
+        own = own._changed(form.apply, form.provenance)._asking(target)
+        return replace(own, ends=TokenEnds.of(dataset, settings, chat=target.chat))
 
     @classmethod
     def named(
@@ -66,6 +79,7 @@ class PromptSource:
         template_tokens: TemplateTokens | None = None,
         *,
         asks: bool = True,
+        salt: str | None = None,
     ) -> "PromptSource":
         """Open the data set that the settings name.
 
@@ -75,20 +89,31 @@ class PromptSource:
             count: How many are due, as far as that is known beforehand.
             template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
             asks: Whether the server may be asked for them.
+            salt: The salt of the prompts; None: they have none.
 
         Raises:
             BadInput: The settings cannot be met.
         """
         from loadgen.workload.chat_template.prediction import TokenPrediction
         from loadgen.workload.datasets import prompt_cache
+        from loadgen.workload.prefix_cache.token_ends import TokenEnds
         from loadgen.workload.prompt_form import PromptForm
 
         found = prompt_cache.cached_dataset(settings)
         form = PromptForm.of(found, settings, target)
         prediction = TokenPrediction.of(found, settings, target, template_tokens, asks=asks)
         sized = (prediction if form.template is None else form).sized(found, settings)
-        own = cls._of(sized, settings, count)._changed(form.apply, form.provenance)
-        return own._changed(prediction.predict, prediction.provenance)._asking(target)
+        own = cls._of(sized, settings, count)._salted(salt, found, settings)._changed(form.apply, form.provenance)
+        own = own._changed(prediction.predict, prediction.provenance)._asking(target)
+        return replace(own, ends=TokenEnds.of(found, settings, prediction, chat=target.chat))
+
+    def _salted(self, salt: str | None, dataset: Dataset, settings: RunSettings) -> "PromptSource":
+        """Return the same prompts, with a salt if there is one."""
+        if salt is None:
+            return self
+        from loadgen.workload.prefix_cache.salt import Salt
+
+        return self._changed(Salt.of(salt, dataset, settings).apply, dict)
 
     def _changed(
         self, change: Callable[[Iterator[Prompt]], Iterator[Prompt]], facts: Callable[[], dict[str, Any]]
@@ -99,6 +124,7 @@ class PromptSource:
             prompts=change(self.prompts),
             origin=lambda: self.origin() | facts(),
             beyond=lambda made: change(self.beyond(made)),
+            prefixes=change(self.prefixes),
         )
 
     def _asking(self, target: Target) -> "PromptSource":
@@ -117,7 +143,8 @@ class PromptSource:
             )
             count = settings.num_prompts or count
         prompts = dataset.sessions(count) if of_sessions and isinstance(dataset, Sessions) else dataset.prompts(count)
-        own = cls(prompts, dataset.provenance, count, beyond, of_sessions)
+        prefixes = dataset.prefix_prompts() if isinstance(dataset, Prefixed) else iter(())
+        own = cls(prompts, dataset.provenance, count, beyond, of_sessions, prefixes)
         return own._classed(settings) if settings.request_classes else own
 
     def _classed(self, settings: RunSettings) -> "PromptSource":
@@ -128,6 +155,7 @@ class PromptSource:
             prompts=counts.counted(classed(self.prompts, numbers)),
             origin=lambda: self.origin() | counts.facts(),
             beyond=lambda made: classed(self.beyond(made), numbers),
+            prefixes=iter(()),  # classes may have adapters, whose prompts a prefix cache keeps apart
         )
 
 

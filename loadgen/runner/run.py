@@ -13,6 +13,7 @@ from loadgen.config.target import wants_engine
 from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader
+from loadgen.runner.cache_block import find_cache_block
 from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import scrape_order
@@ -84,6 +85,7 @@ async def run(
             folder,
             server.template_tokens,
             further=dataset is None and is_bounded_by_time(settings),
+            cache_block=await find_cache_block(settings, scraping),
         )
         source = dataset if dataset is not None else preparer
         if source is None:

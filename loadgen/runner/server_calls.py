@@ -1,15 +1,18 @@
-"""Calls to the server beside the load: caches are emptied and a profiler starts before the clock, and stops after."""
+"""Calls to the server beside the load: before the clock starts and after it, to empty caches and for the profiler."""
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Self
 
 import orjson
 
+from loadgen.config.cache import COLD
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, Unreachable
 from loadgen.metrics.server_call import Moment, ServerCall
+from loadgen.runner.cache_flush import Answer, CacheFlush
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction, redact_user
 from loadgen.workload import target
@@ -20,8 +23,6 @@ TIMEOUT_S = 3600.0  # the profiler of a large model writes its traces for many m
 POLL_S = 0.5
 REMEDIES = {
     START: "start vLLM with --profiler-config, or SGLang with a profiler that is idle, or leave --profile out",
-    "/reset_prefix_cache": "start vLLM with VLLM_SERVER_DEV_MODE=1, or leave the call out",
-    "/flush_cache": "wait until the server is idle, or leave the call out",
 }
 REMEDY = "see the server's log, or leave the call out"
 
@@ -43,6 +44,7 @@ class ServerCalls:
         self._servers = tuple(self._headers)
         self._profiled: list[str] = []  # whose profiler is running
         self._waiting: asyncio.Task[None] | None = None
+        self._flush = CacheFlush(partial(self._send, "before"))
         self.made: list[ServerCall] = []
 
     async def __aenter__(self) -> Self:
@@ -55,6 +57,7 @@ class ServerCalls:
         if threshold is not None and self._running is None:
             problem = "no server reports how many requests it runs"
             raise BadInput("--profile-batch-threshold", problem, "leave it out, or name metrics with --server-metrics")
+        await self.empty_caches()
         for path in self._settings.call_before:
             _refuse_failed(await self._post("before", self._servers, path))
         if threshold is not None and self._running is not None:
@@ -66,6 +69,16 @@ class ServerCalls:
                 await self._stop_profiler("before")
                 raise
         return self
+
+    async def empty_caches(self) -> None:
+        """Empty the prefix cache of each server if it is to be cold.
+
+        Raises:
+            BadInput: A server has no call for this, or refuses it.
+        """
+        if self._settings.cache == COLD:
+            for calls in await asyncio.gather(*map(self._flush.empty, self._servers)):
+                self.made.extend(calls)
 
     async def __aexit__(self, *error: object) -> None:
         if self._waiting is not None:
@@ -97,18 +110,21 @@ class ServerCalls:
 
     async def _post(self, moment: Moment, servers: Sequence[str], path: str, body: bytes = b"") -> Sequence[ServerCall]:
         """Send the same request to all of these servers at once."""
-        calls = await asyncio.gather(*(self._call(moment, server, path, body) for server in servers))
+        answers = await asyncio.gather(*(self._send(moment, "POST", server, path, body) for server in servers))
+        calls = [answer.call for answer in answers]
         self.made.extend(calls)
         return calls
 
-    async def _call(self, moment: Moment, server: str, path: str, body: bytes) -> ServerCall:
+    async def _send(self, moment: Moment, method: str, server: str, path: str, body: bytes = b"") -> Answer:
         url, begun = server + path, time.monotonic()
         same = (own for own in self._servers if target.origin(own) == target.origin(server))
         headers, error = self._headers.get(next(same, ""), {}), None  # credentials go to the measured servers alone
+        reply = None
         try:
             reply = await http_client.send_json(
                 url,
                 body,
+                method=method,
                 headers=headers,
                 verify_tls=not self._settings.insecure,
                 timeout_s=TIMEOUT_S,
@@ -118,7 +134,7 @@ class ServerCalls:
         else:
             if not 200 <= reply.status < 300:
                 error = f"{redact_user(url)} answers {reply.status}{_said(Redaction(headers), reply.body)}"
-        return ServerCall(moment, redact_user(url), (time.monotonic() - begun) * 1e3, error)
+        return Answer(ServerCall(moment, redact_user(url), (time.monotonic() - begun) * 1e3, error), reply)
 
 
 def _refuse_failed(calls: Sequence[ServerCall]) -> None:

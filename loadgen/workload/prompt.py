@@ -33,6 +33,7 @@ class Prompt:
         token_ids: The tokens of `text`, to be sent in its place; empty, and for a chat: the text is sent.
         fields: Further fields of the body of its request, over those of the run: tools, a JSON schema.
         class_number: The class that its request is in, from 0; a run with classes sets it.
+        unsalted: The content before a salt was put into it, which identifies the prompt; empty: it has no salt.
     """
 
     text: str
@@ -48,6 +49,7 @@ class Prompt:
     token_ids: tuple[int, ...] = ()
     fields: dict[str, Any] = field(default_factory=dict, hash=False)
     class_number: int = 0
+    unsalted: bytes = b""
 
 
 @runtime_checkable
@@ -86,3 +88,11 @@ class Timed(Dataset, Protocol):
     """
 
     requests: int
+
+
+@runtime_checkable
+class Prefixed(Dataset, Protocol):
+    """A data set whose prompts begin with one of a few prefixes."""
+
+    def prefix_prompts(self) -> Iterator[Prompt]:
+        """Yield a prompt of each distinct prefix alone; nothing if the prompts have none in common."""

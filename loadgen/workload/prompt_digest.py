@@ -13,7 +13,7 @@ class PromptDigest:
     """Hash of prompts that are added in the order of sending, and the number of distinct ones.
 
     The hash covers text or messages, the fields of its own, and the output tokens. It does not cover source, tokenizer,
-    model and times.
+    model, times and salt.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class PromptDigest:
 
     def add(self, prompt: Prompt) -> None:
         """Add the next prompt."""
-        content = _content(prompt)
+        content = content_of(prompt)
         self._sha256.update(b"[%b,%d]\n" % (content, prompt.output_tokens))
         self._marks.append(hash(content))
 
@@ -58,9 +58,12 @@ class PromptDigest:
 
 def prompt_mark(prompt: Prompt) -> int:
     """Return a 64-bit hash of what a prompt asks: its text or messages, and its fields."""
-    return hash(_content(prompt))
+    return hash(content_of(prompt))
 
 
-def _content(prompt: Prompt) -> bytes:
+def content_of(prompt: Prompt) -> bytes:
+    """Return what a prompt asks, without a salt: its text, texts or messages, and its fields, as JSON."""
+    if prompt.unsalted:
+        return prompt.unsalted
     content = orjson.dumps(prompt.messages or prompt.texts or prompt.text)
     return b"%b,%b" % (content, orjson.dumps(prompt.fields)) if prompt.fields else content

@@ -33,6 +33,7 @@ COLUMNS = CLASS + 1
 ROW_BYTES = 8 * COLUMNS  # of the index
 ROWS_AT_ONCE = 1 << 20  # rows read at a time before the clock starts
 WARMUP_PREFIX = "rehearsal-"
+WARM_CACHE_PREFIX = "warm-cache-"
 ABOUT, PARTS = "about.json", ("bodies", "sources", "index")  # the index is written last
 SCHEDULE = "schedule"
 BLOCK, BLOCK_CHARACTERS = 1024, 1 << 22  # prompts, and characters of them, that are written at a time
@@ -219,7 +220,7 @@ def write_about(folder: Path, known: dict[str, Any]) -> None:
 
 def file_names(folder: Path) -> list[str]:
     """The names of those files in a folder that hold requests; each index comes after what it tells of."""
-    names = (ABOUT, SCHEDULE, *(f"{of}{name}" for of in (WARMUP_PREFIX, "") for name in PARTS))
+    names = (ABOUT, SCHEDULE, *(f"{of}{name}" for of in (WARMUP_PREFIX, WARM_CACHE_PREFIX, "") for name in PARTS))
     return [name for name in names if (folder / name).exists()]
 
 

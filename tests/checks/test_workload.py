@@ -1,6 +1,7 @@
 """Workload notes: were the prompts and answers those that the settings asked for?"""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -192,7 +193,13 @@ def test_repeats_count_where_only_a_duration_ends_the_loop(settings, counts):
     assert (check.ok, check.counts) == (False, counts)
 
 
-KNOWN = {"requests": 10, "distinct": 10, "name": "random", "prefix_tokens": 0}
+def known(shared_tokens: int) -> dict[str, Any]:
+    """What is known of 10 prompts of 10 tokens, of which so many are shared."""
+    return {"requests": 10, "distinct": 10, "prefix_cache": {"tokens": 100, "shared_tokens": shared_tokens}}
+
+
+KNOWN = known(0)
+UNKNOWN = {"requests": 10, "distinct": 10, "prefix_cache": {"unknown": "the data set has no tokenizer"}}
 
 
 @pytest.mark.parametrize(
@@ -200,12 +207,12 @@ KNOWN = {"requests": 10, "distinct": 10, "name": "random", "prefix_tokens": 0}
     [
         (KNOWN, 9, False),
         (KNOWN, 0, True),
-        (KNOWN | {"prefix_tokens": 9}, 9, True),
-        (KNOWN | {"prefix_tokens": 5}, 9, False),
-        (KNOWN | {"name": "jsonl"}, 9, True),  # what its rows share is not known
-        (KNOWN | {"turns": 3}, 9, True),  # turns repeat each other
+        (known(90), 9, True),
+        (known(50), 9, False),
+        (UNKNOWN, 9, True),
+        (KNOWN | {"further": True}, 9, True),
     ],
-    ids=["repeat", "cold", "shared prefix", "more than the prefix", "a file", "sessions"],
+    ids=["repeat", "cold", "shared prefix", "more than the prefix", "no tokenizer", "prompts made meanwhile"],
 )
 def test_input_cached_from_an_earlier_run_is_red(prompts, cached, expected):
     check = of([reply(i, prompt=10, cached=cached) for i in range(10)], prompts=prompts)["prompts repeated"]

@@ -57,9 +57,9 @@ def test_errors_of_a_run_are_named_too() -> None:
 @pytest.mark.parametrize(
     ("line", "setting", "flag"),
     [
-        ("--compat sglang --flush-cache", "--call-before", "--flush-cache"),
+        ("--compat sglang --flush-cache", "--cache", "--flush-cache"),
         ("--multi-turn --multi-turn-delay-ms -5", "--think-time", "--multi-turn-delay-ms"),
-        ("--reset-prefix-cache", "--call-before", "--reset-prefix-cache"),
+        ("--reset-prefix-cache", "--cache", "--reset-prefix-cache"),
     ],
 )
 def test_error_found_later_names_the_flag_of_the_other_tool(line: str, setting: str, flag: str) -> None:

@@ -61,9 +61,9 @@ async def test_the_profiler_starts_before_the_run_and_stops_after_it(servers: Se
 
 
 async def test_calls_before_the_run_precede_the_profiler_on_every_server(servers: Servers) -> None:
-    await run(servers, TWO.replace(profile=True, call_before=("/flush_cache?timeout=60",)))
+    await run(servers, TWO.replace(profile=True, call_before=("/reset_mm_cache",)))
     assert servers.log[:4] == [
-        *("a:1/flush_cache?timeout=60", "b:2/flush_cache?timeout=60"),
+        *("a:1/reset_mm_cache", "b:2/reset_mm_cache"),
         *("a:1/start_profile", "b:2/start_profile"),
     ]
     assert sorted(servers.log[5:]) == ["a:1/stop_profile", "b:2/stop_profile"]
@@ -88,7 +88,7 @@ async def test_the_profilers_of_other_servers_get_no_credentials(servers: Server
     ("settings", "path", "field"),
     [
         (ONE.replace(profile=True), "/start_profile", "--profile"),
-        (ONE.replace(call_before=("/reset_prefix_cache",)), "/reset_prefix_cache", "--call-before"),
+        (ONE.replace(call_before=("/reset_mm_cache",)), "/reset_mm_cache", "--call-before"),
         (ONE.replace(call_before=("/slots/0?action=erase",)), "/slots/0?action=erase", "--call-before"),
     ],
 )

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 GROUPS = {field.name: field.metadata["group"] for field in dataclasses.fields(RunSettings)}
 # Settings that must be the same even if the hashes are.
-ALWAYS_COMPARED = ("extra_body", "max_concurrency", "num_warmups", "think_time", "history", "latency_from", "goodput")
+ALWAYS_COMPARED = (
+    *("extra_body", "max_concurrency", "num_warmups", "think_time", "history", "latency_from", "goodput", "cache"),
+)
 # The settings that determine each hash.
 HASHED_SETTINGS = {
     "prompts": {name for name, group in GROUPS.items() if group == DATA} | {*SEED_FIELDS},

@@ -110,7 +110,6 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     found = with_length_ranges(settings) | _result(settings)
     native, backend = found.pop(NATIVE_BODY, {}), found[RESULT]["backend"]
     found = sglang_images.applied(sglang_lora.applied(found))
-    found = sglang_server_calls.applied(found, backend)
     if not found["ignore_eos"]:
         found = with_fields(found, {"ignore_eos": False})
     if found.pop(CACHED, False) and backend in OPENAI_OF_SGLANG:

@@ -6,25 +6,11 @@ from os.path import abspath
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field
+from loadgen.config.cache import COLD, FLAG
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
-FLUSH, FLUSH_TIMEOUT = "flush_cache", "flush_cache_timeout"  # markers, removed by `applied`
-FLUSH_S, STAGE_STEPS = 60.0, 5  # defaults
-
-
-def applied(settings: dict[str, Any], backend: str) -> dict[str, Any]:
-    """Return the settings with the call that empties the cache.
-
-    Args:
-        settings: With the markers.
-        backend: SGLang's name of it.
-    """
-    found = dict(settings)
-    flush, timeout_s = found.pop(FLUSH, False), found.pop(FLUSH_TIMEOUT, FLUSH_S)
-    if flush:
-        found["call_before"] = (*found.get("call_before", ()), _flush_call(backend, timeout_s))
-    return found
+STAGE_STEPS = 5  # the default
 
 
 def _profile(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
@@ -47,28 +33,15 @@ def _profile_url(value: Sequence[str], given: Given) -> dict[str, Any]:
 def _flush_timeout(value: float, given: Given) -> dict[str, Any]:
     if not 0 < value < inf:
         raise BadInput("--flush-cache-timeout", f"{value:g} is out of range", "give seconds above 0")
-    return {FLUSH_TIMEOUT: value}
-
-
-def _flush_call(backend: str, timeout_s: float) -> str:
-    """Return the path that empties the server's prefix cache, as SGLang's tool chooses it for this backend."""
-    if backend.startswith("vllm"):
-        return "/reset_prefix_cache"
-    return f"/flush_cache?timeout={timeout_s:g}" if backend.startswith("sglang") else "/flush_cache"
+    return {}
 
 
 FLAGS = (
-    ToolFlag(
-        "--flush-cache",
-        lambda value, given: {FLUSH: True},
-        "`--call-before /flush_cache?timeout=60`; /reset_prefix_cache with --backend vllm and vllm-chat",
-        values=NONE,
-        becomes=("call_before",),
-    ),
+    ToolFlag("--flush-cache", lambda value, given: {"cache": COLD}, f"`{FLAG} {COLD}`", values=NONE),
     ToolFlag(
         "--flush-cache-timeout",
         _flush_timeout,
-        "the timeout in `--call-before /flush_cache?timeout=S`",
+        f"no effect: with `{FLAG} {COLD}`, SGLang waits for 60 s until no request runs",
         type_=number,
     ),
     ToolFlag(

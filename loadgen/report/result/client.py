@@ -93,6 +93,9 @@ class Worker(Struct, frozen=True, kw_only=True):
     ]
     host: Annotated[str | None, about("The address of its machine; null: the one on which the command ran.")]
     lost: Annotated[str | None, about("How it was lost; null: it finished.")]
+    cache_warmed: Annotated[
+        int, about("Requests that succeeded before the clock started, to warm the server's prefix cache up.")
+    ] = 0
 
     @classmethod
     def of(cls, report: WorkerReport) -> Self:

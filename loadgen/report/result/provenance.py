@@ -71,6 +71,24 @@ class Engine(Struct, frozen=True, kw_only=True):
     ] = UNSET
 
 
+class SharedInput(Struct, frozen=True, kw_only=True):
+    """What a prefix cache can give back of the prompts made before the clock started."""
+
+    block_size: Annotated[int, about("Tokens of a block of the cache.")]
+    block_size_from: Annotated[str, about("Where that is from: a flag, a metric, or the default.")]
+    tokens: Annotated[int | UnsetType, about("Tokens of these prompts, as predicted; missing: unknown.")] = UNSET
+    shared_tokens: Annotated[
+        int | UnsetType, about("Those of them that an earlier prompt has in whole blocks; missing: unknown.")
+    ] = UNSET
+    unknown: Annotated[str | UnsetType, about("Why these are unknown; missing: they are known.")] = UNSET
+    warm_requests: Annotated[
+        int | UnsetType, about("Requests that were to warm the cache up, to each server; missing: none.")
+    ] = UNSET
+    warmed_by: Annotated[
+        Literal["prefix", "prompt"] | UnsetType, about("What each of these requests sent; missing: there were none.")
+    ] = UNSET
+
+
 class Prompts(Struct, frozen=True, kw_only=True):
     """Where the prompts come from. Further keys are the data set's own (docs/datasets.md)."""
 
@@ -101,6 +119,10 @@ class Prompts(Struct, frozen=True, kw_only=True):
     images: Annotated[int | UnsetType, about("Number of images in these prompts; missing without any.")] = UNSET
     structured: Annotated[
         int | UnsetType, about("Number of these prompts whose answers are to be JSON; missing without any.")
+    ] = UNSET
+    salt: Annotated[str | UnsetType, about("What the first words depend on; missing without --cache salted.")] = UNSET
+    prefix_cache: Annotated[
+        SharedInput | UnsetType, about("What a prefix cache can give back; missing in results of earlier versions.")
     ] = UNSET
     server_tokens: Annotated[
         Prediction | UnsetType, about("Tokens that the server was expected to add to each prompt.")

@@ -21,6 +21,7 @@ from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentStreams, Unfinished, typed_examples
 from loadgen.report.result.phases import PhaseResult
+from loadgen.report.result.prefix_cache import PrefixCache
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.result.rates import Rates
 from loadgen.report.result.request_class import ClassResult
@@ -148,6 +149,10 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     server_calls: Annotated[
         list[ServerCallResult], about("Calls to the servers beside the load (--profile, --call-before), in order.")
     ] = msgspec.field(default_factory=list)
+    prefix_cache: Annotated[
+        PrefixCache | None,
+        about("The server's prefix cache: its state, and how much input came from it; null: an earlier version."),
+    ] = None
     provenance: Annotated[Provenance, about("What is needed to repeat the run.")]
     histograms: Annotated[Histograms, about("Full histogram of each distribution, ns.")]
 
@@ -314,6 +319,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             workers=[Worker.of(worker) for worker in run.workers],
             server=ServerMetrics.of(run),
             server_calls=[ServerCallResult.of(call) for call in run.calls],
+            prefix_cache=PrefixCache.of(run),
             provenance=Provenance.from_dict(run.header.provenance),
             histograms=Histograms.of(snapshot),
             **more,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadgen.report import server_lines
+from loadgen.report import cache_lines, server_lines
 from loadgen.report.html import Block, Paragraph, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.util.number_format import fixed
@@ -12,9 +12,11 @@ UNKNOWN_METRICS = "Server metrics are unknown: the run was killed before its end
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write the targets, then the metrics of the server, or that there are none."""
+    """Write the targets, the prefix cache, then the metrics of the server, or that there are none."""
     if result.targets:
         yield from _targets(result)
+    for text in cache_lines.lines(result):
+        yield Paragraph(line(f"{text}."))
     metrics = result.server
     if metrics is None:
         yield Paragraph(line(NO_METRICS if result.client.wall_s is not None else UNKNOWN_METRICS))

@@ -77,6 +77,14 @@ class PrefixRepetitionDataset:
         """Yield the prompts of rows `count`, `count` + 1 and so on, endlessly."""
         return self._generate(itertools.count(count))
 
+    def prefix_prompts(self) -> Iterator[Prompt]:
+        """Yield each prefix alone; nothing if they are empty."""
+        if self.prefix_tokens:
+            numbers = range(self.prefixes)
+            yield from self.drawing.prefix_prompts(
+                "prefix_repetition", self.prefix_tokens, numbers, self.template_tokens
+            )
+
     def _generate(self, order: Iterator[int]) -> Iterator[Prompt]:
         prefixes = self.drawing.prefixes(self.prefix_tokens, range(self.prefixes))
         own, special = self.suffix.low, self.tokenizer.special_tokens

@@ -95,6 +95,11 @@ class RandomDataset:
         """Yield the prompts of rows `count`, `count` + 1 and so on, endlessly."""
         return (prompt for _, prompt in self.numbered_beyond(count))
 
+    def prefix_prompts(self) -> Iterator[Prompt]:
+        """Yield the prefix of all prompts alone; nothing if they have none."""
+        if self.prefix_tokens:
+            yield from self.drawing.prefix_prompts("random", self.prefix_tokens, (0,), self.template_tokens)
+
     def numbered(self, count: int) -> Iterator[tuple[int, Prompt]]:
         """Yield the rows and prompts of `prompts(count)`."""
         order = generator(self.seed_order, ORDER).permutation(count)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.errors import BadInput
+from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.exact_text import MIN_WORDS, Count, Words, fit_texts
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -50,6 +51,22 @@ class RandomText:
     def prefixes(self, tokens: int, numbers: Sequence[int] = (0,)) -> list[str]:
         """Make the prefixes of these numbers, each of `tokens` tokens; "" for 0 tokens."""
         return self.texts(prefix_rows(numbers), [tokens] * len(numbers))
+
+    def prefix_prompts(
+        self, name: str, tokens: int, numbers: Sequence[int], template_tokens: int | None
+    ) -> Iterator[Prompt]:
+        """Yield the prefixes of these numbers as prompts.
+
+        Args:
+            name: The data set.
+            tokens: Tokens of each prefix.
+            numbers: Which prefixes.
+            template_tokens: Tokens that the server counts beyond those of a prompt, if known.
+        """
+        own = tokens + self.tokenizer.special_tokens
+        known = None if template_tokens is None else own + template_tokens
+        for number, text in zip(numbers, self.prefixes(tokens, numbers), strict=True):
+            yield Prompt(text, own, 1, f"{name}/{self.seed}/prefix/{number}", server_tokens=known)
 
     def texts(
         self,

@@ -39,8 +39,9 @@ def bases(tmp_path: Path) -> str:
 
 
 def test_cached_run_is_noted(tmp_path: Path) -> None:
-    prompts = {"sha256": "0" * 64, "requests": 20, "distinct": 20, "name": "random", "prefix_tokens": 0}
     tokens = result("x")["loadgen"]["tokens"]
+    shared = {"block_size": 16, "block_size_from": "default", "tokens": tokens["input_tokens"], "shared_tokens": 0}
+    prompts = {"sha256": "0" * 64, "requests": 20, "distinct": 20, "name": "random", "prefix_cache": shared}
     warm = {**tokens, "cached_tokens": tokens["input_tokens"], "cached_counted": 20}
     paths = [saved(tmp_path / "a.json", prompts=prompts), saved(tmp_path / "b.json", prompts=prompts, tokens=warm)]
     (note,) = (note for note in compared(*paths).notes if "cached" in note)

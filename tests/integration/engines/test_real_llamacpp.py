@@ -3,9 +3,11 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from loadgen.checks.prefix_cache import NAME
 from loadgen.metrics.records.file import RecordFile
 from tests.helpers.command_line import loadgen
 from tests.helpers.real_llamacpp import real, started
@@ -178,3 +180,42 @@ def test_too_long_a_prompt_is_told_as_the_engine_tells_it(engine: str, tokenizer
     own = json.loads(done.stdout)["loadgen"]
     assert own["outcomes"] == {"status(400)": 1}
     assert "context" in own["examples"]["status(400)"][0]["detail"]
+
+
+@pytest.mark.slow
+def test_the_real_prefix_cache_is_as_asked(tokenizer: str, tmp_path: Path) -> None:
+    """llama.cpp keeps prompts by token, in its slots and in memory; to erase the slots leaves the memory alone."""
+    flags = ["--backend", "openai", "--tokenizer", tokenizer, "--max-concurrency", "1", "--num-prompts", "6", "--json"]
+    flags += ["--dataset-name", "prefix_repetition", "--prefix-repetition-prefix-len", "40"]
+    flags += ["--prefix-repetition-suffix-len", "20", "--prefix-repetition-num-prefixes", "2"]
+    flags += ["--prefix-repetition-output-len", "2"]
+
+    def measured(url: str, cache: str) -> dict[str, Any]:
+        done = loadgen("run", *flags, "--base-url", url, "--cache", cache, timeout_s=300)
+        assert done.returncode == 0, done.stderr
+        own: dict[str, Any] = json.loads(done.stdout)["loadgen"]
+        return own
+
+    def is_as_asked(own: dict[str, Any]) -> bool:
+        (check,) = (check for check in own["checks"] if check["name"] == NAME)
+        return bool(check["ok"])
+
+    with started(None, "--slot-save-path", f"{tmp_path}/") as server:
+        first = measured(server.base_url, "salted")
+        assert first["tokens"]["cached_tokens"] == 4 * 40
+        assert first["prefix_cache"]["best_hit_rate"] == first["prefix_cache"]["hit_rate"]
+        assert first["prefix_cache"]["block_size"] == 1
+        assert measured(server.base_url, "warm")["tokens"]["cached_tokens"] == 6 * 40
+        again = measured(server.base_url, "cold")
+        assert [call["url"].rpartition("/slots")[2] for call in again["server_calls"]][:2] == [
+            "/0?action=erase",
+            "/1?action=erase",
+        ]
+        assert not is_as_asked(again), "prompts in memory are not erased"
+    with started(None, "--slot-save-path", f"{tmp_path}/", "--cache-ram", "0") as server:
+        measured(server.base_url, "as-is")
+        assert is_as_asked(measured(server.base_url, "cold"))
+    with started() as server:
+        done = loadgen("run", *flags, "--base-url", server.base_url, "--cache", "cold", timeout_s=300)
+        assert done.returncode == 2
+        assert "has no call that empties its prefix cache" in done.stderr

@@ -38,15 +38,15 @@ def settings(tmp_path) -> loadgen.RunSettings:
 async def test_calls_surround_the_requests_and_stand_in_the_result(settings) -> None:
     log = Log()
     async with serving(chatting(log.reply)) as url:
-        result = await loadgen.run(settings.replace(base_url=url, profile=True, call_before=("/flush_cache",)))
+        result = await loadgen.run(settings.replace(base_url=url, profile=True, call_before=("/reset_mm_cache",)))
     chat = ["/v1/chat/completions"] * 2
-    assert log.paths == ["/flush_cache", "/start_profile", *chat, "/stop_profile"]
+    assert log.paths == ["/reset_mm_cache", "/start_profile", *chat, "/stop_profile"]
     assert [(call.moment, call.url.removeprefix(url)) for call in result.server_calls] == [
-        ("before", "/flush_cache"),
+        ("before", "/reset_mm_cache"),
         ("before", "/start_profile"),
         ("after", "/stop_profile"),
     ]
-    called = "Calls to the server: /flush_cache and /start_profile before the run, /stop_profile after the run"
+    called = "Calls to the server: /reset_mm_cache and /start_profile before the run, /stop_profile after the run"
     assert called in " ".join(str(result).split())
 
 

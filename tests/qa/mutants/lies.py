@@ -214,6 +214,16 @@ LIES = (
         Test("tests/integration/regressions/test_tokens.py::test_the_chunk_that_names_the_role_is_no_token"),
     ),
     Mutant(
+        "a cold cache is not emptied",
+        (Edit("loadgen/runner/server_calls.py", "if self._settings.cache == COLD:", "if False:"),),
+        Test("tests/integration/library/test_prefix_cache.py::test_a_cold_cache_has_what_the_run_shares"),
+    ),
+    Mutant(
+        "salted prompts have no salt",
+        (Edit("loadgen/runner/prompt_source.py", "if salt is None:", "if True:"),),
+        Test("tests/integration/library/test_prefix_cache.py::test_a_salt_hides_earlier_runs_and_no_sharing_within_the_run"),
+    ),
+    Mutant(
         "warm-ups send the run's own prompts",
         (Edit("loadgen/runner/loop_runner.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
         Test("tests/integration/library/test_rehearsal.py::test_warmup_prompts_are_not_prompts_of_the_run"),

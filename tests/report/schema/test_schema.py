@@ -45,7 +45,7 @@ TIMELINE: dict[str, Any] = {
     "icl_ms": {"p50": [10.0, None], "p99": [10.0, None], "edges": [8.0, 10.0, 12.0], "counts": [[1, 2], [0, 0]]},
 }
 # May be missing: what only some runs have, what a server tells of its own accord, and what is made elsewhere.
-OPTIONAL = {"run", "brief", "example", "engine", "numbers", "prompts"}
+OPTIONAL = {"run", "brief", "example", "engine", "numbers", "prompts", "shared_input"}
 
 
 def made(records: Any, settings: RunSettings | None = None, **options: Any) -> dict[str, Any]:

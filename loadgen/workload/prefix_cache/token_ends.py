@@ -1,0 +1,182 @@
+"""`TokenEnds`: where the tokens of each prompt end in its text, as a server sees it with its chat template."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadgen.config.cache import AS_IS
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.workload.chat_template.prediction import TokenPrediction
+from loadgen.workload.chat_template.template import ChatTemplate, user_message
+from loadgen.workload.prompt import ANSWER, UNPLANNED, Dataset, Prompt
+from loadgen.workload.tokenizer import fact_cache
+from loadgen.workload.tokenizer import tokenizer as tokenizers
+from loadgen.workload.tokenizer.tokenizer import Tokenizer
+
+Ends = NDArray[np.int64]
+KIND, VERSION = "ends", 1
+ANSWER_TOKEN = "\x1e"  # stands for each token of an answer: what comes before it says which answer it is
+MARK = "\x1d"  # around the number of a message, in a template that is rendered without its texts
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedPrompt:
+    """The text of a prompt, and where its tokens end.
+
+    Attributes:
+        text: The text.
+        ends: The character at which each token ends.
+        before: Tokens before the text, the same of all prompts.
+        answered: Tokens up to the end of the last answer that it repeats, `before` included; 0: it repeats none.
+        tokens: All tokens of the prompt.
+    """
+
+    text: str
+    ends: Ends
+    before: int
+    answered: int
+    tokens: int
+
+
+@dataclass
+class TokenEnds:
+    """Tokenizes prompts, which are added in the order of their rows.
+
+    A text whose words are as many as its tokens is divided at its spaces: each word is then a token, and nothing is
+    encoded.
+
+    Attributes:
+        tokenizer: The tokenizer.
+        template: The chat template; None: there is none, or it is unknown.
+        options: Variables of the template.
+        before: Tokens before each text, where there is no template: special tokens, and those of an unknown template.
+    """
+
+    tokenizer: Tokenizer
+    template: ChatTemplate | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    before: int = 0
+    _answers: list[int] = field(default_factory=list)  # tokens of the answers of the session so far
+    _known: dict[str, Ends] = field(default_factory=dict)  # of the texts of the session so far
+
+    def __post_init__(self) -> None:
+        self._frame = cache(self._rendered_frame)
+        self._piece_ends = cache(self._stored_ends)
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Dataset,
+        settings: RunSettings,
+        prediction: TokenPrediction | None = None,
+        *,
+        chat: bool,
+    ) -> Self | None:
+        """Create it for the prompts of a run; None without a tokenizer.
+
+        Args:
+            dataset: The data set, whose tokenizer is used if it has one. If the state of the cache is asked for, that
+                of the run is loaded otherwise.
+            settings: The settings of the run.
+            prediction: What is known of the chat template.
+            chat: Whether the server applies its chat template.
+        """
+        tokenizer = getattr(dataset, "tokenizer", None)
+        if not isinstance(tokenizer, Tokenizer):
+            if settings.cache == AS_IS:
+                return None
+            try:
+                tokenizer = tokenizers.tokenizer_of(settings)
+            except BadInput:
+                return None
+        if chat and prediction is not None and prediction.template is not None:
+            return cls(tokenizer, prediction.template, prediction.options)
+        added = prediction.template_tokens if chat and prediction is not None else None
+        return cls(tokenizer, before=tokenizer.special_tokens + (added.tokens if added is not None else 0))
+
+    @property
+    def key(self) -> list[Any]:
+        """What the tokens depend on besides the tokenizer, as JSON."""
+        return [VERSION, self.template.sha256 if self.template else None, self.options, self.before]
+
+    def tokenize(self, prompt: Prompt) -> TokenizedPrompt | None:
+        """Tokenize the next prompt, which has one text and no images; None if the template leaves messages out."""
+        if not prompt.follows:
+            self._answers, self._known = [], {}
+        try:
+            return self._of_chat(prompt) if self.template or prompt.messages else self._of_text(prompt)
+        finally:
+            self._answers.append(prompt.output_tokens)
+
+    def _of_text(self, prompt: Prompt) -> TokenizedPrompt:
+        words = prompt.input_tokens - self.tokenizer.special_tokens
+        ends = self._word_ends(prompt.text, words)
+        tokens = prompt.server_tokens or self.before + len(ends)
+        return TokenizedPrompt(prompt.text, ends, self.before, 0, tokens)
+
+    def _of_chat(self, prompt: Prompt) -> TokenizedPrompt | None:
+        messages = prompt.messages or (user_message(prompt.text),)
+        frame = self._frame(tuple(str(message.get("role")) for message in messages))
+        if frame is None:
+            return None
+        words = UNPLANNED if prompt.messages else prompt.input_tokens - self.tokenizer.special_tokens
+        text, parts, answered, answers = [frame[0]], [self._piece_ends(frame[0])], 0, iter(self._answers)
+        for message, after in zip(messages, frame[1:], strict=True):
+            content = message.get("content")
+            if content is ANSWER:
+                count = next(answers)
+                own, ends = ANSWER_TOKEN * count, np.arange(1, count + 1)
+                answered = sum(map(len, parts)) + count
+            else:
+                own = _text_of(content)
+                ends = self._word_ends(own, words)
+            for piece, places in ((own, ends), (after, self._piece_ends(after))):
+                parts.append(places + sum(map(len, text)))
+                text.append(piece)
+        ends = np.concatenate(parts)
+        tokens = prompt.server_tokens or self.before + len(ends)
+        return TokenizedPrompt("".join(text), ends, self.before, answered and self.before + answered, tokens)
+
+    def _word_ends(self, text: str, words: int) -> Ends:
+        """Return the ends of the tokens of a text that has this many tokens; UNPLANNED: it is not known."""
+        if words > 0 and text.isascii() and text.count(" ") + 1 == words:
+            spaces = np.flatnonzero(np.frombuffer(text.encode(), np.uint8) == ord(" "))
+            return np.append(spaces, len(text))
+        if text not in self._known:
+            self._known[text] = np.array(self.tokenizer.ends([text])[0], dtype=np.int64)
+        return self._known[text]
+
+    def _stored_ends(self, text: str) -> Ends:
+        """Return the ends of the tokens of a piece of the template, from the cache: random words need no tokenizer."""
+
+        def find() -> list[int]:
+            return self.tokenizer.ends([text])[0]
+
+        known = fact_cache.get_or_make(KIND, self.tokenizer.sha256, [VERSION, text], find) if text else []
+        return np.array(known, dtype=np.int64)
+
+    def _rendered_frame(self, roles: Sequence[str]) -> Sequence[str] | None:
+        """Return the text before, between and after messages of these roles; None if the template changes messages."""
+        if self.template is None:
+            return [""] * (len(roles) + 1)
+        marks = [f"{MARK}{number}{MARK}" for number in range(len(roles))]
+        messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
+        rest, pieces = self.template.render(messages, **self.options), []
+        for mark in marks:
+            piece, found, rest = rest.partition(mark)
+            if not found:
+                return None
+            pieces.append(piece)
+        return [*pieces, rest]
+
+
+def _text_of(content: Any) -> str:
+    """Return the text of the content of a message."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
