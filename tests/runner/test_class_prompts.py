@@ -105,3 +105,13 @@ def test_the_prompts_of_a_run_and_those_beyond_it_are_assigned_in_one_order(tmp_
         assert [read.class_number(row) for row in range(4)] == [0, 1, 2, 0]
     assert [prompt.class_number for prompt in islice(made.beyond(4), 3)] == [1, 2, 0]
     assert request_store.read_about(tmp_path)["classes"] == {"a": 2, "b": 1, "c": 1}
+
+
+def test_all_classes_have_the_same_salt():
+    settings = asked(*LENGTHS)
+    target = Target.from_settings(settings, "base")
+    plain = list(source(settings, 50).prompts)
+    first, second = (list(prompts_of_run(settings, target, 50, salt="0" * 16).prompts) for _ in range(2))
+    assert first == second
+    assert [prompt.input_tokens for prompt in first] == [prompt.input_tokens for prompt in plain]
+    assert not {prompt.text for prompt in first} & {prompt.text for prompt in plain}

@@ -142,3 +142,16 @@ GOOD = streamed(answer("Hello", " world"))
 async def test_prompts_that_are_made_meanwhile_cannot_be_sent_before(url: str) -> None:
     with pytest.raises(loadgen.BadInput, match="warm cannot send prompts that are made while the run goes on"):
         await loadgen.run(RANDOM.replace(base_url=url, cache="warm", num_prompts=None, duration=1))
+
+
+@pytest.mark.parametrize("cache", ["cold", "salted", "warm"])
+async def test_classes_with_data_sets_of_their_own_are_predicted_too(url: str, cache: Any) -> None:
+    classes = (
+        "long:share=0.5,dataset_name=random,random_input_len=80,random_output_len=2",
+        "shared:share=0.5,dataset_name=prefix_repetition",
+    )
+    await measured(url, classes=classes, cache="cold")
+    result = await measured(url, classes=classes, cache=cache, seed=11)
+    assert cached(result) > 0
+    assert result.prefix_cache is not None
+    assert bool(result.prefix_cache.salt) is (cache == "salted")
