@@ -16,7 +16,7 @@ ROWS = (
 
 
 def render(result: ToolResult) -> str:
-    """Return the whole text; what the file does not have is n/a."""
+    """Return the whole text; counts that the file does not have are left out, other numbers are n/a."""
     return "\n".join(map(printable, _lines(result))) + "\n"
 
 
