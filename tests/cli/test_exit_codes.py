@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import loadgen
-from loadgen.cli import command_list, exit_codes, main
-from loadgen.cli.main import dispatch
+from loadgen.cli import command_list, exit_codes
+from loadgen.cli.main import dispatch, main
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, GivenUp, LoadgenError, Unreachable
 from tests.helpers import saved_json

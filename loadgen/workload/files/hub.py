@@ -8,8 +8,7 @@ def why_unavailable() -> str | None:
 
     HF_HUB_ETAG_TIMEOUT (10 s) bounds the wait. huggingface_hub itself waits for a silent hub for almost seven minutes.
     """
-    from huggingface_hub import constants
-    from huggingface_hub.utils import get_session
+    from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:
         return "HF_HUB_OFFLINE is set"
