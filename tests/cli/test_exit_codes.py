@@ -175,6 +175,8 @@ def test_bad_input_exits_2_with_one_line_on_stderr(capsys, argv):
         ("reprot", "unknown command 'reprot'; did you mean 'report'?"),
         ("--rate", "unknown command '--rate'; write the command first, for example `loadgen run --rate`"),
         ("xyz", "unknown command 'xyz'; choose from run, demo, search, "),
+        ("bench", "unknown command 'bench'; use `loadgen run` in place of `vllm bench serve`"),
+        ("benchmark", "unknown command 'benchmark'; use `loadgen run` in place of `guidellm benchmark`"),
     ],
 )
 def test_unknown_command_exits_2_with_a_suggestion(capsys, typed, said):

@@ -208,14 +208,29 @@ def load(name: str) -> Tokenizer:
     Raises:
         BadInput: The file or folder does not exist, is not a tokenizer, or the hub does not have it.
     """
-    path = Path(os.path.expanduser(name))
+    path = checked_path(name)
+    if path is None:
+        return _from_hub(name)
     if path.is_file():
         return _from_gguf(path, name) if path.suffix == GGUF else _from_file(path, name)
-    if path.is_dir():
-        return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
+    return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
+
+
+def checked_path(name: str) -> Path | None:
+    """Return the file or folder that a tokenizer is read from; None for a name on the hub.
+
+    Raises:
+        BadInput: The name is a path, and there is no file or folder.
+    """
+    path = Path(os.path.expanduser(name))
+    if path.is_file() or path.is_dir():
+        return path
+    remedy = f"give a {FILE}, its folder or a hub name"
+    if path.exists():
+        raise BadInput(FIELD, f"{name} is neither a file nor a folder", remedy)
     if name.startswith(("/", ".", "~")) or name.endswith((".json", GGUF)) or name.count("/") > 1:
-        raise BadInput(FIELD, f"file or folder {name} does not exist", f"give a {FILE}, its folder or a hub name")
-    return _from_hub(name)
+        raise BadInput(FIELD, f"file or folder {name} does not exist", remedy)
+    return None
 
 
 def _from_file(path: Path, name: str) -> Tokenizer:
