@@ -13,9 +13,10 @@ from loadgen.analysis.search.levels import AXES, LevelRun, Levels, Measure
 from loadgen.analysis.search.ratio_sample import LOOKS
 from loadgen.analysis.search.search_bounds import UNBOUNDED, SearchBounds
 from loadgen.config import slo
+from loadgen.config.load import AxisName
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.report.result.series import AxisName, Found, LoadLevel, Series
+from loadgen.report.result.series import Found, LoadLevel, Series
 from loadgen.report.series import TOO_FEW
 from loadgen.util.number_format import duration
 
