@@ -96,12 +96,7 @@ class LoadSearch:
             axis=self._axis,
             length_s=self._chosen.get("duration") or (0.0 if requests else self._bounds.run_s),
             min_requests=requests,
-            max_runs=self._bounds.max_runs,
-            looks=self._bounds.looks,
-            misses=self._bounds.misses,
-            stop_rules=self._bounds.stop_rules,
-            counted=self._bounds.counted,
-            new_seeds=self._bounds.new_seeds,
+            bounds=self._bounds,
         )
 
         def report() -> None:
