@@ -14,6 +14,7 @@ from loadgen.config.target import wants_engine
 from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader
+from loadgen.runner.class_prompts import settings_of_data
 from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import scrape_order
@@ -150,12 +151,13 @@ async def serving(
 
 
 def _check_data(settings: RunSettings) -> None:
-    """Refuse a data set or tokenizer that cannot be used, as far as this is seen without opening them.
+    """Refuse data sets and a tokenizer that cannot be used, as far as this is seen without opening them.
 
     Raises:
         BadInput: It does not exist, or a setting has no effect on it.
     """
-    datasets.check(settings)
+    for own in settings_of_data(settings):
+        datasets.check(own)
     if settings.tokenizer not in (None, NO_TOKENIZER):
         tokenizers.checked_path(settings.tokenizer)
 

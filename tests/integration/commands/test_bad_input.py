@@ -113,6 +113,10 @@ def test_a_dead_server_is_refused_before_anything_is_sent() -> None:
         (["--random-range-ratio", "2"], "--random-range-ratio: 2 is not in range; give a number from 0 to below 1"),
         (["--dataset-name", "radnom"], "--dataset-name: unknown data set 'radnom'; choose one of: csv, "),
         (["--dataset-name", "random", "--turns", "2"], "--turns: has no effect on the data set random; leave it out"),
+        (
+            ["--class", "a:rate=1,dataset_name=radnom"],
+            "--dataset-name: unknown data set 'radnom'; choose one of: csv, ",
+        ),
         (["--tokenizer", "/dev/null"], "--tokenizer: /dev/null is neither a file nor a folder; give a tokenizer.json"),
         (["--tokenizer", "./nowhere"], "--tokenizer: file or folder ./nowhere does not exist; give a tokenizer.json"),
     ],
