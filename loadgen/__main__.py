@@ -1,5 +1,5 @@
 """`python -m loadgen`, the same as the command `loadgen`."""
 
-from loadgen.cli.main import command
+from loadgen.cli import command
 
 command()

@@ -66,3 +66,8 @@ class WorkerDied(LoadgenError):
 
     def __reduce__(self) -> tuple[type["WorkerDied"], tuple[str, str]]:
         return type(self), (self.who, self.how)  # it crosses between machines
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error message."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -26,6 +26,8 @@ OWN = {
     "help": ("show help: of a command, its flags by topic, exit codes", "loadgen.cli.commands.help"),
     "version": ("print the version", "loadgen.cli.commands.version"),
 }
+# What other tools call their command, by the word that is typed after `loadgen`.
+INSTEAD = {"bench": "vllm bench serve", "vllm": "vllm bench serve", "benchmark": "guidellm benchmark"}
 HEAD = """\
 loadgen: an open-loop load generator for LLM servers.
 
@@ -74,6 +76,8 @@ def remedy(name: str) -> str:
     known = names()
     if name.startswith("-"):
         return f"write the command first, for example `loadgen run {printable(name)}`"
+    if name in INSTEAD:
+        return f"use `loadgen run` in place of `{INSTEAD[name]}` (docs/migrating.md has its flags)"
     near = difflib.get_close_matches(name, known, 1)
     return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
 

@@ -1,21 +1,10 @@
-"""Guards around heavy imports: signals wait, and NumPy starts no threads."""
+"""A guard around heavy imports: NumPy starts no threads."""
 
 import contextlib
 import os
-import signal
 from collections.abc import Iterator
 
 from loadgen.util.machine import BLAS_THREADS
-
-
-@contextlib.contextmanager
-def sigint_blocked() -> Iterator[None]:
-    """Block SIGINT during imports: SciPy's compiled modules turn a Ctrl-C into another error."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

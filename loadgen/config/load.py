@@ -11,6 +11,8 @@ SEEDS: tuple[SeedPurpose, ...] = get_args(SeedPurpose)
 SEED_FIELDS = ("seed", *(f"seed_{purpose}" for purpose in SEEDS))
 ALL_PROMPTS = -1  # value of --num-prompts: as many as the data set has
 SWEPT = ("request_rate", "max_concurrency")  # a command takes several values of these, for one run each
+AxisName = Literal["rate", "concurrency"]
+AXES: tuple[AxisName, ...] = get_args(AxisName)  # their names, as what a sweep or search varies
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings

@@ -7,15 +7,19 @@ A phase is `RATE@TIME`, a constant rate; `RATE-RATE@TIME`, a linear change from 
 import csv
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
 
+if TYPE_CHECKING:
+    from loadgen.util.arrays import Floats
+
+T = TypeVar("T", float, "Floats")
 FLAG = "--rate-profile"
 REMEDY = "write phases as RATE@TIME, such as 10@60s,10-50@30s,50@60s, or name a CSV file of seconds and rates"
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
@@ -49,8 +53,13 @@ class Phase:
         """Return the requests that are expected in so many of its first seconds: the integral of the rate."""
         if self.period_s is None:
             return (self.first_rps + self.rate_at(at_s)) / 2 * at_s
+        return self.expected_in_wave(at_s, math.sin)
+
+    def expected_in_wave(self, at_s: T, sin: Callable[[T], T]) -> T:
+        """Return `expected` of a wave, for a time or for an array of times, whose sine `sin` returns."""
+        assert self.period_s is not None
         swing, angular = (self.first_rps - self.last_rps) / 2, 2 * math.pi / self.period_s
-        return (self.first_rps + self.last_rps) / 2 * at_s + swing / angular * math.sin(angular * at_s)
+        return (self.first_rps + self.last_rps) / 2 * at_s + swing / angular * sin(angular * at_s)
 
     @property
     def mean_rps(self) -> float:

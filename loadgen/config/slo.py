@@ -98,15 +98,16 @@ def _limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text)
     if match is None:
         bare = _BARE_METRIC.fullmatch(text)
-        if bare is not None and bare[1] in LATENCY_METRICS:
+        if bare is None:
+            raise BadInput("--slo", f"invalid limit {text!r}", _EXAMPLE)
+        if bare[1] in LATENCY_METRICS:
             raise BadInput("--slo", f"{text!r} has no statistic", f"write for example {bare[1]}_p99{bare[2]}")
-        raise BadInput("--slo", f"invalid limit {text!r}", _EXAMPLE)
+        raise _unknown_metric(text)
     metric, statistic, sign, number, unit = match.groups()
     is_rate = f"{metric}_{statistic}" in RATES
     units = _SHARES if is_rate else _UNITS
     if not is_rate and metric not in LATENCY_METRICS:
-        known = ", ".join((*LATENCY_METRICS, *RATES))
-        raise BadInput("--slo", f"unknown metric in {text!r}", f"choose from {known}; {_EXAMPLE}")
+        raise _unknown_metric(text)
     if not is_rate and not _STATISTIC.fullmatch(statistic):
         raise BadInput("--slo", f"unknown statistic in {text!r}", f"choose from {STATISTICS}; {_EXAMPLE}")
     if unit not in units:
@@ -119,6 +120,11 @@ def _limit(text: str) -> Limit:
     if is_rate and threshold > 1:
         raise BadInput("--slo", f"{text!r} allows a rate above 1", "write a share up to 1, or a percentage with %")
     return Limit(text, metric, statistic, sign == "<=", threshold)
+
+
+def _unknown_metric(text: str) -> BadInput:
+    known = ", ".join((*LATENCY_METRICS, *RATES))
+    return BadInput("--slo", f"unknown metric in {text!r}", f"choose from {known}; {_EXAMPLE}")
 
 
 def percentile(statistic: str) -> float | None:

@@ -19,6 +19,7 @@ from loadgen.config.output import (
     parse_listen,
     parse_percentiles,
 )
+from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.rate_profile import RateProfile
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import wants_simulator
@@ -119,6 +120,7 @@ def check_data(settings: DataSettings) -> None:
         if not isinstance(getattr(settings, name), str):
             require(name, getattr(settings, name), lambda v: v >= 1, "1 token or more")
     _check_ranges(settings, _DATA_RANGES)
+    parse_ratios(settings.random_range_ratio)
     if settings.no_reranker and settings.dataset_name == RERANK and settings.random_batch_size < 2:
         problem = "has no room for a document beside the query, with --no-reranker"
         raise BadInput("--random-batch-size", problem, "give 2 or more")

@@ -10,6 +10,7 @@ from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.load_search import LoadSearch
 from loadgen.analysis.search.search_check import check_chosen, check_requested
 from loadgen.config.field_types import check_type
+from loadgen.config.load import AxisName
 from loadgen.config.python_names import python_names
 from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
@@ -18,7 +19,7 @@ from loadgen.library.accepted import accepted_for_series, check_callback
 from loadgen.library.run import OnProgress, in_new_loop, refuse_running_loop
 from loadgen.library.saved_files import SavedSeries
 from loadgen.metrics.progress import Progress
-from loadgen.report.result.series import AxisName, Point
+from loadgen.report.result.series import Point
 from loadgen.runner import run as runner
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.run_result import Result

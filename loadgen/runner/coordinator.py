@@ -112,6 +112,7 @@ async def coordinate(
         if gone is None and progress.contacts and all(contact.refusing for contact in progress.contacts):
             gone = max(progress.contacts, key=lambda contact: contact.refused_s or 0.0)
         on_progress(replace(progress, phase=DONE))
+    participant.release()  # before the result is made, which takes as much memory as a worker
     snapshot, trailer = measurement.snapshot, measurement.trailer
     if not snapshot.ended and any(worker.lost for worker in trailer.workers):
         raise LoadgenError(f"{snapshot.partial}: nothing of the run is left")

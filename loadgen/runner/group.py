@@ -96,6 +96,11 @@ class Group:
         for participant in self._participants:
             participant.abort(reason)
 
+    def release(self) -> None:
+        """Release all."""
+        for participant in self._participants:
+            participant.release()
+
     def clear(self) -> None:
         """Remove shards of the records that are empty; call once all participants have ended."""
         from loadgen.metrics.records.shards import remove_empty_shards

@@ -224,6 +224,9 @@ class LoopRunner:
         for transport in (*self._transports, *([self._prober] if self._prober else [])):
             transport.abandon(Outcome.CANCELLED, reason)
 
+    def release(self) -> None:
+        """Do nothing: the loop is the caller's."""
+
     def progress(self) -> Progress:
         """Return how far it is: a tenth of a millisecond's work, cheap enough for several times a second."""
         recorder, load = self._recorder, self._load

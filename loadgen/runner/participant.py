@@ -72,6 +72,9 @@ class Participant(Protocol):
     def abort(self, reason: str) -> None:
         """Send nothing more, and end requests in flight."""
 
+    def release(self) -> None:
+        """Free the memory of its processes; it takes no further step."""
+
 
 class Proxy(ABC):
     """A participant elsewhere, in a process or on another machine, whose steps are calls over a channel.
@@ -149,3 +152,7 @@ class Proxy(ABC):
     def abort(self, reason: str) -> None:
         """Have `Participant.abort` called."""
         self.send("abort", reason)
+
+    @abstractmethod
+    def release(self) -> None:
+        """Free the memory that it takes on this machine."""

@@ -44,6 +44,8 @@ class Preparer(ChildProcess):
         async for done in self.messages():
             if done is None:
                 self.is_idle = not order.further
+                if self.is_idle and not self._is_kept:
+                    self.kill()  # its memory is free before the clock starts
                 return
             on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=done))
         raise LoadgenError(f"the process that makes the prompts {await self.wait_ended()}")

@@ -8,12 +8,14 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.target import wants_engine
 from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader
 from loadgen.runner.cache_block import find_cache_block
+from loadgen.runner.class_prompts import settings_of_data
 from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import scrape_order
@@ -23,12 +25,13 @@ from loadgen.runner.prepare_main import PrepareOrder, check, prepare
 from loadgen.runner.server import Server, probe, request_targets
 from loadgen.runner.start_engine import start_engine_server
 from loadgen.util import scratch_dir
-from loadgen.workload import endpoints, request_store
+from loadgen.workload import datasets, endpoints, request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
 from loadgen.workload.datasets.prompt_count import with_known_count
 from loadgen.workload.due_times import DueTimes
 from loadgen.workload.prompt import Dataset
 from loadgen.workload.target import Target
+from loadgen.workload.tokenizer import tokenizer as tokenizers
 
 if TYPE_CHECKING:
     from loadgen.runner.run_result import Result
@@ -139,12 +142,26 @@ async def serving(
         Unreachable: No server where the settings say, or at one of several places.
         EngineError: An engine does not answer, or something of it is left after it was stopped.
     """
+    if not own_data:
+        _check_data(asked)
     if wants_engine(asked):
         early = check if asked.engine and not own_data else lambda settings: None
         async with start_engine_server(asked, early, on_progress) as server:
             yield server
     else:
         yield await probe(asked, on_progress)
+
+
+def _check_data(settings: RunSettings) -> None:
+    """Refuse data sets and a tokenizer that cannot be used, as far as this is seen without opening them.
+
+    Raises:
+        BadInput: It does not exist, or a setting has no effect on it.
+    """
+    for own in settings_of_data(settings):
+        datasets.check(own)
+    if settings.tokenizer not in (None, NO_TOKENIZER):
+        tokenizers.checked_path(settings.tokenizer)
 
 
 def _trouble(processes: Sequence[Any]) -> str | None:

@@ -58,6 +58,10 @@ class WorkerProxy(Proxy):
         if command == "abort":
             asyncio.get_running_loop().call_later(PATIENCE_S, self._child.kill)
 
+    def release(self) -> None:
+        """End the process."""
+        self._child.kill()
+
 
 @contextlib.asynccontextmanager
 async def open_workers(count: int) -> AsyncIterator[Participant]:

@@ -94,9 +94,11 @@ def _fork(module: str) -> ForkedChild:
         if stream is not None:
             stream.flush()  # or both processes would write what it holds
     garbage_collection.freeze_for_good()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a Ctrl-C within what fork() calls would be lost
     pid = os.fork()
     if pid == 0:
         _run_as_child(module, stdin, stdout, stderr, [to_child, from_child, errors])
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     for end in (stdin, stdout, stderr):
         os.close(end)
     return ForkedChild(pid, os.fdopen(to_child, "wb", 0), os.fdopen(from_child, "rb", 0), os.fdopen(errors, "rb", 0))
@@ -120,6 +122,7 @@ def _run_as_child(module: str, stdin: int, stdout: int, stderr: int, others: lis
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         for child in [child for children in _waiting.values() for child in children]:
             child.close()
         for end in others:

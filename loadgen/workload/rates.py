@@ -95,12 +95,10 @@ class Wave:
 
     def when(self, expected: Floats, window_s: float) -> Floats:
         """Invert the integral of the rate, by halving brackets."""
-        assert self.phase.period_s is not None
-        first, last, angular = self.phase.first_rps, self.phase.last_rps, 2 * math.pi / self.phase.period_s
         low, high = np.zeros_like(expected), np.full_like(expected, window_s)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            below = (first + last) / 2 * middle + (first - last) / 2 / angular * np.sin(angular * middle) < expected
+            below = self.phase.expected_in_wave(middle, np.sin) < expected
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return high
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import loadgen
-from loadgen.cli import command_list, exit_codes, main
-from loadgen.cli.main import dispatch
+from loadgen.cli import command_list, exit_codes
+from loadgen.cli.main import dispatch, main
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, GivenUp, LoadgenError, Unreachable
 from tests.helpers import saved_json
@@ -175,6 +175,8 @@ def test_bad_input_exits_2_with_one_line_on_stderr(capsys, argv):
         ("reprot", "unknown command 'reprot'; did you mean 'report'?"),
         ("--rate", "unknown command '--rate'; write the command first, for example `loadgen run --rate`"),
         ("xyz", "unknown command 'xyz'; choose from run, demo, search, "),
+        ("bench", "unknown command 'bench'; use `loadgen run` in place of `vllm bench serve`"),
+        ("benchmark", "unknown command 'benchmark'; use `loadgen run` in place of `guidellm benchmark`"),
     ],
 )
 def test_unknown_command_exits_2_with_a_suggestion(capsys, typed, said):

@@ -37,7 +37,7 @@ async def send(*numbers: signal.Signals) -> None:
 
 def measuring(interrupts: Interrupts) -> Worker:
     worker, view = Worker(), SilentView()
-    view.measuring = True
+    view.show(Progress("running"))
     interrupts.attach(worker, view)
     return worker
 
@@ -76,6 +76,17 @@ async def test_interrupt_acts_by_the_phase_shown_last(phase: str, told: list[str
     with contextlib.nullcontext() if told else pytest.raises(GivenUp):
         await interrupts.run_interruptible(send(signal.SIGINT))
     assert worker.told == told
+
+
+@pytest.mark.parametrize(("phase", "in_flight", "lines"), [("warming up", 0, 0), ("running", 3, 1), ("done", 0, 0)])
+async def test_interrupt_says_that_the_run_waits_only_while_requests_are_in_flight(
+    phase: str, in_flight: int, lines: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interrupts, view = Interrupts(), SilentView()
+    interrupts.attach(Worker(), view)
+    view.show(Progress(phase, in_flight=in_flight))
+    await interrupts.run_interruptible(send(signal.SIGINT))
+    assert capsys.readouterr().err.count("interrupted: waiting for requests in flight") == lines
 
 
 async def test_between_runs_it_is_given_up_too() -> None:

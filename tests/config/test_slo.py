@@ -73,6 +73,7 @@ def test_invalid_limit_is_refused_in_one_line(text):
     ("text", "said"),
     [
         ("speed_p99<5ms", "unknown metric in {}; choose from ttft, ttfo, tpot, itl, icl, e2el, error_rate"),
+        ("speed<5ms", "unknown metric in {}; choose from ttft, ttfo, tpot, itl, icl, e2el, error_rate"),
         ("ttft_best<5ms", "unknown statistic in {}; choose from p50, p90, p99, p99.9, ..., mean, median, max"),
         ("ttft_p99<5min", "unknown unit in {}; choose from us, ms, s, or none for ms"),
         ("ttft_p99<5%", "unknown unit in {}; choose from us, ms, s, or none for ms"),

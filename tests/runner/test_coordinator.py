@@ -78,6 +78,9 @@ class Fake(Proxy):
         assert command == "stop"
         self.stopped = reason
 
+    def release(self) -> None:
+        self._log.append(f"release {self.name}")
+
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
@@ -105,7 +108,8 @@ async def test_every_participant_ends_a_step_before_the_next_begins(job: Job) ->
     log: list[str] = []
     await run(parts(log), job)
     steps = [line.split()[0] for line in log]
-    assert steps == [step for step in ("check_ready", "warm_up", "connect", "carry_out") for _ in range(4)]
+    taken = [step for step in ("check_ready", "warm_up", "connect", "carry_out") for _ in range(4)]
+    assert steps == [*taken, "release", "release"]
 
 
 async def test_all_are_given_one_start(job: Job) -> None:

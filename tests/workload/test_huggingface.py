@@ -8,8 +8,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.files import file_hash
-from loadgen.workload.tokenizer import tokenizer
+from loadgen.workload.files import file_hash, hub
 from tests.workload.test_random_words import SIMULATOR
 
 CHAT = [{"role": "user", "content": "one two"}, {"role": "assistant", "content": "three four five"}]
@@ -149,8 +148,8 @@ class TestBadInput:
             datasets.create(options(dataset_path="/no/such/folder"))
 
     def test_a_hub_that_cannot_be_reached(self, monkeypatch):
-        monkeypatch.setattr(tokenizer, "has_address", lambda url: False)
-        with pytest.raises(BadInput, match="not in the cache of the hub, and the hub cannot be reached; give a local"):
+        monkeypatch.setattr(hub, "why_unavailable", lambda: "timed out")
+        with pytest.raises(BadInput, match=r"of the hub, and the hub cannot be reached \(timed out\); give a local"):
             datasets.create(options(dataset_path="org/name"))
 
     def test_conditions_for_a_data_set_that_has_no_columns(self):

@@ -6,6 +6,7 @@ import logging
 import os
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -193,7 +194,7 @@ class TestOfOthers:
     @pytest.fixture
     def add(self, monkeypatch):
         def add(kind):
-            monkeypatch.setattr(datasets, "_named", lambda name: kind)
+            monkeypatch.setattr(datasets, "_entry", lambda name: SimpleNamespace(load=lambda: kind))
             return RunSettings(dataset_name="countdown")
 
         return add

@@ -1,13 +1,13 @@
 """A tokenizer is loaded by path or name, counts as its file says, or is refused in one line."""
 
 import hashlib
-import socket
 
 import pytest
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.workload.files import hub
 from loadgen.workload.tokenizer.tokenizer import load, tokenizer_of
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
@@ -20,10 +20,6 @@ SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 @pytest.fixture(scope="module")
 def wordpiece(tmp_path_factory):
     return trained.wordpiece(tmp_path_factory.mktemp("tokenizers"))
-
-
-def no_addresses(*_):
-    raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
 
 def uncached(fetch):
@@ -94,8 +90,7 @@ class TestFinding:
 
         monkeypatch.setattr("huggingface_hub.hf_hub_download", uncached(has_no_such_file))
         monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: ["an address"])
-        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(hub, "why_unavailable", lambda: None)
         assert load("some/model").count(["one two"], special=True) == [4]
         assert asked == ["some/model"]
 
@@ -126,8 +121,7 @@ class TestFinding:
 
     def test_a_name_that_is_not_cached_is_fetched(self, wordpiece, monkeypatch):
         monkeypatch.setattr("huggingface_hub.hf_hub_download", uncached(lambda: str(wordpiece)))
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: ["an address"])
-        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(hub, "why_unavailable", lambda: None)
         assert load("some/model").size == load(str(wordpiece)).size
 
 
@@ -164,12 +158,11 @@ class TestBadInput:
         assert "invalid path or hub name 'no such name'; give" in self.refusal("no such name")
 
     def test_a_hub_that_cannot_be_reached(self, monkeypatch):
-        for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setattr(socket, "getaddrinfo", no_addresses)
+        monkeypatch.setattr(hub, "why_unavailable", lambda: "https://a.hub does not answer: timed out")
         message = self.refusal("nobody/has-this-model")
         assert message.startswith(
-            "--tokenizer: nobody/has-this-model is not a path, not in the cache of the hub, and the hub"
+            "--tokenizer: nobody/has-this-model is not a path, not in the cache of the hub, and the hub cannot be "
+            "reached (https://a.hub does not answer: timed out); "
         )
         assert "served model's tokenizer.json, or of its .gguf file (pip install gguf)" in message
 
@@ -178,8 +171,7 @@ class TestBadInput:
             raise OSError("404 Client Error\nRepository Not Found\nmore")
 
         monkeypatch.setattr("huggingface_hub.hf_hub_download", uncached(refuse))
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: ["an address"])
-        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(hub, "why_unavailable", lambda: None)
         assert self.refusal("some/model").startswith(
             "--tokenizer: the hub does not have some/model (404 Client Error);"
         )

@@ -16,7 +16,7 @@ import numpy as np
 from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import Criterion
 from loadgen.analysis.search.early_stop import EarlyStop, StopRule
-from loadgen.analysis.search.ratio_sample import LOOKS
+from loadgen.analysis.search.search_bounds import RUN_S, UNBOUNDED, SearchBounds
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.config.validate import MAX_RATE
 from loadgen.core.record import Record
@@ -27,12 +27,7 @@ from loadgen.stats import block_bootstrap
 from loadgen.util.number_format import percent
 
 Measure = Callable[[RunSettings, str, StopRule], Awaitable[Result]]
-Misses = Callable[[float, Result], str | None]  # returns why a level fails although it may meet the criteria
-Counted = Callable[[Sequence[Record], RunSettings], Sequence[Record]]  # returns the records that the criteria judge
-StopRules = Callable[[RunSettings], StopRule]  # makes the rule by which a run is stopped as failed
 
-RUN_S = 60.0  # minimum duration of a run at a rate
-MAX_RUNS = 16  # by default
 MAX_REQUESTS = 50_000  # of a run at a rate, unless the criteria need more: at higher rates runs are shorter
 MAX_IN_FLIGHT = 5_000
 MAX_RUN_S = 1800.0  # rates that need longer runs are not tried
@@ -135,12 +130,7 @@ class Levels:
         axis: The axis of the levels.
         length_s: Minimum duration of a run at a rate.
         min_requests: Minimum requests of a run; None: as many as the criteria need.
-        max_runs: Maximum number of runs.
-        looks: Conclusive runs of a level that no run has decided; then it fails.
-        misses: A requirement beyond the criteria: returns why a run at a level misses it; None if it does not.
-        stop_rules: Makes a rule beyond the criteria by which a run is stopped, and its level fails.
-        counted: Chooses the records by which a run is judged.
-        new_seeds: Whether each run has prompts of its own.
+        bounds: How many runs there may be, and what they must do beyond the criteria.
 
     Attributes:
         runs: The runs that have ended, in order.
@@ -159,22 +149,16 @@ class Levels:
         axis: Axis = RATE,
         length_s: float = RUN_S,
         min_requests: int | None = None,
-        max_runs: int = MAX_RUNS,
-        looks: int = LOOKS,
-        misses: Misses = lambda level, result: None,
-        stop_rules: StopRules = lambda settings: lambda progress: None,
-        counted: Counted = lambda records, settings: records,
-        new_seeds: bool = True,
+        bounds: SearchBounds = UNBOUNDED,
     ) -> None:
         self._measure, self._settings, self._criteria, self._records = measure, settings, criteria, records
-        self._name, self._axis, self._length_s, self._max_runs = name, axis, length_s, max_runs
-        self._misses, self._stop_rules, self._counted, self._new_seeds = misses, stop_rules, counted, new_seeds
+        self._name, self._axis, self._length_s, self._bounds = name, axis, length_s, bounds
         needed = max(criterion.min_requests for criterion in criteria)
         self.min_requests = min_requests or needed
         # A block is as long as two requests in succession (`block_bootstrap.block_length`), and the effective sample
         # size of b blocks is b * b / MIN_BLOCKS at most (`share_bounds`): two runs of this length show
         # as much as `needed` independent requests. A run that must decide alone is as long as the two.
-        alone = 2 if looks == 1 else 1
+        alone = 2 if bounds.looks == 1 else 1
         self.sojourns = max(MIN_SOJOURNS, alone * math.ceil(math.sqrt(block_bootstrap.MIN_BLOCKS * needed)))
         self.runs: list[LevelRun] = []
         self._too_short: dict[str, list[float]] = {}
@@ -188,7 +172,7 @@ class Levels:
     @property
     def runs_left(self) -> int:
         """How many more runs are allowed."""
-        return self._max_runs - len(self.runs)
+        return self._bounds.max_runs - len(self.runs)
 
     @property
     def notes(self) -> list[str]:
@@ -253,12 +237,12 @@ class Levels:
         with self._records(name) as records:
             settings = self._settings_at(level, records)
             assert settings.num_prompts is not None
-            stop = EarlyStop(records, self._criteria, settings, self._stop_rules(settings))
+            stop = EarlyStop(records, self._criteria, settings, self._bounds.stop_rules(settings))
             result = await self._measure(settings, name, stop)
             self._require_conclusive(level, result, _why_inconclusive(result, stopped=stop.reason is not None))
             run, sojourn_s = self._judge(result, settings, level, stop.reason)
         why = run.inconclusive or stop.reason or (PILED_UP if run.failed else None)
-        if why is None and run.met() is not False and (why := self._misses(level, result)) is not None:
+        if why is None and run.met() is not False and (why := self._bounds.misses(level, result)) is not None:
             run = replace(run, failed=True)
         self.runs.append(LevelRun(level, result, run, why))
         return run, self._axis.length_s(level, settings.num_prompts), sojourn_s
@@ -280,7 +264,7 @@ class Levels:
             self._require_conclusive(level, result, f"only {len(records)} of {count} requests have a record")
         busy_ns = sum(record.closed - record.sent for record in sent)
         span_ns = max(record.closed for record in records) - min(record.due for record in records)
-        counted = self._counted(records, settings)
+        counted = self._bounds.counted(records, settings)
         samples = [criterion.sample(counted, settings) for criterion in self._criteria]
         run = Run(samples, busy_ns / max(1, span_ns), failed=result.overloaded is True)
         return run, busy_ns / 1e9 / max(1, len(sent))
@@ -292,7 +276,7 @@ class Levels:
         return max(self.min_requests, math.ceil(self._axis.requests(level, self._length_s, self.sojourns)))
 
     def _settings_at(self, level: float, records: Path) -> RunSettings:
-        number = len(self.runs) + 1 if self._new_seeds else 0
+        number = len(self.runs) + 1 if self._bounds.new_seeds else 0
         load: dict[str, Any] = {"request_rate": math.inf, self._axis.setting: level}
         return self._settings.replace(
             **load,

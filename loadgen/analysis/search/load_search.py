@@ -13,9 +13,10 @@ from loadgen.analysis.search.levels import AXES, LevelRun, Levels, Measure
 from loadgen.analysis.search.ratio_sample import LOOKS
 from loadgen.analysis.search.search_bounds import UNBOUNDED, SearchBounds
 from loadgen.config import slo
+from loadgen.config.load import AxisName
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.report.result.series import AxisName, Found, LoadLevel, Series
+from loadgen.report.result.series import Found, LoadLevel, Series
 from loadgen.report.series import TOO_FEW
 from loadgen.util.number_format import duration
 
@@ -95,12 +96,7 @@ class LoadSearch:
             axis=self._axis,
             length_s=self._chosen.get("duration") or (0.0 if requests else self._bounds.run_s),
             min_requests=requests,
-            max_runs=self._bounds.max_runs,
-            looks=self._bounds.looks,
-            misses=self._bounds.misses,
-            stop_rules=self._bounds.stop_rules,
-            counted=self._bounds.counted,
-            new_seeds=self._bounds.new_seeds,
+            bounds=self._bounds,
         )
 
         def report() -> None:

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from loadgen.config.data import TRACE
-from loadgen.config.load import ALL_PROMPTS, SWEPT
+from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 
-OVER = ("rate", "concurrency")  # what a search varies
 RAMP = ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
 
 
@@ -46,8 +45,8 @@ def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
     Raises:
         BadInput: `slo` is missing, `over` is another word, or a setting is of what the search itself varies.
     """
-    if over not in OVER:
-        raise BadInput("--over", f"{over!r} is not a load", f"use {' or '.join(OVER)}")
+    if over not in AXES:
+        raise BadInput("--over", f"{over!r} is not a load", f"use {' or '.join(AXES)}")
     if not chosen.get("slo"):
         raise BadInput(
             "--slo", "missing", 'give the limits to meet, for example "ttft_p99<500ms,tpot_p99<50ms,error_rate<1%"'

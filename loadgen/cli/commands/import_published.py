@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 from loadgen.cli import exit_codes
-from loadgen.cli.import_guard import sigint_blocked
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.terminal_text import printable
 
@@ -36,12 +35,11 @@ def main(argv: list[str]) -> int:
         help="the arm of results that were chosen with #N, or have no serving command beside them",
     )
     arguments = parser.parse_args(argv)
-    with sigint_blocked():
-        from loadgen.tuning.importer.arms import Arms
-        from loadgen.tuning.importer.entries import Source
-        from loadgen.tuning.importer.importer import Importer, store
-        from loadgen.tuning.plan.planner import plan
-        from loadgen.tuning.spec import study_file
+    from loadgen.tuning.importer.arms import Arms
+    from loadgen.tuning.importer.entries import Source
+    from loadgen.tuning.importer.importer import Importer, store
+    from loadgen.tuning.plan.planner import plan
+    from loadgen.tuning.spec import study_file
 
     file = study_file.read(Path(arguments.study))
     sources = [Source.read(name) for name in arguments.files]

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.cli import compat, credentials, flags, run_settings
 from loadgen.cli.compat.vllm_rs import COMPARE
-from loadgen.config.load import ALL_PROMPTS
+from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
 from loadgen.config.settings import RunSettings
 from loadgen.errors import INTERRUPTED, BadInput
 from loadgen.util import log_setup
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.report.result.series import AxisName
     from loadgen.runner.participant import Participant
     from loadgen.runner.server import Server
 
 MAX_QUIET_BURST = 100  # requests; the user is warned of a larger burst
-OVER: "dict[str, AxisName]" = {"request_rate": "rate", "max_concurrency": "concurrency"}
 UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 
 
@@ -144,7 +142,7 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
 
     first = runs[0]
     load = load_line.text_of_settings(first) if len({getattr(run, name) for run in runs}) == 1 else None
-    data = Series(kind="sweep", over=OVER[name], load=load, slo=first.slo, latency_from=first.latency_from)
+    data = Series(kind="sweep", over=AXES[SWEPT.index(name)], load=load, slo=first.slo, latency_from=first.latency_from)
     series = SeriesRunner(data, first, plot)
 
     async def measure(server: "Server") -> None:

@@ -6,6 +6,7 @@ from loadgen.analysis.search import search_check
 from loadgen.cli import compat, credentials, flags, run_settings
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.topic_parser import TopicParser
+from loadgen.config.load import AXES
 from loadgen.util import log_setup
 
 TEXT = (
@@ -63,7 +64,7 @@ def find(given: dict[str, Any]) -> int:
 def parser(tool: str | None = None) -> TopicParser:
     """Return a parser for --over, the flags of `loadgen run`, and those of the tool of --compat."""
     flag_parser = TopicParser("loadgen search", TEXT, main_flags=MAIN_FLAGS, examples=EXAMPLES)
-    flag_parser.add_argument("--over", choices=search_check.OVER, help="what to vary (rate)")
+    flag_parser.add_argument("--over", choices=AXES, help="what to vary (rate)")
     flags.add_run_flags(flag_parser, tool)
     for name, text in TEXTS.items():
         flag_parser.describe(name, text)

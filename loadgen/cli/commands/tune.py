@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from loadgen.cli import exit_codes
-from loadgen.cli.import_guard import sigint_blocked
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 
@@ -68,8 +67,7 @@ def run(argv: list[str]) -> int:
     )
     parser.add_argument("--no-live", action="store_true", help="print lines instead of a table on a terminal")
     arguments = parser.parse_args(argv)
-    with sigint_blocked():
-        from loadgen.cli import study_runs
+    from loadgen.cli import study_runs
 
     return study_runs.run(Path(arguments.file), arguments.store, lines=arguments.no_live)
 
@@ -80,8 +78,7 @@ def status(argv: list[str]) -> int:
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     arguments = parser.parse_args(argv)
-    with sigint_blocked():
-        from loadgen.cli import study_runs
+    from loadgen.cli import study_runs
 
     return study_runs.status(Path(arguments.store), as_json=arguments.json)
 
@@ -98,8 +95,7 @@ def report(argv: list[str]) -> int:
         "-o", "--output", metavar="DIR", type=Path, help="folder of the report (NAME.report, with the study's name)"
     )
     arguments = parser.parse_args(argv)
-    with sigint_blocked():
-        from loadgen.cli import study_runs
+    from loadgen.cli import study_runs
 
     return study_runs.report(Path(arguments.store), arguments.output)
 
@@ -109,8 +105,7 @@ def export(argv: list[str]) -> int:
     parser = OneLineParser("loadgen tune export", description="Print all trials of a study with all numbers as JSON.")
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
     arguments = parser.parse_args(argv)
-    with sigint_blocked():
-        from loadgen.cli import study_runs
+    from loadgen.cli import study_runs
 
     return study_runs.status(Path(arguments.store), as_json=True)
 

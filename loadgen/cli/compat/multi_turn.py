@@ -7,6 +7,7 @@ from typing import Any
 from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, refused
 from loadgen.config.data import MULTI_TURN, DataSettings
 from loadgen.config.load import LoadSettings
+from loadgen.config.range_ratio import parse_ratios
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
@@ -159,6 +160,4 @@ def _check_limit(limit: int, found: Mapping[str, Any]) -> None:
 
 def _ratios(found: Mapping[str, Any]) -> tuple[float, float]:
     """Return the relative half widths of the lengths of prompts and answers."""
-    from loadgen.workload.datasets.lengths import parse_ratios  # not before: it imports NumPy
-
     return parse_ratios(str(found.get("random_range_ratio", DataSettings.random_range_ratio)))

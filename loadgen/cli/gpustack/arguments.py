@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from loadgen.cli.flags import json_value
+from loadgen.config.load import AXES
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser, integer, number
 
 PROG = "loadgen benchmark-runner benchmark run"
 PROFILES = ("synchronous", "concurrent", "throughput", "constant", "async", "poisson", "sweep")
-AXES = ("rate", "concurrency")
 LEAVE_OUT = "leave it out"
 
 # No effect here: loading of prompts, samples in the report (the records have every request), charts.

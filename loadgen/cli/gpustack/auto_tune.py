@@ -12,7 +12,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 
 if TYPE_CHECKING:
-    from loadgen.report.result.series import AxisName
+    from loadgen.config.load import AxisName
 
 MAX_FAILED = 0.05  # share of the requests of a load; GPUStack recommends no point above it
 RUN_S = 30.0  # minimum duration of a run at a rate: GPUStack's

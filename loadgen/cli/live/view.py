@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from loadgen.cli.live.progress_line import LINE_EVERY_S, OVERLOADED, REDRAWS_PER_S, Cadence, describe
 from loadgen.config.settings import RunSettings
-from loadgen.metrics.progress import DONE, PHASES, Progress
+from loadgen.metrics.progress import DONE, Progress
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ class View(Protocol):
     """Shows the progress of a run.
 
     Attributes:
-        measuring: Whether the run is being measured, so that ending it leaves a result.
+        progress: What was shown last.
     """
 
-    measuring: bool
+    progress: Progress
 
     def show(self, progress: Progress) -> None:
         """Show the progress."""
@@ -37,11 +37,12 @@ class View(Protocol):
 class SilentView:
     """Shows no progress; prints notes."""
 
-    measuring = False
+    def __init__(self) -> None:
+        self.progress = Progress("preparing")
 
     def show(self, progress: Progress) -> None:
-        """Keep `measuring` up to date."""
-        self.measuring = progress.measuring
+        """Keep the progress."""
+        self.progress = progress
 
     def note(self, text: str) -> None:
         """Print a line on stderr."""
@@ -59,6 +60,7 @@ class LineView(SilentView):
     def __init__(self, settings: RunSettings, clock: Callable[[], float] = time.monotonic) -> None:
         from loadgen.cli.live.history import History
 
+        super().__init__()
         self._cadence, self._phase = Cadence(LINE_EVERY_S, clock=clock), ""
         self._history = History(settings)
 
@@ -83,14 +85,14 @@ class ScreenView(SilentView):
     def __init__(self, settings: RunSettings, console: "Console") -> None:
         from loadgen.cli.live.history import History
 
+        super().__init__()
         self._settings, self._console = settings, console
-        self._progress, self._history = Progress(PHASES[0]), History(settings)
+        self._history = History(settings)
 
     def show(self, progress: Progress) -> None:
         """Keep the progress for the next redraw."""
         super().show(progress)
         self._history.add(progress)
-        self._progress = progress
 
     def note(self, text: str) -> None:
         """Print a line above the screen."""
@@ -101,7 +103,7 @@ class ScreenView(SilentView):
 
         # The last column and line stay free: terminals differ in what they do once these are written to.
         size = (options.max_width - 1, max(1, console.height - 1))
-        yield from frame(self._settings, self._progress, self._history, *size, ascii_only=options.ascii_only)
+        yield from frame(self._settings, self.progress, self._history, *size, ascii_only=options.ascii_only)
 
 
 @contextlib.contextmanager

@@ -51,11 +51,13 @@ class Interrupts:
 
         def interrupt(patient: bool) -> None:
             self.count += 1
-            if self._participant is None or not self._view.measuring:
+            progress = self._view.progress
+            if self._participant is None or not progress.measuring:
                 if not task.cancelling():  # a second cancellation would end what stops the engine
                     task.cancel()
             elif patient and self.count == 1:
-                self._view.note("interrupted: waiting for requests in flight; Ctrl-C again ends them")
+                if progress.in_flight:  # else the command ends at once
+                    self._view.note("interrupted: waiting for requests in flight; Ctrl-C again ends them")
                 self._participant.stop(INTERRUPTED)
             else:
                 self._participant.abort(INTERRUPTED)

@@ -19,7 +19,7 @@ from loadgen.errors import BadInput
 from loadgen.util import scratch_dir
 
 if TYPE_CHECKING:
-    from loadgen.report.result.series import AxisName
+    from loadgen.config.load import AxisName
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 

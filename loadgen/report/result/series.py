@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from loadgen.checks import Verdict
+from loadgen.config.load import AxisName
 from loadgen.report.result.brief import RunBrief
 from loadgen.report.result.fields import about, from_json_values, to_json_values
 from loadgen.report.result.latencies import Clock
@@ -17,7 +18,6 @@ from loadgen.report.result.numbers import Rate
 
 SERIES_SCHEMA: Literal[1] = 1
 SeriesKind = Literal["search", "sweep"]
-AxisName = Literal["rate", "concurrency"]
 SearchEnd = Literal["edge", "floor", "none", "client", "early"]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from loadgen.analysis.search.algorithm import End, SearchRange, find_highest_level
 from loadgen.analysis.search.criteria import RequestShare
 from loadgen.analysis.search.levels import RATE, Levels, Measure, format_level
+from loadgen.analysis.search.search_bounds import SearchBounds
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
 from loadgen.tuning.execute.workload_findings import Goodput
@@ -35,7 +36,8 @@ async def search_goodput(
     def records(name: str) -> AbstractContextManager[Path]:
         return nullcontext(folder / f"{name}.records.jsonl")
 
-    levels = Levels(measure, settings, [limits], records, name="goodput", max_runs=effort.max_runs)
+    bounds = SearchBounds(max_runs=effort.max_runs)
+    levels = Levels(measure, settings, [limits], records, name="goodput", bounds=bounds)
     span = SearchRange(effort.resolution, levels.min_level, RATE.max_level)
     found = await find_highest_level(levels.run_level, start, span)
     notes = levels.notes + levels.disturbances

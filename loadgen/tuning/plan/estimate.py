@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from loadgen.analysis.search.criteria import RequestShare
-from loadgen.analysis.search.levels import RUN_S
+from loadgen.analysis.search.search_bounds import RUN_S
 from loadgen.config.settings import RunSettings
 from loadgen.tuning.spec.search_effort import Effort
 

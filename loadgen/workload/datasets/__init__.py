@@ -17,9 +17,11 @@ from loadgen.workload.files.mapped_file import checked_path
 from loadgen.workload.prompt import Dataset
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from loadgen.config.settings import RunSettings
 
-__all__ = ["Dataset", "DatasetClass", "create", "find"]
+__all__ = ["Dataset", "DatasetClass", "check", "create", "find"]
 
 GROUP = "loadgen.datasets"
 BUILT_IN = {
@@ -99,19 +101,29 @@ def create(settings: "RunSettings") -> Dataset:
     return find(settings).from_settings(settings)
 
 
+def check(settings: "RunSettings") -> None:
+    """Refuse settings that no data set can use, as far as this is seen before the data set is imported and made.
+
+    Raises:
+        BadInput: The name is unknown, a setting has no effect or is invalid, or its file is not a regular file.
+    """
+    if settings.dataset_name not in BUILT_IN:
+        _entry(settings.dataset_name)
+    settings.check_data()
+    _require_used(settings)
+    if settings.dataset_name in BUILT_IN and settings.dataset_path is not None:
+        checked_path(PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
+
+
 def find(settings: "RunSettings") -> DatasetClass:
     """Find the class of a data set by name, or by its rule.
 
     Raises:
-        BadInput: The name or rule is unknown or cannot be imported, a setting has no effect or is invalid, or its file
-            is not a regular file.
+        BadInput: As `check`; or the data set cannot be imported, or it or its rule does not have an option.
     """
+    check(settings)
     kind = _named(settings.dataset_name)
-    settings.check_data()
     _check_options(kind, settings)
-    _require_used(settings)
-    if settings.dataset_name in BUILT_IN and settings.dataset_path is not None:
-        checked_path(PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
     found = kind if settings.dataset_rule is None else rules.find(settings.dataset_name, settings.dataset_rule)
     return _Batched(found) if settings.dataset_name == "random" and settings.random_batch_size > 1 else found
 
@@ -154,18 +166,22 @@ def _require_used(settings: "RunSettings") -> None:
 
 
 def _named(name: str) -> DatasetClass:
-    if name in BUILT_IN:
-        found: DatasetClass = plugins.built_in(BUILT_IN[name])
-        return found
-    installed = plugins.installed(GROUP)
-    if name not in installed.names:
-        from loadgen.workload.datasets.trace_file import FORMATS
+    found: DatasetClass = (
+        plugins.built_in(BUILT_IN[name]) if name in BUILT_IN else plugins.load("--dataset-name", _entry(name))
+    )
+    return found
 
-        if name in SOUNDS:
-            raise BadInput("--dataset-name", f"{name}: audio is not supported", "use vLLM's own tool for it")
-        remedy = f"choose one of: {', '.join(sorted({*BUILT_IN, *installed.names}))}"
-        if name in FORMATS:
-            remedy = f"it is a trace: use --dataset-name trace --trace-format {name}"
-        raise BadInput("--dataset-name", f"unknown data set {name!r}", remedy)
-    added: DatasetClass = plugins.load("--dataset-name", installed[name])
-    return added
+
+def _entry(name: str) -> "EntryPoint":
+    """Find a data set that another package adds."""
+    installed = plugins.installed(GROUP)
+    if name in installed.names:
+        return installed[name]
+    from loadgen.workload.datasets.trace_file import FORMATS
+
+    if name in SOUNDS:
+        raise BadInput("--dataset-name", f"{name}: audio is not supported", "use vLLM's own tool for it")
+    remedy = f"choose one of: {', '.join(sorted({*BUILT_IN, *installed.names}))}"
+    if name in FORMATS:
+        remedy = f"it is a trace: use --dataset-name trace --trace-format {name}"
+    raise BadInput("--dataset-name", f"unknown data set {name!r}", remedy)

@@ -1,7 +1,6 @@
 """`Lengths` of prompts or answers in tokens: a number, a range, a distribution or a list."""
 
 import hashlib
-import json
 import math
 import re
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from loadgen.config import range_ratio
 from loadgen.errors import BadInput
 from loadgen.workload.files.mapped_file import checked_path
 
@@ -23,8 +23,7 @@ DRAW_AT_ONCE = 1 << 20  # numbers drawn at a time
 MAX_SHOWN = 40  # characters of invalid text in an error
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 FORMS = "write 1024, 900:1100, normal:MEAN:STDEV, lognormal:MEAN:STDEV (each with :MIN:MAX if wanted), 10,20 or @FILE"
-INPUT_LEN, RATIO = "--random-input-len", "--random-range-ratio"
-RATIO_REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
+INPUT_LEN = "--random-input-len"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class Lengths:
             return cls.around(flag, int(text), ratio, less=less, clamped=clamped)
         if ratio:
             remedy = f'write the range itself, or {{"input": r, "output": r}} with 0 for {flag}'
-            raise BadInput(RATIO, f"{ratio:g} applies only to a single number, and {flag} is {text}", remedy)
+            raise BadInput(range_ratio.FLAG, f"{ratio:g} applies only to a single number, and {flag} is {text}", remedy)
         name, *rest = text.split(":")
         if name in ("normal", "lognormal"):
             made = cls._by_law(flag, text, "normal" if name == "normal" else "lognormal", rest)
@@ -108,7 +107,7 @@ class Lengths:
         low = max(low, 1) if clamped else low
         if low < 1:
             problem = f"{ratio} of {flag} {mean} leaves no token{special}"
-            raise BadInput(RATIO, problem, "lower it, or give more tokens")
+            raise BadInput(range_ratio.FLAG, problem, "lower it, or give more tokens")
         _require_at_most(flag, high)
         return cls(low, high, less=less)
 
@@ -210,22 +209,6 @@ class Lengths:
                 problem = f"{self.rule} draws almost no length from {self.low + self.less} to {self.high + self.less}"
                 raise BadInput(flag, problem, "choose MIN and MAX around the mean")
         return self
-
-
-def parse_ratios(text: str) -> tuple[float, float]:
-    """Parse `--random-range-ratio`, and return the ratios of prompts and answers.
-
-    Raises:
-        BadInput: It is neither a number nor an object with exactly `input` and `output`, or a ratio is not in [0, 1).
-    """
-    try:
-        given = json.loads(text) if text.lstrip().startswith("{") else {"input": text, "output": text}
-        ratios = {key: float(ratio) for key, ratio in given.items()}
-    except (ValueError, TypeError) as error:
-        raise BadInput(RATIO, f"invalid ratio {text!r}", RATIO_REMEDY) from error
-    if ratios.keys() != {"input", "output"} or not all(0 <= ratio < 1 for ratio in ratios.values()):
-        raise BadInput(RATIO, f"{text} is not in range", RATIO_REMEDY)
-    return ratios["input"], ratios["output"]
 
 
 def plain_length(flag: str, given: int | str, rule: str) -> int:

@@ -1,8 +1,9 @@
 """`random-rerank`: a query of random words, and documents to be scored with it, as in `vllm bench serve`."""
 
+from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.lengths import INPUT_LEN, WHOLE, Lengths, parse_ratios
+from loadgen.workload.datasets.lengths import INPUT_LEN, WHOLE, Lengths
 from loadgen.workload.datasets.random_words import RandomDataset
 from loadgen.workload.datasets.text_batches import TextBatches
 from loadgen.workload.tokenizer import tokenizer as tokenizers

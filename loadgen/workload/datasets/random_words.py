@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, parse_ratios
+from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer import word_list

@@ -3,16 +3,14 @@
 import contextlib
 import hashlib
 import os
-import socket
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from loadgen.config.data import NO_TOKENIZER
-from loadgen.errors import BadInput
-from loadgen.workload.files import file_hash
+from loadgen.errors import BadInput, first_line
+from loadgen.workload.files import file_hash, hub
 from loadgen.workload.tokenizer import fact_cache
 
 if TYPE_CHECKING:
@@ -210,14 +208,29 @@ def load(name: str) -> Tokenizer:
     Raises:
         BadInput: The file or folder does not exist, is not a tokenizer, or the hub does not have it.
     """
-    path = Path(os.path.expanduser(name))
+    path = checked_path(name)
+    if path is None:
+        return _from_hub(name)
     if path.is_file():
         return _from_gguf(path, name) if path.suffix == GGUF else _from_file(path, name)
-    if path.is_dir():
-        return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
+    return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
+
+
+def checked_path(name: str) -> Path | None:
+    """Return the file or folder that a tokenizer is read from; None for a name on the hub.
+
+    Raises:
+        BadInput: The name is a path, and there is no file or folder.
+    """
+    path = Path(os.path.expanduser(name))
+    if path.is_file() or path.is_dir():
+        return path
+    remedy = f"give a {FILE}, its folder or a hub name"
+    if path.exists():
+        raise BadInput(FIELD, f"{name} is neither a file nor a folder", remedy)
     if name.startswith(("/", ".", "~")) or name.endswith((".json", GGUF)) or name.count("/") > 1:
-        raise BadInput(FIELD, f"file or folder {name} does not exist", f"give a {FILE}, its folder or a hub name")
-    return _from_hub(name)
+        raise BadInput(FIELD, f"file or folder {name} does not exist", remedy)
+    return None
 
 
 def _from_file(path: Path, name: str) -> Tokenizer:
@@ -262,7 +275,7 @@ def _from_transformers(folder: Path, name: str) -> Tokenizer:
 
 def _from_hub(name: str) -> Tokenizer:
     """Load the file from the local cache of the hub, else from the hub."""
-    from huggingface_hub import constants, hf_hub_download
+    from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     remedy = f"give the path of the served model's {FILE}, or a name as the hub spells it"
@@ -272,16 +285,16 @@ def _from_hub(name: str) -> Tokenizer:
         raise BadInput(FIELD, f"invalid path or hub name {name!r}", remedy) from error
     except LocalEntryNotFoundError as error:
         absent = error
-    if not constants.HF_HUB_OFFLINE and has_address(constants.ENDPOINT):
+    if (trouble := hub.why_unavailable()) is None:
         try:
             return _fetched(name)
-        except LocalEntryNotFoundError as error:  # the hub has not answered
-            absent = error
+        except LocalEntryNotFoundError as error:  # it does not answer any more
+            absent, trouble = error, first_line(error)
         except (OSError, ValueError) as error:
             raise BadInput(FIELD, f"the hub does not have {name} ({first_line(error)})", remedy) from error
     if (folder := _cached_folder(name)) is not None:
         return _from_transformers(folder, name)
-    problem = f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached"
+    problem = f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached ({trouble})"
     files = f"give the path of a copy of the served model's {FILE}, or of its .gguf file"
     raise BadInput(FIELD, problem, f"{files} (pip install gguf)") from absent
 
@@ -315,20 +328,3 @@ def _cached_folder(name: str) -> Path | None:
     config = try_to_load_from_cache(name, CONFIG)
     folder = Path(config).parent if isinstance(config, str) else None
     return folder if folder is not None and any(any(folder.glob(each)) for each in VOCABULARIES) else None
-
-
-def has_address(url: str) -> bool:
-    """Return whether the host of a URL has an address. Without one, the hub's client would retry for 23 s."""
-    from urllib.request import getproxies
-
-    if getproxies():
-        return True
-    try:
-        return bool(socket.getaddrinfo(urlsplit(url).hostname, None))
-    except OSError:
-        return False
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error message."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -11,6 +11,7 @@ from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import RequestShare, separate_criteria
 from loadgen.analysis.search.levels import CONCURRENCY, MAX_REQUESTS, RATE, Axis, Levels
 from loadgen.analysis.search.ratio_sample import RatioSample
+from loadgen.analysis.search.search_bounds import SearchBounds
 from loadgen.config.settings import RunSettings
 
 SETTINGS = RunSettings(num_prompts=1000)
@@ -45,10 +46,13 @@ def test_run_has_the_requested_number_of_requests() -> None:
 
 @pytest.mark.parametrize("in_flight", [4, 32, 794])
 def test_run_that_must_decide_alone_can(in_flight: int) -> None:
-    good = np.ones(along(CONCURRENCY, "error_rate<5%", looks=1).requests_at(in_flight))
+    good = np.ones(along(CONCURRENCY, "error_rate<5%", bounds=SearchBounds(looks=1)).requests_at(in_flight))
     assert Run([RatioSample(good, good, 0.95)], in_flight).met()
 
 
 def test_runs_have_prompts_of_their_own_unless_asked_otherwise() -> None:
-    seeds = [along(RATE, new_seeds=new)._settings_at(4.0, Path("r")).seed_prompts for new in (True, False)]
+    seeds = [
+        along(RATE, bounds=SearchBounds(new_seeds=new))._settings_at(4.0, Path("r")).seed_prompts
+        for new in (True, False)
+    ]
     assert seeds == [1, 0]

@@ -105,6 +105,32 @@ def test_a_dead_server_is_refused_before_anything_is_sent() -> None:
     assert "--base-url" in line
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--rate", "0"], "--request-rate: 0.0 is out of range; give a number above 0"),
+        (["--slo", "foo<500ms"], "--slo: unknown metric in 'foo<500ms'; choose from ttft, "),
+        (["--random-range-ratio", "2"], "--random-range-ratio: 2 is not in range; give a number from 0 to below 1"),
+        (["--dataset-name", "radnom"], "--dataset-name: unknown data set 'radnom'; choose one of: csv, "),
+        (["--dataset-name", "random", "--turns", "2"], "--turns: has no effect on the data set random; leave it out"),
+        (
+            ["--class", "a:rate=1,dataset_name=radnom"],
+            "--dataset-name: unknown data set 'radnom'; choose one of: csv, ",
+        ),
+        (["--tokenizer", "/dev/null"], "--tokenizer: /dev/null is neither a file nor a folder; give a tokenizer.json"),
+        (["--tokenizer", "./nowhere"], "--tokenizer: file or folder ./nowhere does not exist; give a tokenizer.json"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_bad_value_is_refused_before_the_server_is_contacted(arguments: list[str], line: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        assert refused("run", "--base-url", url, *arguments).startswith(f"loadgen run: {line}")
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
 @pytest.mark.slow
 def test_a_model_the_server_does_not_have_is_refused_with_those_it_has() -> None:
     with served("--served-model-name", "this-one") as (url, _):

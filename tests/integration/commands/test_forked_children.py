@@ -15,6 +15,7 @@ def run():
         "leads a session": os.getsid(0) == os.getpid(),
         "has the key": "OPENAI_API_KEY" in os.environ,
         "has handlers": signal.getsignal(signal.SIGINT) is not signal.SIG_DFL,
+        "blocks signals": signal.pthread_sigmask(signal.SIG_BLOCK, ()) != set(),
     }
     sys.stdout.buffer.write(child_process.encode((word, facts)))
     print("to stderr", file=sys.stderr)
@@ -42,7 +43,7 @@ async def main(word):
 for word in words:
     print(asyncio.run(main(word)))
 """
-FACTS = {"leads a session": True, "has the key": False, "has handlers": False}
+FACTS = {"leads a session": True, "has the key": False, "has handlers": False, "blocks signals": False}
 
 
 def parent(folder: Path, children: int, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -33,6 +33,15 @@ async def test_preparer_writes_the_ordered_requests_and_reports_progress(tmp_pat
     assert [(progress.scheduled, progress.ended) for progress in told] == [(3, 0), (3, 3)]
 
 
+@pytest.mark.parametrize(("keep", "ends"), [(False, True), (True, False)])
+async def test_preparer_ends_before_the_clock_starts_unless_it_is_kept(tmp_path: Path, keep: bool, ends: bool) -> None:
+    async with Preparer(keep=keep) as preparer:
+        await preparer.prepare(order(tmp_path), lambda progress: None)
+        if ends:
+            await preparer.wait_ended()
+        assert (preparer._process.poll() is not None) is ends
+
+
 async def test_preparer_sends_back_why_requests_cannot_be_made(tmp_path: Path) -> None:
     async with Preparer() as preparer:
         with pytest.raises(BadInput, match=r"--tokenizer: file or folder \./none does not exist"):

@@ -1,8 +1,10 @@
-"""Data sets by name: their files are listed by a hub, downloaded when they are read, and found in its cache."""
+"""Names on a hub: files are listed by it, downloaded when they are read, and found in its cache."""
 
+import contextlib
 import http.server
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -10,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tests.helpers.command_line import LOADGEN
 from tests.workload.test_random_words import SIMULATOR
 
 COMMIT = "a" * 40
@@ -142,3 +145,33 @@ def test_sharegpt_without_a_path_is_the_published_file(hub, prompts):
     for _ in range(2):
         assert prompts(None, "--num-prompts", "1", name="sharegpt") == ["Where is the harbour, please?"]
     assert hub.downloaded == [file]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["run", "--tokenizer", "own/model"], "run: --tokenizer: own/model is not a path"),
+        (
+            ["dataset", "--dataset-name", "hf", "--dataset-path", "own/rows", "--tokenizer", str(SIMULATOR)],
+            "dataset: --dataset-path: own/rows is not a file or folder",
+        ),
+    ],
+    ids=["a tokenizer", "a data set"],
+)
+def test_hub_that_never_answers_is_asked_once_for_the_time_of_its_own_setting(tmp_path, command, said):
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system accepts connections, and nobody reads them
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        own = {"HF_ENDPOINT": url, "HF_HUB_ETAG_TIMEOUT": "1", "HF_HOME": str(tmp_path), "no_proxy": "127.0.0.1"}
+        done = subprocess.run(
+            [*LOADGEN, *command], env=os.environ | own, capture_output=True, text=True, timeout=60, check=False
+        )
+        silent.setblocking(False)
+        asked = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                with silent.accept()[0] as connection:
+                    asked.append(connection.recv(4))
+    assert asked.count(b"HEAD") == 1
+    (line,) = (line for line in done.stderr.splitlines() if "preparing" not in line)
+    assert line.startswith(f"loadgen {said}, not in the cache of the hub, and the hub cannot be reached ({url} does ")
+    assert done.returncode == 2

@@ -53,6 +53,7 @@ class Mistake:
 FAILED = ("NO REQUEST SUCCEEDED", r"^Outcomes:", r"^ +[\w()]+: request 0,")
 MISTAKES = (
     Mistake("No command", "loadgen --rate 10"),
+    Mistake("The command of `vllm bench serve`", "loadgen bench serve --num-prompts 10"),
     Mistake("A server, and no flag", "loadgen run http://127.0.0.1:8000"),
     Mistake("The wrong port: nothing listens", "loadgen run --base-url http://127.0.0.1:8009"),
     Mistake("`https` where the server speaks `http`", "loadgen run --base-url https://127.0.0.1:8002"),

@@ -120,6 +120,16 @@ async def test_times_prompts_and_numbers_are_the_same_for_any_number_of_workers(
         assert not list(further_shards(path))
 
 
+async def test_released_workers_end() -> None:
+    others = set(psutil.Process().children())
+    async with open_workers(2) as workers:
+        assert len(set(psutil.Process().children()) - others) == 2
+        workers.release()
+        async with asyncio.timeout(30):
+            while set(psutil.Process().children()) - others:  # until they have been waited for, too
+                await asyncio.sleep(0.01)
+
+
 async def test_the_turns_of_a_session_are_asked_by_one_worker() -> None:
     _, seen = await ran(SESSIONS, workers=2)
     for first in range(0, COUNT, 3):

@@ -165,5 +165,12 @@ def test_uvx_runs_the_wheel(wheel: Path, tmp_path: Path) -> None:
     assert printed.splitlines()[-1].startswith("loadgen ")
 
 
+def test_image_is_built_from_the_source_of_a_wheel_and_nothing_else() -> None:
+    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+    assert lines[0] == "*"
+    assert {line[1:] for line in lines if line.startswith("!")} == {*building.PARTS} - {"bench"}
+    assert "**/*.so" in lines  # compiled for this machine's interpreter
+
+
 def test_containerfile_has_no_findings() -> None:
     assert output("hadolint", str(ROOT / "Containerfile")) == ""

@@ -13,6 +13,7 @@ import pytest
 from loadgen.analysis.search.algorithm import End, SearchRange, SearchResult, find_highest_level
 from loadgen.analysis.search.criteria import separate_criteria
 from loadgen.analysis.search.levels import CONCURRENCY, RATE, Axis, InconclusiveRun, Levels, format_level
+from loadgen.analysis.search.search_bounds import SearchBounds
 from loadgen.config.settings import RunSettings
 from loadgen.config.validate import MAX_RATE
 from loadgen.engines.sim.capacity import capacity_per_s
@@ -175,7 +176,7 @@ async def test_runs_of_fewer_requests_are_made_as_long_as_their_requests_need(tm
 async def test_runs_of_a_search_are_limited(tmp_path: Path) -> None:
     """One shows where to begin, one turns out too short, and one is as long as it must be."""
     bench = Bench(lambda: planned(lambda index: [100 * MS, 10 * S]))
-    at = levels(bench, tmp_path, "ttft_p90<500ms", min_requests=100, length_s=0, max_runs=3)
+    at = levels(bench, tmp_path, "ttft_p90<500ms", min_requests=100, length_s=0, bounds=SearchBounds(max_runs=3))
     await at.run_burst()
     found = await searched(at, 50.0)
     assert (found.level, found.end, found.tried) == (50.0, End.FLOOR, ((50.0, True),))
@@ -184,7 +185,7 @@ async def test_runs_of_a_search_are_limited(tmp_path: Path) -> None:
 
 async def test_the_last_run_may_turn_out_too_short_which_is_noted(tmp_path: Path) -> None:
     at = levels(Bench(lambda: planned(lambda index: [100 * MS, 10 * S])), tmp_path, "ttft_p90<500ms", min_requests=100,
-                length_s=0, max_runs=1)  # fmt: skip
+                length_s=0, bounds=SearchBounds(max_runs=1))  # fmt: skip
     assert (await searched(at, 50.0)).tried == ((50.0, None),)
     assert at.notes == ["at 50 requests/s a run is too short for requests of 10 s"]
 

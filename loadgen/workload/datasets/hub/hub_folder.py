@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, first_line
 from loadgen.workload.datasets.hub.record_file import SUFFIXES
+from loadgen.workload.files import hub
 from loadgen.workload.files.mapped_file import FIELD
-from loadgen.workload.tokenizer import tokenizer as tokenizers
 
 KIND = "dataset"  # of a repository
 CONVERTED = "refs/convert/parquet"  # where the hub has the rows of data sets that are scripts
@@ -64,12 +64,12 @@ def downloaded(name: str, file: str) -> Path | None:
     Raises:
         BadInput: It cannot be downloaded.
     """
-    from huggingface_hub import constants, try_to_load_from_cache
+    from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(name, file, repo_type=KIND)
     if isinstance(found, str):
         return Path(found)
-    if constants.HF_HUB_OFFLINE or not tokenizers.has_address(constants.ENDPOINT):
+    if hub.why_unavailable() is not None:
         return None
     logger.warning("downloading %s of %s to the cache of the hub", file, name)
     return _fetched(name, file, None)
@@ -87,23 +87,22 @@ def _in(folder: Path, name: str) -> HubFolder:
 
 
 def _of_hub(name: str) -> HubFolder:
-    from huggingface_hub import constants
     from huggingface_hub.errors import HFValidationError
 
     remedy = "give a local copy; a private or gated data set needs HF_TOKEN"
-    if not constants.HF_HUB_OFFLINE and tokenizers.has_address(constants.ENDPOINT):
+    if (trouble := hub.why_unavailable()) is None:
         try:
             return _listed(name)
         except HFValidationError as error:
             raise BadInput(FIELD, f"invalid path or hub name {name!r}", REMEDY) from error
         except Exception as error:  # its errors, and those of its HTTP library, have no common class
             if (found := _cached(name)) is None:
-                problem = f"{name} cannot be loaded from the hub ({tokenizers.first_line(error)})"
+                problem = f"{name} cannot be loaded from the hub ({first_line(error)})"
                 raise BadInput(FIELD, problem, remedy) from error
             return found
     if (found := _cached(name)) is None:
         problem = f"{name} is not a file or folder, not in the cache of the hub, and the hub cannot be reached"
-        raise BadInput(FIELD, problem, remedy)
+        raise BadInput(FIELD, f"{problem} ({trouble})", remedy)
     return found
 
 
@@ -128,7 +127,7 @@ def _fetched(name: str, file: str, revision: str | None) -> Path:
     try:
         return Path(hf_hub_download(name, file, repo_type=KIND, revision=revision))
     except (OSError, ValueError) as error:
-        problem = f"{file} of {name} cannot be downloaded ({tokenizers.first_line(error)})"
+        problem = f"{file} of {name} cannot be downloaded ({first_line(error)})"
         raise BadInput(FIELD, problem, "give a local copy") from error
 
 

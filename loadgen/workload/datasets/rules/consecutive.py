@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, parse_ratios, plain_length
+from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, plain_length
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer

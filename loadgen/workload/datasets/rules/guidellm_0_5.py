@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
+from loadgen.config import range_ratio
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets import rules
-from loadgen.workload.datasets.lengths import INPUT_LEN, RATIO, parse_ratios, plain_length
+from loadgen.workload.datasets.lengths import INPUT_LEN, plain_length
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
@@ -42,8 +43,8 @@ class Guidellm05Random:
         Raises:
             BadInput: Faker is missing, a prefix or a range is given, or the tokenizer cannot be loaded.
         """
-        if any(parse_ratios(settings.random_range_ratio)):
-            raise BadInput(RATIO, f"{RULE} does not support ranges", "leave it out")
+        if any(range_ratio.parse_ratios(settings.random_range_ratio)):
+            raise BadInput(range_ratio.FLAG, f"{RULE} does not support ranges", "leave it out")
         if settings.random_prefix_len:
             raise BadInput("--random-prefix-len", f"{RULE} does not support a prefix", "leave it out")
         _faker(0)
