@@ -195,6 +195,8 @@ cdef class Response:
             self._clear_head()
             return size - before
         self.record.status = self.head.status
+        if self.head.status >= 400:
+            self.record.retry_after = _retry_after(self.undecoded.data[:end - self.undecoded.data])
         self._start_body()
         return n if self.phase == READER else size - before
 
@@ -333,6 +335,15 @@ cdef class Response:
         """End the response with a failure; a status other than 200 remains the outcome."""
         self.keep_alive = False
         return self._end() if self.record.status > 200 and self.phase != HEAD else self._end(outcome, detail)
+
+
+def _retry_after(bytes head):
+    """Return the value of Retry-After in a response head, or None."""
+    for line in head.split(b"\n"):
+        name, _, value = line.partition(b":")
+        if name.lower() == b"retry-after":
+            return value.strip().decode("latin-1")
+    return None
 
 
 def _json_outcome(bytes body):

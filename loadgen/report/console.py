@@ -7,6 +7,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.report import (
     class_table,
     client_lines,
+    departure_lines,
     efficiency_lines,
     group_tables,
     latency_table,
@@ -72,6 +73,7 @@ def _details(result: RunResult) -> Iterator[str]:
     """Write what vLLM's block does not have: outcomes, tokens, the client, the server."""
     yield from _outcomes(result)
     for part in (
+        departure_lines.lines,
         request_lines.lines,
         token_lines.rows_left_out,
         token_lines.token_counts,

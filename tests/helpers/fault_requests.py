@@ -27,7 +27,13 @@ def target(url: str, fault: str | None = None, *, verify_tls: bool = True, api: 
 
 
 class Sender:
-    """A transport, and the records that came back, in order of ending: exactly one for each request."""
+    """A transport, and the records that came back, in order of ending: exactly one for each request.
+
+    Attributes:
+        leave: After how many tokens, and how long after it was sent (ns), the user of a request leaves: 0, -1 never.
+    """
+
+    leave = (0, -1)
 
     def __init__(self, url: str, timeouts: Timeouts | None = None, *, verify_tls: bool = True, api: Api = CHAT) -> None:
         self.url, self.target = url, target(url, verify_tls=verify_tls, api=api)
@@ -68,6 +74,7 @@ class Sender:
     def _send(self) -> "asyncio.Future[Record]":
         record = Record(self.sent, PROMPT.input_tokens, PROMPT.output_tokens, now_ns())
         record.ready = record.due
+        record.disconnect_tokens, record.disconnect_ns = self.leave
         self.sent += 1
         self._waiting[record] = asyncio.get_running_loop().create_future()
         waiting = self._waiting[record]
