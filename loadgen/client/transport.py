@@ -192,7 +192,8 @@ class Transport:
         self._abandoned = (outcome, detail)
         for connection in list(self._active):
             self._abandon(connection, outcome, detail)
-        self._end_pauses()
+        for record in list(self._pausing):
+            self._end_pause(record)
         for task in self._late:
             task.cancel()
 
@@ -317,10 +318,6 @@ class Transport:
     def _end_pause(self, record: Record) -> None:
         self._pausing.pop(record).cancel()
         self.on_end(record)
-
-    def _end_pauses(self) -> None:
-        for record in list(self._pausing):
-            self._end_pause(record)
 
     def _close(self, connection: Connection) -> None:
         """Close a connection, of whose end nobody is told."""

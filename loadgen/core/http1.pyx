@@ -22,6 +22,7 @@ from loadgen.core.sse cimport SseReader
 from loadgen.core import sse_event, whole_answer
 from loadgen.core.outcome import NO_FINISH_REASON, Outcome
 from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
+from loadgen.util.number_format import plural
 
 MAX_HEAD = 64 * 1024
 MAX_RESPONSE = 1 << 30
@@ -203,6 +204,7 @@ cdef class Response:
     cdef int _start_body(self) except -1:
         """Choose how the body is read, by the head."""
         self.is_stream, self.body_left = not self.head.is_json and not self._in_one_piece(), self.head.content_length
+        self._leave_out()
         if self.head.status == 204 or self.head.status == 304 or (self.body_left == 0 and not self.head.is_chunked):
             self.undecoded.size = 0
             return self._end()
@@ -247,12 +249,16 @@ cdef class Response:
             return 0
         if self.record.status != 200:
             return append_bytes(&self.body, p, min(n, max_sample - self.body.size))
-        if not self.is_stream and self.body.size == 0 and not self._in_one_piece():
-            while n > 0 and (p[0] == b"\n" or p[0] == b"\r"):
-                p += 1
-                n -= 1
-            # Gateways label a stream as JSON. None of the fields that may begin one begins a JSON value.
-            self.is_stream = n > 0 and memchr(b"deir:", p[0], 5) != NULL
+        if not self.is_stream:
+            if not self.is_left and self.body.size == 0 and not self._in_one_piece():
+                while n > 0 and (p[0] == b"\n" or p[0] == b"\r"):
+                    p += 1
+                    n -= 1
+                # Gateways label a stream as JSON. None of the fields that may begin one begins a JSON value.
+                self.is_stream = n > 0 and memchr(b"deir:", p[0], 5) != NULL
+                self._leave_out()
+            if self.is_left:
+                return self._read_until_left(p, n)
         if self.is_stream:
             self.events.feed(p, n, self.at_ns)
             if self.events.failed:
@@ -261,6 +267,22 @@ cdef class Response:
         if self.record.results < 0 and self.body.size + n > max_line:
             return self._fail(Outcome.PROTOCOL_ERROR, "a JSON body without end")
         return append_bytes(&self.body, p, n)
+
+    cdef int _leave_out(self) except -1:
+        """Take a stream whose user leaves after some tokens off the path of streams."""
+        self.is_left = self.is_stream and self.record.disconnect_tokens > 0
+        self.is_stream = self.is_stream and not self.is_left
+        return 0
+
+    cdef int _read_until_left(self, const char *p, Py_ssize_t n) except -1:
+        """Read n bytes of a stream whose user leaves after some tokens, but not before the end of a whole answer."""
+        cdef Record record = self.record
+        self.events.feed(p, n, self.at_ns)
+        if self.events.failed:
+            return self._fail(self.events.outcome, self.events.detail)
+        if record.counted >= record.disconnect_tokens and record.finish_reason is None:
+            return self._fail(Outcome.DISCONNECTED, f"the user left after {plural(record.counted, 'token')}")
+        return 0
 
     cdef int _end(self, object outcome=None, object detail=None) except -1:
         """End the response and its record: with this failure, or with the outcome that its body shows."""

@@ -18,8 +18,7 @@ cdef class SseReader:
     cdef Py_ssize_t tail  # bytes since the last token-bearing event ended, without the end of its chunk
     cdef bint skips_lf  # the last line ended with CR: an LF that follows belongs to it
     cdef bint has_data, at_first_line, at_end
-    cdef bint is_aside  # events are not those of chat, or `is_rare`: they are of a dialect
-    cdef bint is_rare  # [DONE] has come, or the user leaves after some tokens
+    cdef bint is_aside  # events are not those of chat: they are of a dialect, or [DONE] has come
     cdef Buffer partial_line, event
     cdef int begin(self, Record record) except -1
     cdef int feed(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
@@ -27,7 +26,6 @@ cdef class SseReader:
     cdef int _read_line(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_event(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_aside(self, const char *p, Py_ssize_t n) except -1
-    cdef int _read_rare(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_done(self) except -1
     cdef int read_whole(self, bytes payload, int64_t at_ns) except -1
     cdef int _parse_event(self, bytes payload) except -1

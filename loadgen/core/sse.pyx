@@ -20,7 +20,6 @@ import json
 
 from loadgen.core import sse_event, whole_answer
 from loadgen.core.outcome import Outcome
-from loadgen.util.number_format import plural
 
 MAX_LINE = 64 * 1024 * 1024
 MAX_SAMPLE = 1024  # bytes of a message from the server that are kept
@@ -65,7 +64,7 @@ cdef class SseReader:
     Attributes:
         scanner: Reads the events of an API with a dialect of its own; None: they are those of chat.
         record: What it writes to.
-        failed: Whether the stream broke the protocol, or its user has left; then it reads no further.
+        failed: Whether the stream broke the protocol; then it reads no further.
         outcome, detail: Those of a stream that has failed.
     """
 
@@ -78,8 +77,7 @@ cdef class SseReader:
         self.record, self.outcome, self.detail = record, None, None
         self.failed = self.skips_lf = self.has_data = self.at_end = False
         self.at_first_line = True
-        self.is_rare = record.disconnect_tokens > 0
-        self.is_aside = self.scanner is not None or self.is_rare
+        self.is_aside = self.scanner is not None
         self.partial_line.size = self.event.size = 0
         return 0
 
@@ -171,37 +169,18 @@ cdef class SseReader:
         return put_delta(self.record, &delta, self.at_ns)
 
     cdef int _read_aside(self, const char *p, Py_ssize_t n) except -1:
-        """Read the data of one event of a dialect."""
+        """Read the data of one event of a dialect; after [DONE], nothing."""
         cdef Delta delta
-        if self.is_rare or n == 0:
-            return self._read_rare(p, n)
+        if self.record.done_seen or n == 0:
+            return 0
         if n == 6 and p[:6] == b"[DONE]":
             return self._read_done()
         if not self.scanner.scan(p, n, &delta):
             return self._parse_event(p[:n])
         return put_delta(self.record, &delta, self.at_ns)
 
-    cdef int _read_rare(self, const char *p, Py_ssize_t n) except -1:
-        """Read the data of one event whose tokens make the user leave; after [DONE], nothing."""
-        cdef Delta delta
-        cdef Record record = self.record
-        cdef bint is_scanned
-        if record.done_seen or n == 0:
-            return 0
-        if n == 6 and p[:6] == b"[DONE]":
-            return self._read_done()
-        is_scanned = scan_event(p, n, &delta) if self.scanner is None else self.scanner.scan(p, n, &delta)
-        if is_scanned:
-            put_delta(record, &delta, self.at_ns)
-        else:
-            self._parse_event(p[:n])
-        # A user who has the whole answer does not leave before its end.
-        if record.counted >= record.disconnect_tokens and record.finish_reason is None and not self.failed:
-            self._fail(Outcome.DISCONNECTED, f"the user left after {plural(record.counted, 'token')}")
-        return 0
-
     cdef int _read_done(self) except -1:
-        self.record.done_seen = self.is_aside = self.is_rare = True
+        self.record.done_seen = self.is_aside = True
         return self.record.add_event(DONE, -1, -1, self.at_ns)
 
     cdef int _parse_event(self, bytes payload) except -1:

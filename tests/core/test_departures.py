@@ -76,6 +76,17 @@ def test_events_of_a_dialect_count_too() -> None:
     assert (record.outcome, record.events) == (Outcome.DISCONNECTED, 2)
 
 
+@pytest.mark.parametrize("head", [b"Content-Type: application/json\r\n", b""], ids=["labelled as JSON", "until close"])
+def test_a_stream_in_any_framing_is_left(head: bytes) -> None:
+    response, record = Response(), Record(due=1)
+    record.disconnect_tokens = 2
+    response.begin(record)
+    response.feed(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n", 1)
+    for at_ns, word in enumerate(WORDS, 2):
+        response.feed(word, at_ns)
+    assert (record.outcome, record.events, record.closed) == (Outcome.DISCONNECTED, 2, 3)
+
+
 @pytest.mark.parametrize(
     ("head", "value"),
     [
