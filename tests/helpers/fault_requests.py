@@ -55,7 +55,7 @@ class Sender:
     def start(self, count: int = 1, fault: str | None = None) -> "list[asyncio.Future[Record]]":
         """Send `count` requests that meet `fault`; returns what will be their records."""
         # A run sends the same headers with each request; here one transport has to serve good and bad alike.
-        self.transport._head = target(self.url, fault, api=self.target.api).head()
+        self.transport._heads = [(target(self.url, fault, api=self.target.api).head(), None)]
         return [self._send() for _ in range(count)]
 
     async def ended(self, count: int) -> list[Record]:
