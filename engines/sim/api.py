@@ -108,7 +108,8 @@ class Api:
                 raise ApiError(405, f"{request.path} takes {method}, not {request.method}", kind="MethodNotAllowed")
             return respond(request, client)
         except ApiError as error:
-            return http1.response(error.status, http1.JSON, error.json(), keep_alive=request.keep_alive)
+            fields = f"retry-after: {error.retry_after_s}\r\n" if error.retry_after_s else ""
+            return http1.response(error.status, http1.JSON, error.json(), keep_alive=request.keep_alive, fields=fields)
 
     def fail(self) -> None:
         """Simulate the fault; a crash ends the process."""
@@ -127,6 +128,10 @@ class Api:
         """Count a request with prompts, and parse its body."""
         if self.state in ("loading", "unavailable"):
             raise ApiError(503, "the server does not accept prompts now", kind="ServiceUnavailableError")
+        most = self._faults.max_concurrent_requests
+        if most and self.cores.requests >= most:
+            problem = f"{most} requests are in progress, the maximum"
+            raise ApiError(429, problem, kind="TooManyRequests", retry_after_s=self._faults.retry_after_s)
         self._requests += 1
         if self._faults.fault and self._requests > self._faults.fault_after:
             self.fail()

@@ -26,11 +26,21 @@ class ApiError(Exception):
         message: One line for the user.
         param: The field at fault.
         kind: The error class, with vLLM's name.
+        retry_after_s: When the client may ask again, s; 0: not said.
     """
 
-    def __init__(self, status: int, message: str, *, param: str | None = None, kind: str = "BadRequestError") -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        kind: str = "BadRequestError",
+        retry_after_s: int = 0,
+    ) -> None:
         super().__init__(message)
         self.status, self.message, self.param, self.kind = status, message, param, kind
+        self.retry_after_s = retry_after_s
 
     def json(self) -> bytes:
         """Return the response's body."""

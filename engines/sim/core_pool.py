@@ -22,6 +22,11 @@ class CorePool:
             EngineCore(settings, loop, self.metrics, number) for number in range(settings.data_parallel_size)
         ]
 
+    @property
+    def requests(self) -> int:
+        """Number of requests that have not got their last token."""
+        return sum(core.requests for core in self._cores)
+
     def submit(self, answer: Answer) -> None:
         """Give each sequence of the answer to a new request to a core."""
         for sequence in answer.sequences:

@@ -42,6 +42,10 @@ class Faults:
         f"({', '.join(CRASHES)}), or the path of a file with the output of a crash",
     )
     fault_after: int = setting(0, "number of requests before the fault, the readiness check included", minimum=0)
+    max_concurrent_requests: int = setting(
+        0, "requests that it works on at once; a further one is refused with status 429 (0: no limit)", minimum=0
+    )
+    retry_after_s: int = setting(1, "Retry-After of these refusals (0: none)", minimum=0)
     early_health: bool = setting(False, "listen and be healthy already during --startup-s, and refuse prompts with 503")
     orphan: bool = setting(False, "start a process in its own session, and leave it behind")
     ignore_sigterm: bool = setting(False, "ignore SIGTERM")

@@ -148,15 +148,16 @@ PHRASES = {
     405: "Method Not Allowed",
     411: "Length Required",
     413: "Content Too Large",
+    429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     503: "Service Unavailable",
     505: "HTTP Version Not Supported",
 }
 
 
-def response(status: int, content_type: str, body: bytes, *, keep_alive: bool = True) -> bytes:
-    """Return a complete response."""
-    return _head(status, content_type, keep_alive, f"content-length: {len(body)}") + body
+def response(status: int, content_type: str, body: bytes, *, keep_alive: bool = True, fields: str = "") -> bytes:
+    """Return a complete response; `fields` are further header lines, each with its line end."""
+    return _head(status, content_type, keep_alive, f"{fields}content-length: {len(body)}") + body
 
 
 def stream_head(*, keep_alive: bool = True) -> bytes:

@@ -7,9 +7,11 @@ import numpy as np
 from loadgen.checks.check import UNKNOWN, Check, inapplicable
 from loadgen.checks.sending import LACKED, by_our_fault
 from loadgen.checks.targets import shared
+from loadgen.core.outcome import Outcome
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.snapshot import DISCONNECTED, Snapshot
 from loadgen.util.number_format import percent, plural
+from loadgen.workload.departures import Departures
 
 MAX_UNSENT = 0.01  # so few can move no percentile below the p99
 _BUG = "this is a bug in loadgen: please report it with the result file"
@@ -27,6 +29,7 @@ def accounting(run: RunData) -> list[Check]:
         _range(snapshot),
         *shared(run),
         Check("stamps out of order", disordered == 0, f"{plural(disordered, 'record')} out of order", "0", _BUG),
+        *_departures(run),
         *_workers(run),
         _schedule(run),
         _engine(run),
@@ -45,6 +48,17 @@ def _workers(run: RunData) -> Iterator[Check]:
     value = "; ".join(f"worker {number + 1} of {count} {how}" for number, how in lost) or f"{count} of {count}"
     advice = "what it had not written is missing: find out what ended it, and run again"
     yield Check(name, not lost, value, "all of them", advice)
+
+
+def _departures(run: RunData) -> Iterator[Check]:
+    """Whether only users left who were drawn to leave; nothing where none left."""
+    snapshot, departures = run.snapshot, Departures.from_settings(run.settings)
+    if departures is None and not snapshot.outcomes.get(Outcome.DISCONNECTED):
+        return
+    left = snapshot.index[(snapshot.ttft == DISCONNECTED) & (snapshot.sent >= 0)].tolist()
+    drawn = sum(departures is not None and departures.drawn(index) for index in left)
+    value = f"{drawn} of {plural(len(left), 'user')} who left were drawn"
+    yield Check("users left who were not drawn", drawn == len(left), value, "all of them", _BUG)
 
 
 def _schedule(run: RunData) -> Check:

@@ -52,12 +52,12 @@ def _all(run: RunData) -> Iterator[Check]:
 
 
 def _to_us_alone(run: RunData) -> list[Check]:
-    if why := _untold(run):
+    if why := unknown_because(run):
         return [inapplicable(ALONE, why)]
     if run.snapshot.counters["results"] > run.snapshot.ok:
         return [inapplicable(ALONE, "requests have several inputs, which servers count one by one")]
-    ok = _alone(run)
-    count, sent = _served(run), _sent(run)
+    ok = served_alone(run)
+    count, asked = _served(run), sent(run)
     if ok is None:
         return [inapplicable(ALONE, "the server counts no requests")]
     if count is None:
@@ -65,7 +65,7 @@ def _to_us_alone(run: RunData) -> list[Check]:
         value, limit = f"up to {_most_at_once(run):.0f} requests at once by the server", f"our {peak:.0f}"
     else:
         least = run.snapshot.ok + len(run.trailer.probe_e2el_ns)
-        value, limit = f"{count:.0f} requests by the server", f"our {least} to {sent}"
+        value, limit = f"{count:.0f} requests by the server", f"our {least} to {asked}"
     advice = (
         "name the metrics of every server behind the URL with --server-metrics"
         if count is not None and count < run.snapshot.ok
@@ -81,7 +81,7 @@ def consistency(run: RunData) -> list[Check]:
 
 def _restarts(run: RunData) -> Check:
     if not run.telemetry.sources:
-        return inapplicable(RESTARTS, _untold(run))
+        return inapplicable(RESTARTS, unknown_because(run))
     count = run.telemetry.restarts
     advice = "the server restarted during the run, or several servers share the URL: read its log"
     return Check(RESTARTS, count == 0, f"counters were reset {count} times", "0", advice)
@@ -119,7 +119,7 @@ def _tokens(run: RunData) -> Check:
 _NO_TTFT = "the server keeps no TTFT of these requests"
 
 
-def _untold(run: RunData) -> str:
+def unknown_because(run: RunData) -> str:
     """Why the server's counts are not known of the run, if they are not."""
     telemetry = run.telemetry
     if telemetry.missing:
@@ -133,25 +133,25 @@ def _untold(run: RunData) -> str:
 
 def _why_not(run: RunData) -> str:
     """Why the server's numbers are not those of our requests, if they are not."""
-    if why := _untold(run):
+    if why := unknown_because(run):
         return why
     if any(worker.lost for worker in run.workers):
         return "a worker was lost, and what it had asked for is among the server's numbers"
-    if _alone(run) is False:
+    if served_alone(run) is False:
         return "the server's numbers include requests of other clients"
     if run.probes:
         return "the server's numbers include probes"
-    failed = _sent(run) - run.snapshot.ok
+    failed = int((run.snapshot.sent >= 0).sum()) - run.snapshot.ok
     return (
         f"{plural(failed, 'request')} did not end well, and what the server did for them is unknown" if failed else ""
     )
 
 
-def _alone(run: RunData) -> bool | None:
+def served_alone(run: RunData) -> bool | None:
     """Whether all that was served was ours, and all of ours; None where the server does not tell."""
     count = _served(run)
     if count is not None:
-        return run.snapshot.ok + len(run.trailer.probe_e2el_ns) <= count <= _sent(run)
+        return run.snapshot.ok + len(run.trailer.probe_e2el_ns) <= count <= sent(run)
     most = _most_at_once(run)
     return None if most is None else most <= throughput.peak_concurrency(run.snapshot) + bool(run.probes)
 
@@ -166,8 +166,10 @@ def _most_at_once(run: RunData) -> float | None:
     return max(map(sum, zip(running, waiting, strict=False)), default=None)
 
 
-def _sent(run: RunData) -> int:
-    return int((run.snapshot.sent >= 0).sum()) + run.probes
+def sent(run: RunData) -> int:
+    """How many requests were sent, every attempt of those that were sent again and the probes among them."""
+    again = run.snapshot.retried["attempts"]
+    return int((run.snapshot.sent >= 0).sum()) + int(again.sum()) - len(again) + run.probes
 
 
 def _ttft_ns(run: RunData) -> tuple[float | None, float | None]:

@@ -81,8 +81,8 @@ def _in_flight(part: Snapshot, times: Int64s) -> Int64s:
 def _failing(run: RunData) -> Check:
     """How likely each target's failures, or more, are to be among its requests if all fail alike."""
     targets, urls = run.snapshot.targets, shown_urls(run.settings)
-    ended = [part.ended - part.outcomes.get("cancelled", 0) for part in targets]
-    failed = [count - part.ok for count, part in zip(ended, targets, strict=True)]
+    failed = [part.not_ok for part in targets]
+    ended = [part.ok + part.not_ok for part in targets]
     if not sum(ended):
         return inapplicable(FAILING, "nothing ended")
     chances = [fisher.one_sided_p(of, count, sum(failed), sum(ended)) for of, count in zip(failed, ended, strict=True)]

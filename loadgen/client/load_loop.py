@@ -7,6 +7,7 @@ from typing import Protocol
 
 from loadgen.client.loop_probe import LoopProbe
 from loadgen.client.pacer import Pacer
+from loadgen.client.retries import Retries
 from loadgen.client.sessions import Sessions
 from loadgen.config.settings import RunSettings, is_bounded_by_time, is_closed_loop
 from loadgen.core.outcome import Outcome
@@ -16,6 +17,7 @@ from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
 from loadgen.workload import structured_output
+from loadgen.workload.departures import Departures
 from loadgen.workload.due_times import Stripe
 from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests
@@ -108,6 +110,8 @@ class Load:
         repeats_answers = following > 0 and requests.repeats_answers
         self._keeps_answer = settings.save_detailed or repeats_answers or requests.structured
         self._answers: list[tuple[int, str]] = []  # to be judged, by the number of the request
+        self._departures = Departures.from_settings(settings)
+        self._retries = Retries.from_settings(settings, self._send_again, clock)
         self._on_record, self._count_tokens = on_record, count_tokens
         self._keeps_text = count_tokens is not None  # until the server has shown that it counts
         self._uncounted: list[Record] = []
@@ -167,6 +171,8 @@ class Load:
                     await self._drained.wait()
         finally:
             self._pacer.stop()  # where the caller has cancelled us
+            if self._retries is not None:
+                self._retries.close()
         if self._failure is not None:
             raise self._failure
 
@@ -206,6 +212,9 @@ class Load:
         count = self._pacer.stop()
         first = self._index[len(self._index) - count] if count else 0
         self._recorder.add_never_sent(first, count, Outcome.CANCELLED, reason)
+        if self._retries is not None:
+            for refused in self._retries.close():
+                self._ended(refused)
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         try:
@@ -220,6 +229,8 @@ class Load:
             if self._has_classes:
                 record.class_number = self._requests.class_number(index)
             record.server_tokens = self._requests.server_tokens(index)
+            if self._departures is not None:
+                self._departures.mark(record)
             self._open[index] = ready_ns
             if self._by_time_alone:
                 self.reached = index + 1
@@ -229,8 +240,16 @@ class Load:
         except Exception as error:  # noqa: BLE001 - run() raises it
             self._fail(error)
 
+    def _send_again(self, record: Record) -> None:
+        try:
+            self._transport.send(record, self._body(record.index))
+        except Exception as error:  # noqa: BLE001 - run() raises it
+            self._fail(error)
+
     def _ended(self, record: Record) -> None:
         try:
+            if self._retries is not None and self._retries.take(record):
+                return  # it is in flight for its user
             self.ended += 1
             del self._open[record.index]
             if record.outcome is Outcome.OK and record.keeps_text and not record.counts_tokens:

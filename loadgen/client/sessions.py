@@ -45,11 +45,12 @@ class Sessions:
     def given_up(self, record: Record) -> list[Record]:
         """Return records of the turns that will never be due, now that `record` has failed.
 
-        Where that was a fault of the client's own, they have the same outcome.
+        Where that was a fault of the client's own, or the user has left, they have the same outcome.
         """
         self._answers.pop(record.index, None)
         index, given_up = record.index + 1, list[Record]()
-        outcome = record.outcome if record.outcome in OUR_FAULTS else Outcome.CANCELLED
+        same = (*OUR_FAULTS, Outcome.DISCONNECTED)
+        outcome = record.outcome if record.outcome in same else Outcome.CANCELLED
         while index < self._end and self._requests.think_ns(index) is not None:
             turn = Record(index, *self._requests.tokens(index), record.closed)
             turn.turn, turn.class_number = record.turn + index - record.index, record.class_number

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from loadgen.client import reader_errors
+from loadgen.client.alarm_queue import AlarmQueue
 from loadgen.client.capture import TappedReader
 from loadgen.client.connect_errors import CannotConnect
 from loadgen.client.connector import Connector
@@ -25,9 +26,10 @@ from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
 from loadgen.metrics.reachability import SILENCE_NS, Reachability, ReachabilityTracker
 from loadgen.util import machine
-from loadgen.util.clock import now_ns
+from loadgen.util.clock import clock_for, now_ns
 from loadgen.util.redaction import Redaction
 from loadgen.util.source_address import SourceAddresses
+from loadgen.workload.departures import left_after
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ class Transport:
         self._generates, self._streams = target.generates, target.streams
         self._idle = IdleConnections(self._close)
         self._active: set[Connection] = set()
+        self._departures = AlarmQueue(self._leave, clock_for(self._read_loop))
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
         self._pausing: dict[Record, asyncio.Handle] = {}  # what reached no server, until it is handed on
         self._spare = SpareConnections(
@@ -162,8 +165,7 @@ class Transport:
         connection = self._idle.take(at_ns)
         if connection is not None:
             record.reused = connection.requests > 0
-            self._active.add(connection)
-            connection.send(request, record)
+            self._send_on(connection, record, request)
         else:
             self._read_loop.loop_users += 1  # until the task has ended: the loop is to see to it at once
             task = asyncio.get_running_loop().create_task(self._send_late(record, request))
@@ -190,7 +192,8 @@ class Transport:
         self._abandoned = (outcome, detail)
         for connection in list(self._active):
             self._abandon(connection, outcome, detail)
-        self._end_pauses()
+        for record in list(self._pausing):
+            self._end_pause(record)
         for task in self._late:
             task.cancel()
 
@@ -200,6 +203,7 @@ class Transport:
         self.abandon(Outcome.CANCELLED, "the run ended")
         await asyncio.gather(*self._late, *self._reading.values(), return_exceptions=True)
         self.abandon(Outcome.CANCELLED, "the run ended")  # a connection may have been opened in the same turn
+        self._departures.close()
         self._idle.close_all()
         self._connector.close()
         if self._sweeper is not None:
@@ -283,8 +287,19 @@ class Transport:
             self._end_later(record)
         else:
             record.connect_ns = now_ns() - started
-            self._active.add(connection)
-            connection.send(request, record)
+            self._send_on(connection, record, request)
+
+    def _send_on(self, connection: Connection, record: Record, request: bytes) -> None:
+        self._active.add(connection)
+        connection.send(request, record)
+        if record.disconnect_ns >= 0:
+            self._departures.add(record.sent + record.disconnect_ns, (connection, record))
+
+    def _leave(self, request: tuple[Connection, Record], at_ns: int) -> None:
+        """Close the connection of a request whose user leaves now, unless its answer has ended."""
+        connection, record = request
+        if connection in self._active and connection.record is record:
+            self._abandon(connection, Outcome.DISCONNECTED, left_after(record))
 
     def _late_ended(self, task: "asyncio.Task[None]") -> None:
         self._read_loop.loop_users -= 1
@@ -303,10 +318,6 @@ class Transport:
     def _end_pause(self, record: Record) -> None:
         self._pausing.pop(record).cancel()
         self.on_end(record)
-
-    def _end_pauses(self) -> None:
-        for record in list(self._pausing):
-            self._end_pause(record)
 
     def _close(self, connection: Connection) -> None:
         """Close a connection, of whose end nobody is told."""

@@ -60,6 +60,20 @@ class LoadSettings:
         alias="--class",
         metavar="NAME:KEY=VALUE,...",
     )
+    disconnect: str | None = option(
+        None,
+        LOAD,
+        "share of requests whose client closes the connection early, after tokens or a time: 5%@tokens=10 or "
+        "5%@after=200ms; they count in no latency and no error rate",
+        metavar="SHARE@WHEN",
+    )
+    retry: str | None = option(
+        None,
+        LOAD,
+        "HTTP statuses upon which a request is sent again, such as 429,503 or 429@attempts=5 (3 attempts); waits as "
+        "Retry-After says, else 0.5 s and longer each time; latencies from due include it",
+        metavar="STATUSES",
+    )
     num_warmups: int = option(0, LOAD, "warm-up requests before the clock starts; they are not measured", metavar="N")
     warmup_prompt: Literal["other", "first"] = option(
         "other",

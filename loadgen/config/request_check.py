@@ -5,8 +5,10 @@ from typing import Any
 
 from loadgen.config import lora, slo
 from loadgen.config.data import MULTI_TURN, RERANK
+from loadgen.config.disconnect import Disconnect
 from loadgen.config.option import SAMPLING, flag
 from loadgen.config.output import QUEUE_METRICS
+from loadgen.config.retry import Retry
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import TargetSettings
 from loadgen.errors import BadInput
@@ -20,13 +22,14 @@ SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a 
 
 
 def check(settings: RunFields) -> None:
-    """Check the fields of a request body, adapters, and what is asked of answers in one piece.
+    """Check the fields of a request body, adapters, who leaves and retries, and what answers in one piece cannot have.
 
     Raises:
         BadInput: The first value that cannot be used.
     """
     _check_body(settings)
     _check_lora(settings)
+    _check_users(settings)
     if not settings.streams:
         _check_without_stream(settings)
     elif settings.random_batch_size > 1 or settings.dataset_name == RERANK:
@@ -69,6 +72,17 @@ def _check_lora(settings: RunFields) -> None:
         raise BadInput(lora.MODULES, "a name is empty", "give the names that the server lists in /v1/models")
     if len(set(settings.lora_modules)) < len(settings.lora_modules):
         raise BadInput(lora.MODULES, "a name is given twice", "give each once; --class gives one a larger share")
+
+
+def _check_users(settings: RunFields) -> None:
+    """Check which users leave before the end of their answer, and which come again after a refusal."""
+    if settings.disconnect is not None:
+        leaves = Disconnect.parse(settings.disconnect)
+        if leaves.tokens is not None and not settings.streams:
+            problem = f"tokens={leaves.tokens}, where answers come in one piece"
+            raise BadInput("--disconnect", problem, "write a time: SHARE%@after=TIME")
+    if settings.retry is not None:
+        Retry.parse(settings.retry)
 
 
 def _check_body(settings: RunFields) -> None:

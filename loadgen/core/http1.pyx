@@ -22,6 +22,7 @@ from loadgen.core.sse cimport SseReader
 from loadgen.core import sse_event, whole_answer
 from loadgen.core.outcome import NO_FINISH_REASON, Outcome
 from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
+from loadgen.util.number_format import plural
 
 MAX_HEAD = 64 * 1024
 MAX_RESPONSE = 1 << 30
@@ -195,12 +196,15 @@ cdef class Response:
             self._clear_head()
             return size - before
         self.record.status = self.head.status
+        if self.head.status >= 400:
+            self.record.retry_after = _retry_after(self.undecoded.data[:end - self.undecoded.data])
         self._start_body()
         return n if self.phase == READER else size - before
 
     cdef int _start_body(self) except -1:
         """Choose how the body is read, by the head."""
         self.is_stream, self.body_left = not self.head.is_json and not self._in_one_piece(), self.head.content_length
+        self._leave_out()
         if self.head.status == 204 or self.head.status == 304 or (self.body_left == 0 and not self.head.is_chunked):
             self.undecoded.size = 0
             return self._end()
@@ -245,12 +249,16 @@ cdef class Response:
             return 0
         if self.record.status != 200:
             return append_bytes(&self.body, p, min(n, max_sample - self.body.size))
-        if not self.is_stream and self.body.size == 0 and not self._in_one_piece():
-            while n > 0 and (p[0] == b"\n" or p[0] == b"\r"):
-                p += 1
-                n -= 1
-            # Gateways label a stream as JSON. None of the fields that may begin one begins a JSON value.
-            self.is_stream = n > 0 and memchr(b"deir:", p[0], 5) != NULL
+        if not self.is_stream:
+            if not self.is_left and self.body.size == 0 and not self._in_one_piece():
+                while n > 0 and (p[0] == b"\n" or p[0] == b"\r"):
+                    p += 1
+                    n -= 1
+                # Gateways label a stream as JSON. None of the fields that may begin one begins a JSON value.
+                self.is_stream = n > 0 and memchr(b"deir:", p[0], 5) != NULL
+                self._leave_out()
+            if self.is_left:
+                return self._read_until_left(p, n)
         if self.is_stream:
             self.events.feed(p, n, self.at_ns)
             if self.events.failed:
@@ -259,6 +267,22 @@ cdef class Response:
         if self.record.results < 0 and self.body.size + n > max_line:
             return self._fail(Outcome.PROTOCOL_ERROR, "a JSON body without end")
         return append_bytes(&self.body, p, n)
+
+    cdef int _leave_out(self) except -1:
+        """Take a stream whose user leaves after some tokens off the path of streams."""
+        self.is_left = self.is_stream and self.record.disconnect_tokens > 0
+        self.is_stream = self.is_stream and not self.is_left
+        return 0
+
+    cdef int _read_until_left(self, const char *p, Py_ssize_t n) except -1:
+        """Read n bytes of a stream whose user leaves after some tokens, but not before the end of a whole answer."""
+        cdef Record record = self.record
+        self.events.feed(p, n, self.at_ns)
+        if self.events.failed:
+            return self._fail(self.events.outcome, self.events.detail)
+        if record.counted >= record.disconnect_tokens and record.finish_reason is None:
+            return self._fail(Outcome.DISCONNECTED, f"the user left after {plural(record.counted, 'token')}")
+        return 0
 
     cdef int _end(self, object outcome=None, object detail=None) except -1:
         """End the response and its record: with this failure, or with the outcome that its body shows."""
@@ -333,6 +357,15 @@ cdef class Response:
         """End the response with a failure; a status other than 200 remains the outcome."""
         self.keep_alive = False
         return self._end() if self.record.status > 200 and self.phase != HEAD else self._end(outcome, detail)
+
+
+def _retry_after(bytes head):
+    """Return the value of Retry-After in a response head, or None."""
+    for line in head.split(b"\n"):
+        name, _, value = line.partition(b":")
+        if name.lower() == b"retry-after":
+            return value.strip().decode("latin-1")
+    return None
 
 
 def _json_outcome(bytes body):

@@ -65,6 +65,15 @@ cdef class Record:
     cdef Py_ssize_t first_answer_event  # the number of the event of `first_answer`; -1: there is none
     cdef EventArrays arrays  # one entry per token-bearing event
     cdef EventRuns runs  # all events
+    # When its user leaves; set before the request.
+    cdef public int64_t disconnect_tokens  # after so many tokens have come; 0: not for that
+    cdef public int64_t disconnect_ns  # so long after it was sent; -1: not for that
+    # How often it was sent.
+    cdef public int64_t attempts  # 1, or more where the server refused it and it was sent again
+    cdef public int64_t retried_ns  # from ready to when the last attempt was to be sent; 0: there was one
+    cdef public int64_t first_sent, first_closed  # of the first of several attempts; 0: there was one
+    cdef public int first_status  # the same
+    cdef public object retry_after  # the value of Retry-After in an answer with an error, or None
     # What fills it.
     cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion, int64_t at_ns) except -1
     cdef int set_read(self, Py_ssize_t first, int64_t read_ns) except -1

@@ -56,6 +56,14 @@ class Record:
     user_stamped: int
     written: int
     first_answer_earliest: int
+    disconnect_tokens: int
+    disconnect_ns: int
+    attempts: int
+    retried_ns: int
+    first_sent: int
+    first_closed: int
+    first_status: int
+    retry_after: str | None
     redaction: Callable[[str], str] | None
     keeps_text: bool
     keeps_answer: bool

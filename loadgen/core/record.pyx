@@ -33,10 +33,10 @@ cdef class Record:
         count_objects(RECORDS, 1)
 
     def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
-        self.index, self.due = index, due
+        self.index, self.due, self.attempts = index, due, 1
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
         self.server_tokens = self.results = self.turn = -1
-        self.first_answer_event = -1
+        self.first_answer_event = self.disconnect_ns = -1
         self.prompt_tokens = self.completion_tokens = self.cached_tokens = self.tokenized = self.reasoning_tokens = -1
 
     def __dealloc__(self):
@@ -334,8 +334,8 @@ cdef class Record:
         return tokens_of_vllms_tpot(self.events, self.get_answer_tokens())
 
     cdef int64_t get_lag_ns(self) noexcept:
-        """The time from due to sent without the waits for a slot and a connection, ns; below 0 if sent early."""
-        return self.sent - self.ready - self.connect_ns
+        """The time from due to sent without the waits for a slot, a retry and a connection, ns; below 0 if early."""
+        return self.sent - self.ready - self.retried_ns - self.connect_ns
 
     cdef int64_t get_inexact(self) noexcept:
         """How many events may have come before their stamp."""

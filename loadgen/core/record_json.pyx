@@ -124,6 +124,15 @@ cdef int put_bounds(Buffer *out, Record record) except -1:
     return 0
 
 
+cdef int put_attempts(Buffer *out, Record record) except -1:
+    """Write how often a request was sent, and how the first attempt ended."""
+    put_number(out, b',"attempts":', record.attempts)
+    put_number(out, b',"retried":', record.retried_ns)
+    put_number(out, b',"first_status":', record.first_status)
+    put_number(out, b',"first_sent":', record.first_sent - record.due)
+    return put_number(out, b',"first_closed":', record.first_closed - record.due)
+
+
 def live():
     """Return the bytes that this module has allocated; None unless it is a debug build."""
     return {"bytes": live_count(BYTES)} if COUNTING else None
@@ -186,6 +195,12 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
             put_number(&out, b',"whole":', 1)
         if record.results >= 0:
             put_number(&out, b',"results":', record.results)
+        if record.disconnect_tokens:
+            put_number(&out, b',"disconnect_tokens":', record.disconnect_tokens)
+        if record.disconnect_ns >= 0:
+            put_number(&out, b',"disconnect_after":', record.disconnect_ns)
+        if record.attempts > 1:
+            put_attempts(&out, record)
         put_events(&out, record)
         if answer:
             put_object(&out, b',"answer":', record.generated_text)

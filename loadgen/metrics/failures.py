@@ -17,12 +17,13 @@ def lost_text(cut_off: int, never_sent: int) -> str:
 class Failures:
     """Failed requests, and those among which they count.
 
-    A request that was cancelled because the run ended early counts nowhere: its end is unknown.
+    A request that was cancelled because the run ended early counts nowhere: its end is unknown. Nor does one whose user
+    left, as --disconnect asks.
     A turn that was never due, since one before it had failed, is as much of a failure as that one, of the server or of
     the client: after a fault of the client it has that outcome, else it is cancelled.
 
     Attributes:
-        of: Requests that ended, but for those that the end of the run cancelled.
+        of: Requests that ended, but for those that the end of the run cancelled and those whose users left.
         server: Those that the server failed.
         client: Those that the client never sent, by a fault of its own.
     """
@@ -39,7 +40,8 @@ class Failures:
             outcomes: Requests by outcome; "status(404)" spells an HTTP status out.
             never_due: Turns among the cancelled that were never due, since the server had failed one before them.
         """
-        of = sum(outcomes.values()) - outcomes.get(Outcome.CANCELLED, 0) + never_due
+        neither = outcomes.get(Outcome.CANCELLED, 0) - never_due + outcomes.get(Outcome.DISCONNECTED, 0)
+        of = sum(outcomes.values()) - neither
         client = sum(outcomes.get(fault, 0) for fault in OUR_FAULTS)
         return cls(of, of - client - outcomes.get(Outcome.OK, 0), client)
 

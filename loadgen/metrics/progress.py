@@ -122,9 +122,14 @@ class Progress:
         return self.failures.get(Outcome.CANCELLED, 0)
 
     @property
+    def disconnected(self) -> int:
+        """Requests whose users left, as --disconnect asks: no failures."""
+        return self.failures.get(Outcome.DISCONNECTED, 0)
+
+    @property
     def not_ok(self) -> int:
         """Requests that failed, without turns that were never due."""
-        return sum(self.failures.values()) - self.cancelled
+        return sum(self.failures.values()) - self.cancelled - self.disconnected
 
     @property
     def failed(self) -> int:

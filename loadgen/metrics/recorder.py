@@ -18,9 +18,11 @@ from loadgen.metrics.snapshot import (
     BIN_NS,
     CANCELLED,
     COUNTERS,
+    DISCONNECTED,
     FAILED,
     LATENCIES,
     NO_TPOT,
+    RETRY_ROW,
     ROW,
     UNFINISHED,
     WAITS,
@@ -32,12 +34,14 @@ from loadgen.metrics.snapshot import (
 from loadgen.metrics.streamed_tokens import sampled
 
 COUNTED_HERE = (
-    *("good", "good_sent", "never_due", "repeated_prompts"),
+    *("good", "good_sent", "departures", "never_due", "repeated_prompts"),
     *("warm_connections", "broken_off", "silent_streams"),
 )
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
 MAX_STOP_CHARACTERS = 64
+# In place of the latencies of a request that is not ok; else FAILED.
+_IN_PLACE: dict[Outcome | None, int] = {Outcome.CANCELLED: CANCELLED, Outcome.DISCONNECTED: DISCONNECTED}
 _BLOCK_BYTES = ROW.size * 8192
 
 
@@ -76,6 +80,7 @@ class Recorder:
         self._examples: dict[str, list[dict[str, Any]]] = {}
         self._blocks: list[bytearray] = []  # full ones: one array that grew would leave holes all over the heap
         self._block = bytearray()  # ROW after ROW
+        self._retries = bytearray()  # RETRY_ROW after RETRY_ROW
         self._details = Details() if detailed else None
         self._silences: list[dict[str, Any]] = []
 
@@ -103,6 +108,10 @@ class Recorder:
             self._blocks.append(self._block)
             self._block = bytearray()
         self._tally.add(record)
+        if record.disconnect_tokens or record.disconnect_ns >= 0:
+            self.counters["departures"] += record.sent > 0
+        if record.attempts > 1:
+            self._add_retried(record)
         if record.first_token and record.closed - record.first_token >= SILENCE_NS:
             self._add_silence(record)
         if ok:
@@ -179,6 +188,7 @@ class Recorder:
             lower={name: latency.lower for name, latency in self._latencies.items()},
             upper={name: latency.upper for name, latency in self._latencies.items()},
             rows=b"".join((*self._blocks, self._block)),
+            retries=bytes(self._retries),
             token_counts=self._tally.bins,
             timeline=self._tally.timeline,
             silences=tuple(self._silences),
@@ -193,7 +203,7 @@ class Recorder:
     def _latencies_of(self, record: Record) -> tuple[int, int, int]:
         """Return TTFT, E2EL and TPOT, ns, never below 0; of a request that is not ok, what stands in their place."""
         if record.outcome is not Outcome.OK:
-            return (CANCELLED,) * 3 if record.outcome is Outcome.CANCELLED else (FAILED,) * 3
+            return (_IN_PLACE.get(record.outcome, FAILED),) * 3
         start, tpot_ns = self._start(record), record.tpot_n1_ns
         return (
             max(record.first_token - start, 0),
@@ -214,6 +224,14 @@ class Recorder:
         # a one-token reply has no TPOT and is judged on the rest
         measured = {"ttft": record.first_token - start, "e2el": record.last_token - start, "tpot": tpot_ns}
         return all((value := measured[name]) is None or value <= limit for name, limit in self._limits.items())
+
+    def _add_retried(self, record: Record) -> None:
+        ok = record.outcome is Outcome.OK
+        since_due = [max(at_ns - record.due, 0) if ok else -1 for at_ns in (record.first_token, record.last_token)]
+        first_ns = record.first_closed - record.first_sent
+        self._retries += RETRY_ROW.pack(
+            record.index, record.attempts, record.first_status, first_ns, record.retried_ns, *since_due
+        )
 
     def _add_silence(self, record: Record) -> None:
         """Count a stream in which no token came for SILENCE_NS, from one to the next or until it closed."""

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
-from loadgen.core.outcome import Outcome
+from loadgen.core.outcome import NO_FAILURES, Outcome
 from loadgen.core.timeline import Timeline
 from loadgen.metrics.failures import Failures
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from loadgen.util.arrays import Int64s
 
 BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
@@ -72,6 +74,7 @@ TOKENS = (
 REQUESTS = (
     "good",  # requests that meet every --goodput limit, on the clock of --latency-from
     "good_sent",  # the same from sent, as vLLM means it
+    "departures",  # requests whose user was to leave, and that were sent
     "never_due",  # turns whose session had failed before
     "repeated_prompts",  # of a closed loop that time bounds: sent beyond those prepared at first, and asked before
     "early",  # requests sent more than 50 us before they were due
@@ -88,8 +91,15 @@ CONNECTIONS = (
     "late_connections",  # requests that had to open one
 )
 COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
-FAILED, CANCELLED = -1, -2  # in place of the latencies of a request that was not ok
+FAILED, CANCELLED, DISCONNECTED = -1, -2, -3  # in place of the latencies of a request that was not ok
 NO_TPOT = -1  # of an answer of one token
+# One request that was sent more than once: index, attempts, HTTP status of the first attempt. In ns: the first attempt
+# from sent to closed, from ready to the last attempt, and TTFT and E2EL from due, -1 if it is not ok.
+RETRY_ROW = struct.Struct("=IHHqqqq")
+RETRY_COLUMNS = (
+    *(("index", "u4"), ("attempts", "u2"), ("first_status", "u2"), ("first_ns", "i8"), ("retried_ns", "i8")),
+    *(("ttft_ns", "i8"), ("e2el_ns", "i8")),
+)
 # One request: index, sent, closed, TTFT, E2EL, TPOT, input tokens; times in ns. Latencies are exact to 7 digits, since
 # rows may be millions.
 ROW = struct.Struct("=Iqqfffi")
@@ -196,6 +206,7 @@ class Snapshot:
         silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
         partial: Why the run ended early, or None.
         details: One entry per request, as `index`, or None.
+        retries: A RETRY_ROW for each request that was sent more than once, in any order.
         sample: The answers whose text was tokenized after the run, as usage counts more than events showed; ascending.
         targets: Where there are several targets, what each of them did: snapshots of parts, of which this is the sum.
         classes: The same of each class of requests.
@@ -217,6 +228,7 @@ class Snapshot:
     silences: tuple[dict[str, Any], ...] = ()
     partial: str | None = None
     details: Details | None = None
+    retries: bytes = b""
     sample: tuple[SampledAnswer, ...] = ()
     targets: "tuple[Snapshot, ...]" = ()
     classes: "tuple[Snapshot, ...]" = ()
@@ -236,6 +248,16 @@ class Snapshot:
     def ok(self) -> int:
         """Requests that ended well."""
         return self.outcomes.get("ok", 0)
+
+    @property
+    def not_ok(self) -> int:
+        """Requests that failed, without turns that were never due."""
+        return self.ended - sum(self.outcomes.get(outcome, 0) for outcome in NO_FAILURES)
+
+    @property
+    def disconnected(self) -> int:
+        """Requests whose users left after they were sent; further turns of their sessions were not sent at all."""
+        return int(((self.ttft == DISCONNECTED) & (self.sent >= 0)).sum())
 
     @property
     def never_sent(self) -> int:
@@ -264,7 +286,10 @@ class Snapshot:
 
     @cached_property
     def ttft(self) -> "Int64s":
-        """Their TTFT, ns on the clock of --latency-from, to 7 digits, shape (rows,); FAILED or CANCELLED if not ok."""
+        """Their TTFT, ns on the clock of --latency-from, to 7 digits, shape (rows,).
+
+        Of a request that is not ok: FAILED, CANCELLED or DISCONNECTED.
+        """
         return self._column("ttft")
 
     @cached_property
@@ -281,6 +306,13 @@ class Snapshot:
     def input(self) -> "Int64s":
         """Their input tokens, as the server counts them, else as expected, shape (rows,); negative if unknown."""
         return self._column("input")
+
+    @property
+    def retried(self) -> "NDArray[Any]":
+        """`retries` as an array with the fields RETRY_COLUMNS, shape (requests,); not to be written to."""
+        import numpy as np
+
+        return np.frombuffer(self.retries, dtype=[*RETRY_COLUMNS])
 
     @property
     def bins(self) -> "Int64s":
@@ -336,6 +368,7 @@ class Snapshot:
             lower={name: self.lower[name] + other.lower[name] for name in LATENCIES},
             upper={name: self.upper[name] + other.upper[name] for name in LATENCIES},
             rows=self.rows + other.rows,
+            retries=self.retries + other.retries,
             token_counts=array("q", map(sum, zip_longest(self.token_counts, other.token_counts, fillvalue=0))),
             timeline=self.timeline.merge(other.timeline),
             silences=tuple(sorted(self.silences + other.silences, key=lambda one: int(one["index"])))[: self.EXAMPLES],

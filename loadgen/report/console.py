@@ -8,6 +8,7 @@ from loadgen.report import (
     cache_lines,
     class_table,
     client_lines,
+    departure_lines,
     efficiency_lines,
     group_tables,
     latency_table,
@@ -73,6 +74,7 @@ def _details(result: RunResult) -> Iterator[str]:
     """Write what vLLM's block does not have: outcomes, tokens, the client, the server."""
     yield from _outcomes(result)
     for part in (
+        departure_lines.lines,
         request_lines.lines,
         token_lines.rows_left_out,
         token_lines.token_counts,

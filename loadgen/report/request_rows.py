@@ -13,6 +13,7 @@ from loadgen.util.number_format import to_ms
 
 RECORD_FIELDS = (
     *("index", "source", "target", "outcome", "detail", "status", "finish_reason"),
+    *("attempts", "first_status"),
     *("planned_input_tokens", "planned_output_tokens", "prompt_tokens", "cached_tokens"),
 )
 STAMPS = ("due", "ready", "sent", "first_byte", "closed", "connect")  # ns in a record
@@ -45,6 +46,7 @@ def rows(path: str) -> Iterator[dict[str, Value]]:
 
 def _row(line: dict[str, Any], record: Record) -> dict[str, Value]:
     row: dict[str, Value] = {name: line.get(name) for name in RECORD_FIELDS}
+    row["attempts"] = record.attempts if record.sent else 0
     row |= {f"{name}_ms": to_ms(line[name]) for name in STAMPS}
     sent = line["sent"]
     for metric, end in LATENCY_ENDS.items():

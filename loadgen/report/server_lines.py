@@ -46,6 +46,7 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
             counts.requests,
             tokens.results if has_batches else ended,
         ),
+        ("requests aborted", counts.aborted or None, left.disconnected if (left := result.departures) else None),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
         ("output tokens", counts.generation_tokens if result.generates else None, tokens.output_tokens),
         ("preemptions", counts.preemptions, None),

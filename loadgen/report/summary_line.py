@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
 from loadgen.config import slo
-from loadgen.core.outcome import Outcome
+from loadgen.core.outcome import NO_FAILURES
 from loadgen.metrics.failures import Failures
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
@@ -154,7 +154,7 @@ def has_failed(result: RunResult) -> bool:
 
 def failures_by_outcome(result: RunResult) -> str:
     """List the outcomes of the requests that failed, an HTTP status by its number."""
-    ways = {name: count for name, count in result.outcomes.items() if name not in (Outcome.OK, Outcome.CANCELLED)}
+    ways = {name: count for name, count in result.outcomes.items() if name not in NO_FAILURES}
     if result.never_due:
         ways["never sent after a failed turn"] = result.never_due
     return ", ".join(f"{_spelled(name)}: {count}" for name, count in ways.items())

@@ -13,7 +13,7 @@ from loadgen.errors import BadInput, Unreachable
 from loadgen.metrics.server.parser import is_json, is_text
 from loadgen.metrics.server.scrape_order import ScrapeOrder
 from loadgen.metrics.server.series import Source
-from loadgen.runner.metrics_scraper_main import MAX_LAST_SCRAPES, PATIENCE_S, SETTLE_S, get
+from loadgen.runner.metrics_scraper_main import PATIENCE_S, SETTLE_S, get
 from loadgen.util import gpus
 from loadgen.util.child_process import ChildProcess
 from loadgen.util.redaction import redact_user
@@ -22,7 +22,8 @@ from loadgen.workload import target
 FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
 PATHS = ("/metrics", "/prometheus/metrics")  # the second is TensorRT-LLM's, which has JSON at the first
 START_S = 10.0  # for the process to import what it needs
-LIMIT_S = START_S + MAX_LAST_SCRAPES * (PATIENCE_S + SETTLE_S)
+MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
+MAX_LAST_SCRAPES_OF_DEPARTURES = 30  # and may take longer to stop what nobody waits for
 
 
 class MetricsScraper:
@@ -63,10 +64,11 @@ class MetricsScraper:
 
     async def _command(self, command: str) -> bool:
         """Send a command, and return whether it was answered in time."""
-        if self._child:
+        if self._child and self._order:
+            limit_s = START_S + self._order.last_scrapes * (PATIENCE_S + SETTLE_S)
             self._child.send(command)
             with contextlib.suppress(TimeoutError, StopAsyncIteration):
-                async with asyncio.timeout(LIMIT_S):
+                async with asyncio.timeout(limit_s):
                     await anext(self._answers)
                     return True
         return False
@@ -99,7 +101,10 @@ async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool =
         sources = [source for source in found.values() if source]
         if sources and len(sources) < len(each):  # the sums of some would be taken for those of all
             sources, missing = [], tuple(base for base, source in found.items() if source is None)
-    return ScrapeOrder(tuple(sources), folder, gpus_too, missing) if sources or gpus_too or missing else None
+    if not sources and not gpus_too and not missing:
+        return None
+    times = MAX_LAST_SCRAPES if settings.disconnect is None else MAX_LAST_SCRAPES_OF_DEPARTURES
+    return ScrapeOrder(tuple(sources), folder, gpus_too, times, missing)
 
 
 def _unnamed(sources: Sequence[Source], bases: Collection[str]) -> tuple[str, ...]:

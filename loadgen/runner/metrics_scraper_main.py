@@ -27,7 +27,6 @@ from loadgen.util.tasks import background_tasks
 PERIOD_S = 1.0
 PATIENCE_S = 2.0  # for one answer
 SETTLE_S = 0.1
-MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
 NICENESS = 10  # the measuring processes, and the server, go first
 
 
@@ -38,10 +37,11 @@ class Scraper:
         sources: Where the servers' metrics are.
         nvml: This machine's GPUs, if they are to be read.
         file: Where to write each scrape, as a line.
+        last_scrapes: As in a `ScrapeOrder`.
     """
 
-    def __init__(self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO) -> None:
-        self._sources, self._nvml, self._file = sources, nvml, file
+    def __init__(self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO, last_scrapes: int) -> None:
+        self._sources, self._nvml, self._file, self._last_scrapes = sources, nvml, file, last_scrapes
 
     async def scrape(self, moment: str) -> list[Scrape]:
         """Scrape all sources once, and write the scrapes."""
@@ -62,7 +62,7 @@ class Scraper:
 
     async def scrape_last(self) -> None:
         """Scrape until every server is idle, but a few times at most."""
-        for _ in range(MAX_LAST_SCRAPES):
+        for _ in range(self._last_scrapes):
             scrapes = await self.scrape(LAST)
             if not any(one.values.get(level) for one in scrapes for level in ("running", "waiting")):
                 return
@@ -132,7 +132,7 @@ async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) ->
         Nvml.opened() if order.gpus else contextlib.nullcontext() as nvml,
         open(order.folder / FILE_NAME, "ab", buffering=0) as file,  # noqa: ASYNC230 - nothing else waits here
     ):
-        scraper = Scraper(order.sources, nvml, file)
+        scraper = Scraper(order.sources, nvml, file, order.last_scrapes)
         await scraper.scrape(FIRST)
         answer()
         async with background_tasks(scraper.scrape_every_second()):

@@ -18,11 +18,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from loadgen.client.alarm_queue import AlarmQueue
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
 from loadgen.core.record import Record
 from loadgen.util.clock import Clock
+from loadgen.workload.departures import left_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class Memory:
         self.clock = clock
         self._server = server
         self._streams: dict[_Stream, None] = {}  # in the order in which they were sent
+        self._departures = AlarmQueue(self._leave, clock)
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, in no time."""
@@ -81,6 +84,8 @@ class Memory:
         reply = self._server(record.index, body, record.sent)
         stream = _Stream(self, record)
         self._streams[stream] = None
+        if record.disconnect_ns >= 0:
+            self._departures.add(record.sent + record.disconnect_ns, stream)
         if isinstance(reply, Reply):
             stream.answer(reply)
         else:
@@ -95,6 +100,12 @@ class Memory:
         """End everything in flight with `outcome`."""
         for stream in list(self._streams):
             stream.abandon(outcome, detail, self.clock.now_ns())
+            self.ended(stream)
+
+    def _leave(self, stream: "_Stream", at_ns: int) -> None:
+        """End a request whose user leaves now, unless its answer has ended."""
+        if stream in self._streams:
+            stream.abandon(Outcome.DISCONNECTED, left_after(stream.record), at_ns)
             self.ended(stream)
 
     def ended(self, stream: "_Stream") -> None:

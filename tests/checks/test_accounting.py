@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from loadgen.checks import Check, Verdict, accounting, verdict
+from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.snapshot import LATENCIES
@@ -209,3 +210,16 @@ def test_a_check_is_json_as_it_stands():
         "counts": True,
         "explains": False,
     }
+
+
+def test_users_may_leave_who_were_drawn():
+    settings = RunSettings(disconnect="100%@tokens=2")
+    records = [failed(0, Outcome.DISCONNECTED), answered(1)]
+    assert failed_checks(of(measured(records), settings=settings)) == []
+
+
+@pytest.mark.parametrize("disconnect", [None, "0.000001%@tokens=2"])
+def test_a_user_who_left_without_being_drawn_is_a_bug(disconnect):
+    checks = of(measured([failed(0, Outcome.DISCONNECTED)]), settings=RunSettings(disconnect=disconnect))
+    assert checks["users left who were not drawn"].ok is False
+    assert checks["users left who were not drawn"].value == "0 of 1 user who left were drawn"

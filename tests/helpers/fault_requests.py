@@ -27,7 +27,13 @@ def target(url: str, fault: str | None = None, *, verify_tls: bool = True, api: 
 
 
 class Sender:
-    """A transport, and the records that came back, in order of ending: exactly one for each request."""
+    """A transport, and the records that came back, in order of ending: exactly one for each request.
+
+    Attributes:
+        leave: After how many tokens, and how long after it was sent (ns), the user of a request leaves: 0, -1 never.
+    """
+
+    leave = (0, -1)
 
     def __init__(self, url: str, timeouts: Timeouts | None = None, *, verify_tls: bool = True, api: Api = CHAT) -> None:
         self.url, self.target = url, target(url, verify_tls=verify_tls, api=api)
@@ -49,7 +55,7 @@ class Sender:
     def start(self, count: int = 1, fault: str | None = None) -> "list[asyncio.Future[Record]]":
         """Send `count` requests that meet `fault`; returns what will be their records."""
         # A run sends the same headers with each request; here one transport has to serve good and bad alike.
-        self.transport._head = target(self.url, fault, api=self.target.api).head()
+        self.transport._heads = [(target(self.url, fault, api=self.target.api).head(), None)]
         return [self._send() for _ in range(count)]
 
     async def ended(self, count: int) -> list[Record]:
@@ -68,6 +74,7 @@ class Sender:
     def _send(self) -> "asyncio.Future[Record]":
         record = Record(self.sent, PROMPT.input_tokens, PROMPT.output_tokens, now_ns())
         record.ready = record.due
+        record.disconnect_tokens, record.disconnect_ns = self.leave
         self.sent += 1
         self._waiting[record] = asyncio.get_running_loop().create_future()
         waiting = self._waiting[record]

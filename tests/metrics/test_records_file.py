@@ -120,7 +120,8 @@ def test_what_is_known_beside_the_stamps_comes_back() -> None:
 
 def test_every_key_of_a_record_is_described():
     described = (ROOT / "docs" / "records.md").read_text()
-    assert [key for key in told(answered(), START) if f"`{key}`" not in described] == []
+    keys = told(leaving(sent_again(answered()), tokens=1, after_ns=1), START)
+    assert [key for key in keys if f"`{key}`" not in described] == []
 
 
 def test_phases_that_did_not_happen_are_null():
@@ -232,7 +233,21 @@ def predicted(record, tokens):
     return record
 
 
+def leaving(record, *, tokens=0, after_ns=-1):
+    record.disconnect_tokens, record.disconnect_ns = tokens, after_ns
+    return record
+
+
+def sent_again(record):
+    record.attempts, record.retried_ns, record.first_status = 3, 900 * MS, 429
+    record.first_sent, record.first_closed = record.due + MS, record.due + 4 * MS
+    return record
+
+
 RECORDS = [
+    leaving(answered(0), tokens=10),
+    leaving(failed(0, Outcome.DISCONNECTED), after_ns=0),
+    sent_again(answered(0, due=5, ready=7)),
     predicted(answered(0), 18),
     sent_to(3, answered(0)),
     answered(0, tokens=[20, 30], reasoning=[10]),

@@ -24,6 +24,7 @@ def test_vllm():
         "waiting": 0,
         "kv_usage": 0,
         "requests": 5,
+        "aborted": 0,
         "prompt_tokens": 55,
         "generation_tokens": 253,
         "preemptions": 0,

@@ -41,7 +41,8 @@ def test_server_metrics_are_kept_beside_measured_values():
         "waiting": {"mean": 0.5, "max": 1},
         "kv_usage": {"mean": 0.375, "max": 0.5},
     }
-    assert said["counts"] == {"requests": 4, "prompt_tokens": None, "generation_tokens": 8, "preemptions": 2}
+    counts = {"requests": 4, "aborted": None, "prompt_tokens": None, "generation_tokens": 8, "preemptions": 2}
+    assert said["counts"] == counts
     assert (said["prefix_hit_rate"], said["spec_acceptance"]) == (0.25, None)
     assert said["ttft_ms"]["server"] == {"count": 4, "mean": 18.0, "p50": [10.0, 20.0], "p99": [10.0, 40.0]}
     assert said["ttft_ms"]["ours"]["count"] == 4

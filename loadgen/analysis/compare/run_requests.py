@@ -189,7 +189,8 @@ def _outcome_columns(record: Record, start_ns: int) -> tuple[float, ...]:
         0 unless it succeeded.
     """
     ok = record.outcome is Outcome.OK
-    counted = not (record.outcome is Outcome.CANCELLED and record.ready)
+    cut_off = record.outcome is Outcome.CANCELLED and record.ready
+    counted = not cut_off and record.outcome is not Outcome.DISCONNECTED
     failed = counted and not ok and record.outcome not in OUR_FAULTS
     sent = record.sent - start_ns if record.sent else math.inf
     inputs = record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens

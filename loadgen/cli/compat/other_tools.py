@@ -97,6 +97,8 @@ AIPERF: Mapping[str, str] = {
     "--num-requests": "`--num-prompts`",
     "--benchmark-duration": "`--duration`",
     "--request-timeout-seconds": "`--timeout`",
+    "--request-cancellation-rate": "`--disconnect R%@after=TIME`; R% of the requests leave TIME after they were sent",
+    "--request-cancellation-delay": "`--disconnect R%@after=TIME`, the TIME",
     "--warmup-request-count": "`--num-warmups`",
     "--num-warmup-requests": "`--num-warmups`",
     "--reset-kv-cache": "`--cache cold`",

@@ -15,7 +15,7 @@ from loadgen.cli.live.over_time import bars
 from loadgen.cli.live.progress_line import describe, left_s, longest_silence
 from loadgen.cli.live.slo_so_far import LimitSoFar, State, slo_so_far
 from loadgen.config.settings import RunSettings
-from loadgen.core.outcome import Outcome
+from loadgen.core.outcome import NO_FAILURES
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.report import load_line
@@ -161,11 +161,15 @@ def _requests(progress: Progress, width: int) -> Iterator[Row]:
         notes.append(f"{progress.waiting} {'wait for a slot' if cap else 'late'}")
     yield Row(5, _row("in flight", [_count(progress.in_flight)], width, ", ".join(notes)))
     if progress.failed:
-        each = ", ".join(f"{name} {n}" for name, n in progress.failures.items() if name != Outcome.CANCELLED)
+        each = ", ".join(f"{name} {n}" for name, n in progress.failures.items() if name not in NO_FAILURES)
         if progress.never_due:
             each = f"{each}, never due {progress.never_due}".removeprefix(", ")
         yield Row(1, _row("failed", [_count(progress.failed)], width, each, style=BAD))
-    for label, count in (("cut off", progress.cut_off), ("never sent", progress.never_sent)):
+    for label, count in (
+        ("users left", progress.disconnected),
+        ("cut off", progress.cut_off),
+        ("never sent", progress.never_sent),
+    ):
         if count:
             yield Row(1, _row(label, [_count(count)], width))
     if progress.silent:

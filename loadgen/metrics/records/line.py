@@ -54,6 +54,11 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
     record.first_answer_earliest = record.first_answer
     if "first_answer_earliest" in data:
         record.first_answer_earliest = due + data["first_answer_earliest"]
+    record.disconnect_tokens, record.disconnect_ns = data.get("disconnect_tokens", 0), data.get("disconnect_after", -1)
+    if "attempts" in data:
+        record.attempts, record.retried_ns = data["attempts"], data["retried"]
+        record.first_status = data["first_status"]
+        record.first_sent, record.first_closed = due + data["first_sent"], due + data["first_closed"]
     record.results = data.get("results", -1)
     record.is_whole = bool(data.get("whole"))
     runs = event_runs(data.get("stream") or (), due)  # older files do not have it

@@ -51,6 +51,7 @@ COUNTERS = {
         "trtllm_request_success_total",
         "request_success_total",
     ),
+    "aborted": ("sglang:num_aborted_requests_total",),  # requests that the server gave up, and vLLM's below
     "prompt_tokens": (
         "vllm:prompt_tokens_total",
         "sglang:prompt_tokens_total",
@@ -96,6 +97,10 @@ COUNTERS = {
         "llamacpp:spec_decode_num_accepted_tokens_total",
     ),
 }
+# Requests that vLLM gave up: a counter with this label, which many releases leave at 0 (vllm#31503, vllm#55634).
+ABORTED, ABORTED_LABEL = "vllm:request_success_total", ("finished_reason", "abort")
+# vLLM sets this level in each step: after the last one it shows what was running then (vllm#22545, vllm#29928).
+OF_LAST_STEP = "vllm:num_requests_running"
 # Accepted tokens by their position in the draft, a label; each position is a counter of its own: accepted_at_0, ...
 PER_POSITION, ACCEPTED_AT = "vllm:spec_decode_num_accepted_tokens_per_pos_total", "accepted_at_"
 # Seconds from a request's arrival to its first token, as the server sees them.

@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from loadgen.metrics.server.names import ACCEPTED_AT, PER_POSITION, PLAIN, REPEATED, SAMPLES, TTFT, together
+from loadgen.metrics.server.names import (
+    ABORTED,
+    ABORTED_LABEL,
+    ACCEPTED_AT,
+    PER_POSITION,
+    PLAIN,
+    REPEATED,
+    SAMPLES,
+    TTFT,
+    together,
+)
 from loadgen.metrics.server.prom_histogram import PromHistogram
 
 Sample = tuple[str, dict[str, str], float]  # name, labels, value
@@ -97,6 +107,10 @@ def _reading(samples: Iterable[Sample]) -> Reading:
             if seen:
                 values[quantity], names[quantity] = together(quantity, seen), spelling
                 break
+    label, reason = ABORTED_LABEL
+    aborted = [value for labels, value in by_name.get(ABORTED, ()) if labels.get(label) == reason]
+    if aborted and all(map(math.isfinite, aborted)):
+        values["aborted"], names["aborted"] = sum(aborted), ABORTED
     for labels, value in by_name.get(PER_POSITION, ()):
         if (position := labels.get("position", "")).isdecimal() and math.isfinite(value):
             quantity = f"{ACCEPTED_AT}{int(position)}"

@@ -14,10 +14,12 @@ class ScrapeOrder:
         sources: Where the servers' metrics are.
         folder: Where to write them.
         gpus: Whether to read this machine's GPUs.
+        last_scrapes: How often it is scraped at most after the run, until every server is idle.
         missing: Base URLs of targets without metrics, while others have some.
     """
 
     sources: tuple[Source, ...]
     folder: Path
     gpus: bool = False
+    last_scrapes: int = 5
     missing: tuple[str, ...] = ()

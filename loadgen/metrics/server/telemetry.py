@@ -10,7 +10,7 @@ import orjson
 
 from loadgen.metrics.server.names import HIGHEST, SUMMED, together
 from loadgen.metrics.server.prom_histogram import PromHistogram
-from loadgen.metrics.server.series import TICK, Scrape, Series, SourceSeries, by_source
+from loadgen.metrics.server.series import LAST, TICK, Scrape, Series, SourceSeries, by_source
 from loadgen.util.gpus import QUANTITIES
 from loadgen.util.tail import TailReader
 
@@ -72,6 +72,30 @@ class Telemetry:
         """Return the increase of a counter during the run; None unless each source has it."""
         known = [grown for source in self.sources if (grown := source.increase(quantity)) is not None]
         return sum(known) if known and len(known) == len(self.sources) else None
+
+    def last(self, level: str) -> float | None:
+        """Return a gauge at the last scrape, after the run; None unless every source had it then."""
+        values = [source.series.get(level, [None])[-1] for source in self.sources]
+        known = [value for value in values if value is not None]
+        return together(level, known) if known and len(known) == len(values) else None
+
+    def grew_after(self, quantity: str) -> bool:
+        """Return whether a counter of any source rose between its first and its last scrape after the run."""
+        for source in self.sources:
+            values = zip(source.series.get(quantity, ()), source.moments, strict=False)
+            after = [value for value, moment in values if moment == LAST and value is not None]
+            if after and after[-1] > after[0]:
+                return True
+        return False
+
+    @property
+    def last_at_s(self) -> float:
+        """When the last scrape began, seconds after the run's clock started."""
+        return max(source.at_s[-1] for source in self.sources)
+
+    def has_same_name(self, quantity: str, other: str) -> bool:
+        """Return whether each source reads both quantities from metrics of one name."""
+        return all(source.names.get(quantity, quantity) == source.names.get(other) for source in self.sources)
 
     @property
     def prefix_hit_rate(self) -> float | None:

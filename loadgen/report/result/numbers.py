@@ -228,7 +228,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             max_concurrency=settings.max_concurrency,
             duration=rates.duration_s,
             completed=snapshot.ok,
-            failed=snapshot.ended - snapshot.ok - snapshot.outcomes.get("cancelled", 0),
+            failed=snapshot.not_ok,
             total_input_tokens=inputs,
             total_output_tokens=outputs,
             total_input_sequences=None if settings.generates else counters["results"],

@@ -57,7 +57,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
                     model=one.model,
                     requests=part.ended,
                     ok=part.ok,
-                    failed=part.ended - part.ok - part.outcomes.get("cancelled", 0),
+                    failed=part.not_ok,
                     outcomes=part.outcomes,
                     error_rate=part.failures.server_rate,
                     output_tokens=part.counters["output_tokens"],

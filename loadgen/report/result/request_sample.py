@@ -7,7 +7,7 @@ from typing import Annotated, Self
 import numpy as np
 from msgspec import Struct
 
-from loadgen.metrics.snapshot import CANCELLED, FAILED, Snapshot
+from loadgen.metrics.snapshot import CANCELLED, DISCONNECTED, FAILED, Snapshot
 from loadgen.report.result.fields import about
 from loadgen.util.arrays import Int64s
 
@@ -19,7 +19,7 @@ class RequestSample(Struct, frozen=True, kw_only=True):
     """Requests over time: all of up to 1,000. Each list has an item for each request, in the order of `sent_s`.
 
     Of more requests, each of 200 stretches keeps five: the ones with the longest TTFT and the longest E2EL, the first
-    that failed, and two others. Cancelled requests are left out.
+    that failed, and two others. Requests that were cancelled, or whose users left, are left out.
     """
 
     requests: Annotated[int, about("Number of requests that the sample stands for.")]
@@ -37,7 +37,7 @@ class RequestSample(Struct, frozen=True, kw_only=True):
         Args:
             snapshot: The snapshot of the run.
         """
-        ended = snapshot.ttft != CANCELLED
+        ended = ~np.isin(snapshot.ttft, (CANCELLED, DISCONNECTED))
         if not ended.any():
             return None
         sent, closed = snapshot.sent[ended], snapshot.closed[ended]

@@ -14,6 +14,7 @@ from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
 from loadgen.report.distribution import Distribution
 from loadgen.report.result.client import ClientTotals, Worker
+from loadgen.report.result.departures import Departures
 from loadgen.report.result.efficiency import Efficiency
 from loadgen.report.result.fields import about, from_json_values, to_json_values
 from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
@@ -27,6 +28,7 @@ from loadgen.report.result.rates import Rates
 from loadgen.report.result.request_class import ClassResult
 from loadgen.report.result.request_columns import RequestColumns
 from loadgen.report.result.request_sample import RequestSample
+from loadgen.report.result.retries import Retries
 from loadgen.report.result.server import ServerMetrics
 from loadgen.report.result.server_call import ServerCallResult
 from loadgen.report.result.sessions import SessionTimes, Turn
@@ -74,7 +76,8 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         float | None,
         about(
             "Share of the ended requests that failed on the server. Turns after a failed turn count as failed; "
-            "requests that the end of the run cancelled do not count. Null if no request ended."
+            "requests that the end of the run cancelled, and those whose users left, do not count. Null if no request "
+            "ended."
         ),
     ]
     client_error_rate: Annotated[
@@ -97,6 +100,12 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         about("Streams in which no token came for 60 s or more, between two tokens or until the stream ended."),
     ] = SilentStreams()
     never_due: Annotated[int, about("Cancelled turns that were never due, because an earlier turn failed.")]
+    departures: Annotated[
+        Departures | None, about("Requests whose users left before the end; null: none were to leave (--disconnect).")
+    ] = None
+    retries: Annotated[
+        Retries | None, about("Requests that were sent again after a refusal; null: none were to be (--retry).")
+    ] = None
     targets: Annotated[list[Target], about("Each of several targets; empty if there is only one.")] = msgspec.field(
         default_factory=list
     )
@@ -295,6 +304,8 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             cancelled=Cancelled.of(snapshot),
             silent_streams=SilentStreams.of(snapshot),
             never_due=counters["never_due"],
+            departures=Departures.of(run),
+            retries=Retries.of(run),
             targets=Target.each(run),
             classes=classes,
             phases=PhaseResult.each(run),

@@ -63,8 +63,9 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
             "By quantity, the reported values: levels as read, counts since the first scrape; null: none. Levels: "
             "running and waiting requests, share of the KV cache in use (0 to 1), share of "
             "drafted tokens that were accepted in the last batch, and the tokens of one of its steps. Counts: requests "
-            "that ended, prompt and output tokens, preemptions, prompt tokens looked up in the prefix cache with hits "
-            "and misses, drafts, drafted and accepted tokens, accepted tokens at each position of a draft.",
+            "that ended, those that the server gave up, prompt and output tokens, preemptions, prompt tokens looked up "
+            "in the prefix cache with hits and misses, drafts, drafted and accepted tokens, accepted tokens at each "
+            "position of a draft.",
             propertyNames={"anyOf": [{"enum": [*QUANTITIES]}, PATTERN]},
         ),
     ]
@@ -142,6 +143,7 @@ class ServerCounts(Struct, frozen=True, kw_only=True):
     """Increase of each count of the server during the run; null: the server does not report it."""
 
     requests: Annotated[float | None, about("Requests that ended.")]
+    aborted: Annotated[float | None, about("Requests that it gave up, of them in vLLM.")] = None
     prompt_tokens: Annotated[float | None, about("Prompt tokens.")]
     generation_tokens: Annotated[float | None, about("Output tokens.")]
     preemptions: Annotated[float | None, about("Preemptions of requests.")]

@@ -45,7 +45,7 @@ class Target(Struct, frozen=True, kw_only=True):
                 base_url=url,
                 requests=part.ended,
                 ok=part.ok,
-                failed=part.ended - part.ok - part.outcomes.get("cancelled", 0),
+                failed=part.not_ok,
                 outcomes=part.outcomes,
                 output_tokens=part.counters["output_tokens"],
                 request_throughput=per_second.rate(part.ok),

@@ -35,8 +35,9 @@ REQUEST = {
     "error_rate": Term(
         "error rate",
         "Requests that failed on the server, divided by all requests that ended. Turns that were not sent because an "
-        "earlier turn had failed count as failed. Requests cancelled at the end of the run are not counted. Requests "
-        "that the client failed to send have their own rate, client_error_rate in JSON.",
+        "earlier turn had failed count as failed. Requests cancelled at the end of the run, and those whose users "
+        "left, are not counted. Requests that the client failed to send have their own rate, client_error_rate in "
+        "JSON.",
     ),
     "output_tokens": Term(
         "output tokens",

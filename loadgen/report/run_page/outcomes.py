@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.core.outcome import Outcome
-from loadgen.report import console, token_lines
+from loadgen.report import console, departure_lines, token_lines
 from loadgen.report.html import Block, Code, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import Example
@@ -24,6 +24,8 @@ def requests(result: RunResult) -> Iterator[Block]:
             yield Items(tuple(examples))
     else:
         yield Paragraph(line("No request has ended."))
+    if departures := tuple(line(text.strip()) for text in departure_lines.lines(result)):
+        yield Items(departures)
     if result.finish_reasons:
         reasons = ", ".join(f"{name or 'none'} {count}" for name, count in result.finish_reasons.items())
         yield Paragraph(line(f"Finish reasons of those that are ok: {reasons}."))

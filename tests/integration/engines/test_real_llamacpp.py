@@ -219,3 +219,20 @@ def test_the_real_prefix_cache_is_as_asked(tokenizer: str, tmp_path: Path) -> No
         done = loadgen("run", *flags, "--base-url", server.base_url, "--cache", "cold", timeout_s=300)
         assert done.returncode == 2
         assert "has no call that empties its prefix cache" in done.stderr
+
+
+@pytest.mark.parametrize("disconnect", ["100%@tokens=4", "100%@after=300ms"])
+def test_a_real_engine_is_free_after_users_have_left(tokenizer: str, disconnect: str) -> None:
+    """Whose answer of 1,500 tokens nobody waits for: to generate it would take the engine far longer than the run."""
+    with started() as server:
+        flags = ["--base-url", server.base_url, "--backend", "openai", "--tokenizer", tokenizer, "--json"]
+        flags += ["--max-concurrency", "2", "--random-input-len", "20", "--seed", "1"]
+        left = [*flags, "--num-prompts", "4", "--random-output-len", "1500", "--disconnect", disconnect]
+        done = loadgen("run", *left, timeout_s=300)
+        assert done.stdout, done.stderr
+        own = json.loads(done.stdout)["loadgen"]
+        assert own["outcomes"] == {"disconnected": 4}
+        stop = own["departures"]["server"]
+        assert (stop["unfinished"], stop["aborted"], stop["stopped"]) == (0, None, None)
+        done = loadgen("run", *flags, "--num-prompts", "4", "--random-output-len", "4", timeout_s=300)
+        assert json.loads(done.stdout)["loadgen"]["outcomes"] == {"ok": 4}

@@ -199,6 +199,16 @@ def test_turns_after_a_fault_of_the_client_are_its_fault_too(fault: Outcome) -> 
     assert measured([first, *turns]).failures == Failures(of=5, server=0, client=5)
 
 
+def test_turns_after_a_user_has_left_are_not_sent_and_no_failures() -> None:
+    made = run(SERVER, session(3) + session(1), disconnect="100%@tokens=1")
+    assert made.snapshot.outcomes == {"disconnected": 4}
+    assert [record.sent != 0 for record in made.records] == [True, False, False, True]
+    assert (made.snapshot.counters["never_due"], made.own["error_rate"]) == (0, None)
+    departures = made.own["departures"]
+    assert (departures["drawn"], departures["disconnected"], departures["never_sent"]) == (2, 2, 2)
+    assert the_books_balance(made)
+
+
 def test_a_session_of_which_the_last_turn_fails_is_over() -> None:
     made = run(failing(1), session(2))
     assert made.snapshot.outcomes == {"ok": 1, "status(503)": 1}

@@ -1,0 +1,102 @@
+"""`Retries`: requests that the server refused, until they are sent again."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from typing import Self
+
+from loadgen.client.alarm_queue import AlarmQueue
+from loadgen.config.retry import Retry
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
+from loadgen.util.clock import NS_PER_S, Clock
+
+# The waits of OpenAI's Python client: what Retry-After says, up to a minute; else from half a second, doubled each time
+# up to eight seconds, less up to a quarter, so that those refused together do not come back together.
+MAX_RETRY_AFTER_S = 60.0
+FIRST_WAIT_S, MAX_WAIT_S, JITTER = 0.5, 8.0, 0.25
+
+
+class Retries:
+    """Holds back what is sent again, each until its time.
+
+    Args:
+        retry: What is sent again, and how often.
+        seed: Of the waits.
+        send: Sends the next attempt.
+        clock: The clock of the waits.
+    """
+
+    def __init__(self, retry: Retry, seed: int, send: Callable[[Record], None], clock: Clock) -> None:
+        self._retry, self._seed, self._send = retry, seed, send
+        self._waiting = AlarmQueue(self._send_again, clock)
+        self._is_closed = False
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings, send: Callable[[Record], None], clock: Clock) -> Self | None:
+        """Create the retries of `--retry`; None without it.
+
+        Raises:
+            BadInput: Its value is invalid.
+        """
+        if settings.retry is None:
+            return None
+        return cls(Retry.parse(settings.retry), seed_of(settings, "arrivals"), send, clock)
+
+    def take(self, record: Record) -> bool:
+        """Take a request that has ended if it is to be sent again; return whether it is."""
+        if record.outcome is not Outcome.STATUS or record.status not in self._retry.statuses:
+            return False
+        if self._is_closed or record.attempts >= self._retry.attempts:
+            return False
+        self._waiting.add(record.closed + int(self.wait_s(record) * NS_PER_S), record)
+        return True
+
+    def wait_s(self, record: Record) -> float:
+        """Return how long after a refusal the request is sent again, s: the same for the same seed and attempt."""
+        asked_s = retry_after_s(record.retry_after)
+        if asked_s is not None and 0 < asked_s <= MAX_RETRY_AFTER_S:
+            return asked_s
+        draw = hashlib.blake2b(b"retry/%d/%d/%d" % (self._seed, record.index, record.attempts), digest_size=6).digest()
+        longest_s = min(FIRST_WAIT_S * 2.0 ** (record.attempts - 1), MAX_WAIT_S)
+        return longest_s * (1 - JITTER * int.from_bytes(draw) / 2**48)
+
+    def close(self) -> list[Record]:
+        """Send nothing again from now on; return the last attempts of those that wait."""
+        self._is_closed = True
+        return self._waiting.close()
+
+    def _send_again(self, refused: Record, at_ns: int) -> None:
+        self._send(next_attempt(refused, at_ns))
+
+
+def next_attempt(refused: Record, at_ns: int) -> Record:
+    """Return the record of the attempt at `at_ns` that follows one that was refused."""
+    record = Record(refused.index, refused.input_tokens, refused.output_tokens, refused.due)
+    record.ready, record.turn, record.server_tokens = refused.ready, refused.turn, refused.server_tokens
+    record.class_number = refused.class_number
+    record.keeps_text, record.keeps_answer = refused.keeps_text, refused.keeps_answer
+    record.disconnect_tokens, record.disconnect_ns = refused.disconnect_tokens, refused.disconnect_ns
+    record.attempts, record.retried_ns = refused.attempts + 1, at_ns - refused.ready
+    first = refused.attempts == 1
+    record.first_sent = refused.sent if first else refused.first_sent
+    record.first_closed = refused.closed if first else refused.first_closed
+    record.first_status = refused.status if first else refused.first_status
+    return record
+
+
+def retry_after_s(value: str | None) -> float | None:
+    """Read a Retry-After, seconds or a date, as the seconds from now; None if it is neither."""
+    if value is None:
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        pass
+    from email.utils import parsedate_to_datetime  # rarely used, and slow to import
+
+    try:
+        return parsedate_to_datetime(value).timestamp() - time.time()
+    except ValueError:
+        return None

@@ -1,0 +1,69 @@
+"""Departure lines: the users who left and those who came again after a refusal, as lines of a report."""
+
+from collections.abc import Iterator
+
+from loadgen.report.result import RunResult
+from loadgen.report.result.departures import Departures, ServerStop
+from loadgen.report.result.request_group import GroupLatency
+from loadgen.report.result.retries import Retries
+from loadgen.util.number_format import fixed, plural
+
+
+def lines(result: RunResult) -> Iterator[str]:
+    """Write them; nothing where no user was to leave or to come again."""
+    if result.departures is not None:
+        yield from _departures(result.departures)
+    if result.retries is not None:
+        yield from _retries(result, result.retries)
+
+
+def _departures(departures: Departures) -> Iterator[str]:
+    left, before = departures.disconnected, departures.drawn - departures.disconnected
+    yield (
+        f"Users who left (--disconnect {departures.asked}): {left}, in no latency and no error rate"
+        + (f"; {plural(before, 'request')} of others who would have left ended before" if before else "")
+        + (f"; {plural(departures.never_sent, 'further turn')} not sent" if departures.never_sent else "")
+    )
+    if left:
+        yield f"  Did the server stop for them? {_stop(departures.server, left)}"
+
+
+def _stop(server: ServerStop, left: int) -> str:
+    """Say what the servers' counters show."""
+    known = []
+    if server.aborted:
+        known.append(f"it counts {server.aborted:.0f} aborted requests")
+    if server.finished:
+        known.append(f"it generated {server.finished:.0f} answers of {left} to the end")
+    elif server.finished is not None:
+        known.append("it counts no answers as complete beyond those that were read")
+    if server.unfinished is not None and server.scraped_after_s is not None:
+        busy = f"{plural(round(server.unfinished), 'request')} unfinished" if server.unfinished else "it was idle"
+        known.append(f"{busy} {server.scraped_after_s:.1f} s after the last request ended")
+    answer = {True: "Yes", False: "No", None: "Not known"}[server.stopped]
+    if server.stopped is None and not server.aborted:
+        known.insert(0, "its metrics do not count requests that were given up")
+    return f"{answer}: {', '.join(known)}"
+
+
+def _retries(result: RunResult, retries: Retries) -> Iterator[str]:
+    refusals = ", ".join(f"{name} {count}" for name, count in retries.first_refusals.items())
+    yield (
+        f"Sent again (--retry {retries.asked}): {plural(retries.requests, 'request')}"
+        + (f" ({refusals}), {retries.ok} ok in the end, {retries.failed} failed" if retries.requests else "")
+        + f"; {retries.attempts} attempts in all, at most {retries.most_attempts} of one request"
+    )
+    if not retries.requests:
+        return
+    rows = [("first attempts refused, sent to refusal", retries.first_refusal_ms)]
+    if result.streams:
+        rows.append((f"TTFT of first attempts, from {result.latency_from}", retries.first_ttft_ms))
+        rows.append(("TTFT after a retry, from due", retries.retried_ttft_ms))
+    rows.append((f"E2EL of first attempts, from {result.latency_from}", retries.first_e2el_ms))
+    rows.append(("E2EL after a retry, from due", retries.retried_e2el_ms))
+    for name, latency in rows:
+        yield f"  {name:<44}{_percentiles(latency)}"
+
+
+def _percentiles(latency: GroupLatency) -> str:
+    return f"p50 {fixed(latency.p50, 1)}, p99 {fixed(latency.p99, 1)} ms of {latency.count}"
