@@ -48,18 +48,17 @@ class BestHits:
         """The share of the predicted tokens, 0 to 1."""
         return self.shared_tokens / self.tokens
 
-    def unpredicted(self, input_tokens: int, ok: int) -> float:
+    def unpredicted(self, input_tokens: int) -> float:
         """The share of the input that a server counted beyond the prediction: a chat template that is unknown here.
 
         Args:
-            input_tokens: Input tokens of the ok requests.
-            ok: How many these are.
+            input_tokens: Input tokens of all requests.
         """
-        return max(0.0, 1 - self.tokens * ok / self.requests / input_tokens) if input_tokens else 0.0
+        return max(0.0, 1 - self.tokens / input_tokens) if input_tokens else 0.0
 
-    def allowed(self, input_tokens: int, ok: int) -> float:
+    def allowed(self, input_tokens: int) -> float:
         """The share of the input that could be found, and what is unpredicted, which all requests may share."""
-        unpredicted = self.unpredicted(input_tokens, ok)
+        unpredicted = self.unpredicted(input_tokens)
         return self.rate * (1 - unpredicted) + unpredicted
 
 
@@ -71,9 +70,9 @@ def unexplained(tokens: Mapping[str, int], prompts: Mapping[str, Any]) -> float:
         prompts: What is known of its prompts.
     """
     best, input_tokens = BestHits.of(prompts), tokens["input_tokens"]
-    if best is None or not input_tokens:
+    if best is None or not input_tokens or tokens["cached_counted"] != best.requests:
         return 0.0
-    share = tokens["cached_tokens"] / input_tokens - best.allowed(input_tokens, tokens["cached_counted"])
+    share = tokens["cached_tokens"] / input_tokens - best.allowed(input_tokens)
     return share if share >= MIN_SHARE else 0.0
 
 
@@ -92,18 +91,30 @@ def as_asked(run: RunData) -> Iterator[Check]:
     if protocol == AS_IS:
         return
     best, hits = BestHits.of(run.header.provenance["prompts"]), hit_rate(run)
-    if best is None:
+    warmed, to_warm = sum(worker.cache_warmed for worker in run.workers), _to_warm(run)
+    if warmed < to_warm:
+        value = f"{warmed} of {to_warm} requests that were to warm the cache up succeeded"
+        yield Check(NAME, False, value, "all of them", "see why the server refuses them: ask for fewer at a time")
+    elif best is None:
         yield inapplicable(NAME, "it is unknown what the prompts have in common")
     elif hits is None:
         yield inapplicable(NAME, "the server does not say what it took from its cache")
     elif run.snapshot.partial is not None:
         yield inapplicable(NAME, "not all prompts were sent")
+    elif run.snapshot.ok != best.requests:
+        yield inapplicable(NAME, "not all requests succeeded, and it is known only what all prompts have in common")
     else:
         yield _compared(run, best, *hits)
 
 
+def _to_warm(run: RunData) -> int:
+    """How many requests were to warm the cache up, of all targets."""
+    known = run.header.provenance["prompts"].get("prefix_cache", {})
+    return int(known.get("warm_requests", 0)) * max(1, len(run.settings.urls))
+
+
 def _compared(run: RunData, best: BestHits, rate: float, source: Source) -> Check:
-    protocol, allowed = run.settings.cache, best.allowed(run.snapshot.counters["input_tokens"], run.snapshot.ok)
+    protocol, allowed = run.settings.cache, best.allowed(run.snapshot.counters["input_tokens"])
     value = f"{percent(rate, 1)} of the input from the cache, by {source}, with {FLAG} {protocol}"
     if protocol == WARM:
         ok = rate >= MIN_WARM * best.rate

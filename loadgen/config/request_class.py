@@ -165,6 +165,8 @@ def _shares(found: dict[str, Values]) -> dict[str, float]:
     kinds = {kind for values in found.values() for kind in ("share", "rate") if kind in values}
     if not kinds:
         return dict.fromkeys(found, 1 / len(found)) if found else {}
+    if both := next((name for name, values in found.items() if {"share", "rate"} <= values.keys()), None):
+        raise BadInput(FLAG, f"{both}: has a share and a rate", "give one of the two")
     if len(kinds) > 1:
         raise BadInput(FLAG, "some classes have a share, and some a rate", "give each a rate, or each a share")
     (kind,) = kinds
@@ -174,7 +176,7 @@ def _shares(found: dict[str, Values]) -> dict[str, float]:
     numbers = {name: _number(name, kind, values) for name, values in found.items()}
     total = sum(numbers.values())
     if kind == "share" and abs(total - 1) > _TOLERANCE:
-        raise BadInput(FLAG, f"the shares add up to {total:g}", "let them add up to 1")
+        raise BadInput(FLAG, f"the shares add up to {total:.10g}", "let them add up to 1")
     return {name: number / total for name, number in numbers.items()}
 
 

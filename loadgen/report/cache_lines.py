@@ -26,8 +26,8 @@ def _state(cache: PrefixCache) -> str:
         return "cold, emptied before the clock started"
     if cache.protocol == SALTED:
         return f"salted ({cache.salt})"
-    asked, each = cache.warm_requests or 0, {"prefix": "distinct prefixes", "prompt": "distinct prompts"}
-    return f"warm, {plural(cache.warmed or 0, 'request')} sent before, with {asked} {each[cache.warmed_by or 'prompt']}"
+    each = {"prefix": "distinct prefixes", "prompt": "distinct prompts"}[cache.warmed_by or "prompt"]
+    return f"warm, {cache.warm_requests or 0} {each} sent before, {plural(cache.warmed or 0, 'request')} ok"
 
 
 def _best(cache: PrefixCache) -> str:

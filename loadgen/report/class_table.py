@@ -8,18 +8,24 @@ from loadgen.report.targets import METRICS, percentiles
 from loadgen.util.number_format import fixed, percent
 
 COLUMNS = (("share", 8), ("requests", 9), ("ok", 8), ("failed", 8), ("tok/s", 11))
-GOOD = ("good", 8)
+LEFT, GOOD = ("left", 8), ("good", 8)
 
 
 def titles(result: RunResult) -> tuple[tuple[str, int], ...]:
     """Return the columns before the latencies, each with its width."""
-    return (*COLUMNS, GOOD) if any(one.good_share is not None for one in result.classes) else COLUMNS
+    further = []
+    if any(one.left for one in result.classes):
+        further.append(LEFT)
+    if any(one.good_share is not None for one in result.classes):
+        further.append(GOOD)
+    return (*COLUMNS, *further)
 
 
 def cells(result: RunResult, one: ClassResult) -> list[str]:
     """Write the cells of a class below these columns."""
     counts = [percent(one.share, 1), str(one.requests), str(one.ok), str(one.failed), fixed(one.output_throughput, 2)]
-    return counts if len(titles(result)) == len(COLUMNS) else [*counts, percent(one.good_share, 1)]
+    further = {LEFT: str(one.left), GOOD: percent(one.good_share, 1)}
+    return [*counts, *(further[column] for column in titles(result)[len(COLUMNS) :])]
 
 
 def table(result: RunResult) -> Iterator[str]:

@@ -168,6 +168,10 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
     error, verdict = client_error_ms(result), _with_reasons(result)
     if error is not None:
         verdict += f" (client at most {rounded_up(error)} ms)"
+    if not failures.failed and not result.numbers.completed and result.outcomes:
+        yield "NOT OK no request succeeded", Colour.RED
+        yield f"measured {verdict}", colour
+        return
     if not failures.failed:
         yield verdict, colour
         yield f"{result.numbers.completed}/{failures.of} ok", Colour.NONE

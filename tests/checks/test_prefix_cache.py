@@ -38,6 +38,18 @@ def test_it_does_not_apply_where_something_is_unknown(cached: int | None, prompt
     assert check("cold", cached, prompts).ok is None
 
 
+def test_it_does_not_apply_where_not_all_requests_succeeded() -> None:
+    records = [reply(index, prompt=10, cached=9) for index in range(9)]
+    assert of(records, RunSettings(cache="cold"), prompts=known(0))[NAME].ok is None
+
+
+def test_a_cache_is_not_warm_if_requests_that_were_to_warm_it_failed() -> None:
+    prompts = known(90)
+    prompts["prefix_cache"] = prompts["prefix_cache"] | {"warm_requests": 4}
+    found = check("warm", 9, prompts)
+    assert (found.ok, found.value) == (False, "0 of 4 requests that were to warm the cache up succeeded")
+
+
 def test_it_does_not_apply_to_a_part_of_a_run() -> None:
     assert check("warm", 0, known(90), partial="Ctrl-C").ok is None
 

@@ -82,6 +82,7 @@ def test_the_settings_of_a_class_are_those_of_a_run_of_it_alone():
         (["a:share=0.5", "b:share=0.4"], "the shares add up to 0.9"),
         (["a:share=0.5", "b:priority=1"], "b: has no share"),
         (["a:share=0.5", "b:rate=1"], "some classes have a share, and some a rate"),
+        (["a:share=1,rate=1"], "a: has a share and a rate"),
         (["a:share=-1"], "a: invalid share '-1'"),
         (["a:rate=fast"], "a: invalid rate 'fast'"),
         (["a:priority=high"], "a: invalid priority 'high'"),

@@ -43,7 +43,7 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
         (
             "warm",
             {"known": KNOWN | {"warm_requests": 4, "warmed_by": "prefix"}},
-            "warm, 0 requests sent before, with 4 distinct prefixes;",
+            "warm, 4 distinct prefixes sent before, 0 requests ok;",
         ),
     ],
 )

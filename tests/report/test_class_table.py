@@ -3,6 +3,7 @@
 import pytest
 
 from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
 from loadgen.metrics import parted_recorder
 from loadgen.report.html import Heading, Table
 from loadgen.report.run_page import groups
@@ -40,6 +41,18 @@ def test_each_class_has_a_row_with_its_requests_and_latencies():
     assert [(row["requests"], row["ok"], row["failed"]) for row in (chat, batch)] == [(18, 17, 1), (6, 4, 2)]
     medians = [row["latency_ms"]["ttft_due"]["p50"] for row in (chat, batch)]
     assert medians == [pytest.approx(20, rel=1e-3), pytest.approx(80, rel=1e-3)]
+
+
+def test_requests_whose_users_left_have_a_column_and_are_in_no_goodput():
+    recorder = parted_recorder.recorder_for(SETTINGS, START, 4)
+    for index in range(4):
+        record = steady(index, ttft=20, n=4) if index else failed(0, Outcome.DISCONNECTED)
+        recorder.add(record)
+    found = result(recorder.snapshot(), SETTINGS)
+    chat, _ = found["loadgen"]["classes"]
+    assert (chat["requests"], chat["ok"], chat["failed"], chat["left"], chat["good_share"]) == (4, 3, 0, 1, 1.0)
+    (head,) = (line for line in render(found).splitlines() if line.startswith("class "))
+    assert head.split()[5:8] == ["tok/s", "left", "good"]
 
 
 def test_the_rows_add_up_to_the_result():

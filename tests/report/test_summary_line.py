@@ -50,6 +50,11 @@ def test_failures_come_first_with_their_ways():
     assert said(allowed, [*TEN, one]).startswith("OK 10 of 11 (503: 1) | measured VALID (client at most ")
 
 
+def test_a_run_whose_users_all_left_says_that_none_succeeded():
+    everybody = [failed(index, Outcome.DISCONNECTED) for index in range(3)]
+    assert said(records=everybody).startswith("NOT OK no request succeeded | measured VALID")
+
+
 def test_a_met_slo_follows_the_latencies():
     assert said(RATE.replace(slo="ttft_p50<1s,error_rate<1%")).split(" | ")[-1] == "SLO met"
 

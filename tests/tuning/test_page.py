@@ -302,7 +302,7 @@ def test_every_workload_of_a_stage_is_shown(layout: str, tmp_path: Path) -> None
     assert baseline.startswith("| `baseline` | Total TPS: ")
     assert fp8.startswith("| `fp8` | Total TPS: ")
     assert "%; " in fp8
-    assert stage.count("Benchmark result on long (median of 2 starts)") == 2
+    assert stage.count("Benchmark result on long (lower median of 2 starts)") == 2
 
 
 def test_gain_of_an_arm_over_the_baseline_of_its_stage_is_shown_once(tmp_path: Path) -> None:

@@ -28,11 +28,20 @@ def check_requested(requested: RunSettings) -> None:
     if requested.random_batch_size > 1:
         problem = "makes --num-prompts a number of texts, and a search chooses numbers of requests"
         raise BadInput("--random-batch-size", problem, "leave it out, or measure rates with `loadgen run --rate 1,2,4`")
-    if any(one.slo for one in requested.request_classes):
-        problem = "limits of a class are judged in single runs: a search judges all requests together"
-        raise BadInput("--class", problem, "leave slo out, and give --slo")
+    check_several(requested)
     rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0  # a --duration needs a finite rate
     endpoints.checked(requested.replace(request_rate=rate))
+
+
+def check_several(requested: RunSettings) -> None:
+    """Check what no series of runs can have.
+
+    Raises:
+        BadInput: A class has limits of its own.
+    """
+    if any(one.slo for one in requested.request_classes):
+        problem = "limits of a class are judged in single runs: several runs are judged by all requests together"
+        raise BadInput("--class", problem, "leave slo out, and give --slo")
 
 
 def check_chosen(chosen: Mapping[str, Any], over: str) -> None:

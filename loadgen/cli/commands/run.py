@@ -47,6 +47,9 @@ def measure(given: dict[str, Any]) -> int:
     runs = list(map(counted, runs))
     credentials.warn_of_visible(given)
     if swept is not None:
+        from loadgen.analysis.search.search_check import check_several
+
+        check_several(runs[0])
         return sweep(runs, swept, plot)
     if plot is not None:
         raise BadInput("--plot", "needs several runs", "give several rates, for example --request-rate 1,2,4,8")

@@ -38,7 +38,7 @@ class PrefixCache(Struct, frozen=True, kw_only=True):
         float | None,
         about(
             "Share of the input that the server counted beyond the prediction, and that `best_hit_rate` does not "
-            "cover: a chat template that is unknown here; null: there is no prediction."
+            "cover: a chat template that is unknown here; null: there is no prediction, or not all requests succeeded."
         ),
     ]
     best_unknown: Annotated[str | None, about("Why that is unknown; null: it is known.")]
@@ -66,8 +66,8 @@ class PrefixCache(Struct, frozen=True, kw_only=True):
             block_size_from=known.get("block_size_from"),
             best_hit_rate=None if best is None else best.rate,
             unpredicted_share=None
-            if best is None
-            else best.unpredicted(run.snapshot.counters["input_tokens"], run.snapshot.ok),
+            if best is None or best.requests != run.snapshot.ok
+            else best.unpredicted(run.snapshot.counters["input_tokens"]),
             best_unknown=unknown if best is None else None,
             hit_rate=rate,
             hit_rate_from=source,

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple, Self
 
 from msgspec import Struct
 
+from loadgen.core.outcome import Outcome
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
@@ -69,7 +70,7 @@ class Rates(Struct, frozen=True, kw_only=True):
     ]
     good_share: Annotated[
         float | None,
-        about("Share of all scheduled requests that met every --goodput limit; null if that rate is null."),
+        about("Share of the scheduled requests whose users stayed that met every limit; null if that rate is null."),
     ]
 
     @classmethod
@@ -77,6 +78,7 @@ class Rates(Struct, frozen=True, kw_only=True):
         """Compute them."""
         snapshot = run.snapshot
         counters, per_second = snapshot.counters, PerSecond.of(snapshot)
+        stayed = snapshot.scheduled - snapshot.outcomes.get(Outcome.DISCONNECTED, 0)
         is_judged = is_goodput_known(run.goodput_metrics, snapshot)
         uncached = counters["input_tokens"] - counters["cached_tokens"]
         return cls(
@@ -84,5 +86,5 @@ class Rates(Struct, frozen=True, kw_only=True):
             steady_output_tokens_per_s=throughput.steady_output_rate(snapshot) if run.settings.streams else None,
             uncached_input_tokens_per_s=per_second.rate(uncached) if counters["cached_counted"] else None,
             goodput_requests_per_s=per_second.rate(counters["good"]) if is_judged else None,
-            good_share=counters["good"] / snapshot.scheduled if is_judged and snapshot.scheduled else None,
+            good_share=counters["good"] / stayed if is_judged and stayed else None,
         )

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from loadgen.config import slo
+from loadgen.core.outcome import Outcome
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.report.result.fields import about
@@ -27,6 +28,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
     requests: Annotated[int, about("Its requests that ended.")]
     ok: Annotated[int, about("Requests that succeeded.")]
     failed: Annotated[int, about("Requests that failed, without cancelled ones.")]
+    left: Annotated[int, about("Requests whose users left (--disconnect), and what they would have asked next.")] = 0
     outcomes: Annotated[Outcomes, about("Its requests by how they ended.")]
     error_rate: Annotated[float | None, about("As in the whole result; null where no request ended.")]
     output_tokens: Annotated[int, about("Output tokens of its ok requests.")]
@@ -36,7 +38,9 @@ class ClassResult(Struct, frozen=True, kw_only=True):
         float | None,
         about("Requests per second that met every limit of its goodput, or of --goodput; null without limits."),
     ]
-    good_share: Annotated[float | None, about("Share of its requests that did; null if that rate is null.")]
+    good_share: Annotated[
+        float | None, about("Share of its requests whose users stayed that did; null if that rate is null.")
+    ]
     max_concurrent_requests: Annotated[int, about("Peak number of its requests in flight.")]
     latency_ms: Annotated[Latencies, about("Its latencies, as in the whole result, ms.")]
     slo: Annotated[list[LimitResult], about("Each limit of its own SLO, judged by its requests alone.")]
@@ -48,6 +52,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
         settings, found = run.settings, list[Self]()
         for one, part in zip(settings.request_classes, run.snapshot.classes, strict=False):
             limits = slo.parse_goodput(settings.of_class(one).goodput)
+            left = part.outcomes.get(Outcome.DISCONNECTED, 0)
             good = part.counters["good"] if is_goodput_known(limits, run.snapshot) else None
             found.append(
                 cls(
@@ -58,13 +63,14 @@ class ClassResult(Struct, frozen=True, kw_only=True):
                     requests=part.ended,
                     ok=part.ok,
                     failed=part.not_ok,
+                    left=left,
                     outcomes=part.outcomes,
                     error_rate=part.failures.server_rate,
                     output_tokens=part.counters["output_tokens"],
                     request_throughput=per_second.rate(part.ok),
                     output_throughput=per_second.rate(part.counters["output_tokens"]),
                     goodput_requests_per_s=None if good is None else per_second.rate(good),
-                    good_share=None if good is None or not part.ended else good / part.ended,
+                    good_share=None if good is None or not part.ended - left else good / (part.ended - left),
                     max_concurrent_requests=throughput.peak_concurrency(part),
                     latency_ms=Latencies.of(part, run.percentiles),
                     slo=judge_limits(one.slo, part, settings.latency_from),

@@ -125,6 +125,8 @@ def _baseline_stays(model: ReportModel) -> Line:
     finalist, least = model.finalist, percent(model.study.decision.min_effect, 1)
     if finalist is None and model.published:
         return line("No results are published of an arm that the study expects to win, so the baseline stays:")
+    if finalist is None and not any(arm.comparison is not None for step in model.steps for arm in step.arms):
+        return line("No arm has been compared with the baseline. It is served by:")
     if finalist is None:
         when = " so far" if model.findings.open else ""
         return line(f"No arm{when} is shown to be {least} better than the baseline, so the baseline stays:")

@@ -57,7 +57,7 @@ def noise_lines(found: StepResult) -> Iterator[str]:
     if found.round_noise is not None:
         yield f"noise {percent(found.round_noise.sd, 2)} of one round in a start ({found.round_noise.df} df)"
     if found.least_effect is not None:
-        yield f"effects from {percent(found.least_effect, 1)} are likely to be detected, by the noise of earlier steps"
+        yield f"planned to detect effects from {percent(found.least_effect, 1)}, by the noise of earlier steps"
 
 
 def _gain(arm: ArmResult, study: Study) -> str:
@@ -80,7 +80,7 @@ def conclusion(findings: Findings) -> Iterator[str]:
         return
     rival = findings.finalist
     if rival is None:
-        yield "No arm was better than the baseline"
+        yield from _baseline_stays(findings)
     elif gain := _gain(rival, findings.study):
         confirmed = "is confirmed" if findings.confirmed else "is not confirmed"
         yield f"Winner {rival.name}: its gain {confirmed}, {gain} in fresh starts beside the baseline"
@@ -88,6 +88,16 @@ def conclusion(findings: Findings) -> Iterator[str]:
         yield f"Published as the winner: {rival.name}; single runs have no bounds"
     else:
         yield f"Winner {rival.name} was not confirmed: {', '.join(filter(None, (rival.verdict, rival.why)))}"
+
+
+def _baseline_stays(findings: Findings) -> Iterator[str]:
+    arms = [arm for found in findings.steps for arm in found.arms]
+    if any(arm.published for arm in arms):
+        yield "No published result is of an arm that the study expects to win"
+    elif any(arm.comparison is not None for arm in arms):
+        yield "No arm was better than the baseline"
+    else:
+        yield "No arm was compared with the baseline"
 
 
 def as_json(findings: Findings, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,4 +160,4 @@ def time_spent(findings: Findings) -> str:
         return plural(len(findings.trials), "published result")
     devices = findings.study.hardware.devices
     hours = f", {fixed(findings.seconds / 3600 * devices, 2, 'GPU-hours')}" if devices else ""
-    return f"{len(findings.trials)} starts, {duration(findings.seconds)}{hours}"
+    return f"{plural(len(findings.trials), 'start')}, {duration(findings.seconds)}{hours}"

@@ -107,7 +107,8 @@ def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]
         "These results are imported: the study started no server. With `loadgen`, these commands run its workloads on "
         "the baseline's"
         if model.published
-        else "`loadgen` runs each workload on a freshly started server. These commands use the baseline's"
+        else "`loadgen` runs all workloads on each server that it starts, and empties the engine's caches in between. "
+        "These commands use the baseline's"
     )
     yield Paragraph(prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:"))
     yield Code("\n\n".join(rows), "bash")
@@ -212,8 +213,10 @@ def _ranking(stage: StageSummary, model: ReportModel) -> Paragraph:
 
 
 def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportModel) -> str:
-    """Return what stands between two arms: a comma where they are not compared yet."""
-    if model.published or stage.differ(before, arm):
+    """Return what stands between two arms: a comma where nothing shows how they compare."""
+    if model.published:
+        return ", "
+    if stage.differ(before, arm):
         return " > " if model.more_is_better else " < "
     return " ≈ " if stage.compared(before, arm) else ", "
 
@@ -249,7 +252,7 @@ def _result(arm: ArmResult, workload: str, model: ReportModel, title: str = "Ben
     if model.published:
         title = f"{title} (single run)"
     elif len(result.runs) > 1:
-        title = f"{title} (median of {len(result.runs)} starts)"
+        title = f"{title} ({'lower ' if len(result.runs) % 2 == 0 else ''}median of {len(result.runs)} starts)"
     changed = changes(result.middle)
     more = (Paragraph(line(changed)),) if changed else ()
     return Note("info", title, (result_block(result.middle), *more), folded=True)

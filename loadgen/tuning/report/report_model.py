@@ -61,8 +61,9 @@ class StageSummary:
 
     @cached_property
     def ranked(self) -> list[ArmResult]:
-        """The arms that ran and met the limits, the best first."""
-        able = [arm for arm in self.arms if arm.feasible and self.score(arm) is not None]
+        """The arms that ran and met the limits, the best first; of two that are the same, one."""
+        own = [arm for arm in self.arms if arm.verdict is not Verdict.SAME_AS]
+        able = [arm for arm in own if arm.feasible and self.score(arm) is not None]
         return sorted(able, key=lambda arm: self.score(arm) or 0.0, reverse=self.more_is_better)
 
     @property

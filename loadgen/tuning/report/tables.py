@@ -37,7 +37,7 @@ def arms(step: StageSummary, model: ReportModel) -> Table:
         row: list[str | Span] = [
             Span(arm.name, Tone.CODE),
             score(result, model),
-            difference_text(arm, model.workload),
+            "-" if arm.verdict is Verdict.SAME_AS else difference_text(arm, model.workload),
             fixed(result.mean("mean_tpot_ms") if result else None, DIGITS),
             _starts(arm, result, model),
         ]
@@ -135,7 +135,7 @@ def noise(model: ReportModel) -> Table:
                 "n/a" if least is None else signed(least, DIGITS),
             )
             rows.append(tuple(map(cell, row)))
-    return Table(("Step", "SD of one start", "Degrees of freedom", "Least effect likely to be seen"), tuple(rows))
+    return Table(("Step", "SD of one start", "Degrees of freedom", "Effect it was planned to detect"), tuple(rows))
 
 
 def failures(model: ReportModel) -> Table:
@@ -161,7 +161,7 @@ def provenance(model: ReportModel) -> Table:
         f"{repeats.least} to {repeats.most} starts of each arm, seed {decision.seed}"
     )
     found = {
-        "imported" if model.published else "measured": when,
+        "imported" if model.published else "first and last start": when,
         "results" if model.published else "spent": time_spent(model.findings),
         "decision": "none: single runs say nothing about noise" if model.published else decided,
     }
