@@ -37,6 +37,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--rate", "0"], "--request-rate", "above 0"),
         (["--rate", "-5"], "--request-rate", "above 0"),
         (["--rate", "nan"], "--request-rate", "above 0"),
+        (["--rate", "1,2", "--class", "a:slo=ttft_p99<1s"], "--class", "leave slo out"),
         (["--rate=-inf"], "--request-rate", "above 0"),
         (["--rate", "1e9"], "--request-rate", "at most"),
         (["--rate", "fast"], "--request-rate", "digits only"),
