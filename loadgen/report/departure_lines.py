@@ -21,7 +21,7 @@ def _departures(departures: Departures) -> Iterator[str]:
     left, before = departures.disconnected, departures.drawn - departures.disconnected
     yield (
         f"Users who left (--disconnect {departures.asked}): {left}, in no latency and no error rate"
-        + (f"; {plural(before, 'request')} of others who would have left ended before" if before else "")
+        + (f"; of {departures.drawn} drawn, {before} ended before that" if before else "")
         + (f"; {plural(departures.never_sent, 'further turn')} not sent" if departures.never_sent else "")
     )
     if left:
@@ -48,9 +48,11 @@ def _stop(server: ServerStop, left: int) -> str:
 
 def _retries(result: RunResult, retries: Retries) -> Iterator[str]:
     refusals = ", ".join(f"{name} {count}" for name, count in retries.first_refusals.items())
+    others = retries.requests - retries.ok - retries.failed
     yield (
         f"Sent again (--retry {retries.asked}): {plural(retries.requests, 'request')}"
         + (f" ({refusals}), {retries.ok} ok in the end, {retries.failed} failed" if retries.requests else "")
+        + (f", {others} left or cut off" if others else "")
         + f"; {retries.attempts} attempts in all, at most {retries.most_attempts} of one request"
     )
     if not retries.requests:

@@ -7,7 +7,7 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.request_group import GroupLatency, RequestGroup
 from loadgen.util.number_format import duration, fixed
 
-COUNTS, RATES = (("requests", 9), ("ok", 7), ("failed", 7)), (("ok/s", 9), ("tok/s", 10))
+COUNTS, LEFT, RATES = (("requests", 9), ("ok", 7), ("failed", 7)), ("left", 7), (("ok/s", 9), ("tok/s", 10))
 METRICS = {"TTFT": "ttft_ms", "TPOT": "tpot_ms", "E2EL": "e2el_ms"}
 MAX_TURNS = 20  # rows of the table of turns
 
@@ -15,6 +15,11 @@ MAX_TURNS = 20  # rows of the table of turns
 def metrics(result: RunResult) -> dict[str, str]:
     """Return the latencies that groups of a result have: titles, and fields of a `RequestGroup`."""
     return METRICS if result.streams else {"E2EL": "e2el_ms"}
+
+
+def counts(groups: Sequence[RequestGroup]) -> tuple[tuple[str, int], ...]:
+    """Return the counts that groups have, by the names of their fields, each with the width of its column."""
+    return (*COUNTS, LEFT) if any(group.left for group in groups) else COUNTS
 
 
 def tables(result: RunResult) -> Iterator[str]:
@@ -58,12 +63,12 @@ def _table(
     rates: Sequence[tuple[float, float]] = (),
 ) -> Iterator[str]:
     width = max(map(len, (kind, *names)))
-    columns = (*COUNTS, *(RATES if rates else ()))
+    columns = (*counts(groups), *(RATES if rates else ()))
     titles = "".join(f"{title:>{wide}}" for title, wide in columns)
     yield f"{kind.capitalize()}s; latencies in ms from {result.latency_from}, p50 / p99"
     yield f"{kind:<{width}}{titles}" + "".join(f"{name:>20}" for name in metrics(result))
     for number, (name, group) in enumerate(zip(names, groups, strict=True)):
-        cells = [str(group.requests), str(group.ok), str(group.failed)]
+        cells = [str(getattr(group, name)) for name, _ in counts(groups)]
         if rates:
             cells += [fixed(rates[number][0], 2), fixed(rates[number][1], 1)]
         line = "".join(f"{cell:>{wide}}" for cell, (_, wide) in zip(cells, columns, strict=True))

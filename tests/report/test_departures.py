@@ -121,7 +121,7 @@ def console(telemetry: Telemetry | None) -> list[str]:
 def test_the_console_says_who_left_and_whether_the_server_stopped() -> None:
     assert console(servers(requests=9, aborted=2, **IDLE)) == [
         "Users who left (--disconnect 40%@tokens=2): 2, in no latency and no error rate; "
-        "1 request of others who would have left ended before; 1 further turn not sent",
+        "of 3 drawn, 1 ended before that; 1 further turn not sent",
         "  Did the server stop for them? Yes: it counts 2 aborted requests, "
         "it counts no answers as complete beyond those that were read, "
         "it was idle 1.0 s after the last request ended",

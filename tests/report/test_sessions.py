@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.run_data import RunData
 from loadgen.report import group_tables
@@ -50,6 +51,14 @@ def test_a_session_with_a_turn_that_failed_is_not_complete() -> None:
     times = SessionTimes.of(run_of([steady(0, due=0), failed(1, due=100)], [0, FOLLOWS]))
     assert times is not None
     assert (times.count, times.complete, times.time_ms.p50) == (1, 0, None)
+
+
+def test_turns_whose_users_left_have_a_column_of_their_own() -> None:
+    run = run_of([steady(0, due=0), failed(1, Outcome.DISCONNECTED, due=100)], [0, FOLLOWS])
+    first, second = Turn.each(run)
+    assert [(turn.ok, turn.failed, turn.left) for turn in (first, second)] == [(1, 0, 0), (0, 0, 1)]
+    (head,) = (line for line in group_tables.tables(RunResult.of(run, [])) if line.startswith("turn "))
+    assert head.split()[:5] == ["turn", "requests", "ok", "failed", "left"]
 
 
 def test_single_requests_are_no_sessions() -> None:

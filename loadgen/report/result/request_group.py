@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from loadgen.metrics.snapshot import FAILED, Snapshot
+from loadgen.metrics.snapshot import DISCONNECTED, FAILED, Snapshot
 from loadgen.report.result.fields import about
 from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import to_ms
@@ -42,6 +42,7 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
     requests: Annotated[int, about("Requests that ended.")]
     ok: Annotated[int, about("Those that succeeded.")]
     failed: Annotated[int, about("Those that failed, without cancelled ones.")]
+    left: Annotated[int, about("Those whose users left (--disconnect), and what they would have asked next.")] = 0
     ttft_ms: Annotated[GroupLatency, about("TTFT, on the clock of `latency_from`.")]
     tpot_ms: Annotated[GroupLatency, about("TPOT, as vLLM divides.")]
     e2el_ms: Annotated[GroupLatency, about("E2EL, on the clock of `latency_from`.")]
@@ -61,6 +62,7 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
             requests=int(members.sum()),
             ok=int(ok.sum()),
             failed=int((e2el == FAILED).sum()),
+            left=int((e2el == DISCONNECTED).sum()),
             ttft_ms=GroupLatency.of(ttft[ok & (ttft >= 0)]),
             tpot_ms=GroupLatency.of(tpot[ok & (tpot >= 0)]),
             e2el_ms=GroupLatency.of(e2el[ok]),
