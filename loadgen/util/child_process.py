@@ -67,14 +67,26 @@ class ChildProcess:
     async def __aenter__(self) -> Self:
         self._circumstances = Circumstances.now()
         own = forked_child.take(self._module) or kept_child.take(self._module)
-        self._process = process = own or _new_interpreter(self._module)
+        self._process = own or _new_interpreter(self._module)
+        self._pipes: list[asyncio.BaseTransport] = []
+        try:
+            await self._connect()
+        except BaseException:  # a cancellation, say: nobody leaves a context that was not entered
+            self.kill()
+            await self._exit_code()
+            self._close_pipes()
+            raise
+        return self
+
+    async def _connect(self) -> None:
+        """Read from and write to the process in this loop."""
+        process = self._process
         assert process.stdin
         assert process.stdout
         assert process.stderr
         loop = asyncio.get_running_loop()
         self._stdout = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
         self._stderr = asyncio.StreamReader()
-        self._pipes: list[asyncio.BaseTransport] = []
         # The loop has copies of the pipes, which it closes, as a kept process outlives it.
         for reader, pipe in ((self._stdout, process.stdout), (self._stderr, process.stderr)):
             copy = os.fdopen(os.dup(pipe.fileno()), "rb", 0)
@@ -84,7 +96,6 @@ class ChildProcess:
         self._stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, to_child)
         self._pipes.append(self._stdin)
         self._stderr_copy = asyncio.ensure_future(self._until_ended(self._stderr))
-        return self
 
     async def __aexit__(self, *error: object) -> None:
         await self.stop()
@@ -96,14 +107,17 @@ class ChildProcess:
             await asyncio.sleep(0)
         self._stderr_copy.cancel()
         await asyncio.gather(self._stderr_copy, return_exceptions=True)
-        for pipe in self._pipes:
-            pipe.close()
         if kept is not None:
+            for pipe in self._pipes:
+                pipe.close()
             kept_child.keep(self._module, kept, self._circumstances)
-            return
-        for end in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if end is not None:
-                end.close()
+        else:
+            self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        for pipe in (*self._pipes, self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
 
     @property
     def _is_kept(self) -> bool:
