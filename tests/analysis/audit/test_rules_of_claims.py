@@ -233,3 +233,12 @@ def test_one_command_twice_is_told_though_guidellm_counts_what_was_in_flight(tmp
     text = study(f"### 1. Engine\n\n{guidellms(20.1, 1.1, 11)}\n", again)
     assert "1. Engine" in only(found(tmp_path, text), "repeat").why
     assert of(tmp_path, "repeat", text.replace("### 2.", "### Summary\n\n### 2.")) == []  # another workload
+
+
+@pytest.mark.parametrize(
+    ("bounds", "is_found"), [("(+19.0% to +21.5%)", False), ("(+21.0% to +22.0%)", True), ("", True)]
+)
+def test_a_gain_with_bounds_agrees_with_results_within_them(tmp_path: Path, bounds: str, is_found: bool) -> None:
+    stages = stage("1. Engine", SERVE, 20.1), stage("2. Chunks", f"{SERVE} --max-num-batched-tokens 64", 16.75)
+    text = study(*stages, summary=f"| Chunks | +21.4% {bounds} |")
+    assert any(not each.note for each in found(tmp_path, text) if each.rule in ("gain", "result-line")) is is_found
