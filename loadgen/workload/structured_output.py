@@ -33,18 +33,14 @@ def schema_of(body: dict[str, Any]) -> Schema | None:
     Returns:
         The schema, {} where any JSON object will do; None if the body asks for no JSON.
     """
-    sampling = body.get("sampling_params")
-    text = body.get("text")
-    form = body.get("response_format") or (text.get("format") if isinstance(text, dict) else None) or {}
-    outputs = body.get("structured_outputs") or {}
-    named = form.get("json_schema") or {}
+    form = _object(body, "response_format") or _object(_object(body, "text"), "format")
     places = (
-        named.get("schema"),
+        _object(form, "json_schema").get("schema"),
         form.get("schema"),
         body.get("guided_json"),
-        outputs.get("json") if isinstance(outputs, dict) else None,
+        _object(body, "structured_outputs").get("json"),
         body.get("json_schema"),
-        sampling.get("json_schema") if isinstance(sampling, dict) else None,
+        _object(body, "sampling_params").get("json_schema"),
     )
     found = next((place for place in places if place is not None), None)
     if found is None:
@@ -54,6 +50,12 @@ def schema_of(body: dict[str, Any]) -> Schema | None:
             found = json.loads(found)
         except ValueError:
             return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a field that is an object; {} if it is missing or something else, which the server judges."""
+    found = fields.get(name)
     return found if isinstance(found, dict) else {}
 
 
@@ -80,7 +82,6 @@ def _judge(schema: bytes) -> Callable[[Any], Conformance] | None:
         from jsonschema.exceptions import SchemaError
         from jsonschema.validators import validator_for
         from referencing import Registry
-        from referencing.exceptions import Unresolvable
     except ImportError:
         return None
     parsed = orjson.loads(schema)
@@ -94,7 +95,7 @@ def _judge(schema: bytes) -> Callable[[Any], Conformance] | None:
     def judge(value: Any) -> Conformance:
         try:
             return Conformance.MATCHES if validator.is_valid(value) else Conformance.VIOLATES
-        except (RecursionError, Unresolvable):
+        except Exception:  # noqa: BLE001 - a reference to nothing, an invalid pattern: no schema may cost the run
             return Conformance.UNCHECKED
 
     return judge

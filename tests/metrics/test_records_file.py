@@ -382,24 +382,3 @@ def test_the_file_is_whole_also_after_an_error(tmp_path):
         writer.write(answered(0))
         raise RuntimeError
     assert len(list(RecordFile(path))) == 1
-
-
-def test_without_a_path_there_is_no_writer():
-    with RecordWriter.optional(None) as writer:
-        assert writer is None
-
-
-@pytest.mark.parametrize("path", ["missing/records.jsonl", "."])
-def test_a_file_that_cannot_be_written_is_refused(tmp_path, path):
-    with pytest.raises(BadInput) as caught, RecordWriter.optional(str(tmp_path / path)):
-        pass
-    assert caught.value.field == "--records"
-    assert str(tmp_path) in caught.value.problem
-
-
-def test_full_disk_is_remembered_and_raises_no_error():
-    with RecordWriter.optional("/dev/full") as writer:
-        for index in range(2000):  # more than the buffer holds
-            writer.write(answered(index))
-        writer.close()
-        assert writer.error == "No space left on device"

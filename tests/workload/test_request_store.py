@@ -41,14 +41,12 @@ def test_requests_are_read_back_as_written(write):
         assert read.sources() == [f"test/{i}" for i in range(5)]
 
 
-def test_the_store_knows_whether_any_answer_is_to_be_json(tmp_path):
-    for name, extra in (("plain", {}), ("json", {"response_format": {"type": "json_object"}})):
-        (tmp_path / name).mkdir()
-        make = lambda prompt, extra=extra: orjson.dumps({"prompt": prompt.text} | extra)  # noqa: E731
-        request_store.write(tmp_path / name, prompts(3), make, dict, 3)
-        with Requests(tmp_path / name) as read:
-            assert read.structured is (name == "json")
-        assert request_store.read_about(tmp_path / name).get("structured") == (3 if name == "json" else None)
+@pytest.mark.parametrize(("extra", "count"), [({}, None), ({"response_format": {"type": "json_object"}}, 3)])
+def test_the_store_knows_whether_any_answer_is_to_be_json(tmp_path, extra, count):
+    request_store.write(tmp_path, prompts(3), lambda prompt: orjson.dumps(extra), dict, 3)
+    with Requests(tmp_path) as read:
+        assert read.structured is (count is not None)
+    assert request_store.read_about(tmp_path).get("structured") == count
 
 
 def test_requests_may_be_read_in_any_order(write):

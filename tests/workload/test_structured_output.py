@@ -40,6 +40,8 @@ def test_the_schema_is_found_where_each_api_has_it(body: dict[str, Any]) -> None
     [
         ({"response_format": {"type": "json_object"}}, {}),
         ({"guided_json": "no JSON"}, {}),
+        ({"response_format": "json_object"}, None),
+        ({"response_format": {"type": "json_schema", "json_schema": [1]}, "text": "a", "structured_outputs": 1}, {}),
         ({"response_format": {"type": "text"}}, None),
         ({"structured_outputs": {"regex": "a+"}}, None),
         ({"prompt": "a"}, None),
@@ -72,8 +74,15 @@ def test_an_answer_is_judged_by_its_schema(text: str, found: Conformance) -> Non
 
 @pytest.mark.parametrize(
     "schema",
-    [{}, {"type": "unknown"}, {"$ref": "http://127.0.0.1:9/schema.json"}, {"$ref": "#/$defs/absent"}],
-    ids=["any object", "no schema", "one from elsewhere", "a reference to nothing"],
+    [
+        {},
+        {"type": "unknown"},
+        {"$ref": "http://127.0.0.1:9/schema.json"},
+        {"$ref": "#/$defs/absent"},
+        {"patternProperties": {"(": {}}},
+        {"$ref": "#"},
+    ],
+    ids=["any object", "no schema", "one from elsewhere", "a reference to nothing", "an invalid pattern", "a loop"],
 )
 def test_a_schema_that_cannot_be_checked_leaves_json_unchecked(schema: dict[str, Any]) -> None:
     assert judged('{"n": 3}', schema) is Conformance.UNCHECKED
