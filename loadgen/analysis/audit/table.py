@@ -31,6 +31,7 @@ QUANTITY = re.compile(
     r"|(?<![\w.])(?P<speedup>\d+(?:\.\d+)?)\s?[x×](?= (?:faster|higher|lower|speed-?up))"
     r"|(?<![\w.])(?P<bare>\d[\d,]*(?:\.\d+)?)(?:\s?[x×]\s?(?P<bare_times>\d+)\b)?(?![\w.%])"
 )
+BOUNDS = re.compile(r"\s*[;,]?\s*\(?(?P<low>[+−-]\d+(?:\.\d+)?)\s?% to (?P<high>[+−-]\d+(?:\.\d+)?)\s?%")
 BASELINE = re.compile(r"(?i)\W*(?:the )?baseline\b")
 PER_DEVICE = re.compile(r"(?:/|\bper) ?(?:GPU|NPU|device|card)s?\b", re.IGNORECASE)
 
@@ -40,7 +41,8 @@ class Change:
     """A change, as printed.
 
     Attributes:
-        ratio: What it says, as a ratio: +50 % is 1.5; a speed-up is above 1 whatever it is of.
+        ratio: What it says, as a ratio: +50 % is 1.5; a speed-up is above 1 whatever it is of. A change with bounds
+            need not be the ratio of the two means beside it: it agrees with what is no further off than they are wide.
         text: As printed, with its sign and the percent sign.
         at: How far into the page it stands, in characters.
         per_device: It is of what each device does.
@@ -192,6 +194,9 @@ def cell(text: str, at: int, name: str = "") -> Cell:
 def _change(found: re.Match[str], at: int) -> Change | None:
     if found["change"]:
         ratio = Number.printed(found["change"]) / 100 + 1
+        if bounds := BOUNDS.match(found.string, found.end()):
+            width = abs(Number.printed(bounds["high"]).value - Number.printed(bounds["low"]).value) / 100
+            ratio += Number(0, -width, width)
         return Change(ratio, f"{found['change']}%", at + found.start("change"), bool(found["device"]))
     if found["speedup"]:
         return Change(

@@ -121,6 +121,21 @@ def test_contradiction_of_the_page_is_found(
     assert (finding.says, finding.should_be, finding.note) == (says, should_be, note)
 
 
+@pytest.mark.parametrize(
+    ("printed", "is_found"),
+    [
+        ("+21.0%; +20.4% to +21.6%", False),
+        ("+21.0%, +20.4 % to +21.6 %", False),
+        ("+19.0%; +18.0% to +20.0%", False),
+        ("+21.0%; +20.8% to +21.2%", True),  # further off than its bounds are wide
+        ("+21.0%; of +20.4% and +21.6%", True),
+    ],
+)
+def test_a_change_with_bounds_agrees_with_means_about_as_near(tmp_path: Path, printed: str, is_found: bool) -> None:
+    findings = changed(tmp_path, ("Total TPS: 1200.00 (+20.0%)", f"Total TPS: 1200.00 ({printed})"))
+    assert ("percent" in rules(findings)) is is_found
+
+
 def test_a_variant_of_the_model_is_the_model(tmp_path: Path) -> None:
     assert changed(tmp_path, ("path acme/Foo-7B", "path other/Foo-7B-FP8")) == []
     versions = ("### Model\n\nFoo-7B", "### Model\n\nFoo-7B-v1"), ("path acme/Foo-7B", "path acme/Foo-7B-v10")

@@ -13,7 +13,6 @@ from loadgen.analysis.audit.table import Change, Row
 
 TOTAL = re.compile(r"(?i)\W*(?:total|overall|combined|cumulative|all)\b")
 NUMBERED = re.compile(r"(\d+)\.\s")
-BOUNDS = re.compile(r"\(([+-]?\d+(?:\.\d+)?) ?% to ([+-]?\d+(?:\.\d+)?) ?%\)")
 SKIPPED = re.compile(r"(?i)\b(?:skipped|rejected|not adopted|lower than)\b")
 LATENCY_ROUNDING = 0.005  # relative: how far a latency of two digits is off
 
@@ -35,12 +34,6 @@ def gains(study: Study) -> Iterator[Finding]:
 def printed_change(row: Row) -> Change | None:
     """The change that a row of the summary prints."""
     return next((cell.change for cell in row.cells if cell.change and not cell.quantities), None)
-
-
-def _covers(text: str, ratio: Number) -> bool:
-    """Whether a cell has bounds of its change, and the ratio of two results lies within them."""
-    bounds = BOUNDS.search(text)
-    return bounds is not None and float(bounds[1]) <= 100 * (ratio.value - 1) <= float(bounds[2])
 
 
 def _over_all(study: Study) -> tuple[Arm, Arm] | None:
@@ -65,8 +58,6 @@ def _checked(study: Study, row: Row, printed: Change, best: Arm, incumbent: Arm)
     if found is None or before is None or before.low <= 0:
         return
     ratio = found / before
-    if any(_covers(cell.text, ratio) for cell in row.cells):
-        return
     if any(printed.ratio.agrees(other) for other in _readings(study, best, incumbent, ratio)):
         yield from _multiplied(study, row, printed, best, incumbent)
         return
