@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +14,15 @@ from loadgen.util.arrays import Floats
 MIN_DF = 2  # degrees of freedom that slopes must leave, or they explain whatever was seen
 
 
+class Adjustment(StrEnum):
+    """What was done about disturbed values when a difference was estimated."""
+
+    NONE = "none"  # no value was disturbed
+    SLOPES = "slopes"
+    LEFT_OUT = "left out"
+    OPEN_BOUNDS = "open bounds"
+
+
 @dataclass(frozen=True, slots=True)
 class Contrast:
     """The difference of a treatment from a reference.
@@ -21,12 +31,14 @@ class Contrast:
         effect: The estimate.
         sd: Its standard error; NaN or infinite if the values do not tell it.
         df: Degrees of freedom of the standard error.
+        adjustment: What was done about disturbed values.
         bounded_below, bounded_above: Whether the standard error bounds the effect on that side.
     """
 
     effect: float
     sd: float
     df: int
+    adjustment: Adjustment = Adjustment.NONE
     bounded_below: bool = True
     bounded_above: bool = True
 
@@ -63,9 +75,12 @@ class DisturbedLayout:
     def contrast(self, treatment: int, reference: int) -> Contrast:
         """Return the difference of two treatments."""
         if self._disturbance is None:
-            return self._of(self._plain, treatment, reference)
-        for layout in (self._adjusted, self._undisturbed):
-            if layout is not None and math.isfinite((found := self._of(layout, treatment, reference)).effect):
+            return self._of(self._plain, treatment, reference, Adjustment.NONE)
+        ways = ((self._adjusted, Adjustment.SLOPES), (self._undisturbed, Adjustment.LEFT_OUT))
+        for layout, adjustment in ways:
+            if layout is not None and math.isfinite(
+                (found := self._of(layout, treatment, reference, adjustment)).effect
+            ):
                 return found
         return self._as_they_are(treatment, reference, self._disturbance)
 
@@ -79,14 +94,15 @@ class DisturbedLayout:
             effect,
             noise.sd * math.sqrt(variance),
             noise.df,
+            Adjustment.OPEN_BOUNDS,
             bounded_below=times >= reference_times,
             bounded_above=times <= reference_times,
         )
 
-    def _of(self, layout: TwoWayLayout, treatment: int, reference: int) -> Contrast:
+    def _of(self, layout: TwoWayLayout, treatment: int, reference: int, adjustment: Adjustment) -> Contrast:
         effect, variance = layout.difference(treatment, reference)
         noise = layout.noise.with_prior(self._prior)
-        return Contrast(effect, noise.sd * math.sqrt(variance), noise.df)
+        return Contrast(effect, noise.sd * math.sqrt(variance), noise.df, adjustment)
 
     @cached_property
     def _plain(self) -> TwoWayLayout:

@@ -29,7 +29,7 @@ from typing import Self
 import numpy as np
 
 from loadgen.stats import holm, student_t
-from loadgen.stats.disturbed_layout import Contrast, DisturbedLayout
+from loadgen.stats.disturbed_layout import Adjustment, Contrast, DisturbedLayout
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
 
@@ -83,6 +83,7 @@ class Comparison:
         low: Lower confidence bound, at the level that the look leaves for this treatment.
         high: Upper confidence bound, at the same level.
         blocks: Number of blocks that were compared.
+        adjustment: What was done about disturbed values.
     """
 
     decision: Decision
@@ -90,6 +91,7 @@ class Comparison:
     low: float
     high: float
     blocks: int
+    adjustment: Adjustment = Adjustment.NONE
 
     @property
     def inverted(self) -> Self:
@@ -177,8 +179,8 @@ def compare(
         The comparison of every other treatment at its last look, in the order of `runs`. Before the first look all are
         open.
     """
-    values = np.log(_table(runs))
-    disturbance = None if disturbances is None else _table({name: disturbances[name] for name in runs})
+    values = np.log(table(runs))
+    disturbance = None if disturbances is None else table({name: disturbances[name] for name in runs})
     names = list(runs)
     base, rivals = names.index(reference), [name for name in names if name != reference]
     decided: dict[str, Comparison] = {}
@@ -205,6 +207,14 @@ def compare(
                 values[names.index(name), look:] = math.nan  # later looks must not depend on further values
     nothing = Comparison(Decision.OPEN, math.nan, -1.0, math.inf, 0)
     return {name: latest.get(name, nothing) for name in rivals}
+
+
+def table(runs: Mapping[str, Sequence[float]]) -> Floats:
+    """Return values as shape (treatments, blocks); NaN where a treatment has no value."""
+    table = np.full((len(runs), max(map(len, runs.values()))), math.nan)
+    for row, achieved in zip(table, runs.values(), strict=True):
+        row[: len(achieved)] = achieved
+    return table
 
 
 def detectable_effect(noise: Noise, arms: int, plan: Plan) -> float:
@@ -248,14 +258,6 @@ def _inverse(effect: float) -> float:
     return math.inf if effect == -1 else 1 / (1 + effect) - 1
 
 
-def _table(runs: Mapping[str, Sequence[float]]) -> Floats:
-    """Return values with a row for each treatment; NaN where a block lacks."""
-    table = np.full((len(runs), max(map(len, runs.values()))), math.nan)
-    for row, achieved in zip(table, runs.values(), strict=True):
-        row[: len(achieved)] = achieved
-    return table
-
-
 def _student_boundary(z: float, df: int, looks: int) -> float:
     """Return Student's quantile for the normal boundary `z`, above 0, of one of several looks; NaN without a df."""
     level = _upper_tail(z) * (SPENT if looks > 1 else 1.0)
@@ -274,7 +276,8 @@ def _comparison(
         decision = Decision.BETTER
     elif high < minimum or last:
         decision = Decision.NOT_BETTER
-    return Comparison(decision, math.expm1(contrast.effect), math.expm1(low), _expm1(high), blocks)
+    effect = math.expm1(contrast.effect)
+    return Comparison(decision, effect, math.expm1(low), _expm1(high), blocks, contrast.adjustment)
 
 
 def _expm1(value: float) -> float:

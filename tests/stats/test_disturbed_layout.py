@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.stats.disturbed_layout import MIN_DF, DisturbedLayout
+from loadgen.stats.disturbed_layout import MIN_DF, Adjustment, DisturbedLayout
 from loadgen.stats.two_way_layout import TwoWayLayout
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
@@ -44,6 +44,7 @@ def test_without_a_disturbance_the_difference_lies_within_those_of_the_blocks(
     plain = TwoWayLayout.fit(given).noise.with_prior(PRIOR)
     assert found.effect == pytest.approx(differences(given).mean())
     assert (found.sd, found.df) == (pytest.approx(plain.sd * math.sqrt(2 / blocks)), plain.df)
+    assert found.adjustment is Adjustment.NONE
 
 
 def test_slopes_are_taken_out_where_they_leave_degrees_of_freedom() -> None:
@@ -51,6 +52,7 @@ def test_slopes_are_taken_out_where_they_leave_degrees_of_freedom() -> None:
     found = DisturbedLayout(values(7, sd=0.0) - np.array([[0.8], [0.1]]) * lost, lost).contrast(1, 0)
     assert found.effect == pytest.approx(0.3)
     assert found.df >= MIN_DF
+    assert found.adjustment is Adjustment.SLOPES
     assert found.bounded_below
     assert found.bounded_above
 
@@ -61,6 +63,7 @@ def test_disturbed_blocks_are_left_out_where_slopes_would_explain_everything() -
     found = DisturbedLayout(given, lost, PRIOR).contrast(1, 0)
     assert found.effect == pytest.approx(differences(given)[0])
     assert (found.sd, found.df) == (pytest.approx(PRIOR.sd * math.sqrt(2)), PRIOR.df)
+    assert found.adjustment is Adjustment.LEFT_OUT
 
 
 def test_single_undisturbed_block_needs_the_noise_of_earlier_values() -> None:
@@ -91,6 +94,7 @@ def test_treatment_that_was_disturbed_more_often_is_not_bounded_above() -> None:
     lost = disturbance(2, (1, 0), (1, 1), (0, 0))
     layout = DisturbedLayout(values(2) - lost, lost, PRIOR)
     found, reverse = layout.contrast(1, 0), layout.contrast(0, 1)
+    assert found.adjustment is Adjustment.OPEN_BOUNDS
     assert (found.bounded_below, found.bounded_above) == (True, False)
     assert (reverse.bounded_below, reverse.bounded_above) == (False, True)
 

@@ -216,14 +216,17 @@ def test_disturbed_starts_are_a_caveat(tmp_path: Path) -> None:
     assert "| 4 (2 repeated) |" in rows(text, "1. quantization")[1]
 
 
-def test_start_that_counts_though_it_was_disturbed_is_a_caveat(tmp_path: Path) -> None:
+def test_stage_says_what_was_done_about_disturbed_starts_that_count(tmp_path: Path) -> None:
     def came(request: TrialRequest) -> Came:
         lost = {"others_cores": 1.0, "cores": 2, "quiet": False} if request.arm == "fp8" else {}
         level = 12500.0 if "fp8" in request.arm else 10000.0
         return {"total": level + request.block, "loadgen": {"disturbance": lost}}
 
     text = markdown(found(came, stages=QUANTIZED), tmp_path)
-    assert re.search(r"Starts that count though they were disturbed: \d", text)
+    stage = text[text.index("### 1. quantization") : text.index("### Summary of Optimization Options")]
+    assert "2 of 4 starts that count were disturbed by others: disturbed starts count as they are; a gain" in stage
+    noise = text[text.index("## Noise") :]
+    assert "No start that counts was seen to be disturbed by others." in noise
 
 
 def published(findings: Findings) -> Findings:

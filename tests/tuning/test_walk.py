@@ -304,6 +304,31 @@ def test_the_baseline_against_itself_gives_the_noise_before_the_first_stage() ->
     assert found.steps[1].least_effect > 0.03
 
 
+def test_blocks_that_only_one_arm_of_a_stage_needed_count_in_its_noise() -> None:
+    seqs = {"name": "seqs", "grid": {"max_seqs": [64, 128]}}
+
+    def truth(request: TrialRequest) -> Came:
+        level = {"max_seqs=64": 500.0, "max_seqs=128": 1010.0}.get(request.arm, 1000.0)
+        return level * (1 + 0.01 * (request.block % 2) * (request.arm != "baseline"))
+
+    found = next(step for step in walked(study(seqs, **REPEATS), truth).steps if step.step.name == "seqs")
+    starts = {arm.name: len(arm.values) for arm in found.arms}
+    assert starts["max_seqs=64"] < starts["max_seqs=128"] == starts["baseline"]
+    assert found.noise is not None
+    # Three treatments in the first blocks, two in the others: a degree of freedom of each block for each rival.
+    assert found.noise.df == starts["max_seqs=64"] - 1 + starts["max_seqs=128"] - 1
+
+
+def test_noise_of_a_stage_whose_rivals_failed_is_that_of_the_reference() -> None:
+    def truth(request: TrialRequest) -> Came:
+        return DETERMINISTIC if "fp8" in request.arm else 1000.0 * (1 + 0.01 * request.block)
+
+    found = next(step for step in walked(study(QUANTIZED, **REPEATS), truth).steps if step.step.name == "quantization")
+    assert len(found.arm("baseline").values) == 2
+    assert found.noise is not None
+    assert found.noise.df == 1
+
+
 def test_every_block_has_an_order_of_its_own() -> None:
     seen: dict[int, list[str]] = {}
 

@@ -271,15 +271,14 @@ class StepRun:
         return gain(arm.values[0], self._study) / (gain(values[0], self._study) if values else 1.0)
 
     def _noise(self) -> Noise | None:
-        """Estimate the noise from the arms that ran in every block; in the noise step from its only arm."""
+        """Estimate the noise from all arms with two values; if only one has them, from those alone."""
         arms = [arm for arm in self._arms.values() if len(arm.values) >= 2]
-        if self.step.kind == NOISE:
-            return self._noise_of_replicates(arms[0]) if arms else None
         if len(arms) < 2:
-            return None
-        blocks = min(len(arm.values) for arm in arms)
-        lost = np.array([*self._lost_cores(arms, blocks).values()])
-        return DisturbedLayout(np.log([arm.values[:blocks] for arm in arms]), lost).noise
+            return self._noise_of_replicates(arms[0]) if arms else None
+        blocks = max(len(arm.values) for arm in arms)
+        lost = group_sequential.table(self._lost_cores(arms, blocks))
+        values = group_sequential.table({arm.name: arm.values for arm in arms})
+        return DisturbedLayout(np.log(values), lost).noise
 
     def _round_noise(self) -> Noise | None:
         """Estimate the noise of the rounds of a start, of which those of a block belong together."""

@@ -6,7 +6,6 @@ from typing import Literal
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.tuning.execute.arm_result import ArmResult
 from loadgen.tuning.execute.difference import Difference
-from loadgen.tuning.execute.start_attempts import disturbance
 from loadgen.tuning.report.arm_text import DIGITS, TONES, command, difference_span, files, score
 from loadgen.tuning.report.published_notes import assumptions
 from loadgen.tuning.report.report_model import ReportModel
@@ -91,7 +90,9 @@ def caveats(model: ReportModel) -> Iterator[Line]:
         ours, theirs = model.winner.planned.model, model.baseline.planned.model
         if ours != theirs:
             yield line(f"The winner serves {ours} instead of {theirs}. The quality of its answers was not checked.")
-    yield from _disturbed(model)
+    if repeated := sum(arm.repeated for step in model.steps for arm in step.arms):
+        starts = len(model.findings.trials)
+        yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
     suspect = [run.findings for run in model.runs if run.findings.verdict == "SUSPECT"]
     if suspect:
         reasons = list(dict.fromkeys(reason for found in suspect for reason in found.reasons))
@@ -99,21 +100,6 @@ def caveats(model: ReportModel) -> Iterator[Line]:
         more = len(reasons) - MAX_REASONS
         left = f"; and {plural(more, 'more reason')}, which `loadgen tune export` lists" if more > 0 else ""
         yield prose(f"{len(suspect)} of {len(model.runs)} runs are SUSPECT: {shown}{left}")
-
-
-def _disturbed(model: ReportModel) -> Iterator[Line]:
-    """Yield what was done about starts that others disturbed."""
-    arms = [arm for step in model.steps for arm in step.arms]
-    repeated = sum(arm.repeated for arm in arms)
-    counted = sum(disturbance(trial, model.workload).disturbed for arm in arms for trial in arm.counted)
-    starts = len(model.findings.trials)
-    if repeated:
-        yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
-    if counted:
-        yield line(
-            f"Starts that count though they were disturbed: {counted}. What lost cores cost is taken out if there are "
-            "starts enough to estimate it. Otherwise these starts are left out, or bounds are wider."
-        )
 
 
 def _command(arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip") -> Iterator[Block]:

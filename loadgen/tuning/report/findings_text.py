@@ -10,6 +10,7 @@ from loadgen.tuning.execute.arm_result import ArmResult, Verdict
 from loadgen.tuning.execute.difference import Difference
 from loadgen.tuning.execute.findings import BUDGET, NOT_YET, Findings, StepResult
 from loadgen.tuning.execute.trial import Trial
+from loadgen.tuning.report.disturbance_text import disturbance_text
 from loadgen.tuning.report.shortfall import shortfall
 from loadgen.tuning.spec.objective import METRICS
 from loadgen.tuning.spec.study import Study
@@ -27,12 +28,14 @@ def as_text(findings: Findings) -> Iterator[str]:
 
 
 def step_lines(found: StepResult, study: Study) -> Iterator[str]:
-    """Yield the arms and the noise of a step."""
+    """Yield the arms of a step, its noise, and what was done about disturbed starts."""
     yield f"{found.step.name}{f' ({found.open})' if found.open else ''}"
     widest = max((len(arm.name) for arm in found.arms), default=0)
     for arm in found.arms:
         yield f"  {arm.name:<{widest}}  {arm_line(arm, study)}"
     yield from (f"  {line}" for line in noise_lines(found))
+    if disturbed := disturbance_text(found, study.objective.workload):
+        yield f"  {disturbed}"
 
 
 def arm_line(arm: ArmResult, study: Study) -> str:

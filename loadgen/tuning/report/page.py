@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from loadgen.report.html import Block, Code, Document, Drawing, Heading, Items, Note, Paragraph, Span, Tone, line, prose
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict
-from loadgen.tuning.plan.plan import PlannedArm
+from loadgen.tuning.plan.plan import NOISE, PlannedArm
 from loadgen.tuning.report import arm_text, tables
 from loadgen.tuning.report.arm_text import DIGITS, command, files, parameters, profile, result_block
 from loadgen.tuning.report.conclusion import caveats, conclusion, warnings
 from loadgen.tuning.report.data_section import data_section
+from loadgen.tuning.report.disturbance_text import disturbance_text
 from loadgen.tuning.report.published_notes import changes
 from loadgen.tuning.report.report_model import ReportModel, StageSummary
 from loadgen.tuning.report.reproduce import run_words
@@ -153,6 +154,9 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
     if noise.rows or "noise" in charts:
         yield Heading(2, "Noise")
         yield from _chart(charts, "noise")
+        for step in model.steps:
+            if step.found.step.kind == NOISE:
+                yield from _disturbed(step)
         yield from ((noise,) if noise.rows else ())
     if model.failed:
         yield Heading(2, "Failures")
@@ -186,6 +190,12 @@ def _remarks(stage: StageSummary) -> Iterator[Block]:
         yield Note("warning", f"Not finished: {stage.found.open}", ())
     for note in stage.found.step.notes:
         yield Paragraph(line(Span(note, Tone.QUIET)))
+    yield from _disturbed(stage)
+
+
+def _disturbed(step: StageSummary) -> Iterator[Block]:
+    if text := disturbance_text(step.found, step.workload):
+        yield Paragraph(line(Span(f"{text[0].upper()}{text[1:]}.", Tone.QUIET)))
 
 
 def _detailed(stage: StageSummary) -> list[ArmResult]:
