@@ -7,6 +7,7 @@ from loadgen.tuning.execute.findings import ArmResult, Findings, Verdict
 from loadgen.tuning.execute.trial import Failure, Trial, TrialRequest
 from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.plan.planner import plan
+from loadgen.tuning.report import findings_text
 from loadgen.tuning.spec.study import Study
 from tests.helpers.study_files import study
 from tests.helpers.study_walks import trial
@@ -32,7 +33,7 @@ def planned(of: Study, step: str, name: str) -> PlannedArm:
 def one(of: Study, step: str, name: str, came: Any, block: int = 0, **parts: Any) -> Trial:
     """A published result of an arm."""
     if not isinstance(came, Failure):
-        own = {"servers": 1, "provenance": {"command": "vllm serve X"}}
+        own = {"servers": 1, "published": {"completed": 1000}, "provenance": {"command": "vllm serve X"}}
         came = {"total": came} if isinstance(came, int | float) else dict(came)
         came = {**came, "loadgen": own | came.get("loadgen", {})}
     return trial(TrialRequest(step, block, name), came, **({"config": planned(of, step, name).identity} | parts))
@@ -49,7 +50,29 @@ def test_the_run_of_a_configuration_stands_in_every_step_that_has_it() -> None:
     assert found(findings, "seqs", "engine/sglang").values == (1200.0,)
     assert found(findings, "seqs", "engine/sglang").verdict is Verdict.REFERENCE
     assert found(findings, "confirmation", "baseline").values == (1000.0,)
-    assert found(findings, "confirmation", "engine/sglang").verdict is Verdict.ADOPTED
+    assert found(findings, "confirmation", "engine/sglang").verdict is Verdict.ADOPTED_BY_AUTHOR
+    assert findings.confirmed is None
+
+
+def test_status_says_that_the_author_adopted_and_nothing_confirmed() -> None:
+    of = study(ENGINE)
+    trials = [one(of, "engine", "vllm", 1000.0, 0), one(of, "engine", "sglang", 1200.0, 1)]
+    lines = list(findings_text.as_text(publications.published_findings(of, trials)))
+    assert "  sglang  adopted by the author, 1,200.0 tok/s in a single run" in lines
+    assert "confirmation (not run: results of the baseline, and of the arm that the author adopted)" in lines
+    assert lines[-1] == "Adopted by the author, as the study expects: engine/sglang; nothing confirmed it"
+
+
+def test_author_may_have_adopted_an_arm_that_misses_the_limits_of_the_study() -> None:
+    of = study(ENGINE)
+    failing = {"total": 1200.0, "completed": 514}
+    trials = [one(of, "engine", "vllm", 1000.0, 0), one(of, "engine", "sglang", failing, 1)]
+    findings = publications.published_findings(of, trials)
+    *_, last = findings_text.as_text(findings)
+    assert findings.confirmed is False
+    assert last.startswith(
+        "Adopted by the author: engine/sglang, but its results do not allow that: infeasible, success"
+    )
 
 
 def test_the_best_that_was_not_expected_is_not_adopted() -> None:

@@ -35,6 +35,7 @@ def main(argv: list[str]) -> int:
         help="the arm of results that were chosen with #N, or have no serving command beside them",
     )
     arguments = parser.parse_args(argv)
+    from loadgen.tuning.execute.publications import counted
     from loadgen.tuning.importer.arms import Arms
     from loadgen.tuning.importer.entries import Source
     from loadgen.tuning.importer.importer import Importer, store
@@ -51,6 +52,7 @@ def main(argv: list[str]) -> int:
         importer = Importer(trial_store, arms, file.study, arm)
         summaries = [importer.add(source) for source in sources]
     sys.stdout.write("".join(f"{printable(line)}\n" for each in summaries for line in each.lines))
-    imported, unplaced = sum(each.imported for each in summaries), sum(each.unplaced for each in summaries)
+    imported = counted([trial for each in summaries for trial in each.imported])
+    unplaced = sum(each.unplaced for each in summaries)
     print(f"{imported} imported into {folder}" + (f"; {unplaced} not placed" if unplaced else ""))
     return exit_codes.UNPLACED if unplaced else exit_codes.DONE

@@ -28,6 +28,7 @@ class Verdict(StrEnum):
     OPEN = "open"  # it has run, and nothing is decided yet
     DRAWN = "drawn"  # by a joint stage, and tried once
     PUBLISHED = "published"  # by others, from one run, so that nothing is decided
+    ADOPTED_BY_AUTHOR = "adopted by the author"  # of published results, as the study expects; nothing confirmed it
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,10 @@ class Findings:
 
     @property
     def confirmed(self) -> bool | None:
-        """Whether fresh starts have shown the finalist to be better; None: undecided, or no finalist."""
-        return None if self.open or self.finalist is None else self.finalist.verdict is Verdict.ADOPTED
+        """Whether fresh starts have shown the finalist to be better; None: undecided, no finalist, or published."""
+        if self.open or self.finalist is None or self.finalist.verdict is Verdict.ADOPTED_BY_AUTHOR:
+            return None
+        return self.finalist.verdict is Verdict.ADOPTED
 
     @property
     def trials(self) -> list[Trial]:

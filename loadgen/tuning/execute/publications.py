@@ -1,10 +1,11 @@
 """Findings from results that others published: one run of each arm, so that nothing is tested.
 
-Each stage counts as won by the arms that it expects, if results of them were published. A page measures the arm that
-goes on only once, so an arm gets the runs of its configuration from any step.
+In each stage, the author is taken to have adopted the arms that the study expects to win, if results of them were
+published. A page measures the arm that goes on only once, so an arm gets the runs of its configuration from any
+step.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict
@@ -14,6 +15,7 @@ from loadgen.tuning.execute.trial import Trial
 from loadgen.tuning.plan.plan import CONFIRMATION, PlannedArm, Step
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.study import Study
+from loadgen.util.number_format import plural
 
 NOTHING = "no results published"
 
@@ -36,6 +38,13 @@ def published_findings(study: Study, trials: Iterable[Trial]) -> Findings:
         planner.adopt(number, step.arms, [by_name[name] for name in steps[-1].won])
     steps.append(_step(planner.confirmation(), study, trials))
     return Findings(study, tuple(steps))
+
+
+def counted(trials: Sequence[Trial]) -> str:
+    """Return how many results the trials have, and how many commands that failed without one."""
+    results = sum(bool(trial.runs) for trial in trials)
+    failed = len(trials) - results
+    return plural(results, "result") + (f" and {plural(failed, 'failed command')}" if failed else "")
 
 
 def _step(step: Step, study: Study, trials: list[Trial]) -> StepResult:
@@ -80,7 +89,7 @@ def _result(planned: PlannedArm, study: Study, trials: list[Trial], step: Step, 
         return replace(arm, verdict=Verdict.INFEASIBLE, reason=next(filter(None, missed)))
     if not deciding:
         arm = replace(arm, reason=f"no results on {workload} published")
-    return replace(arm, verdict=Verdict.ADOPTED if planned.name in won else Verdict.PUBLISHED)
+    return replace(arm, verdict=Verdict.ADOPTED_BY_AUTHOR if planned.name in won else Verdict.PUBLISHED)
 
 
 def _remark(arm: PlannedArm, trials: list[Trial]) -> str:

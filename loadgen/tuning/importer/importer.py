@@ -25,6 +25,7 @@ from loadgen.tuning.spec.study_file import StudyFile
 from loadgen.util.number_format import fixed, plural
 from loadgen.version import __version__
 
+ENDED_EARLY = 0.99  # share of the tokens asked for below which answers ended early
 CRASH = "crash"  # pages do not say the class of a failure
 TOTAL = "total_token_throughput"
 Numbers = frozenset[tuple[str, float]]  # as they were published
@@ -53,13 +54,13 @@ class ImportSummary:
 
     Attributes:
         lines: The outcome of each result.
-        imported: Number of results and failed commands that were added.
+        imported: The results and failed commands that were added, as trials.
         again: Number of those that had been imported before.
         unplaced: Number of those without a matching arm or workload.
     """
 
     lines: list[str] = field(default_factory=list)
-    imported: int = 0
+    imported: list[Trial] = field(default_factory=list)
     again: int = 0
     unplaced: int = 0
 
@@ -138,7 +139,8 @@ class Importer:
                 summary.lines.append(f"{entry.place}: not placed: {error}; {remedy}")
                 summary.unplaced += 1
         if summary.again:
-            summary.lines.append(f"{source.path}: {summary.again} of {len(source.entries)} were imported before")
+            kind = "results" if all(entry.result for entry in source.entries) else "results and failed commands"
+            summary.lines.append(f"{source.path}: {summary.again} of {len(source.entries)} {kind} were imported before")
         return summary
 
     def _import(self, entry: Entry, source: Source, summary: ImportSummary) -> None:
@@ -169,7 +171,7 @@ class Importer:
         else:
             trial = self._add_trial(placed, failure=Failure(CRASH, entry.cause, transient=False))
         self._note(trial)
-        summary.imported += 1
+        summary.imported.append(trial)
         summary.lines += [f"{entry.place}: {note}" for note in placed.notes]
         summary.lines.append(f"{entry.place}: {placed.arm.path}, {_shown(trial)}")
 
@@ -194,6 +196,8 @@ class Importer:
         if workload is None and entry.result is not None:
             workload = self._arms.workloads.find(entry.result, entry.sent, f"{entry.title} {entry.stage}")
             notes += self._losses(entry.result, workload)
+        if entry.result is not None and workload is not None:
+            notes += self._early_end(entry.result, workload)
         return Placement(arm, config, workload or "", notes)
 
     def _losses(self, result: Published, workload: str) -> list[str]:
@@ -202,6 +206,17 @@ class Importer:
         if ok is None or requests_sent(result) is not None or ok.value >= wanted:
             return []
         return [f"{ok.value:g} of the {wanted} requests of {workload}; the others count as failed"]
+
+    def _early_end(self, result: Published, workload: str) -> list[str]:
+        """Return a remark if answers are shorter than the workload asks for."""
+        load, tokens = self._arms.workloads.load(workload), result.per_request()
+        asked = load.random_output_len
+        if load.dataset_name != "random" or not isinstance(asked, int) or tokens is None:
+            return []
+        if tokens[1] >= ENDED_EARLY * asked:
+            return []
+        ignored = f", but {workload} ignores EOS in this study" if load.implied().ignore_eos else ""
+        return [f"answers ended early, after {tokens[1]:.1f} of {asked} tokens{ignored}"]
 
     def _load_note(self, workload: str, result: Published) -> list[str]:
         """Return a remark if a result comes from another load than the study's."""

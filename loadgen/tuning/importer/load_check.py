@@ -9,7 +9,7 @@ TOLERANCE = 0.15  # relative, of their mean length: tokenizers differ
 
 
 def difference(result: Published, load: RunSettings) -> str:
-    """Return in what the load of a result differs from a workload; empty if nothing shows that it does.
+    """Return in what the prompts of a result differ from a workload's; empty if nothing shows that they do.
 
     Results with failed requests are not compared, since the tokens of the others say little.
 
@@ -17,20 +17,14 @@ def difference(result: Published, load: RunSettings) -> str:
         result: Its requests and tokens.
         load: Settings of the workload.
     """
-    ok, prompts, answers = (result.get(name) for name in ("ok", "input_tokens", "output_tokens"))
+    ok, prompts = result.get("ok"), result.get("input_tokens")
     lengths = tokens(load)
     if ok is None or not ok.value or ok.value != load.num_prompts or lengths is None:
         return ""
-    if prompts is not None:
-        mean = prompts.value / ok.value
-        of_data = {"random": _random_prompts, "sharegpt": _conversations}[load.dataset_name](mean, lengths[0], load)
-        if of_data:
-            return of_data
-    if answers is not None and load.dataset_name == "random" and load.implied().ignore_eos:
-        mean = answers.value / ok.value
-        if mean < lengths[1]:
-            return f"its answers end early, after {mean:.1f} of {lengths[1]} tokens, and this load ignores EOS"
-    return ""
+    if prompts is None:
+        return ""
+    of_data = {"random": _random_prompts, "sharegpt": _conversations}[load.dataset_name]
+    return of_data(prompts.value / ok.value, lengths[0], load)
 
 
 def _random_prompts(mean: float, length: int, load: RunSettings) -> str:

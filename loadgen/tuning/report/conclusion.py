@@ -21,8 +21,11 @@ def warnings(model: ReportModel) -> Iterator[Block]:
         text = "These numbers describe loadgen's simulator, not a real server."
         yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
     if model.published:
-        text = "These results are imported, one run of each arm on each workload. Differences have no bounds."
-        said: list[Block] = [Paragraph(line(text))]
+        text = (
+            "These results are imported, one run of each arm on each workload. Differences have no bounds, and nothing "
+            "was confirmed: that the author adopted an arm is what the study says (`expect`)."
+        )
+        said: list[Block] = [Paragraph(prose(text))]
         if assumed := tuple(assumptions(model)):
             said += [Paragraph(line("What was assumed, and what does not fit:")), Items(assumed)]
         yield Note("warning", "Published results", tuple(said))
@@ -58,7 +61,7 @@ def conclusion(model: ReportModel) -> Iterator[Block]:
 
 def _standing(model: ReportModel) -> str:
     if model.published:
-        return "Published as the best configuration"
+        return "The author adopted this configuration"
     return "Best so far" if model.findings.confirmed is None else "Recommended configuration"
 
 
@@ -116,11 +119,10 @@ def _baseline_stays(model: ReportModel) -> Line:
     if finalist is None:
         when = " so far" if model.findings.open else ""
         return line(f"No arm{when} is shown to be {least} better than the baseline, so the baseline stays:")
-    who = "Published results do" if model.published else "Fresh starts did"
-    name = Span(finalist.name, Tone.CODE)
-    return line(
-        f"{who} not confirm ", name, f" ({finalist.verdict}", *_difference(model, finalist), "), so the baseline stays:"
-    )
+    name, why = Span(finalist.name, Tone.CODE), [f" ({finalist.verdict}", *_difference(model, finalist)]
+    if model.published:
+        return line("The author adopted ", name, ", but its results do not allow that", *why, "). The baseline stays:")
+    return line("Fresh starts did not confirm ", name, *why, "), so the baseline stays:")
 
 
 def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:

@@ -6,16 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from loadgen.tuning.execute import publications
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict
 from loadgen.tuning.execute.difference import Difference
 from loadgen.tuning.execute.findings import BUDGET, NOT_YET, Findings, StepResult
 from loadgen.tuning.execute.trial import Trial
+from loadgen.tuning.plan.plan import CONFIRMATION
 from loadgen.tuning.report.disturbance_text import disturbance_text
 from loadgen.tuning.report.shortfall import shortfall
 from loadgen.tuning.spec.objective import METRICS
 from loadgen.tuning.spec.study import Study
 from loadgen.util.number_format import brief, duration, fixed, percent, plural
 
+NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author adopted"
 REMEDIES = {NOT_YET: "`loadgen tune run` resumes", BUDGET: "raise it in the study, and run that again"}
 
 
@@ -29,7 +32,8 @@ def as_text(findings: Findings) -> Iterator[str]:
 
 def step_lines(found: StepResult, study: Study) -> Iterator[str]:
     """Yield the arms of a step, its noise, and what was done about disturbed starts."""
-    yield f"{found.step.name}{f' ({found.open})' if found.open else ''}"
+    remark = found.open or (NOT_CONFIRMED if found.step.kind == CONFIRMATION and _is_published(found) else "")
+    yield f"{found.step.name}{f' ({remark})' if remark else ''}"
     widest = max((len(arm.name) for arm in found.arms), default=0)
     for arm in found.arms:
         yield f"  {arm.name:<{widest}}  {arm_line(arm, study)}"
@@ -51,6 +55,10 @@ def arm_line(arm: ArmResult, study: Study) -> str:
     if arm.why and arm.verdict not in (Verdict.SAME_AS, Verdict.OPEN):
         parts.append(arm.why)
     return ", ".join(parts)
+
+
+def _is_published(found: StepResult) -> bool:
+    return any(arm.published for arm in found.arms)
 
 
 def noise_lines(found: StepResult) -> Iterator[str]:
@@ -87,15 +95,19 @@ def conclusion(findings: Findings) -> Iterator[str]:
     elif gain := _gain(rival, findings.study):
         confirmed = "is confirmed" if findings.confirmed else "is not confirmed"
         yield f"Winner {rival.name}: its gain {confirmed}, {gain} in fresh starts beside the baseline"
-    elif findings.confirmed:
-        yield f"Published as the winner: {rival.name}; single runs have no bounds"
+    elif rival.verdict is Verdict.ADOPTED_BY_AUTHOR:
+        yield f"Adopted by the author, as the study expects: {rival.name}; nothing confirmed it"
     else:
-        yield f"Winner {rival.name} was not confirmed: {', '.join(filter(None, (rival.verdict, rival.why)))}"
+        why = ", ".join(filter(None, (rival.verdict, rival.why)))
+        if any(map(_is_published, findings.steps)):
+            yield f"Adopted by the author: {rival.name}, but its results do not allow that: {why}"
+        else:
+            yield f"Winner {rival.name} was not confirmed: {why}"
 
 
 def _baseline_stays(findings: Findings) -> Iterator[str]:
     arms = [arm for found in findings.steps for arm in found.arms]
-    if any(arm.published for arm in arms):
+    if any(map(_is_published, findings.steps)):
         yield "No published result is of an arm that the study expects to win"
     elif any(arm.comparison is not None for arm in arms):
         yield "No arm was better than the baseline"
@@ -159,8 +171,8 @@ def _trial(trial: Trial) -> dict[str, Any]:
 
 def time_spent(findings: Findings) -> str:
     """Return number and time of the starts, and GPU-hours; of published results only their number."""
-    if any(arm.published for step in findings.steps for arm in step.arms):
-        return plural(len(findings.trials), "published result")
+    if any(map(_is_published, findings.steps)):
+        return f"{publications.counted(findings.trials)} published"
     devices = findings.study.hardware.devices
     hours = f", {fixed(findings.seconds / 3600 * devices, 2, 'GPU-hours')}" if devices else ""
     return f"{plural(len(findings.trials), 'start')}, {duration(findings.seconds)}{hours}"

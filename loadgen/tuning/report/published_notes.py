@@ -6,11 +6,9 @@ from loadgen.report.html import Line, Span, Tone, line
 from loadgen.tuning.execute.arm_result import ArmResult
 from loadgen.tuning.execute.trial import WorkloadRun
 from loadgen.tuning.report.report_model import ReportModel
-from loadgen.tuning.spec.workloads import loads
 from loadgen.util.number_format import first_of, fixed
 
 MAX_PLACES = 5  # that are named of one note
-ENDED_EARLY = 0.99  # share of the tokens asked for below which answers ended early
 DIGITS = 2
 
 
@@ -23,21 +21,6 @@ def assumptions(model: ReportModel) -> Iterator[Line]:
             places.setdefault(note, {})[_place(run)] = None
     for note, where in places.items():
         yield line(f"{first_of([*where], MAX_PLACES)}: {note}")
-    if early := dict.fromkeys(_early_ends(model)):
-        yield line(f"Answers ended early, so arms did not do the same work: {', '.join(early)}")
-
-
-def _early_ends(model: ReportModel) -> Iterator[str]:
-    """Yield the arms whose answers are shorter than a workload asks for."""
-    settings = loads(model.study)
-    for step in model.steps:
-        for arm in step.arms:
-            for workload, result in arm.workloads.items():
-                asked, tokens = settings[workload].random_output_len, result.answer_tokens
-                if settings[workload].dataset_name != "random" or not isinstance(asked, int) or tokens is None:
-                    continue
-                if tokens < ENDED_EARLY * asked:
-                    yield f"{arm.name} on {workload} after {fixed(tokens, 1)} of {asked} tokens"
 
 
 def other_command(arm: ArmResult, workload: str) -> Line | None:

@@ -70,7 +70,7 @@ class StageSummary:
     def adopted(self) -> ArmResult | None:
         """The arm that went on; None: the reference stayed."""
         won = next((arm for name in self.found.won[:1] for arm in self.arms if arm.name == name), None)
-        return won if won is not None and won.verdict is Verdict.ADOPTED else None
+        return won if won is not None and won.verdict in (Verdict.ADOPTED, Verdict.ADOPTED_BY_AUTHOR) else None
 
     @property
     def best(self) -> ArmResult | None:

@@ -93,7 +93,8 @@ def options(model: ReportModel) -> Table:
             )
         )
     over = "Over the baseline, from other starts" if not model.published else "Over the baseline"
-    head = ("Optimization Option", "Adopted", f"{model.label} Improvement in the stage", "Over", over)
+    adopted_by = "Adopted by the author" if model.published else "Adopted"
+    head = ("Optimization Option", adopted_by, f"{model.label} Improvement in the stage", "Over", over)
     return Table(head, tuple(rows))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
+from loadgen.tuning.execute import publications
 from loadgen.tuning.execute.findings import Verdict
 from loadgen.tuning.execute.store import Store
 from loadgen.tuning.execute.trial import INVALID
@@ -87,14 +88,14 @@ def test_the_same_file_is_not_imported_twice_and_a_changed_one_adds_what_is_new(
     study: StudyFile, tmp_path: Path
 ) -> None:
     path = write(tmp_path, page(SERVE, block()))
-    assert take(study, tmp_path / "store", path).told[0].imported == 1
+    assert len(take(study, tmp_path / "store", path).told[0].imported) == 1
     second = take(study, tmp_path / "store", path)
-    assert second.lines == f"{path}: 1 of 1 were imported before"
+    assert second.lines == f"{path}: 1 of 1 results were imported before"
     write(tmp_path, page(SERVE, block(), SGL, block(duration=8.0)))
     third = take(study, tmp_path / "store", path)
     assert third.lines.splitlines() == [
         f"{path}:42: engine/sglang, short: 2512.50 tok/s",
-        f"{path}: 1 of 2 were imported before",
+        f"{path}: 1 of 2 results were imported before",
     ]
     assert len(third.trials) == 2
 
@@ -103,7 +104,7 @@ def test_a_file_that_was_imported_under_another_name_is_known(study: StudyFile, 
     text = page(SERVE, block())
     take(study, tmp_path / "store", write(tmp_path, text))
     moved = write(tmp_path, text, "moved.md")
-    assert take(study, tmp_path / "store", moved).lines == f"{moved}: 1 of 1 were imported before"
+    assert take(study, tmp_path / "store", moved).lines == f"{moved}: 1 of 1 results were imported before"
 
 
 def test_equal_results_under_two_commands_are_imported_once(study: StudyFile, tmp_path: Path) -> None:
@@ -118,8 +119,16 @@ def test_command_without_result_is_a_failure_with_its_line(study: StudyFile, tmp
     found = take(study, tmp_path / "store", path)
     assert arm(found.findings, "engine", "sglang").verdict is Verdict.FAILED
     assert arm(found.findings, "engine", "sglang").why == "crash: RuntimeError: no such kernel"
+    assert publications.counted(found.told[0].imported) == "1 result and 1 failed command"
     again = take(study, tmp_path / "store", path)
-    assert again.lines == f"{path}: 2 of 2 were imported before"
+    assert again.lines == f"{path}: 2 of 2 results and failed commands were imported before"
+
+
+def test_answers_that_ended_early_are_named_once(study: StudyFile, tmp_path: Path) -> None:
+    path = write(tmp_path, page(SERVE, block(output=7000)))
+    lines = take(study, tmp_path / "store", path).lines.splitlines()
+    early = [line for line in lines if "ended early" in line]
+    assert early == [f"{path}:12: answers ended early, after 70.0 of 101 tokens, but short ignores EOS in this study"]
 
 
 def test_unplaced_result_is_named_and_placed_by_its_number(study: StudyFile, tmp_path: Path) -> None:
@@ -132,7 +141,7 @@ def test_unplaced_result_is_named_and_placed_by_its_number(study: StudyFile, tmp
     )
     second = take(study, tmp_path / "store", f"{path}#2", as_="seqs/max_seqs=64:short")
     assert second.lines == f"{path}:42: seqs/max_seqs=64, short: 2512.50 tok/s"
-    assert take(study, tmp_path / "store", path).lines == f"{path}: 2 of 2 were imported before"
+    assert take(study, tmp_path / "store", path).lines == f"{path}: 2 of 2 results were imported before"
 
 
 def test_a_part_that_is_named_is_what_it_is_said_to_be_whatever_its_command(study: StudyFile, tmp_path: Path) -> None:
@@ -215,7 +224,7 @@ def test_results_of_one_server_and_of_all_replicas_are_not_put_together(study: S
     data = result([steady(n) for n in range(20)])
     data["loadgen"]["targets"] = [{}, {}]
     both = taken(study, tmp_path, data, as_="two/pair:short")
-    assert both.told[0].imported == 1
+    assert len(both.told[0].imported) == 1
     assert arm(both.findings, "two", "pair").planned.spec.replicas == 2
     one = taken(study, tmp_path, VLLM, "one.json", as_="two/pair:long")
     assert "not placed: it has 1 server, and two/pair has 2" in one.lines

@@ -47,7 +47,7 @@ def test_a_smaller_batch_is_no_second_start_of_the_baseline(tmp_path: Path) -> N
     _, found = imported(tmp_path, page(CASE), SHAREGPT)
     assert arm(found.findings, "confirmation", "baseline").values == (5482.59,)
     (outcome,) = found.told
-    assert (outcome.imported, outcome.unplaced) == (2, 1)
+    assert (len(outcome.imported), outcome.unplaced) == (2, 1)
     line = next(line for line in outcome.lines if "not placed" in line)
     assert "100 requests, at most 4 in flight" in line
     assert "sharegpt has 1000 requests" in line

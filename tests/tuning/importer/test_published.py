@@ -5,7 +5,9 @@ Each row has its arithmetic above it, made by hand of what the blocks print: thr
 
 import pytest
 
+from loadgen.tuning.execute import publications
 from loadgen.tuning.execute.findings import Verdict
+from loadgen.tuning.report.findings_text import time_spent
 from tests.helpers.imported_files import achieved, arm, change, page
 
 QWEN_32B, QWEN_235B, QWEN_14B, QWEN_9B, QWEN_30B = (
@@ -241,14 +243,21 @@ def test_an_arm_has_its_published_throughput_and_the_right_percentages(row: tupl
         assert arm(findings, step, of).values == (value,)
 
 
-# page, what is imported (results and commands that came to nothing), and what is left out since it was printed twice
+# page, what is imported, and what is left out since it was printed twice
 @pytest.mark.parametrize(
     ("name", "imported", "twice"),
-    [(QWEN_32B, 17, 0), (QWEN_235B, 15, 0), (QWEN_14B, 15, 0), (QWEN_9B, 21, 3), (QWEN_30B, 14, 0)],
+    [
+        (QWEN_32B, "15 results and 2 failed commands", 0),
+        (QWEN_235B, "15 results", 0),
+        (QWEN_14B, "15 results", 0),
+        (QWEN_9B, "21 results", 3),
+        (QWEN_30B, "13 results and 1 failed command", 0),
+    ],
 )
-def test_all_that_a_page_has_is_placed(name: str, imported: int, twice: int) -> None:
-    (told,) = page(name).told
-    assert (told.imported, told.unplaced, told.again) == (imported, 0, 0)
+def test_all_that_a_page_has_is_placed_and_counted_alike(name: str, imported: str, twice: int) -> None:
+    (told,), findings = page(name).told, page(name).findings
+    assert (publications.counted(told.imported), told.unplaced, told.again) == (imported, 0, 0)
+    assert time_spent(findings) == f"{imported} published"
     assert sum("left out: it has the same numbers as" in line for line in told.lines) == twice
 
 
@@ -300,7 +309,7 @@ def test_arms_a_page_continues_with_are_adopted_uncompared(name: str, adopted: d
         assert step.noise is None
         for each in step.arms:
             assert each.comparison is None
-            assert (each.verdict is Verdict.ADOPTED) == (each.name in step.won)
+            assert (each.verdict is Verdict.ADOPTED_BY_AUTHOR) == (each.name in step.won)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +325,7 @@ def test_arms_a_page_continues_with_are_adopted_uncompared(name: str, adopted: d
         (QWEN_32B, "quantization", "trtllm awq", Verdict.FAILED, "crash: KeyError: 'weight'"),
         (QWEN_32B, "quantization", "vllm awq", Verdict.PUBLISHED, ""),
         (QWEN_32B, "engine", "vllm of its own context", Verdict.NOT_RUN, "no results published"),
-        (QWEN_32B, "long prompts", "chunked", Verdict.ADOPTED, "no results on sharegpt published"),
+        (QWEN_32B, "long prompts", "chunked", Verdict.ADOPTED_BY_AUTHOR, "no results on sharegpt published"),
         (QWEN_32B, "engine", "vllm", Verdict.REFERENCE, ""),
         (
             QWEN_32B,
