@@ -324,6 +324,20 @@ def test_the_time_is_that_of_all_starts_and_their_workloads() -> None:
     assert made.without_estimate == []
 
 
+@pytest.mark.parametrize(
+    ("stage", "rounds", "waits"),
+    [
+        (SEQS, 1, 3 + 3 * 3 + 3),  # each start: noise, three arms, the baseline
+        (SEQS, 2, (3 + 3 + 3) * 2),  # each round of a block
+        ({"name": "j", "joint": {"max_seqs": {"log2": [64, 256]}}, "trials": 4, "sampler": "random"}, 1, 3 + 10 + 3),
+    ],
+)
+def test_time_of_waits_for_a_quiet_machine_is_bounded(stage: dict[str, Any], rounds: int, waits: int) -> None:
+    decision = {"repeats": {"least": 2, "most": 3}, "rounds": rounds}
+    made = plan(study(stage, hardware={"name": "b"}, decision=decision, budget={"quiet_wait": 7.0}))
+    assert made.max_quiet_wait_s == 7.0 * waits
+
+
 def test_workload_without_estimate_is_named() -> None:
     made = planned(SEQS, workloads={"short": {"workload": "short", "dataset_name": "prose"}})
     assert made.without_estimate == ["short"]

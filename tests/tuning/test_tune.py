@@ -54,6 +54,8 @@ Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
        SGLANG --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
 In all: 17 to 52 starts, 17 min to 4.8 h, 1.1 to 19.1 GPU-hours
+Not in these times: up to 20 s before each start for a quiet machine, in all up to 17 min; and what is repeated \
+because it failed or others disturbed it
 Assumed: sglang wins engine
 Basis of these times:
   start of vllm: usual for 8 billion parameters

@@ -154,6 +154,17 @@ class Plan:
         return sum(low), sum(high)
 
     @property
+    def max_quiet_wait_s(self) -> float:
+        """Maximum time of waits for a quiet machine, without those before repeated starts and rounds.
+
+        A start waits once. In a study with rounds a block waits once for each round.
+        """
+        rounds, steps = self.study.decision.rounds, [step for step in self.steps if not step.idle]
+        starts = sum(step.starts[1] for step in steps)
+        blocks = sum(step.max_starts + step.trials for step in steps)
+        return (starts if rounds == 1 else blocks * rounds) * self.study.budget.quiet_wait
+
+    @property
     def gpu_hours(self) -> tuple[float, float]:
         """Hours times all devices of the box, idle ones included."""
         low, high = (seconds / 3600 * self.study.hardware.devices for seconds in self.seconds)

@@ -9,7 +9,7 @@ from loadgen.tuning.plan.estimate import Span
 from loadgen.tuning.plan.plan import Plan, PlannedArm, Step
 from loadgen.tuning.spec.objective import METRICS
 from loadgen.tuning.spec.study import Study
-from loadgen.util.number_format import duration_range, fixed, percent, value_range
+from loadgen.util.number_format import duration, duration_range, fixed, percent, value_range
 from loadgen.util.plugins import find
 from loadgen.util.redaction import redact_command, redact_variables
 from loadgen.util.terminal_text import printable
@@ -34,6 +34,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "estimate": {
             "seconds": [low_s, high_s],
             "gpu_hours": list(plan.gpu_hours),
+            "max_quiet_wait_seconds": plan.max_quiet_wait_s,
             "without": plan.without_estimate,
         },
         "budget": study.budget.as_json(),
@@ -116,6 +117,12 @@ def _total(plan: Plan) -> Iterator[str]:
     without = f", and the time of {unknown}, which is unknown" if unknown else ""
     starts = [sum(each) for each in zip(*(step.starts for step in plan.steps), strict=True)]
     yield f"In all: {value_range(*starts)} starts, {duration_range(low_s, high_s)}{hours}{without}"
+    if wait_s := plan.study.budget.quiet_wait:
+        before = "block and round" if plan.study.decision.rounds > 1 else "start"
+        yield (
+            f"Not in these times: up to {duration(wait_s)} before each {before} for a quiet machine, in all up to "
+            f"{duration(plan.max_quiet_wait_s)}; and what is repeated because it failed or others disturbed it"
+        )
     for name, spent, allowed in (
         ("hours", (low_s / 3600, high_s / 3600), plan.study.budget.hours),
         ("gpu_hours", (gpu_low, gpu_high), plan.study.budget.gpu_hours),

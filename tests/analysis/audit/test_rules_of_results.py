@@ -11,6 +11,7 @@ def test_a_result_whose_numbers_agree_has_no_finding(tmp_path: Path) -> None:
     assert found(tmp_path, block(cap=11, e2el=1100)) == []
 
 
+HALF_A_SECOND = {"duration": 0.5, "in_flight": 100, "ttft": 1, "tpot": 1}
 # what a result says, the rule that finds it, what it says, what it should be
 WRONG = [
     ({"total": 2100}, "throughput", "total 2100 tok/s", "2010 tok/s"),
@@ -18,6 +19,8 @@ WRONG = [
     ({"rate": 10.2}, "throughput", "requests 10.20 req/s", "10 req/s"),
     ({"peak": 10_101}, "peak-throughput", "peak 10101 tok/s", "at most 10100 tok/s"),
     ({"peak": 900, "duration": 9.99}, "peak-throughput", "peak 900 tok/s", "at least 1010 tok/s"),
+    ({"peak": 20_500, **HALF_A_SECOND}, "peak-throughput", "peak 20500 tok/s", "at most 20200 tok/s"),
+    ({"peak": 5050, **HALF_A_SECOND}, "peak-throughput", "peak 5050 tok/s", "at least 10100 tok/s"),
     ({"in_flight": 10}, "in-flight", "mean TPOT 10 ms", ""),
     ({"e2el": 1200, "tpot": 11, "itl": 11}, "in-flight", "mean E2EL 1200 ms", "at most 1100 ms"),
     ({"ttft": 0, "in_flight": 12}, "latency-zero", "mean TTFT 0 ms", "above 0"),
@@ -52,7 +55,8 @@ def test_inconsistent_value_is_found(tmp_path: Path, given: dict, rule: str, say
             "rate": 100 / 7.804,
             "in_flight": 20,
         },  # of 7.804 s
-        {"peak": 20_200, "duration": 0.5, "in_flight": 100, "ttft": 1, "tpot": 1},  # all of it within one second
+        {"peak": 20_200, **HALF_A_SECOND},  # by the half second
+        {"peak": 10_100, **HALF_A_SECOND},  # all of it within one second
         {"peak": 1010},  # as in every second
         {"cap": 11},  # reached
         {"tpot": 10.2, "itl": 10.2, "e2el": 1100},  # a stream that ends a little after its last token

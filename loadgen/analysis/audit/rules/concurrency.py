@@ -13,16 +13,19 @@ _IDENTITY = 0.001  # how far the mean of a mean may be off where a tool rounds i
 def peak_throughput(result: Published) -> Iterator[Finding]:
     """A second of a run has no more tokens than the run, and one of its seconds no fewer than its share."""
     known = result.all("peak_output_per_s", "output_tokens", "duration_s")
-    if known is None or known[2].low < 1:
+    if known is None or known[2].low <= 0:
         return
     peak, tokens, duration = known
+    whole = tokens if duration.low >= 1 else tokens / duration  # some tools divide by the time of a shorter run
     seconds = math.ceil(duration.high)
     running, e2el, reply = result.get("peak_in_flight"), result.get("mean_e2el_ms"), result.reply
     # Requests that take a second or more: within one run those at its beginning, and those that take their places.
     most = 2 * running.value * reply if running and reply and e2el and e2el.value >= 1000 else math.inf
-    if peak.above(tokens):
+    if peak.above(whole):
         why = f"more tokens in one second than the {tokens} of the whole run: the divisor is not one second"
-        yield _peak(result, peak, f"at most {tokens}", why)
+        if duration.low < 1:
+            why = f"more tokens in one second than the {tokens} of the whole run, whose {duration} s may be the divisor"
+        yield _peak(result, peak, f"at most {whole}", why)
     elif peak.above(most):
         why = f"no more than {plain(most / (reply or 1))} requests run within one second, of {reply} tokens each"
         yield _peak(result, peak, f"at most {plain(most)}", why)
