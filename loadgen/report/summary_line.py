@@ -167,7 +167,7 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
     failures, colour = Failures.among(result.outcomes, result.never_due), VERDICT_COLOURS[result.verdict]
     error, verdict = client_error_ms(result), _with_reasons(result)
     if error is not None:
-        verdict += f" (client at most {rounded_up(error)} ms)"
+        verdict += f" (client at most {rounded_up(error)} ms in this line)"
     if not failures.failed and not result.numbers.completed and result.outcomes:
         yield "NOT OK no request succeeded", Colour.RED
         yield f"measured {verdict}", colour

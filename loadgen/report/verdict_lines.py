@@ -81,7 +81,7 @@ def verdict_summary(result: RunResult) -> str:
     client = ""
     if worst := result.max_client_error:
         figure, error_ms = worst
-        client = f", client at most {rounded_up(error_ms)} ms ({figure})"
+        client = f", client at most {rounded_up(error_ms)} ms ({figure} of the whole run)"
     return f"{result.verdict}{client}; {len(applied) - len(wrong)} of {len(applied)} checks passed{noted}"
 
 

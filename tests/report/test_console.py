@@ -168,12 +168,14 @@ def red(group="B", **options):
 
 def test_the_verdict_counts_the_checks_that_applied():
     checks = [Check("x", True, "1", "1", "y", group="A"), Check("z", None, "n/a", "capped", "y", group="B")]
-    assert "Verdict: VALID, client at most 0.25 ms (p99 E2EL); 1 of 1 checks passed" in below(checks=checks)
+    assert "Verdict: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 1 checks passed" in below(
+        checks=checks
+    )
 
 
 def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do():
     lines = below(checks=[red(), Check("x", True, "1", "1", "y", group="A")])
-    start = lines.index("Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL); 1 of 2 checks passed")
+    start = lines.index("Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks passed")
     assert lines[start + 1 : start + 3] == [
         "  rate off schedule: 90.00 req/s, limit within 0.5%",
         "    -> free a core",
@@ -183,17 +185,21 @@ def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do(
 def test_checks_that_fail_for_one_reason_get_its_advice_once():
     other = Check("loop stalls", False, "9 ms", "2 ms", "stop the hog", group="C")
     lines = below(checks=[red(), red(), other])
-    start = lines.index("Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL); 0 of 3 checks passed")
+    start = lines.index("Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks passed")
     assert [line.strip()[:2] for line in lines[start + 1 : start + 6]] == ["ra", "ra", "->", "lo", "->"]
 
 
 def test_notes_come_last_and_leave_the_verdict_alone():
     note = Check("enough", False, "5 values are few", "at least 9", "send more", counts=False, group="D")
     lines = below(checks=[note, Check("x", True, "1", "1", "y", group="A")])
-    start = lines.index("Verdict: VALID, client at most 0.25 ms (p99 E2EL); 1 of 2 checks passed, 1 note")
+    start = lines.index(
+        "Verdict: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks passed, 1 note"
+    )
     assert lines[start + 1 : start + 3] == ["  note: 5 values are few", "    -> send more"]
     lines = below(checks=[note, note, red()])
-    start = lines.index("Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL); 0 of 3 checks passed, 2 notes")
+    start = lines.index(
+        "Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks passed, 2 notes"
+    )
     assert [line.split()[0] for line in lines[start + 1 : start + 7]] == ["rate", "->", "note:", "->", "note:", "->"]
 
 

@@ -20,7 +20,7 @@ from loadgen.cli.gpustack import stop_rules
 from loadgen.cli.gpustack.job import Job
 from loadgen.cli.gpustack.progress import Reporter
 from loadgen.cli.gpustack.ramp import Ramp
-from loadgen.cli.gpustack.summary import summarize
+from loadgen.cli.gpustack.summary import coverage, summarize
 from loadgen.cli.runs.run_series import SeriesRunner
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import Progress
@@ -129,7 +129,10 @@ class SearchRuns:
         strategy = self._tuned.strategy(load, judged.met)
         summary = summarize(RecordFile(settings.records), strategy, result, self._job.phases)
         summary["loadgen"] |= {"load": load, "met": judged.met, "why": judged.why}
-        write_atomic(self._ramp.add(load, summary), to_json(summary) + "\n")
+        path = self._ramp.add(load, summary)
+        write_atomic(path, to_json(summary) + "\n")
+        if text := coverage(path, summary, "so do the limits, and the rates of this log count all"):
+            self._say(text)
 
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:

@@ -5,6 +5,7 @@ docs/benchmark-runner.md defines each field.
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,22 @@ def summarize(
         "benchmarks": [benchmark],
         "loadgen": to_json_values(own),
     }
+
+
+def coverage(path: Path, summary: dict[str, Any], log: str) -> str:
+    """Return which requests a summary counts, in a line for the job's log; empty if it counts all.
+
+    Args:
+        path: The path of the summary.
+        summary: What `summarize` returned.
+        log: What the log counts.
+    """
+    (benchmark,) = summary["benchmarks"]
+    counted = benchmark["metrics"]["request_totals"]["total"]
+    made = benchmark["scheduler_metrics"]["requests_made"]["total"]
+    if counted == made:
+        return ""
+    return f"{path} counts {counted} of {made} requests, without those of --warmup and --cooldown; {log}"
 
 
 def metrics(

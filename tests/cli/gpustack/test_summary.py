@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from loadgen.cli.gpustack.strategy import Strategy
-from loadgen.cli.gpustack.summary import summarize
+from loadgen.cli.gpustack.summary import coverage, summarize
 from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transient, Transients
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
@@ -213,6 +213,14 @@ class TestPhases:
         assert at(counted, "benchmarks.0.metrics.request_totals.total") == 3
         assert at(counted, "benchmarks.0.scheduler_metrics.requests_made.total") == 4
         assert refusals(counted) == []
+
+    def test_log_says_how_many_requests_a_summary_leaves_out(self, summary: Any) -> None:
+        records = [steady(i, due=1000 * i) for i in range(10)]
+        counted = summary(records, Transients(warmup=Transient(2), cooldown=Transient(1)))
+        assert coverage(Path("7.json"), counted, "the report below counts all") == (
+            "7.json counts 7 of 10 requests, without those of --warmup and --cooldown; the report below counts all"
+        )
+        assert coverage(Path("7.json"), summary(records), "the report below counts all") == ""
 
     def test_rates_are_those_of_the_time_that_counts(self, summary: Any) -> None:
         """A request per second of five tokens each; the last ends 60 ms after it was sent."""

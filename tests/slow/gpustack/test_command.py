@@ -114,6 +114,15 @@ def test_the_numbers_are_those_of_the_report(simulator: str, tmp_path: Path) -> 
     assert metrics["request_concurrency"]["successful"]["max"] == again["max_concurrent_requests"]
 
 
+def test_log_says_that_the_summary_leaves_out_the_warmup(simulator: str, tmp_path: Path) -> None:
+    load = ("--profile", "constant", "--rate", "100", "--max-requests", "20", "--warmup", "5")
+    done = loadgen(*flags(simulator, tmp_path, *load))
+    assert done.returncode == 0, done.stderr
+    path = tmp_path / "7.json"
+    assert f"{path} counts 15 of 20 requests, without those of --warmup and --cooldown" in done.stderr
+    assert at(json.loads(path.read_text()), "benchmarks.0.metrics.request_totals.successful") == 15
+
+
 def test_stages_leave_a_summary_each_and_one_progress(simulator: str, tmp_path: Path) -> None:
     with receiver() as (url, told):
         done = loadgen(*COMMAND, *filled("stages", simulator, tmp_path, url))
