@@ -37,19 +37,19 @@ def test_undisturbed_step_says_so() -> None:
         (
             5,
             lambda request: (request.arm, request.block) in {("baseline", 1), ("fp8", 2)},
-            "2 of 10 starts that count were disturbed by others: what lost cores cost is estimated for each arm and "
+            "disturbed by others and not repeated: 2 of 10 starts; what lost cores cost is estimated for each arm and "
             "taken out",
         ),
         (
             3,
             lambda request: (request.arm, request.block) in {("baseline", 1), ("fp8", 2)},
-            "2 of 6 starts that count were disturbed by others: disturbed starts are left out",
+            "disturbed by others and not repeated: 2 of 6 starts; these are left out",
         ),
         (
             2,
             lambda request: request.arm == "fp8",
-            "2 of 4 starts that count were disturbed by others: disturbed starts count as they are; a gain has no "
-            "upper bound if its arm was disturbed more often than the reference, and no lower one if less often",
+            "disturbed by others and not repeated: 2 of 4 starts; these count as they are; a gain has only one bound "
+            "if its arm and the reference were disturbed unequally often",
         ),
     ],
     ids=["slopes", "left out", "open bounds"],
@@ -66,8 +66,8 @@ def test_step_says_which_way_its_comparison_took(
 @pytest.mark.parametrize(
     ("blocks", "text"),
     [
-        ((1,), "1 of 3 starts that count were disturbed by others: left out"),
-        ((0, 1), "2 of 3 starts that count were disturbed by others: they count as they are"),
+        ((1,), "disturbed by others and not repeated: 1 of 3 starts; these are left out"),
+        ((0, 1), "disturbed by others and not repeated: 2 of 3 starts; these count as they are"),
     ],
 )
 def test_noise_step_says_whether_its_noise_is_without_them(blocks: tuple[int, ...], text: str) -> None:
@@ -78,4 +78,4 @@ def test_noise_step_says_whether_its_noise_is_without_them(blocks: tuple[int, ..
 def test_step_before_its_first_comparison_only_counts_them() -> None:
     found = step("quantization", lambda request: request.step == "quantization", starts=5)
     assert found.open
-    assert disturbance_text(found, "short") == "2 of 2 starts that count were disturbed by others"
+    assert disturbance_text(found, "short") == "disturbed by others and not repeated: 2 of 2 starts"

@@ -224,7 +224,7 @@ def test_stage_says_what_was_done_about_disturbed_starts_that_count(tmp_path: Pa
 
     text = markdown(found(came, stages=QUANTIZED), tmp_path)
     stage = text[text.index("### 1. quantization") : text.index("### Summary of Optimization Options")]
-    assert "2 of 4 starts that count were disturbed by others: disturbed starts count as they are; a gain" in stage
+    assert "Disturbed by others and not repeated: 2 of 4 starts; these count as they are; a gain" in stage
     noise = text[text.index("## Noise") :]
     assert "No start that counts was seen to be disturbed by others." in noise
 

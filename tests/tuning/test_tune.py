@@ -53,13 +53,13 @@ Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
    engine/sglang  start 30 s to 3 min, short 3.5 to 21 s, long 56 s to 5.6 min
        SGLANG --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
-In all: 17 to 52 starts, 17 min to 4.8 h, 1.1 to 19.1 GPU-hours
+In all: 17 to 52 starts, 17 min to 4.8 h, 1.12 to 19.11 GPU-hours
 Not in these times: up to 20 s before each start for a quiet machine, in all up to 17 min; and what is repeated \
 because it failed or others disturbed it
 Assumed: sglang wins engine
 Basis of these times:
-  start of vllm: usual for 8 billion parameters
-  start of sglang: usual for 8 billion parameters
+  start of vllm with Qwen/Qwen3-8B: usual for 8 billion parameters
+  start of sglang with Qwen/Qwen3-8B: usual for 8 billion parameters
   short: 1000 requests of 132 tokens at 6,250 to 37,500 tok/s, usual for 8B
   long: 500 requests of 4,200 tokens at 6,250 to 37,500 tok/s, usual for 8B
 Nothing was started and nothing was measured.
@@ -94,7 +94,7 @@ def test_a_start_takes_what_it_has_taken_on_this_machine(
     assert dispatch(["tune", "plan", str(path)]) == 0
     out = capsys.readouterr().out
     assert "baseline  start 45 s, " in out
-    assert "  start of vllm: measured on this machine\n" in out
+    assert "  start of vllm with Qwen/Qwen3-8B: measured on this machine\n" in out
 
 
 def test_command_of_the_page_is_above_the_real_command() -> None:
@@ -145,7 +145,7 @@ def test_every_time_says_what_it_rests_on() -> None:
     lines = as_text(planned(workloads={"short": {"dataset_name": "prose", "num_prompts": 3}})).splitlines()
     rest = lines[lines.index("Basis of these times:") + 1 :]
     assert rest[:2] == [
-        "  start of vllm: usual for 8 billion parameters",
+        "  start of vllm with Qwen/Qwen3-8B: usual for 8 billion parameters",
         "  short: unknown",
     ]
     assert any("and the time of short, which is unknown" in line for line in lines)

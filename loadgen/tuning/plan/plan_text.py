@@ -112,7 +112,7 @@ def _arm_lines(arm: PlannedArm, widest: int, wins: bool) -> Iterator[str]:
 def _total(plan: Plan) -> Iterator[str]:
     low_s, high_s = plan.seconds
     gpu_low, gpu_high = plan.gpu_hours
-    hours = f", {fixed(gpu_low, 1)} to {fixed(gpu_high, 1)} GPU-hours" if plan.study.hardware.devices else ""
+    hours = f", {fixed(gpu_low, 2)} to {fixed(gpu_high, 2)} GPU-hours" if plan.study.hardware.devices else ""
     unknown = ", ".join(plan.without_estimate)
     without = f", and the time of {unknown}, which is unknown" if unknown else ""
     starts = [sum(each) for each in zip(*(step.starts for step in plan.steps), strict=True)]
@@ -136,7 +136,7 @@ def _total(plan: Plan) -> Iterator[str]:
         yield f"Assumed: {'; '.join(won)}"
     yield "Basis of these times:"
     arms = [arm for step in plan.steps for arm in step.arms]
-    bases = dict.fromkeys(f"start of {arm.spec.engine}: {arm.until_ready.basis}" for arm in arms)
+    bases = dict.fromkeys(f"start of {arm.spec.engine} with {arm.model}: {arm.until_ready.basis}" for arm in arms)
     loads = (load for arm in arms for load in arm.loads.items())
     bases |= dict.fromkeys(f"{name}: {span.basis if span else 'unknown'}" for name, span in loads)
     yield from (f"  {basis}" for basis in bases)

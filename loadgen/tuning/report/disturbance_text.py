@@ -11,9 +11,9 @@ from loadgen.util.number_format import plural
 TEXTS: Mapping[Adjustment, str] = {
     Adjustment.NONE: "compared by undisturbed starts alone",
     Adjustment.SLOPES: "what lost cores cost is estimated for each arm and taken out",
-    Adjustment.LEFT_OUT: "disturbed starts are left out",
-    Adjustment.OPEN_BOUNDS: "disturbed starts count as they are; a gain has no upper bound if its arm was disturbed "
-    "more often than the reference, and no lower one if less often",
+    Adjustment.LEFT_OUT: "these are left out",
+    Adjustment.OPEN_BOUNDS: "these count as they are; a gain has only one bound if its arm and the reference were "
+    "disturbed unequally often",
 }
 
 
@@ -31,14 +31,14 @@ def disturbance_text(found: StepResult, workload: str) -> str:
     disturbed = sum(each.disturbed for each in known)
     if not disturbed:
         return "no start that counts was seen to be disturbed by others"
-    said = f"{disturbed} of {plural(len(runs), 'start')} that count were disturbed by others"
-    return said if found.open and not _compared(found) else f"{said}: {_what_was_done(found)}"
+    said = f"disturbed by others and not repeated: {disturbed} of {plural(len(runs), 'start')}"
+    return said if found.open and not _compared(found) else f"{said}; {_what_was_done(found)}"
 
 
 def _what_was_done(found: StepResult) -> str:
     arms = _compared(found)
     if not arms:
-        return "left out" if found.step.kind == NOISE and _is_of_some(found) else "they count as they are"
+        return "these are left out" if found.step.kind == NOISE and _is_of_some(found) else "these count as they are"
     if len(arms) == 1:
         return TEXTS[next(iter(arms))]
     return "; ".join(f"{', '.join(names)}: {TEXTS[adjustment]}" for adjustment, names in arms.items())
