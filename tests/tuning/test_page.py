@@ -240,7 +240,7 @@ def published(findings: Findings) -> Findings:
         for step in findings.steps
         if step.step.name != "noise"
     ]
-    return Findings(findings.study, tuple(steps))
+    return Findings(findings.study, tuple(steps), published=True)
 
 
 def test_published_results_have_percentages_without_bounds(tmp_path: Path) -> None:

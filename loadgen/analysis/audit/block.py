@@ -45,7 +45,7 @@ COMMENT = re.compile(r"#[ \t]*([^\n#]*)\n\s*\Z|(?:\n[ \t]*){2}([^\n=`:|#\"]{3,80
 # What a fence is called in which a block stands: the workload, and of how many starts it is one.
 CAPTION = re.compile(
     r"(?i)(?:benchmark results?(?: on (?P<workload>[^\n\"(]+?))?"
-    r"(?: \((?:median|mean) of (?P<starts>\d+) starts\))?\"\s+```\w*\s*)\Z"
+    r"(?: \((?:(?:lower )?median|mean) of (?P<starts>\d+) starts\))?\"\s+```\w*\s*)\Z"
 )
 
 

@@ -50,11 +50,13 @@ class Findings:
         study: The study.
         steps: Results of the steps that have begun, in order.
         open: Why the study is not over: NOT_YET, BUDGET, or what ended it early; empty if it is over.
+        published: Whether all results were published by others, one run of each arm.
     """
 
     study: Study
     steps: tuple[StepResult, ...]
     open: str = ""
+    published: bool = False
 
     @property
     def confirmation(self) -> StepResult | None:

@@ -37,7 +37,7 @@ def published_findings(study: Study, trials: Iterable[Trial]) -> Findings:
         by_name = {arm.name: arm for arm in step.arms}
         planner.adopt(number, step.arms, [by_name[name] for name in steps[-1].won])
     steps.append(_step(planner.confirmation(), study, trials))
-    return Findings(study, tuple(steps))
+    return Findings(study, tuple(steps), published=True)
 
 
 def counted(trials: Sequence[Trial]) -> str:

@@ -159,7 +159,8 @@ def _fruitless(study: Study) -> Iterator[Entry]:
     page = study.page
     for stage in study.stages:
         inside = [command for command in page.commands if stage.begin <= command.at < stage.end]
-        for command, end in zip(inside, [*(later.at for later in inside[1:]), stage.end], strict=True):
+        ends = [*(command.at for command in inside), stage.end][1:]
+        for command, end in zip(inside, ends, strict=True):
             if any(command.at < result.at < end for result in page.results):
                 continue
             for fence in FENCE.finditer(page.text, page.prose.index("```", command.at) + 3, end):

@@ -25,14 +25,14 @@ REMEDIES = {NOT_YET: "`loadgen tune run` resumes", BUDGET: "raise it in the stud
 def as_text(findings: Findings) -> Iterator[str]:
     """Yield the findings step by step, and the conclusion."""
     for found in findings.steps:
-        yield from step_lines(found, findings.study)
+        yield from step_lines(found, findings.study, published=findings.published)
         yield ""
     yield from conclusion(findings)
 
 
-def step_lines(found: StepResult, study: Study) -> Iterator[str]:
+def step_lines(found: StepResult, study: Study, *, published: bool = False) -> Iterator[str]:
     """Yield the arms of a step, its noise, and what was done about disturbed starts."""
-    remark = found.open or (NOT_CONFIRMED if found.step.kind == CONFIRMATION and _is_published(found) else "")
+    remark = found.open or (NOT_CONFIRMED if found.step.kind == CONFIRMATION and published else "")
     yield f"{found.step.name}{f' ({remark})' if remark else ''}"
     widest = max((len(arm.name) for arm in found.arms), default=0)
     for arm in found.arms:
@@ -55,10 +55,6 @@ def arm_line(arm: ArmResult, study: Study) -> str:
     if arm.why and arm.verdict not in (Verdict.SAME_AS, Verdict.OPEN):
         parts.append(arm.why)
     return ", ".join(parts)
-
-
-def _is_published(found: StepResult) -> bool:
-    return any(arm.published for arm in found.arms)
 
 
 def noise_lines(found: StepResult) -> Iterator[str]:
@@ -99,7 +95,7 @@ def conclusion(findings: Findings) -> Iterator[str]:
         yield f"Adopted by the author, as the study expects: {rival.name}; nothing confirmed it"
     else:
         why = ", ".join(filter(None, (rival.verdict, rival.why)))
-        if any(map(_is_published, findings.steps)):
+        if findings.published:
             yield f"Adopted by the author: {rival.name}, but its results do not allow that: {why}"
         else:
             yield f"Winner {rival.name} was not confirmed: {why}"
@@ -107,7 +103,7 @@ def conclusion(findings: Findings) -> Iterator[str]:
 
 def _baseline_stays(findings: Findings) -> Iterator[str]:
     arms = [arm for found in findings.steps for arm in found.arms]
-    if any(map(_is_published, findings.steps)):
+    if findings.published:
         yield "No published result is of an arm that the study expects to win"
     elif any(arm.comparison is not None for arm in arms):
         yield "No arm was better than the baseline"
@@ -171,7 +167,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
 
 def time_spent(findings: Findings) -> str:
     """Return number and time of the starts, and GPU-hours; of published results only their number."""
-    if any(map(_is_published, findings.steps)):
+    if findings.published:
         return f"{publications.counted(findings.trials)} published"
     devices = findings.study.hardware.devices
     hours = f", {fixed(findings.seconds / 3600 * devices, 2, 'GPU-hours')}" if devices else ""

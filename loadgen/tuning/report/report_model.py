@@ -8,7 +8,6 @@ from typing import Any
 
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
 from loadgen.tuning.execute.difference import Difference, Unbounded
-from loadgen.tuning.execute.facts import IMPORTED
 from loadgen.tuning.execute.findings import Findings, StepResult
 from loadgen.tuning.execute.trial import WorkloadRun
 from loadgen.tuning.execute.workload_results import difference_of, with_workload_results
@@ -156,7 +155,7 @@ class ReportModel:
         objective = self.study.objective
         self.label, self.unit = LABELS[objective.metric], METRICS[objective.metric].unit
         self.workload, self.more_is_better = objective.workload, objective.more_is_better
-        self.published = facts.get("source") == IMPORTED
+        self.published = findings.published
         filled = (with_workload_results(step, self.study, published=self.published) for step in findings.steps)
         self.steps = tuple(StageSummary(step, self.more_is_better, self.workload) for step in filled)
 

@@ -12,6 +12,7 @@ from loadgen.tuning.execute import publications
 from loadgen.tuning.execute.findings import Verdict
 from loadgen.tuning.execute.store import Store
 from loadgen.tuning.execute.trial import INVALID
+from loadgen.tuning.report.findings_text import time_spent
 from loadgen.tuning.spec.study_file import StudyFile
 from tests.helpers.audited_pages import block, fence
 from tests.helpers.imported_files import Taken, achieved, arm, take
@@ -129,6 +130,14 @@ def test_answers_that_ended_early_are_named_once(study: StudyFile, tmp_path: Pat
     lines = take(study, tmp_path / "store", path).lines.splitlines()
     early = [line for line in lines if "ended early" in line]
     assert early == [f"{path}:12: answers ended early, after 70.0 of 101 tokens, but short ignores EOS in this study"]
+
+
+def test_page_whose_stage_has_no_serving_command_is_not_placed(study: StudyFile, tmp_path: Path) -> None:
+    path = write(tmp_path, page("./serve.sh", block()))
+    found = take(study, tmp_path / "store", path)
+    remedy = f"say it with --as STAGE/ARM:WORKLOAD and {path}#1"
+    assert found.lines == f"{path}:12: not placed: it has no serving command; {remedy}"
+    assert time_spent(found.findings) == "0 results published"
 
 
 def test_unplaced_result_is_named_and_placed_by_its_number(study: StudyFile, tmp_path: Path) -> None:
