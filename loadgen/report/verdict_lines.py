@@ -100,10 +100,8 @@ def slo_lines(result: RunResult) -> Iterator[str]:
         bare = "" if is_rate or not row.limit[-1:].isdigit() else "ms"  # what a limit without a unit means
         if row.beyond:
             value = _failed_of(result, row)
-        elif row.value is None:
-            value = UNKNOWN
         else:
-            value = f"{100 * row.value:.4g}%" if is_rate else four_digits(row.value, "ms")
+            value = UNKNOWN if row.value is None else row.value_text
         if row.met is None:
             value += f", client at most {four_digits(row.client_error_ms, 'ms')}"
         yield f"SLO {row.limit}{bare}: {MET[row.met]} ({value})"

@@ -72,13 +72,15 @@ def test_infeasible_study_names_the_closest_arm_and_exit_code() -> None:
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}
     found = walked(study(QUANTIZED, objective=objective, **TWICE), limited)
     text = "\n".join(findings_text.as_text(found))
-    assert "No arm met the limits of the study; the closest is quantization/fp8 (ttft_p99<500ms is 550)" in text
+    assert "No arm met the limits of the study; the closest is quantization/fp8 (ttft_p99<500ms is 550 ms)" in text
+    assert "No arm was better" not in text
     assert study_runs.code(found) == exit_codes.NOTHING_FEASIBLE
 
 
 def test_a_baseline_that_fails_is_an_engine_that_failed() -> None:
     found = walked(study(QUANTIZED, **TWICE), lambda request: Failure("oom_load", "no memory", transient=False))
-    assert "Not over: noise: baseline fails, oom_load: no memory" in list(findings_text.as_text(found))
+    remedy = "mend that, and run the study in another store (--store)"
+    assert f"Not over: noise: baseline fails, oom_load: no memory; {remedy}" in list(findings_text.as_text(found))
     assert study_runs.code(found) == exit_codes.INTERNAL
 
 

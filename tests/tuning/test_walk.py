@@ -204,7 +204,7 @@ def test_an_arm_beyond_its_limits_is_infeasible() -> None:
 
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}
     out = arm(walked(study(QUANTIZED, objective=objective, **REPEATS), truth), "quantization", "fp8")
-    assert (out.verdict, out.why) == (Verdict.INFEASIBLE, "ttft_p99<500ms is 612.3")
+    assert (out.verdict, out.why) == (Verdict.INFEASIBLE, "ttft_p99<500ms is 612.3 ms")
 
 
 def test_slower_arm_within_limits_beats_a_baseline_beyond_them() -> None:

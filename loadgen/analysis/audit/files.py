@@ -155,7 +155,8 @@ def _guidellm(run: dict[str, Any], place: Place) -> Published:
         duration = ends[1] - ends[0]
     if duration is not None:
         numbers["duration_s"] = Number.within(duration, FLOAT_ERROR)
-    for metric, name in GUIDELLM_RATES.items():
+    known_rates = {} if _leaves_out(run, totals) else GUIDELLM_RATES
+    for metric, name in known_rates.items():
         if (value := _value(summary_of(metric).get("mean"))) is not None:
             numbers[name] = Number.within(value, RATE_ERROR)
     for metric, (name, scale) in GUIDELLM_LATENCIES.items():
@@ -168,6 +169,14 @@ def _guidellm(run: dict[str, Any], place: Place) -> Published:
     if (peak := _value(summary_of("request_concurrency").get("max"))) is not None:
         numbers["peak_in_flight"] = Number.exact(peak)
     return Published(numbers, {}, place, tpot_with_first=True)
+
+
+def _leaves_out(run: dict[str, Any], totals: dict[str, Any]) -> bool:
+    """Return whether requests of a warm-up or cool-down are not counted, so that rates are of other requests, too."""
+    scheduled = run.get("scheduler_metrics")
+    made = scheduled.get("requests_made") if isinstance(scheduled, dict) else None
+    whole, counted = _value(made.get("total")) if isinstance(made, dict) else None, _value(totals.get("total"))
+    return whole is not None and counted is not None and counted < whole
 
 
 def _value(given: Any) -> float | None:

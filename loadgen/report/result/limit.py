@@ -11,6 +11,7 @@ from loadgen.config import slo
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import client_error_ms, statistic_ms
 from loadgen.report.result.fields import about, from_json_values
+from loadgen.util.number_format import four_digits
 
 
 class LimitResult(Struct, frozen=True, kw_only=True):
@@ -32,6 +33,13 @@ class LimitResult(Struct, frozen=True, kw_only=True):
         bool | None,
         about("Whether it is met; null: unknown, because of the client error, or in a search of too few requests."),
     ]
+
+    @property
+    def value_text(self) -> str:
+        """The value with its unit; n/a if it is unknown."""
+        if self.value is not None and "_rate" in self.limit:
+            return f"{100 * self.value:.4g}%"
+        return four_digits(self.value, "ms")
 
 
 def all_met(results: Sequence[LimitResult]) -> bool | None:

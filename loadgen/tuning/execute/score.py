@@ -140,4 +140,4 @@ def _positive(number: Any) -> float | None:
 
 def _limit_value(row: LimitResult) -> str:
     """Return the value of a missed limit."""
-    return "exceeded, because too many requests failed" if row.beyond else four_digits(row.value)
+    return "exceeded, because too many requests failed" if row.beyond else row.value_text

@@ -20,6 +20,7 @@ from loadgen.util.number_format import brief, duration, fixed, percent, plural
 
 NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author adopted"
 REMEDIES = {NOT_YET: "`loadgen tune run` resumes", BUDGET: "raise it in the study, and run that again"}
+NEW_STORE = "mend that, and run the study in another store (--store)"
 
 
 def as_text(findings: Findings) -> Iterator[str]:
@@ -78,12 +79,12 @@ def _gain(arm: ArmResult, study: Study) -> str:
 def conclusion(findings: Findings) -> Iterator[str]:
     """Yield the conclusion, as far as there is one."""
     if findings.open:
-        yield "; ".join(filter(None, (f"Not over: {findings.open}", REMEDIES.get(findings.open))))
+        yield f"Not over: {findings.open}; {REMEDIES.get(findings.open, NEW_STORE)}"
         yield from shortfall(findings)
     if findings.nothing_feasible and findings.closest is not None:
         step, arm = findings.closest
         yield f"No arm met the limits of the study; the closest is {step.step.name}/{arm.name} ({arm.why})"
-    if findings.open or findings.confirmation is None:
+    if findings.open or findings.nothing_feasible or findings.confirmation is None:
         return
     rival = findings.finalist
     if rival is None:

@@ -319,9 +319,9 @@ def _other_cases(model: ReportModel, served: Callable[[ArmResult], Iterable[Bloc
     step = model.confirmation
     if step is None:
         return
-    fresh = "" if model.published else ", each started afresh"
+    arms, fresh = ("Baseline and winner", ", each started afresh") if step.rivals else ("Baseline", ", started afresh")
     yield Heading(3, "Other Benchmark Cases")
-    yield Paragraph(line(f"Baseline and winner{fresh}, on every workload."))
+    yield Paragraph(line(f"{arms}{'' if model.published else fresh}, on every workload."))
     yield from _remarks(step)
     yield tables.arms(step, model)
     for arm in step.arms:

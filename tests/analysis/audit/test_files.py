@@ -60,6 +60,13 @@ def test_guidellms_rates_may_be_off_by_what_lies_beyond_its_events(tmp_path: Pat
     assert finding.place.within == "benchmark 1"
 
 
+def test_guidellms_rates_of_a_warmup_that_is_not_counted_are_not_compared_with_counts(tmp_path: Path) -> None:
+    data = guidellm(tokens_per_second=2100.0)
+    assert rules(audited(tmp_path, data)) == {"throughput"}
+    data["benchmarks"][0]["scheduler_metrics"] = {"requests_made": {"successful": 120, "total": 120}}
+    assert audited(tmp_path, data) == []
+
+
 def test_guidellms_tpot_is_the_whole_latency_by_the_tokens(tmp_path: Path) -> None:
     finding = only(audited(tmp_path, guidellm(time_per_output_token_ms=100 / 101)), "tpot")
     assert (finding.says, finding.should_be) == ("mean TPOT 0.99 ms", "10.89 ms")

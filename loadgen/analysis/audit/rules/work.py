@@ -23,7 +23,7 @@ def asked(study: Study) -> Iterator[Finding]:
             if each is not None and lengths[1] < each * (1 - MAX_MISSING):
                 share = 100 * lengths[1] / each
                 should_be = plain(ok.value * each)
-                why = f"{share:.1f} % of {ok} x {each}: replies ended early, and arms did not the same work"
+                why = f"{share:.1f} % of {ok} x {each}: replies ended early, and arms did not do the same work"
                 off = 1 - share / 100
             elif (
                 each is None and other and first.result.get("ok") == ok and abs(lengths[1] / other[1] - 1) > MAX_MISSING
