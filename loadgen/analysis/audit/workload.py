@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from loadgen.analysis.audit.client_command import ClientCommand
 from loadgen.analysis.audit.published import Published
 
-MAX_LENGTH_ERROR = 0.03  # relative: what prompts may be off what was asked, by tokenizers and templates
+MAX_LENGTH_ERROR = 0.05  # relative: what mean lengths may be off what was asked, by tokenizers
 TEMPLATE_TOKENS = 64  # tokens that a chat template may add to a prompt
 _COUNT = r"(\d[\d,]*\.?\d*)\s?([kK]?)"
 PROSE = re.compile(
@@ -47,14 +47,28 @@ class Workload:
 
     def fits(self, result: Published) -> bool:
         """Whether a result can be of this workload, by the lengths of its requests."""
-        counts = result.all("input_tokens", "output_tokens", "ok")
-        if counts is None or counts[2].value <= 0 or self.input_tokens is None:
+        if self.input_tokens is None or result.per_request() is None:
             return False
-        prompt, answer = counts[0].value / counts[2].value, counts[1].value / counts[2].value
-        is_long = abs(prompt - self.input_tokens) <= max(
-            MAX_LENGTH_ERROR * self.input_tokens, min(TEMPLATE_TOKENS, self.input_tokens / 4)
-        )
-        return is_long and (self.output_tokens is None or answer <= (1 + MAX_LENGTH_ERROR) * self.output_tokens)
+        return not length_mismatch(result, self.input_tokens, self.output_tokens)
+
+
+def length_mismatch(result: Published, input_tokens: int | None, output_tokens: int | None) -> str:
+    """Return which mean lengths of a result are not those of a load: "prompts" or "replies"; empty: both may be.
+
+    Args:
+        result: The result.
+        input_tokens: Of each prompt; None: of many lengths.
+        output_tokens: Of each reply, which may end early; None: of many lengths.
+    """
+    lengths, longest = result.per_request(), 1 + MAX_LENGTH_ERROR
+    if lengths is None:
+        return ""
+    prompt, reply = lengths
+    if input_tokens is not None:
+        shortest = (1 - MAX_LENGTH_ERROR) * input_tokens
+        if not shortest <= prompt <= longest * input_tokens + TEMPLATE_TOKENS:
+            return "prompts"
+    return "replies" if output_tokens is not None and reply > longest * output_tokens else ""
 
 
 def workloads(text: str, prose: str, clients: list[ClientCommand], title_at: dict[int, str]) -> Iterator[Workload]:

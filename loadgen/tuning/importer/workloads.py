@@ -5,11 +5,10 @@ from collections.abc import Mapping
 
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.study import stems
+from loadgen.analysis.audit.workload import length_mismatch
 from loadgen.config.settings import RunSettings
 from loadgen.tuning.importer.unplaced import Unplaced
 
-LENGTH_TOLERANCE = 0.05  # relative, of the mean length of random prompts
-TEMPLATE_TOKENS = 64  # that a chat template may add to each prompt
 MIN_REQUESTS = 0.9  # share of a workload's requests that a result must account for
 RATE_KEPT = 0.9  # share of the request rate from which on no cap has held requests back
 EARLY = 0.5  # share of the time that a request rate takes; Poisson arrivals of few requests may need less than all
@@ -105,14 +104,10 @@ def _length_mismatch(result: Published, load: RunSettings) -> str:
         return "has replies of different lengths" if same else ""
     if load.dataset_name != "random":
         return ""
-    ok, longest = _value(result, "ok"), 1 + LENGTH_TOLERANCE
-    prompt, answer = (_value(result, name) / ok for name in ("input_tokens", "output_tokens"))
-    in_len, out_len = load.random_input_len, load.random_output_len
-    if isinstance(in_len, int) and not (1 - LENGTH_TOLERANCE) * in_len <= prompt <= longest * in_len + TEMPLATE_TOKENS:
-        return f"has prompts of {in_len} tokens"
-    if isinstance(out_len, int) and answer > longest * out_len:  # an answer may end early
-        return f"has replies of {out_len} tokens"
-    return ""
+    asked = {"prompts": load.random_input_len, "replies": load.random_output_len}
+    prompts, replies = (length if isinstance(length, int) else None for length in asked.values())
+    wrong = length_mismatch(result, prompts, replies)
+    return f"has {wrong} of {asked[wrong]} tokens" if wrong else ""
 
 
 def _shape(result: Published) -> str:
