@@ -11,7 +11,7 @@ from loadgen.analysis.audit.page import Page
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.rules import OF_PAGES, OF_RESULTS
 from loadgen.analysis.audit.rules.copies import copies
-from loadgen.analysis.audit.study import Study
+from loadgen.analysis.audit.study import PublishedStudy
 from loadgen.errors import BadInput
 
 
@@ -65,7 +65,7 @@ def audit_file(path: str) -> AuditedFile:
     page = Page(path, text)
     if not page.results and not page.tables:
         raise BadInput("FILE", f"{path} has no block of results and no table", "name a page or a result")
-    study = Study(page)
+    study = PublishedStudy(page)
     found = [*chain.from_iterable(map(audit_result, page.results)), *chain(*(rule(study) for rule in OF_PAGES))]
     return AuditedFile(path, page.results, found)
 

@@ -1,4 +1,4 @@
-"""Command: how an engine was started, as a page prints it, and which two start the same server."""
+"""Serving command: how an engine was started, as a page prints it, and which two start the same server."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ _DEVICES = {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DE
 
 
 @dataclass(frozen=True)
-class Command:
+class ServingCommand:
     """One command.
 
     Attributes:
@@ -111,13 +111,13 @@ class Command:
         """The port that it listens on; empty where nothing tells."""
         return self.flags.get("port", PORTS.get(self.engine, ""))
 
-    def same_as(self, other: "Command") -> bool:
+    def same_as(self, other: "ServingCommand") -> bool:
         """Whether both start the same server, as far as both tell."""
         names = self.name.lower(), other.name.lower()
         same_model = names[0] == names[1] or not all(names)
         return same_model and bool(self.engines & other.engines) and self.settings == other.settings
 
-    def changes(self, other: "Command") -> dict[str, tuple[str | None, str | None]]:
+    def changes(self, other: "ServingCommand") -> dict[str, tuple[str | None, str | None]]:
         """The settings in which it differs from another: name to the other's value and its own; None is unset."""
         before, after = dict(other.settings), dict(self.settings)
         if self.name and other.name and self.name.lower() != other.name.lower():
@@ -125,7 +125,7 @@ class Command:
         names = [*after, *(name for name in before if name not in after)]
         return {name: (before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)}
 
-    def binding(self, in_flight: float) -> "Command":
+    def binding(self, in_flight: float) -> "ServingCommand":
         """Without limits on running requests that this many in flight never reach."""
         known = self._known
         idle = {name for name, value in self.flags.items() if known.setting(name, value)[0] == "max_seqs"}
@@ -146,7 +146,7 @@ class Command:
         engines = self.engines
         return engine_flags(next(iter(engines)) if len(engines) == 1 else "")
 
-    def changed_by(self, comment: str) -> "Command":
+    def changed_by(self, comment: str) -> "ServingCommand":
         """With the flags that a comment names in place of its own; as it is where the comment names none."""
         if not comment.startswith("-"):
             return self
@@ -171,18 +171,18 @@ def setting_text(name: str, value: str | None = "") -> str:
     return f"{named} {value or ''}".strip()
 
 
-def commands(text: str, at: int) -> Iterator[Command]:
+def commands(text: str, at: int) -> Iterator[ServingCommand]:
     """The commands that start an engine, or flags that stand alone, in the text of a fence that begins at `at`."""
     for line in shell_commands(text, at):
         if line.words and line.words[0].startswith("-"):
             flags = flags_of(line.words)[0]
-            yield Command("", "", flags, line.text, line.at, line.words, line.env, line.flaws)
+            yield ServingCommand("", "", flags, line.text, line.at, line.words, line.env, line.flaws)
         elif found := _launch(line):
             engine, rest = found
             flags, plain = flags_of(rest)
             named = next((flags.pop(name) for name in MODEL_FLAGS if name in flags), "")
             model = plain[0] if plain else named
-            yield Command(engine, model, flags, line.text, line.at, rest, line.env, line.flaws)
+            yield ServingCommand(engine, model, flags, line.text, line.at, rest, line.env, line.flaws)
 
 
 def _launch(line: ShellCommand) -> tuple[str, tuple[str, ...]] | None:

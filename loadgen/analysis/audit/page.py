@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from loadgen.analysis.audit.block import blocks
 from loadgen.analysis.audit.client_command import ClientCommand, client_commands
-from loadgen.analysis.audit.command import Command, commands
+from loadgen.analysis.audit.command import ServingCommand, commands
 from loadgen.analysis.audit.finding import Place
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.shell import Flaw, shell_commands
 from loadgen.analysis.audit.table import Table, tables
-from loadgen.analysis.audit.workload import Workload, workloads
+from loadgen.analysis.audit.workload import AnnouncedWorkload, workloads
 
 LONG = 300  # characters; a longer line is no place, and may hold headings
 FENCE = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
@@ -57,15 +57,15 @@ class Page:
             fence for fence in FENCE.finditer(text) if fence[1] in SHELLS and "Successful requests" not in fence[2]
         ]
         found = [command for fence in scripts for command in commands(fence[2], fence.start(2))]
-        found += [Command("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
-        self.commands: list[Command] = sorted(found, key=lambda command: command.at)
+        found += [ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
+        self.commands: list[ServingCommand] = sorted(found, key=lambda command: command.at)
         self.clients: list[ClientCommand] = [
             client for fence in scripts for client in client_commands(fence[2], fence.start(2))
         ]
         self.flaws: list[Flaw] = [flaw for command in self.commands for flaw in command.flaws]
         self.flaws += [flaw for fence in scripts if self._serves(fence) for flaw in _startless(fence)]
         titles = {section.begin: section.title for section in self.sections}
-        self.workloads: list[Workload] = list(workloads(text, self.prose, self.clients, titles))
+        self.workloads: list[AnnouncedWorkload] = list(workloads(text, self.prose, self.clients, titles))
 
     def _serves(self, fence: re.Match[str]) -> bool:
         """Whether a fence is called the script of a server."""

@@ -1,4 +1,4 @@
-"""Study: what a page says it did - stages, their arms, the comparison at its head and the summary at its end."""
+"""Published study: what a page says it did: stages, their arms, the comparison at its head, the summary at its end."""
 
 import re
 from collections import defaultdict
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from loadgen.analysis.audit.command import Command
+from loadgen.analysis.audit.command import ServingCommand
 from loadgen.analysis.audit.engine_flags import TABLES
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number
@@ -14,9 +14,9 @@ from loadgen.analysis.audit.page import Page, Section
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.stages import has_result, stages_of, stems, summary_and_stages
 from loadgen.analysis.audit.table import PER_DEVICE, Cell, Quantity, Row
-from loadgen.analysis.audit.workload import Workload
+from loadgen.analysis.audit.workload import AnnouncedWorkload
 
-__all__ = ["JOINED", "Arm", "Study", "stems"]
+__all__ = ["JOINED", "PublishedArm", "PublishedStudy", "stems"]
 
 JOINED = "&&"  # in the title of a stage that is a combination of others
 MAX_REPLICAS = 16
@@ -24,7 +24,7 @@ _NAME_LENGTH = 60  # characters; what is longer is a sentence and names no candi
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class PublishedArm:
     """A result on a page, and what it is a result of.
 
     Attributes:
@@ -36,7 +36,7 @@ class Arm:
     """
 
     result: Published
-    command: Command | None
+    command: ServingCommand | None
     label: str
     stage: Section | None
     workload: str
@@ -67,11 +67,11 @@ class Arm:
         """How many devices its server takes; 1 where the page does not say."""
         return self.command.width if self.command else 1
 
-    def same_server(self, other: "Arm") -> bool:
+    def same_server(self, other: "PublishedArm") -> bool:
         """Whether both were started by one command."""
         return self.command is not None and other.command is not None and self.command.same_as(other.command)
 
-    def same_work(self, other: "Arm") -> bool:
+    def same_work(self, other: "PublishedArm") -> bool:
         """Whether both were sent the same requests, all of which succeeded."""
         # guidellm prints how many were in flight in place of a cap; then the page alone tells the load.
         is_guidellms = self.result.over_guidellm and other.result.over_guidellm
@@ -80,7 +80,7 @@ class Arm:
         return same_load and all(self.result.get(name) == other.result.get(name) for name in names)
 
 
-class Study:
+class PublishedStudy:
     """A page, understood.
 
     Attributes:
@@ -123,7 +123,7 @@ class Study:
         inner = [section for section in self.page.sections if section.level > 1] if self.stages else []
         return next((section.begin for section in inner if has_result(self.page, section)), 0)
 
-    def staged(self) -> Iterator[tuple[Section, list[Arm]]]:
+    def staged(self) -> Iterator[tuple[Section, list[PublishedArm]]]:
         """Each stage with its arms, in their order."""
         for stage in self.stages:
             yield stage, [arm for arm in self.arms if arm.stage == stage]
@@ -134,13 +134,13 @@ class Study:
         return any(arm.result.starts > 1 for arm in self.arms)
 
     @cached_property
-    def tried(self) -> list[Arm]:
+    def tried(self) -> list[PublishedArm]:
         """The arms of all stages, on the workload by which they are judged."""
         return [arm for arm in self.arms if arm.stage is not None]
 
-    def by_workload(self) -> dict[str, list[Arm]]:
+    def by_workload(self) -> dict[str, list[PublishedArm]]:
         """The arms that had the same work to do, as the page has it."""
-        groups: dict[str, list[Arm]] = defaultdict(list)
+        groups: dict[str, list[PublishedArm]] = defaultdict(list)
         for arm in self.arms:
             if arm.stage or arm.workload:
                 groups[arm.workload].append(arm)
@@ -150,7 +150,7 @@ class Study:
         """The rows of all tables with a baseline: each with its cell of that, and each other one."""
         return ((row, base, cell) for table in self.page.tables for row, base, cell, _ in table.pairs())
 
-    def showing(self, quantity: Quantity | None) -> list[Arm]:
+    def showing(self, quantity: Quantity | None) -> list[PublishedArm]:
         """The arms whose result is what a cell prints, the nearest first."""
         if quantity is None:
             return []
@@ -160,18 +160,18 @@ class Study:
         found = [arm for _, arm in sorted(near, key=lambda found: found[0])]
         return found or [arm for arm in self.arms if self._estimate(arm, quantity) > 1]
 
-    def _estimate(self, arm: Arm, quantity: Quantity) -> int:
+    def _estimate(self, arm: PublishedArm, quantity: Quantity) -> int:
         """Of how many servers a cell has the throughput, where the page marks it as an estimate; 1 for no other."""
         if quantity.name != "total_per_s" or not self._estimates or arm.total is None or arm.total.low <= 0:
             return 1
         times = round(quantity.number.value / arm.total.value)
         return times if 1 < times <= MAX_REPLICAS and (arm.total * times).agrees(quantity.number) else 1
 
-    def shown(self, cell: Cell) -> list[Arm]:
+    def shown(self, cell: Cell) -> list[PublishedArm]:
         """The arms that a cell is of, by its throughput, or its latency where it has none."""
         return self.showing(cell.get("total_per_s") or cell.get("latency_s"))
 
-    def cells(self) -> Iterator[tuple[Row, Quantity, list[Arm]]]:
+    def cells(self) -> Iterator[tuple[Row, Quantity, list[PublishedArm]]]:
         """Every total throughput in a table, with the arms that show it."""
         for table in self.page.tables:
             for row in table.rows:
@@ -179,18 +179,18 @@ class Study:
                     if found := cell.get("total_per_s"):
                         yield row, found, self.showing(found)
 
-    def column(self, *, optimized: bool) -> Iterator[Arm]:
+    def column(self, *, optimized: bool) -> Iterator[PublishedArm]:
         """The arms whose numbers stand in the comparison: in its baseline, or in its other columns."""
         if self.comparison is not None:
             for _, base, cell, _ in self.comparison.pairs():
                 yield from self.shown(cell if optimized else base)[:1]
 
-    def has_run(self, command: Command) -> bool:
+    def has_run(self, command: ServingCommand) -> bool:
         """Whether a result is of the model of a command, or of flags alone, which name none."""
         served = [arm.command.name.lower() for arm in self.arms if arm.command]
         return command.name.lower() in served or not any(served) or "" in served
 
-    def is_reference(self, arm: Arm) -> bool:
+    def is_reference(self, arm: PublishedArm) -> bool:
         """Whether a run is shown again as what the others of its stage are held to.
 
         It is the best so far or the first arm, or its label names the stage that it is of.
@@ -203,7 +203,7 @@ class Study:
         is_named = any(title in arm.label for title in others)
         return is_named or any(other.result.same_run(arm.result) and other.same_server(arm) for other in held)
 
-    def compared(self, row: Row, base: Cell, cell: Cell) -> list[Arm]:
+    def compared(self, row: Row, base: Cell, cell: Cell) -> list[PublishedArm]:
         """The arms of two cells of a row, the baseline's first; none where one of them is unknown.
 
         Where no block has what a cell prints, they are those of the workload that the row names.
@@ -221,15 +221,15 @@ class Study:
         """The stages that a row of the summary is about."""
         return stages_of(row, self.stages)
 
-    def replicas(self, arm: Arm) -> int:
+    def replicas(self, arm: PublishedArm) -> int:
         """How many of it the page counts, by a cell such as "3019.19x2"; 1 where none does."""
         return self._times.get(arm.width, 1)
 
-    def whole(self, arm: Arm) -> Number | None:
+    def whole(self, arm: PublishedArm) -> Number | None:
         """Total token throughput of all replicas that the page counts."""
         return arm.total * self.replicas(arm) if arm.total else None
 
-    def score(self, arm: Arm) -> Number | None:
+    def score(self, arm: PublishedArm) -> Number | None:
         """By what the page judges an arm, more is better: throughput, of each device if it says so, or 1 / latency.
 
         None where that is unknown or 0.
@@ -242,13 +242,13 @@ class Study:
             return None
         return whole / arm.width if self.per_device else whole
 
-    def best(self, arms: list[Arm]) -> Arm | None:
+    def best(self, arms: list[PublishedArm]) -> PublishedArm | None:
         """The best of the arms that lost no request that others did not lose."""
         most = max((ok.value for arm in self.tried if (ok := arm.result.get("ok"))), default=0)
         whole = [arm for arm in arms if arm.total and (ok := arm.result.get("ok")) and ok.value == most]
         return max(whole, key=lambda arm: _value(self.score(arm)), default=None)
 
-    def workload(self, arm: Arm) -> Workload | None:
+    def workload(self, arm: PublishedArm) -> AnnouncedWorkload | None:
         """The workload that the page announces and an arm was sent; None where none fits."""
         cap = None if arm.result.over_guidellm else arm.result.get("cap")
         of_length = [each for each in self.page.workloads if each.fits(arm.result)]
@@ -261,14 +261,14 @@ class Study:
         keys = [(each.cap is not None, each.rate is not None, each.requests is not None) for each in fitting]
         return fitting[keys.index(max(keys))] if fitting else None
 
-    def _at_its_rate(self, arm: Arm, among: list[Workload]) -> list[Workload]:
+    def _at_its_rate(self, arm: PublishedArm, among: list[AnnouncedWorkload]) -> list[AnnouncedWorkload]:
         """Of loads, those that the arm's section names, by name or by rate; all if it names none."""
         section = self.page.section(arm.result.at)
         above = self.page.text[section.begin : arm.result.at] if section else ""
         named = [each for each in among if each.name and f"`{each.name}`" in above]
         return named or [each for each in among if each.rate and f"{each.rate:g}" in arm.workload.split()] or among
 
-    def _arm(self, result: Published) -> Arm:
+    def _arm(self, result: Published) -> PublishedArm:
         page = self.page
         stage = next((stage for stage in self.stages if stage.begin <= result.at < stage.end), None)
         section = page.section(result.at)
@@ -277,15 +277,15 @@ class Study:
         title = section.title if section else ""
         if stage is not None:
             changed = command.changed_by(result.title) if command else None
-            return Arm(result, changed, result.title or self._label(command, title), stage, "")
-        return Arm(result, command, title, None, result.title or (title if self.stages else ""))
+            return PublishedArm(result, changed, result.title or self._label(command, title), stage, "")
+        return PublishedArm(result, command, title, None, result.title or (title if self.stages else ""))
 
-    def _of_engine(self, command: Command, section: Section | None) -> Command:
+    def _of_engine(self, command: ServingCommand, section: Section | None) -> ServingCommand:
         """Flags alone are of the engine that the section around them names."""
         named = [engine for engine in TABLES if section and engine.lower() in section.title.lower()]
         return replace(command, engine=named[0]) if not command.engine and len(named) == 1 else command
 
-    def _label(self, command: Command | None, title: str) -> str:
+    def _label(self, command: ServingCommand | None, title: str) -> str:
         """What stands above a command on a line of its own, as a name does, or else the title of its section."""
         if command is None or self.page.place(command.at).within:
             return title

@@ -1,4 +1,4 @@
-"""Workload: a load that a page announces: in a list, in a profile, or by the command that sends it."""
+"""Announced workload: a load that a page announces: in a list, in a profile, or by the command that sends it."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ KEY = re.compile(r"(?<![\w-])(\w+): ([\w.]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class AnnouncedWorkload:
     """One workload.
 
     Attributes:
@@ -71,7 +71,9 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
     return "replies" if output_tokens is not None and reply > longest * output_tokens else ""
 
 
-def workloads(text: str, prose: str, clients: list[ClientCommand], title_at: dict[int, str]) -> Iterator[Workload]:
+def workloads(
+    text: str, prose: str, clients: list[ClientCommand], title_at: dict[int, str]
+) -> Iterator[AnnouncedWorkload]:
     """Every workload that a page announces.
 
     Args:
@@ -91,10 +93,10 @@ def workloads(text: str, prose: str, clients: list[ClientCommand], title_at: dic
     yield from _profiles(text, title_at)
 
 
-def _of_command(client: ClientCommand) -> Workload:
+def _of_command(client: ClientCommand) -> AnnouncedWorkload:
     is_random = client.dataset == "random" or client.number("random-input-len") is not None
     rate = client.flags.get("request-rate", "")
-    return Workload(
+    return AnnouncedWorkload(
         "",
         client.at,
         client.number("random-input-len", "random-input") if is_random else None,
@@ -105,12 +107,12 @@ def _of_command(client: ClientCommand) -> Workload:
     )
 
 
-def _of_prose(found: re.Match[str]) -> Workload:
+def _of_prose(found: re.Match[str]) -> AnnouncedWorkload:
     numbers = [_tokens(found[number], found[number + 1]) for number in (2, 4)]
-    return Workload(found["name"].strip(" *-."), found.start(2), numbers[0], numbers[1])
+    return AnnouncedWorkload(found["name"].strip(" *-."), found.start(2), numbers[0], numbers[1])
 
 
-def _profiles(text: str, title_at: dict[int, str]) -> Iterator[Workload]:
+def _profiles(text: str, title_at: dict[int, str]) -> Iterator[AnnouncedWorkload]:
     """A profile as GPUStack writes it: keys that begin with dataset_name, up to the next profile."""
     starts = [found.start() for found in re.finditer(r"\bdataset_name:", text)]
     for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
@@ -125,7 +127,7 @@ def _profiles(text: str, title_at: dict[int, str]) -> Iterator[Workload]:
         name = above[-1].split(" dataset_name")[0].split("```")[0].strip() if above else ""
         rate = number("request_rate")
         lengths = number("dataset_input_tokens"), number("dataset_output_tokens")
-        yield Workload(name, begin, *lengths, number("total_requests"), rate)
+        yield AnnouncedWorkload(name, begin, *lengths, number("total_requests"), rate)
 
 
 def _tokens(digits: str, kilo: str) -> int:

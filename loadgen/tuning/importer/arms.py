@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from loadgen.analysis.audit.command import MODEL_FLAGS, Command, commands
+from loadgen.analysis.audit.command import MODEL_FLAGS, ServingCommand, commands
 from loadgen.analysis.audit.study import stems
 from loadgen.errors import BadInput
 from loadgen.tuning.importer.unplaced import Unplaced
@@ -62,7 +62,7 @@ class Arms:
             raise BadInput("--as", f"unknown workload {workload!r}", f"name one of {', '.join(self.workloads.names)}")
         return arms[path], workload
 
-    def started_by(self, command: Command, stage: str) -> tuple[PlannedArm, str]:
+    def started_by(self, command: ServingCommand, stage: str) -> tuple[PlannedArm, str]:
         """Return the arm that a command starts, and a remark; empty if there is none.
 
         Args:
@@ -87,7 +87,7 @@ class Arms:
             raise Unplaced(f"`{command.text}` is the command of {' and '.join(arm.path for arm in best)}")
         return best[0], note
 
-    def _model(self, command: Command) -> tuple[str, str]:
+    def _model(self, command: ServingCommand) -> tuple[str, str]:
         """Return the study's variant of a command's model, and a remark if the names are only similar.
 
         Raises:
@@ -107,7 +107,7 @@ class Arms:
         variant = by_bare_name[near[0]]
         return variant, f"its command names the unknown model {command.model}; taken for {models[variant]}"
 
-    def _with_command(self, command: Command, model: str, *, shared: bool = False) -> list[PlannedArm]:
+    def _with_command(self, command: ServingCommand, model: str, *, shared: bool = False) -> list[PlannedArm]:
         """Return the arms of a command.
 
         Args:
@@ -123,7 +123,7 @@ class Arms:
                     found += self._by_command.get((engine, self._normal(engine, variant, command, knobs)), [])
         return found
 
-    def _normal(self, engine: str, variant: str, command: Command, knobs: Mapping[str, Any]) -> object:
+    def _normal(self, engine: str, variant: str, command: ServingCommand, knobs: Mapping[str, Any]) -> object:
         """Return the engine's normal form of a command with these knobs; None if the engine refuses it."""
         arm = ArmSpec(engine, variant, knobs, _flags(command.words), self._study.engines[engine].env)
         try:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from loadgen.analysis.audit.auditor import read
-from loadgen.analysis.audit.command import Command
+from loadgen.analysis.audit.command import ServingCommand
 from loadgen.analysis.audit.files import results
 from loadgen.analysis.audit.finding import Place
 from loadgen.analysis.audit.page import FENCE, Page
 from loadgen.analysis.audit.published import Published
-from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
 from loadgen.errors import BadInput
 from loadgen.tuning.importer.restatement import requests_sent, untrue_of_all
 
@@ -77,7 +77,7 @@ class Entry:
     place: Place
     result: Published | None
     cause: str = ""
-    command: Command | None = None
+    command: ServingCommand | None = None
     title: str = ""
     stage: str = ""
     baseline: bool = False
@@ -111,7 +111,7 @@ def _of_page(page: Page) -> list[Entry]:
     """
     if not page.results:
         raise BadInput("FILE", f"{page.name} has no block of results", "name a page or a result")
-    study = Study(page)
+    study = PublishedStudy(page)
     shown, rates = _baselines(study), _success_rates(study)
     found = [_entry(number, arm, shown, rates) for number, arm in enumerate(study.arms, 1)]
     return sorted([*found, *_fruitless(study)], key=lambda entry: (entry.place.line, entry.number))
@@ -123,7 +123,7 @@ def _hardware(page: Page) -> str:
     return stated[0].split("\n")[0].strip(" -*") if stated else ""
 
 
-def _entry(number: int, arm: Arm, shown: set[int], rates: Mapping[int, float]) -> Entry:
+def _entry(number: int, arm: PublishedArm, shown: set[int], rates: Mapping[int, float]) -> Entry:
     return Entry(
         number=number,
         place=arm.result.place,
@@ -136,13 +136,13 @@ def _entry(number: int, arm: Arm, shown: set[int], rates: Mapping[int, float]) -
     )
 
 
-def _baselines(study: Study) -> set[int]:
+def _baselines(study: PublishedStudy) -> set[int]:
     """Return the positions of the results in the baseline's column of the comparison."""
     pairs = study.comparison.pairs() if study.comparison else ()
     return {arm.result.at for _, base, _, _ in pairs for arm in study.showing(base.get("total_per_s"))[:1]}
 
 
-def _success_rates(study: Study) -> dict[int, float]:
+def _success_rates(study: PublishedStudy) -> dict[int, float]:
     """Return the success rates that tables print beside a throughput, by the position of the result that has it."""
     return {
         arm.result.at: rate.number.value / 100
@@ -154,7 +154,7 @@ def _success_rates(study: Study) -> dict[int, float]:
     }
 
 
-def _fruitless(study: Study) -> Iterator[Entry]:
+def _fruitless(study: PublishedStudy) -> Iterator[Entry]:
     """Yield the commands of a stage that are followed by a code block without a result."""
     page = study.page
     for stage in study.stages:

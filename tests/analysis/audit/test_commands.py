@@ -2,10 +2,10 @@
 
 import pytest
 
-from loadgen.analysis.audit.command import Command, commands
+from loadgen.analysis.audit.command import ServingCommand, commands
 
 
-def only(text: str) -> Command:
+def only(text: str) -> ServingCommand:
     (found,) = commands(text, 0)
     return found
 

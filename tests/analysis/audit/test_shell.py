@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.analysis.audit.command import Command, commands
+from loadgen.analysis.audit.command import ServingCommand, commands
 from loadgen.analysis.audit.shell import shell_commands
 from tests.helpers.audited_pages import block, fence, found, only
 
 
-def only_command(text: str) -> Command:
+def only_command(text: str) -> ServingCommand:
     (command,) = commands(text, 0)
     return command
 

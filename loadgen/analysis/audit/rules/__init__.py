@@ -25,7 +25,7 @@ from loadgen.analysis.audit.rules.noise import noise
 from loadgen.analysis.audit.rules.rates import rates
 from loadgen.analysis.audit.rules.streams import itl, tpot
 from loadgen.analysis.audit.rules.verdict import verdict
-from loadgen.analysis.audit.study import Study
+from loadgen.analysis.audit.study import PublishedStudy
 
 OF_RESULTS: tuple[Callable[[Published], Iterator[Finding]], ...] = (
     rates,
@@ -37,7 +37,7 @@ OF_RESULTS: tuple[Callable[[Published], Iterator[Finding]], ...] = (
     itl,
     verdict,
 )
-OF_PAGES: tuple[Callable[[Study], Iterator[Finding]], ...] = (
+OF_PAGES: tuple[Callable[[PublishedStudy], Iterator[Finding]], ...] = (
     shell.misread,
     identity.models,
     identity.claimed,

@@ -8,7 +8,7 @@ from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change
 from loadgen.analysis.audit.page import Section
 from loadgen.analysis.audit.published import Published
-from loadgen.analysis.audit.study import JOINED, Arm, Study, stems
+from loadgen.analysis.audit.study import JOINED, PublishedArm, PublishedStudy, stems
 
 Changes = Mapping[str, tuple[str | None, str | None]]
 OFF_WORDS = ("turn off", "turning off", "disable", "disabling", "without", "no ", "off")
@@ -43,9 +43,9 @@ SYNONYMS = {
 }
 
 
-def bases(study: Study) -> Iterator[Finding]:
+def bases(study: PublishedStudy) -> Iterator[Finding]:
     """A candidate is the best so far with one change, and has nothing of what was rejected."""
-    best: Arm | None = None
+    best: PublishedArm | None = None
     rejected: dict[str, tuple[str | None, str]] = {}
     for stage, arms in study.staged() if not study.repeated else ():
         before = [arm for arm in study.tried if arm.result.at < stage.begin]
@@ -64,23 +64,25 @@ def bases(study: Study) -> Iterator[Finding]:
         best = winner
 
 
-def _crashed(study: Study, stage: Section) -> list[Arm]:
+def _crashed(study: PublishedStudy, stage: Section) -> list[PublishedArm]:
     """The candidates of a stage in which none has a result."""
     within = [command for command in study.page.commands if stage.begin <= command.at < stage.end]
     nothing = [Published({}, {}, study.page.place(command.at), at=command.at) for command in within]
-    return [Arm(each, command, stage.title, stage, "") for each, command in zip(nothing, within, strict=True)]
+    return [PublishedArm(each, command, stage.title, stage, "") for each, command in zip(nothing, within, strict=True)]
 
 
-def _comparable(first: Arm, second: Arm) -> bool:
+def _comparable(first: PublishedArm, second: PublishedArm) -> bool:
     commands = first.command, second.command
     return all(c is not None and c.text for c in commands) and bool(commands[0].engines & commands[1].engines)  # type: ignore[union-attr]
 
 
-def _changes(arm: Arm, base: Arm) -> dict[str, tuple[str | None, str | None]]:
+def _changes(arm: PublishedArm, base: PublishedArm) -> dict[str, tuple[str | None, str | None]]:
     return arm.command.changes(base.command) if arm.command and base.command else {}
 
 
-def _carried(study: Study, arm: Arm, best: Arm, rejected: Mapping[str, tuple[str | None, str]]) -> Iterator[Finding]:
+def _carried(
+    study: PublishedStudy, arm: PublishedArm, best: PublishedArm, rejected: Mapping[str, tuple[str | None, str]]
+) -> Iterator[Finding]:
     """A setting that an earlier stage tried and that did not win."""
     for name, (_, to) in _changes(arm, best).items():
         value, stage = rejected.get(name, (None, ""))
@@ -89,7 +91,7 @@ def _carried(study: Study, arm: Arm, best: Arm, rejected: Mapping[str, tuple[str
             yield Finding(arm.result.place, "base", arm.name, "", why, True, f"carried {name}")
 
 
-def _missing(study: Study, arm: Arm, best: Arm) -> Iterator[Finding]:
+def _missing(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Iterator[Finding]:
     """Settings of the best so far that a candidate lacks, though its stage is about something else."""
     lost = {
         name: before
@@ -105,7 +107,7 @@ def _missing(study: Study, arm: Arm, best: Arm) -> Iterator[Finding]:
         yield Finding(arm.result.place, "base", arm.name, "", why, True, f"not on {best.name}")
 
 
-def _builds_on(study: Study, arm: Arm, earlier: list[Arm]) -> bool:
+def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[PublishedArm]) -> bool:
     """Whether a candidate has a setting of an earlier stage that neither the first one has nor its own title names."""
     settings = arm.command.settings if arm.command else {}
     own = {(name, value) for name, value in settings.items() if not _names(arm, name, value)}
@@ -119,7 +121,11 @@ def _builds_on(study: Study, arm: Arm, earlier: list[Arm]) -> bool:
 
 
 def _uncredited(
-    study: Study, arm: Arm, best: Arm, base: Arm, rejected: Mapping[str, tuple[str | None, str]]
+    study: PublishedStudy,
+    arm: PublishedArm,
+    best: PublishedArm,
+    base: PublishedArm,
+    rejected: Mapping[str, tuple[str | None, str]],
 ) -> Iterator[Finding]:
     """A gain for which a title names one change, where the candidate has others, too.
 
@@ -145,7 +151,7 @@ def _uncredited(
     yield Finding(arm.result.place, "label", arm.name, "", why, True, f"credited {said}")
 
 
-def _names(arm: Arm, setting: str, value: str | None) -> bool:
+def _names(arm: PublishedArm, setting: str, value: str | None) -> bool:
     """Whether the title of a stage or the label of an arm names a setting, or its value."""
     said = f"{arm.stage.title if arm.stage else ''} {arm.label}".lower()
     words = stems(said)
@@ -156,9 +162,9 @@ def _names(arm: Arm, setting: str, value: str | None) -> bool:
     return bool(meant & {*parts, setting.lower()}) or any(each in setting.lower() for each in meant if "_" in each)
 
 
-def idle_options(study: Study) -> Iterator[Finding]:
+def idle_options(study: PublishedStudy) -> Iterator[Finding]:
     """A gain is of something that can change anything: a limit that is never reached changes nothing."""
-    best: Arm | None = None
+    best: PublishedArm | None = None
     for _, arms in study.staged() if not study.repeated else ():
         for arm in arms if best is not None else ():
             if best is not None and best.command is not None and arm.command is not None:
@@ -166,7 +172,7 @@ def idle_options(study: Study) -> Iterator[Finding]:
         best = study.best([*arms, *([best] if best else [])])
 
 
-def _idle(study: Study, arm: Arm, best: Arm) -> Iterator[Finding]:
+def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Iterator[Finding]:
     peak = max((n.value for name in ("cap", "peak_in_flight") if (n := arm.result.get(name))), default=None)
     scores = study.score(arm), study.score(best)
     if arm.command is None or best.command is None or not arm.command.text or arm.same_server(best):
@@ -186,7 +192,7 @@ def _idle(study: Study, arm: Arm, best: Arm) -> Iterator[Finding]:
         yield Finding(arm.result.place, "idle-option", arm.name, "", why, True, weight=by - 1)
 
 
-def turned_off(study: Study) -> Iterator[Finding]:
+def turned_off(study: PublishedStudy) -> Iterator[Finding]:
     """A stage that is named after a feature turns it on."""
     for arm in study.tried:
         if arm.command is None or arm.stage is None:

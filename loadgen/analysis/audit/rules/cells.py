@@ -6,11 +6,11 @@ from loadgen.analysis.audit.files import RATE_ERROR
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, change, off, plain
 from loadgen.analysis.audit.published import Published, title
-from loadgen.analysis.audit.study import Study
+from loadgen.analysis.audit.study import PublishedStudy
 from loadgen.analysis.audit.table import Change, Quantity, Row, Table
 
 
-def copied(study: Study) -> Iterator[Finding]:
+def copied(study: PublishedStudy) -> Iterator[Finding]:
     """What stands beside a throughput is of the same block, and to the same digits."""
     if not study.arms or study.repeated:
         return
@@ -25,7 +25,7 @@ def copied(study: Study) -> Iterator[Finding]:
                     yield from _beside(study, quantity, [arm.result for arm in arms])
 
 
-def _without_block(study: Study, table: Table, row: Row, total: Quantity) -> Finding:
+def _without_block(study: PublishedStudy, table: Table, row: Row, total: Quantity) -> Finding:
     """A throughput that no block has; a contradiction where the block that it should be of is known."""
     says, why = f"total {total.text} tok/s", f"no block on this page has it; it is in the row {row.name}"
     base = row.cells[table.baseline] if table is study.comparison and table.baseline is not None else None
@@ -43,7 +43,7 @@ def _without_block(study: Study, table: Table, row: Row, total: Quantity) -> Fin
     return _finding(study, total.at, "cell", says, str(first.total), why)
 
 
-def _beside(study: Study, quantity: Quantity, results: list[Published]) -> Iterator[Finding]:
+def _beside(study: PublishedStudy, quantity: Quantity, results: list[Published]) -> Iterator[Finding]:
     known = [result for result in results if quantity.name in result.numbers]
     if quantity.name == "total_per_s" and not any(r.numbers[quantity.name].agrees(quantity.number) for r in known):
         return  # an estimate of several servers
@@ -59,7 +59,7 @@ def _beside(study: Study, quantity: Quantity, results: list[Published]) -> Itera
         yield _finding(study, quantity.at, "cell", says, str(numbers[0]), why)
 
 
-def percents(study: Study) -> Iterator[Finding]:
+def percents(study: PublishedStudy) -> Iterator[Finding]:
     """A change is the cell by the baseline's, less 1; and where a rate was wrong, that of tokens by duration."""
     if study.repeated:
         return
@@ -73,7 +73,7 @@ def percents(study: Study) -> Iterator[Finding]:
                 yield found
 
 
-def _wrong(study: Study, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
+def _wrong(study: PublishedStudy, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
     is_latency = after.is_latency
     ratio = before.whole / after.whole if printed.is_speedup and is_latency else after.whole / before.whole
     said = f"{_said(after)} / {_said(before)}"
@@ -96,7 +96,7 @@ def _wrong(study: Study, after: Quantity, before: Quantity, printed: Change, row
     return _finding(study, printed.at, "percent", printed.text, should_be, why, weight=off(printed.ratio, ratio))
 
 
-def _of_tokens(study: Study, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
+def _of_tokens(study: PublishedStudy, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
     """The same from tokens and durations, where both cells are total throughput and both blocks are on the page."""
     arms = study.showing(after), study.showing(before)
     if after.name != "total_per_s" or not all(arms) or printed.per_device or printed.is_speedup:
@@ -123,7 +123,7 @@ def _ratio(after: Published, before: Published) -> str:
     return " against ".join(f"({n[0]} + {n[1]}) / {n[2]} s" for n in numbers if n is not None)
 
 
-def success_rates(study: Study) -> Iterator[Finding]:
+def success_rates(study: PublishedStudy) -> Iterator[Finding]:
     """A success rate is that of its block, of as many as were sent or the other arms had."""
     groups = study.by_workload()
     for table in study.page.tables:
@@ -145,7 +145,7 @@ def _said(quantity: Quantity) -> str:
 
 
 def _finding(
-    study: Study,
+    study: PublishedStudy,
     at: int,
     rule: str,
     says: str,

@@ -8,7 +8,7 @@ from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, plain
 from loadgen.analysis.audit.rules.gains import of_stages, printed_change
 from loadgen.analysis.audit.rules.losses import is_misnamed
-from loadgen.analysis.audit.study import Study
+from loadgen.analysis.audit.study import PublishedStudy
 
 UNAVAILABLE = re.compile(r"(?i)([a-z][\w.-]*)\s*\((?:not supported|unsupported|not available|failed|n/a)\b[^()\n]*\)")
 LATENCIES = re.compile(
@@ -19,7 +19,7 @@ LATENCIES = re.compile(
 MIN_TIMES_OFF = 1.1  # times: two ways to take a mean may differ within it
 
 
-def untried(study: Study) -> Iterator[Finding]:
+def untried(study: PublishedStudy) -> Iterator[Finding]:
     """What is said not to work, or to bring nothing, was tried: there is a command or a result."""
     page = study.page
     within = [*(each.at for each in page.commands), *(each.at for each in page.results)]
@@ -37,7 +37,7 @@ def untried(study: Study) -> Iterator[Finding]:
             yield study.note(row.at, "untried", says, why)
 
 
-def ties(study: Study) -> Iterator[Finding]:
+def ties(study: PublishedStudy) -> Iterator[Finding]:
     """What is called faster is faster by more than nothing, and than itself."""
     for line in LATENCIES.finditer(study.page.prose):
         if not float(line["gap"]):
@@ -51,7 +51,7 @@ def ties(study: Study) -> Iterator[Finding]:
             yield study.note(printed.at, "tie", f"{printed.text} faster", why)
 
 
-def decoding(study: Study) -> Iterator[Finding]:
+def decoding(study: PublishedStudy) -> Iterator[Finding]:
     """ "TPOT is n times faster" is of TPOT that is the time between tokens, as E2EL has it."""
     for line in LATENCIES.finditer(study.page.prose):
         arms = {arm.label: arm for arm in study.tried if arm.stage and arm.stage.begin <= line.start() < arm.stage.end}

@@ -8,7 +8,7 @@ from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, change, off
 from loadgen.analysis.audit.page import Section
 from loadgen.analysis.audit.rules.results import SUMMARY, misprint, misprints
-from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
 from loadgen.analysis.audit.table import Change, Row
 
 TOTAL = re.compile(r"(?i)\W*(?:total|overall|combined|cumulative|all)\b")
@@ -17,7 +17,7 @@ SKIPPED = re.compile(r"(?i)\b(?:skipped|rejected|not adopted|lower than)\b")
 LATENCY_ROUNDING = 0.005  # relative: how far a latency of two digits is off
 
 
-def gains(study: Study) -> Iterator[Finding]:
+def gains(study: PublishedStudy) -> Iterator[Finding]:
     """A stage's gain is its best by the best before it; where a row has a baseline of its own, it is judged by that."""
     if study.summary is None or study.repeated:
         return
@@ -36,13 +36,13 @@ def printed_change(row: Row) -> Change | None:
     return next((cell.change for cell in row.cells if cell.change and not cell.quantities), None)
 
 
-def _over_all(study: Study) -> tuple[Arm, Arm] | None:
+def _over_all(study: PublishedStudy) -> tuple[PublishedArm, PublishedArm] | None:
     """The best arm of all and the first."""
     best = study.best(study.tried)
     return (best, study.tried[0]) if best else None
 
 
-def of_stages(study: Study, row: Row) -> tuple[Arm, Arm] | None:
+def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedArm] | None:
     """The best arm of the stages that a row is about, and the best before it that is of none of them."""
     own = study.stages_of(row)
     best = study.best([arm for arm in study.tried if arm.stage in own])
@@ -53,7 +53,9 @@ def of_stages(study: Study, row: Row) -> tuple[Arm, Arm] | None:
     return (best, incumbent) if incumbent else None
 
 
-def _checked(study: Study, row: Row, printed: Change, best: Arm, incumbent: Arm) -> Iterator[Finding]:
+def _checked(
+    study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm
+) -> Iterator[Finding]:
     found, before = study.whole(best), study.whole(incumbent)
     if found is None or before is None or before.low <= 0:
         return
@@ -80,7 +82,9 @@ def _checked(study: Study, row: Row, printed: Change, best: Arm, incumbent: Arm)
     yield Finding(place, rule, printed.text, should_be, why, has_baseline, cause=cause, weight=weight)
 
 
-def _multiplied(study: Study, row: Row, printed: Change, best: Arm, incumbent: Arm) -> Iterator[Finding]:
+def _multiplied(
+    study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm
+) -> Iterator[Finding]:
     """A gain that is one of several servers, where one was measured, and that the row does not call so."""
     times = study.replicas(best), study.replicas(incumbent)
     if times[0] > times[1] and best.total and incumbent.total and not study.per_device:
@@ -90,14 +94,14 @@ def _multiplied(study: Study, row: Row, printed: Change, best: Arm, incumbent: A
             yield study.note(printed.at, "extrapolated", printed.text, why, "replicas", best.total.value)
 
 
-def _is_over_own_baseline(study: Study, best: Arm, printed: Change) -> bool:
+def _is_over_own_baseline(study: PublishedStudy, best: PublishedArm, printed: Change) -> bool:
     """Whether rows of the summary print a baseline, and a change is over it: the first arm."""
     if study.summary is None or study.summary.baseline is None:
         return False
     return any(printed.ratio.agrees(reading) for reading in _readings(study, best, study.tried[0], Number.exact(0)))
 
 
-def _readings(study: Study, best: Arm, incumbent: Arm, ratio: Number) -> Iterator[Number]:
+def _readings(study: PublishedStudy, best: PublishedArm, incumbent: PublishedArm, ratio: Number) -> Iterator[Number]:
     """What a gain can be of: all devices, each of them, the time of a request; or over the reference that is shown."""
     yield ratio
     beside = [arm for arm in study.tried if arm.stage == best.stage and arm is not best]
@@ -114,12 +118,12 @@ def _readings(study: Study, best: Arm, incumbent: Arm, ratio: Number) -> Iterato
         yield Number.within(latencies.value, 2 * LATENCY_ROUNDING)
 
 
-def _latencies(best: Arm, incumbent: Arm) -> Number | None:
+def _latencies(best: PublishedArm, incumbent: PublishedArm) -> Number | None:
     times = incumbent.result.latency_s(), best.result.latency_s()
     return times[0] / times[1] if times[0] and times[1] and times[1].low > 0 else None
 
 
-def rows(study: Study) -> Iterator[Finding]:
+def rows(study: PublishedStudy) -> Iterator[Finding]:
     """Every row of a summary is about a stage that is on the page."""
     if study.summary is None or not study.stages:
         return
@@ -129,9 +133,9 @@ def rows(study: Study) -> Iterator[Finding]:
             yield Finding(study.page.place(row.at), "row-without-stage", row.name, "", why)
 
 
-def incumbents(study: Study) -> Iterator[Finding]:
+def incumbents(study: PublishedStudy) -> Iterator[Finding]:
     """The engine that won a stage is among those that later ones tune."""
-    best: Arm | None = None
+    best: PublishedArm | None = None
     lost = ""
     tuned = {engine for stage in study.stages[1:] for engine in _engines(study, stage)}
     for stage, arms in study.staged():
@@ -145,12 +149,12 @@ def incumbents(study: Study) -> Iterator[Finding]:
         best = study.best([*arms, *([best] if best else [])])
 
 
-def _engines(study: Study, stage: Section) -> set[str]:
+def _engines(study: PublishedStudy, stage: Section) -> set[str]:
     within = (command for command in study.page.commands if stage.begin <= command.at < stage.end)
     return {command.engine for command in within if command.engine}
 
 
-def numbers(study: Study) -> Iterator[Finding]:
+def numbers(study: PublishedStudy) -> Iterator[Finding]:
     """Stages that are numbered have every number."""
     numbered = [(int(found[1]), stage) for stage in study.stages if (found := NUMBERED.match(stage.title))]
     for (before, _), (number, stage) in pairwise(numbered):
@@ -159,7 +163,7 @@ def numbers(study: Study) -> Iterator[Finding]:
             yield study.note(stage.begin, "stage-number", stage.title, why)
 
 
-def extrapolated(study: Study) -> Iterator[Finding]:
+def extrapolated(study: PublishedStudy) -> Iterator[Finding]:
     """A throughput of several servers was measured with several servers."""
     for table in study.page.tables:
         for row in table.rows:
@@ -177,7 +181,7 @@ def extrapolated(study: Study) -> Iterator[Finding]:
                 yield study.note(quantity.at, "extrapolated", says, why, "replicas", quantity.whole.value)
 
 
-def references(study: Study) -> Iterator[Finding]:
+def references(study: PublishedStudy) -> Iterator[Finding]:
     """ "A is faster by p %" is over the best that was there, and not over another that A was tried beside."""
     for line in SUMMARY.finditer(study.page.prose):
         winner, loser = (line["a"], line["b"]) if line["first"] == line["a"] else (line["b"], line["a"])
@@ -201,15 +205,15 @@ def references(study: Study) -> Iterator[Finding]:
         yield Finding(place, "reference", says, change(ratio.value), why, True, weight=weight)
 
 
-def _around(study: Study, arm: Arm, at: int) -> bool:
+def _around(study: PublishedStudy, arm: PublishedArm, at: int) -> bool:
     return arm.stage is not None and arm.stage.begin <= at < arm.stage.end
 
 
-def _time(arm: Arm) -> str:
+def _time(arm: PublishedArm) -> str:
     found = arm.result.latency_s()
     return f"{found.value:.2f}" if found else "n/a"
 
 
-def _said(study: Study, arm: Arm) -> str:
+def _said(study: PublishedStudy, arm: PublishedArm) -> str:
     times = study.replicas(arm)
     return f"{arm.total}" if times == 1 else f"{arm.total} x {times}"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.study import Study
+from loadgen.analysis.audit.study import PublishedStudy
 
 # A name that ends in a number of parameters, and what stands behind that.
 MODEL = re.compile(r"(?<![\w.-])[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\b(?:-\w+)*")
@@ -23,7 +23,7 @@ COUNT = re.compile(
 DEVICE = re.compile(r"\b(?:[ABHL]\d{2,3}|GB\d{3}|MI\d{3}X?|910[BC]|L40S?)\b")
 
 
-def models(study: Study) -> Iterator[Finding]:
+def models(study: PublishedStudy) -> Iterator[Finding]:
     """Title, recommendation and commands name the model that the page is about, or a variant of it."""
     named = [(name, at) for name, at in _named(study) if name]
     subject = _subject(study, [name for name, _ in named])
@@ -33,7 +33,7 @@ def models(study: Study) -> Iterator[Finding]:
             yield Finding(place, "model", name, subject, f"the page is about {subject}", cause=f"{name} {at}")
 
 
-def claimed(study: Study) -> Iterator[Finding]:
+def claimed(study: PublishedStudy) -> Iterator[Finding]:
     """Every version of a family that title or recommendation names was run, if any of the family was."""
     run = " ".join(command.name.lower() for command in study.page.commands)
     for text, begin in _promises(study):
@@ -46,7 +46,7 @@ def claimed(study: Study) -> Iterator[Finding]:
                 yield study.note(begin + found.start(), "model", says, why, f"claimed {says}")
 
 
-def _promises(study: Study) -> Iterator[tuple[str, int]]:
+def _promises(study: PublishedStudy) -> Iterator[tuple[str, int]]:
     """The title, and the sentences before the first command that recommend, with where they begin."""
     page = study.page
     if page.sections:
@@ -55,7 +55,7 @@ def _promises(study: Study) -> Iterator[tuple[str, int]]:
     yield from ((found[0], found.start()) for found in RECOMMENDATION.finditer(page.prose, 0, first))
 
 
-def _subject(study: Study, named: list[str]) -> str:
+def _subject(study: PublishedStudy, named: list[str]) -> str:
     """The model that a page is about: what it says of it, unless most of what it names is another; else empty."""
     stated = found[0].strip("- *\n") if (found := study.page.titled("Model")) else ""
     if not named:
@@ -67,14 +67,14 @@ def _subject(study: Study, named: list[str]) -> str:
     return min((name for name, vote in zip(named, votes, strict=True) if vote == max(votes)), key=len)
 
 
-def _unsized(study: Study, subject: str) -> Iterator[tuple[str, int]]:
+def _unsized(study: PublishedStudy, subject: str) -> Iterator[tuple[str, int]]:
     """The models of commands whose names tell no size, and are like the subject's: another version of it."""
     for command in study.page.commands:
         if not _first(command.name) and difflib.SequenceMatcher(None, command.name, subject).ratio() >= MIN_LIKENESS:
             yield command.name, command.at
 
 
-def _named(study: Study) -> Iterator[tuple[str, int]]:
+def _named(study: PublishedStudy) -> Iterator[tuple[str, int]]:
     """The models that a page names as its own, and where."""
     page = study.page
     if page.sections:
@@ -90,7 +90,7 @@ def _named(study: Study) -> Iterator[tuple[str, int]]:
     yield from ((_first(client.model), client.at) for client in page.clients)
 
 
-def advice(study: Study) -> Iterator[Finding]:
+def advice(study: PublishedStudy) -> Iterator[Finding]:
     """What a page recommends it has run: a quantized model, if it recommends quantization."""
     page = study.page
     run = " ".join([*(command.text for command in page.commands), *(stage.title for stage in study.stages)])
@@ -103,7 +103,7 @@ def advice(study: Study) -> Iterator[Finding]:
             yield Finding(place, "advice", found[0], "", why, True, "quantization")
 
 
-def hardware(study: Study) -> Iterator[Finding]:
+def hardware(study: PublishedStudy) -> Iterator[Finding]:
     """The devices that a page has are counted and are those that it recommends, and no server takes more."""
     stated = study.page.titled("Hardware")
     if stated is None or not stated[0] or stated[0].startswith('"'):
@@ -122,7 +122,7 @@ def hardware(study: Study) -> Iterator[Finding]:
         yield Finding(study.page.place(at), "hardware", said, f"{widest.width} devices", why)
 
 
-def _others(study: Study, said: str) -> Iterator[Finding]:
+def _others(study: PublishedStudy, said: str) -> Iterator[Finding]:
     """Devices that title or recommendation name and the page does not have."""
     page, own = study.page, set(DEVICE.findall(said))
     for text, begin in _promises(study):
@@ -133,7 +133,7 @@ def _others(study: Study, said: str) -> Iterator[Finding]:
                 yield Finding(place, "hardware", match[0], ", ".join(sorted(own)), why, cause=match[0])
 
 
-def _recommended_count(study: Study) -> int | None:
+def _recommended_count(study: PublishedStudy) -> int | None:
     """The number of devices in the sentence of the recommendation."""
     found = [_count(sentence) for sentence, _ in _promises(study)]
     return next((count for count in found if count), None)

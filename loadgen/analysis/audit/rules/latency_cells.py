@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, off, plain
-from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
 from loadgen.analysis.audit.table import Quantity, Row
 
 MAX_CLIENT_SHARE = 0.03  # relative: what a client needs between two requests
 
 
-def latency_cells(study: Study) -> Iterator[Finding]:
+def latency_cells(study: PublishedStudy) -> Iterator[Finding]:
     """N requests of a mean time, at most `cap` at once, fit into their run; one at a time, they fill it."""
     if study.comparison is None:
         return
@@ -22,7 +22,9 @@ def latency_cells(study: Study) -> Iterator[Finding]:
                 yield from _checked(study, row, quantity, before, arm)
 
 
-def _checked(study: Study, row: Row, quantity: Quantity, before: Quantity | None, arm: Arm) -> Iterator[Finding]:
+def _checked(
+    study: PublishedStudy, row: Row, quantity: Quantity, before: Quantity | None, arm: PublishedArm
+) -> Iterator[Finding]:
     known = arm.result.all("ok", "cap", "duration_s")
     if known is None or known[0].low <= 0:
         return
@@ -39,7 +41,7 @@ def _checked(study: Study, row: Row, quantity: Quantity, before: Quantity | None
         yield _finding(study, quantity, f"{plain(most.value)} s", why, most)
 
 
-def _finding(study: Study, quantity: Quantity, should_be: str, why: str, most: Number) -> Finding:
+def _finding(study: PublishedStudy, quantity: Quantity, should_be: str, why: str, most: Number) -> Finding:
     says = f"mean latency {quantity.text} s"
     return Finding(
         study.page.place(quantity.at), "latency-cell", says, should_be, why, weight=off(quantity.number, most)

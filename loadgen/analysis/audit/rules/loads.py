@@ -6,9 +6,9 @@ from loadgen.analysis.audit.client_command import ClientCommand
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import plain
 from loadgen.analysis.audit.rules.identity import akin
-from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
 from loadgen.analysis.audit.table import Row
-from loadgen.analysis.audit.workload import Workload
+from loadgen.analysis.audit.workload import AnnouncedWorkload
 
 MIN_RATE_SHARE = 0.9  # of the throughput at which a server is idle but for the last answers
 MAX_LENGTH_CHANGE = 0.05  # relative, of mean prompts: beyond it, arms were sent other prompts
@@ -17,7 +17,7 @@ MIN_LIFE_SHARE = 0.15  # of the time of sending: a request that lives longer is 
 ASK_ANY = ("SGLang",)  # engines that answer whatever model is named
 
 
-def rate_limited(study: Study) -> Iterator[Finding]:
+def rate_limited(study: PublishedStudy) -> Iterator[Finding]:
     """A throughput shows what a server can do, and not what it was sent."""
     for row, base, cell in study.pairs():
         pairs = [found[:1] for each in (base, cell) if (found := study.showing(each.get("total_per_s")))]
@@ -27,7 +27,7 @@ def rate_limited(study: Study) -> Iterator[Finding]:
             yield _rate(study, row, arms, offered)
 
 
-def _offered(study: Study, arm: Arm) -> float | None:
+def _offered(study: PublishedStudy, arm: PublishedArm) -> float | None:
     """The rate at which an arm was sent its requests, if the server kept up with it."""
     workload, counts = study.workload(arm), arm.result.all("ok", "duration_s")
     latency = arm.result.latency_s()
@@ -39,9 +39,9 @@ def _offered(study: Study, arm: Arm) -> float | None:
     return workload.rate if sending > 0 and kept_up else None
 
 
-def unsteady(study: Study) -> Iterator[Finding]:
+def unsteady(study: PublishedStudy) -> Iterator[Finding]:
     """A ratio of two servers is of two that keep up with their requests: else it depends on the length of the run."""
-    told: list[Arm] = []
+    told: list[PublishedArm] = []
     for row, base, cell in study.pairs():
         change = next((q.change for q in cell.quantities if q.change), None)
         behind = [(arm, why) for arm in study.compared(row, base, cell) if (why := _behind(study, arm))]
@@ -54,7 +54,7 @@ def unsteady(study: Study) -> Iterator[Finding]:
             yield Finding(arm.result.where("requests_per_s"), "unsteady", arm.name, "", why, True, "unsteady")
 
 
-def _behind(study: Study, arm: Arm) -> str:
+def _behind(study: PublishedStudy, arm: PublishedArm) -> str:
     """How far a server stayed below the rate of its requests; empty if it kept up, or nothing tells."""
     workload, known = study.workload(arm), arm.result.all("ok", "duration_s", "requests_per_s")
     latency = arm.result.latency_s()
@@ -69,7 +69,7 @@ def _behind(study: Study, arm: Arm) -> str:
     return f"{why} of the {sending:.1f} s of sending: no steady state, the ratio depends on the length of the run"
 
 
-def _rate(study: Study, row: Row, arms: list[Arm], offered: list[float]) -> Finding:
+def _rate(study: PublishedStudy, row: Row, arms: list[PublishedArm], offered: list[float]) -> Finding:
     total = next((q for cell in row.cells if (q := cell.get("total_per_s")) and q.change), None)
     which = "both servers were" if len(offered) == 2 else "one of the servers was"
     duration, ok = arms[-1].result.get("duration_s"), arms[-1].result.get("ok")
@@ -82,7 +82,7 @@ def _rate(study: Study, row: Row, arms: list[Arm], offered: list[float]) -> Find
     return study.note(at, "rate-limited", says, why, f"{offered[0]}")
 
 
-def announced(study: Study) -> Iterator[Finding]:
+def announced(study: PublishedStudy) -> Iterator[Finding]:
     """Every workload that a page announces has a result."""
     if not study.arms or any(arm.result.per_request() is None for arm in study.arms):
         return
@@ -95,10 +95,10 @@ def announced(study: Study) -> Iterator[Finding]:
             yield Finding(study.page.place(workload.at), "announced", says, "a result", why, note=True)
 
 
-def failures(study: Study) -> Iterator[Finding]:
+def failures(study: PublishedStudy) -> Iterator[Finding]:
     """As many requests succeed as the page says it sends, or as succeeded in the other arms of a workload."""
     short: set[float] = set()
-    whole: list[tuple[Arm, float]] = []
+    whole: list[tuple[PublishedArm, float]] = []
     for arms in _alike(study):
         known = [(arm, ok.value) for arm in arms if (ok := arm.result.get("ok"))]
         most = max((succeeded for _, succeeded in known), default=0)
@@ -116,17 +116,17 @@ def failures(study: Study) -> Iterator[Finding]:
             yield Finding(arm.result.where("ok"), "failures", says, "", why, True, "failed")
 
 
-def _announced(study: Study, arm: Arm) -> float:
+def _announced(study: PublishedStudy, arm: PublishedArm) -> float:
     workload = study.workload(arm)
     return workload.requests or 0 if workload else 0
 
 
-def _failed_requests(arm: Arm) -> float:
+def _failed_requests(arm: PublishedArm) -> float:
     failed = arm.result.get("failed")
     return failed.value if failed else 0
 
 
-def _failed(study: Study, arm: Arm, ok: float, sent: float) -> Finding:
+def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) -> Finding:
     why = f"{plain(ok)} / {plain(sent)} = {100 * ok / sent:.1f} % of the requests succeeded"
     whole = [each for each in study.tried if (n := each.result.get("ok")) and n.value == sent]
     prompts = [each.result.per_request() for each in (arm, *whole[:1])]
@@ -136,10 +136,10 @@ def _failed(study: Study, arm: Arm, ok: float, sent: float) -> Finding:
     return Finding(arm.result.where("ok"), "failures", says, plain(sent), why, True, "failed", weight)
 
 
-def _alike(study: Study) -> Iterator[list[Arm]]:
+def _alike(study: PublishedStudy) -> Iterator[list[PublishedArm]]:
     """The arms that were sent one workload: by the page's names, and by the announced workload and the cap."""
     for arms in study.by_workload().values():
-        kinds: dict[tuple[Workload | None, float | None], list[Arm]] = {}
+        kinds: dict[tuple[AnnouncedWorkload | None, float | None], list[PublishedArm]] = {}
         for arm in arms:
             cap = arm.result.get("cap")
             binding = cap.value if cap and not arm.result.over_guidellm else None
@@ -147,14 +147,14 @@ def _alike(study: Study) -> Iterator[list[Arm]]:
         yield from kinds.values()
 
 
-def clients(study: Study) -> Iterator[Finding]:
+def clients(study: PublishedStudy) -> Iterator[Finding]:
     """The client asks for the model that a server serves, at the port on which it listens."""
     for client in [each for each in study.page.clients if not each.starts_servers][:1]:
         yield from _other_model(study, client)
         yield from _other_port(study, client)
 
 
-def _other_model(study: Study, client: ClientCommand) -> Iterator[Finding]:
+def _other_model(study: PublishedStudy, client: ClientCommand) -> Iterator[Finding]:
     asked = client.model.removeprefix("./")
     for command in study.page.commands:
         served = command.served_name.removeprefix("./")
@@ -166,7 +166,7 @@ def _other_model(study: Study, client: ClientCommand) -> Iterator[Finding]:
             yield Finding(study.page.place(command.at), "client", served, asked, why, True, "model")
 
 
-def _other_port(study: Study, client: ClientCommand) -> Iterator[Finding]:
+def _other_port(study: PublishedStudy, client: ClientCommand) -> Iterator[Finding]:
     for command in study.page.commands:
         if command.engine and client.port and command.port and command.port != client.port:
             line = study.page.place(client.at).line

@@ -7,14 +7,14 @@ from loadgen.analysis.audit.number import Number, change
 from loadgen.analysis.audit.published import Published, title
 from loadgen.analysis.audit.rules.gains import of_stages, printed_change
 from loadgen.analysis.audit.rules.streams import itl, tpot
-from loadgen.analysis.audit.study import Study
+from loadgen.analysis.audit.study import PublishedStudy
 from loadgen.analysis.audit.table import Cell, Quantity
 
 TAILS = ("mean_ttft_ms", "p99_ttft_ms", "p99_tpot_ms", "p99_e2el_ms")
 MIN_TAIL_FACTOR = 1.5  # times: a tail of one run varies by less
 
 
-def hidden(study: Study) -> Iterator[Finding]:
+def hidden(study: PublishedStudy) -> Iterator[Finding]:
     """A gain is printed, and beside it a loss that is larger is not."""
     yield from _of_summary(study)
     for row, base, cell in study.pairs():
@@ -34,7 +34,7 @@ def hidden(study: Study) -> Iterator[Finding]:
             yield Finding(place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value)
 
 
-def _of_summary(study: Study) -> Iterator[Finding]:
+def _of_summary(study: PublishedStudy) -> Iterator[Finding]:
     """The same of a summary without a baseline, whose rows print what a stage gained over the best before it."""
     rows = study.summary.rows if study.summary and study.summary.baseline is None and not study.repeated else ()
     for row in rows:

@@ -8,7 +8,7 @@ import numpy as np
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change
 from loadgen.analysis.audit.rules.gains import of_stages, printed_change
-from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
 from loadgen.analysis.audit.table import Quantity
 from loadgen.stats import student_t
 from loadgen.stats.variance import Noise
@@ -18,7 +18,7 @@ MIN_SINGLE_GAIN = 0.03  # relative: on a page that tells by how much runs differ
 MIN_DF = 2  # degrees of freedom; below it a difference would have to be beyond any that is printed
 
 
-def noise(study: Study) -> Iterator[Finding]:
+def noise(study: PublishedStudy) -> Iterator[Finding]:
     """A gain of one run over one run is more than runs that are alike differ by."""
     sets = alike(study)
     values = [[math.log(rate) for arm in arms if (rate := _rate(arm))] for arms in sets]
@@ -47,7 +47,7 @@ def noise(study: Study) -> Iterator[Finding]:
             yield study.note(at, "noise", says, why, "one run each", gained)
 
 
-def _unknown(study: Study) -> Iterator[Finding]:
+def _unknown(study: PublishedStudy) -> Iterator[Finding]:
     """The small gains of a page that does not tell by how much runs differ."""
     for row in study.summary.rows if study.summary else ():
         printed = printed_change(row)
@@ -60,9 +60,9 @@ def _is_gain(total: Quantity) -> bool:
     return total.change is None or total.change.ratio.value > 1
 
 
-def alike(study: Study) -> list[list[Arm]]:
+def alike(study: PublishedStudy) -> list[list[PublishedArm]]:
     """Arms of the stages whose commands differ in nothing that binds, two or more of each kind; no run twice."""
-    kinds: list[list[Arm]] = []
+    kinds: list[list[PublishedArm]] = []
     for arm in study.arms:
         ok = arm.result.get("ok")
         if arm.stage is None or arm.command is None or ok is None:
@@ -75,14 +75,14 @@ def alike(study: Study) -> list[list[Arm]]:
     return [kind for kind in kinds if len(kind) > 1]
 
 
-def _is_like(first: Arm, second: Arm) -> bool:
+def _is_like(first: PublishedArm, second: PublishedArm) -> bool:
     limit = first.result.get("cap") or first.result.get("peak_in_flight")
     if first.command is None or second.command is None or limit is None or not first.same_work(second):
         return False
     return first.command.binding(limit.value).same_as(second.command.binding(limit.value))
 
 
-def _rate(arm: Arm) -> float | None:
+def _rate(arm: PublishedArm) -> float | None:
     rate = arm.result.tokens_per_second()
     return rate.value if rate and rate.value > 0 else None
 

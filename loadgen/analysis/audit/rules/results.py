@@ -8,7 +8,7 @@ from itertools import pairwise
 from loadgen.analysis.audit.files import RATE_ERROR
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import Number, change, off, plain
-from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
 
 # Names with a number behind each, in an order.
 ENTRY = re.compile(
@@ -24,7 +24,7 @@ SUMMARY = re.compile(
 MIN_OPPOSITE_FACTOR = 1.1  # times: two ways to take a mean may differ in sign within it
 
 
-def lines(study: Study) -> Iterator[Finding]:
+def lines(study: PublishedStudy) -> Iterator[Finding]:
     """ "A (x tok/s) > B (y tok/s)": each number is of a block, and stands to the next as the sign says."""
     if study.repeated:
         return  # numbers of lines are means over starts
@@ -42,22 +42,22 @@ def lines(study: Study) -> Iterator[Finding]:
         yield from _from_to(study, found)
 
 
-def _entries(study: Study) -> list[re.Match[str]]:
+def _entries(study: PublishedStudy) -> list[re.Match[str]]:
     return list(ENTRY.finditer(study.page.prose))
 
 
-def _sign(study: Study, left: re.Match[str], right: re.Match[str] | None) -> str:
+def _sign(study: PublishedStudy, left: re.Match[str], right: re.Match[str] | None) -> str:
     """The sign between two entries of one line; empty where there is none."""
     between = study.page.prose[left.end() : right.start()] if right else ""
     return found[0] if (found := re.fullmatch(r"\s*([<>≈=])\s*", between)) else ""
 
 
-def _after_sign(study: Study, entry: re.Match[str]) -> bool:
+def _after_sign(study: PublishedStudy, entry: re.Match[str]) -> bool:
     before = study.page.prose[: entry.start()].rstrip()
     return before.endswith((">", "<")) or before.rpartition("\n")[2].endswith("Result:")
 
 
-def _order(study: Study, left: re.Match[str], right: re.Match[str], sign: str) -> Iterator[Finding]:
+def _order(study: PublishedStudy, left: re.Match[str], right: re.Match[str], sign: str) -> Iterator[Finding]:
     first, second = _all_servers(left), _all_servers(right)
     wrong = second.above(first) if ">" in sign else first.above(second) if "<" in sign else False
     if wrong:
@@ -72,7 +72,7 @@ def _all_servers(entry: re.Match[str]) -> Number:
     return Number.printed(entry[2]) * int(entry[3] or 1)
 
 
-def _entry(study: Study, entry: re.Match[str], arms: list[Arm]) -> Iterator[Finding]:
+def _entry(study: PublishedStudy, entry: re.Match[str], arms: list[PublishedArm]) -> Iterator[Finding]:
     printed, name = Number.printed(entry[2]), entry[1].rpartition(":")[2].strip(" `")
     totals = {arm.label: arm.total for arm in arms if arm.total is not None}
     if not totals or any(_shows(study, arm, printed) for arm in arms):
@@ -93,19 +93,19 @@ def misprint(printed: Number) -> str:
     return f"{printed} is of no block"
 
 
-def misprints(study: Study) -> list[Number]:
+def misprints(study: PublishedStudy) -> list[Number]:
     """The throughputs of lines that no block has."""
     printed = [Number.printed(entry[2]) for entry in _entries(study) if entry[4] == "tok/s" and not entry[5]]
     return [number for number in printed if not any(_shows(study, arm, number) for arm in study.arms)]
 
 
-def _shows(study: Study, arm: Arm, printed: Number) -> bool:
+def _shows(study: PublishedStudy, arm: PublishedArm, printed: Number) -> bool:
     """Whether a number is an arm's throughput, of one server or of all that the page counts."""
     whole = study.whole(arm)
     return arm.total is not None and (arm.total.agrees(printed) or (whole is not None and whole.agrees(printed)))
 
 
-def _from_to(study: Study, found: re.Match[str]) -> Iterator[Finding]:
+def _from_to(study: PublishedStudy, found: re.Match[str]) -> Iterator[Finding]:
     """ "from x tok/s to y tok/s": both are of blocks."""
     for group in (1, 2):
         printed = Number.printed(found[group])
@@ -114,7 +114,7 @@ def _from_to(study: Study, found: re.Match[str]) -> Iterator[Finding]:
             yield study.note(found.start(group), "result-line", f"{found[group]} tok/s", why)
 
 
-def summaries(study: Study) -> Iterator[Finding]:
+def summaries(study: PublishedStudy) -> Iterator[Finding]:
     """ "A is faster by d tok/s (p %); Mean TPOT reduced by e ms (q %)": differences, shares, and whether it was."""
     for line in SUMMARY.finditer(study.page.prose):
         said = line.groupdict()
@@ -139,7 +139,7 @@ def summaries(study: Study) -> Iterator[Finding]:
         yield from _reversed(study, line, x, y)
 
 
-def _of_tokens(study: Study, line: re.Match[str], first: Number, second: Number) -> Iterator[Finding]:
+def _of_tokens(study: PublishedStudy, line: re.Match[str], first: Number, second: Number) -> Iterator[Finding]:
     """The same share from tokens and durations, where the two throughputs are of blocks and one is no such rate."""
     arms = [next((a for a in study.arms if a.total and a.total.agrees(total)), None) for total in (first, second)]
     rates = [rate for arm in arms if arm and (rate := arm.result.tokens_per_second())]
@@ -162,7 +162,7 @@ def _of_tokens(study: Study, line: re.Match[str], first: Number, second: Number)
         )
 
 
-def _claim(study: Study, line: re.Match[str], group: str, expected: Number, unit: str) -> Iterator[Finding]:
+def _claim(study: PublishedStudy, line: re.Match[str], group: str, expected: Number, unit: str) -> Iterator[Finding]:
     if not Number.printed(line[group]).agrees(expected):
         why = f"{line['a']} has {line['x']} and {line['b']} {line['y']} tok/s"
         if group.startswith("t"):
@@ -172,7 +172,7 @@ def _claim(study: Study, line: re.Match[str], group: str, expected: Number, unit
         yield Finding(place, "summary-line", f"{line[group]}{unit}", f"{expected}{unit}", why, weight=weight)
 
 
-def _reversed(study: Study, line: re.Match[str], x: Number, y: Number) -> Iterator[Finding]:
+def _reversed(study: PublishedStudy, line: re.Match[str], x: Number, y: Number) -> Iterator[Finding]:
     """Whether latencies tell of decoding what the line tells of TPOT."""
     decodes = [
         next((arm.result.decode_ms() for arm in study.arms if arm.total and arm.total.agrees(total)), None)

@@ -6,10 +6,10 @@ from loadgen.analysis.audit.command import setting_text
 from loadgen.analysis.audit.engine_flags import TABLES
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import plain
-from loadgen.analysis.audit.study import Study
+from loadgen.analysis.audit.study import PublishedStudy
 
 
-def values(study: Study) -> Iterator[Finding]:
+def values(study: PublishedStudy) -> Iterator[Finding]:
     """A serving script has the values that the results below it are of."""
     for command in study.page.commands:
         others = {
@@ -24,7 +24,7 @@ def values(study: Study) -> Iterator[Finding]:
             yield study.note(command.at, "script", f"`{command.text}`", why, "values")
 
 
-def prompts(study: Study) -> Iterator[Finding]:
+def prompts(study: PublishedStudy) -> Iterator[Finding]:
     """The only command that sends random prompts sends as many as the results have."""
     clients = [each for each in study.page.clients if each.dataset == "random"]
     sent = clients[0].number("num-prompts") if len(clients) == 1 else None
@@ -43,7 +43,7 @@ def prompts(study: Study) -> Iterator[Finding]:
         yield study.note(clients[0].at, "script", f"--num-prompts {sent}", why, "prompts")
 
 
-def engines(study: Study) -> Iterator[Finding]:
+def engines(study: PublishedStudy) -> Iterator[Finding]:
     """A stage that is named after an engine, and no other, has a command of that engine."""
     for stage in study.stages:
         named = [engine for engine in TABLES if engine.lower() in stage.title.lower()]

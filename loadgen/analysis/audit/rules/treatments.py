@@ -4,18 +4,18 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from loadgen.analysis.audit.command import INTERFACE, WIDTHS, Command, setting_text
+from loadgen.analysis.audit.command import INTERFACE, WIDTHS, ServingCommand, setting_text
 from loadgen.analysis.audit.engine_flags import TABLES
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change, plain
-from loadgen.analysis.audit.study import JOINED, Arm, Study, stems
+from loadgen.analysis.audit.study import JOINED, PublishedArm, PublishedStudy, stems
 
 MIN_WORD_LENGTH = 6  # letters of a word that is no part of another one by chance
 MIN_BETTER_FACTOR = 1.01  # times: below it one run each shows nothing
 DEFAULTS = ("default", "without any optimization", "no optimization", "out of the box", "vanilla")
 
 
-def recommended(study: Study) -> Iterator[Finding]:
+def recommended(study: PublishedStudy) -> Iterator[Finding]:
     """What is recommended was measured on the workload by which it was chosen, and is the best of what was measured."""
     for other in study.proposed:
         if study.tried and not study.has_run(other):
@@ -49,13 +49,13 @@ def recommended(study: Study) -> Iterator[Finding]:
         yield study.note(command.at, "recommended", says, why)
 
 
-def _serves(command: Command, arm: Arm) -> bool:
+def _serves(command: ServingCommand, arm: PublishedArm) -> bool:
     """Whether an arm's command differs from this one at most in how answers are read."""
     own = arm.command
     return own is not None and bool(own.engines & command.engines) and own.changes(command).keys() <= set(INTERFACE)
 
 
-def _below(study: Study) -> str:
+def _below(study: PublishedStudy) -> str:
     """That an arm of the stages was better than what the comparison has for their workload."""
     best = study.best(study.tried)
     for _, base, cell, _ in study.comparison.pairs() if study.comparison else ():
@@ -65,7 +65,7 @@ def _below(study: Study) -> str:
     return ""
 
 
-def _beside(study: Study, command: Command) -> Iterator[Arm]:
+def _beside(study: PublishedStudy, command: ServingCommand) -> Iterator[PublishedArm]:
     """The arms of stages whose numbers stand in the comparison, and which a command did not start."""
     for _, _, cell, _ in study.comparison.pairs() if study.comparison else ():
         shown = study.shown(cell)
@@ -73,7 +73,7 @@ def _beside(study: Study, command: Command) -> Iterator[Arm]:
             yield shown[0]
 
 
-def _differs(study: Study, arm: Arm, command: Command) -> str:
+def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) -> str:
     """What an arm was started with, and how a command differs from that."""
     if arm.command is None:
         return arm.name
@@ -82,7 +82,7 @@ def _differs(study: Study, arm: Arm, command: Command) -> str:
     return f"{arm.settings} (line {line}), from which it differs: {differs}"
 
 
-def _not_best(study: Study, command: Command, own: list[Arm]) -> Iterator[Finding]:
+def _not_best(study: PublishedStudy, command: ServingCommand, own: list[PublishedArm]) -> Iterator[Finding]:
     """Another arm of the stages was better by what the page judges by."""
     best, chosen = study.best(study.tried), study.best(own)
     scores = [study.score(arm) if arm else None for arm in (best, chosen)]
@@ -99,7 +99,7 @@ def _not_best(study: Study, command: Command, own: list[Arm]) -> Iterator[Findin
     yield study.note(command.at, "recommended", f"`{command.text}`", why, "not the best")
 
 
-def baselines(study: Study) -> Iterator[Finding]:
+def baselines(study: PublishedStudy) -> Iterator[Finding]:
     """All numbers of the baseline are of one configuration, and of the one that it is called."""
     arms = [arm for arm in study.column(optimized=False) if arm.command]
     known = [arm.command for arm in arms if arm.command and arm.command.text]
@@ -116,7 +116,7 @@ def baselines(study: Study) -> Iterator[Finding]:
     yield from _not_default(study, known)
 
 
-def _not_default(study: Study, commands: list[Command]) -> Iterator[Finding]:
+def _not_default(study: PublishedStudy, commands: list[ServingCommand]) -> Iterator[Finding]:
     table = study.comparison
     if table is None or table.baseline is None or not commands:
         return
@@ -127,7 +127,7 @@ def _not_default(study: Study, commands: list[Command]) -> Iterator[Finding]:
         yield study.note(table.at, "baseline", called, why)
 
 
-def combinations(study: Study) -> Iterator[Finding]:
+def combinations(study: PublishedStudy) -> Iterator[Finding]:
     """A stage that is named "A && B" changes what A and B are, and nothing else."""
     base = next((arm.command for arm in study.arms if arm.command), None)
     if base is None:
@@ -143,7 +143,7 @@ def combinations(study: Study) -> Iterator[Finding]:
                 yield Finding(arm.result.place, "label", stage.title, "", why)
 
 
-def _unnamed(command: Command, base: Command, title: str) -> list[str]:
+def _unnamed(command: ServingCommand, base: ServingCommand, title: str) -> list[str]:
     """The settings that differ from the baseline's and share no word with a title."""
     words, letters = stems(title), re.sub("[^a-z]", "", title.lower())
     printed = {name: name for name in command.flags}
@@ -156,7 +156,7 @@ def _is_in(name: str, letters: str) -> bool:
     return any(len(word) >= MIN_WORD_LENGTH and word in letters for word in name.lower().split("-"))
 
 
-def duplicates(study: Study) -> Iterator[Finding]:
+def duplicates(study: PublishedStudy) -> Iterator[Finding]:
     """No run is published as two treatments."""
     told: set[int] = set()
     for first, second in itertools.combinations(study.tried, 2):
@@ -171,7 +171,7 @@ def duplicates(study: Study) -> Iterator[Finding]:
         yield Finding(second.result.place, "duplicate", f"{second.name}: total {second.total} tok/s", "", why)
 
 
-def reprinted(study: Study) -> Iterator[Finding]:
+def reprinted(study: PublishedStudy) -> Iterator[Finding]:
     """A result that is printed again, under another title, is not a second run."""
     told: set[int] = set()
     for first, second in itertools.combinations(study.arms, 2):
@@ -182,7 +182,7 @@ def reprinted(study: Study) -> Iterator[Finding]:
             yield Finding(second.result.place, "reprinted", second.name, "", why, True, "reprinted")
 
 
-def one_sided(study: Study) -> Iterator[Finding]:
+def one_sided(study: PublishedStudy) -> Iterator[Finding]:
     """Engines that are compared have the same settings, as far as all of them know these."""
     for _, arms in study.staged():
         commands = [arm.command for arm in arms if arm.command and arm.command.engine in TABLES]
@@ -196,9 +196,9 @@ def one_sided(study: Study) -> Iterator[Finding]:
                     yield study.note(command.at, "one-sided", says, why)
 
 
-def repeats(study: Study) -> Iterator[Finding]:
+def repeats(study: PublishedStudy) -> Iterator[Finding]:
     """One command that was measured twice has one result, as far as nothing else differs."""
-    seen: list[list[Arm]] = []
+    seen: list[list[PublishedArm]] = []
     for arm in study.arms if not study.repeated else ():
         if arm.command is None or not arm.command.text or arm.total is None:
             continue
@@ -212,7 +212,7 @@ def repeats(study: Study) -> Iterator[Finding]:
             yield from _again(study, first, other)
 
 
-def _again(study: Study, first: Arm, other: Arm) -> Iterator[Finding]:
+def _again(study: PublishedStudy, first: PublishedArm, other: PublishedArm) -> Iterator[Finding]:
     """The second result of one command, by what the page judges."""
     scores = study.score(first), study.score(other)
     if scores[0] is None or scores[1] is None or scores[0].low <= 0:
@@ -226,12 +226,12 @@ def _again(study: Study, first: Arm, other: Arm) -> Iterator[Finding]:
     yield Finding(other.result.place, "repeat", says, "", why, True, weight=weight)
 
 
-def _judged(study: Study, arm: Arm) -> str:
+def _judged(study: PublishedStudy, arm: PublishedArm) -> str:
     latency = arm.result.latency_s()
     return f"{latency} s for a request" if study.of_latency and latency else f"{arm.total} tok/s"
 
 
-def unreported(study: Study) -> Iterator[Finding]:
+def unreported(study: PublishedStudy) -> Iterator[Finding]:
     """A workload that was measured is in a table, whichever way it went."""
     if study.comparison is None or study.repeated:
         return

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import plain
-from loadgen.analysis.audit.study import Arm, Study
+from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
 
 MAX_MISSING = 0.01  # of the tokens that were asked, or that another arm had
 
 
-def asked(study: Study) -> Iterator[Finding]:
+def asked(study: PublishedStudy) -> Iterator[Finding]:
     """Replies are as long as they were asked to be, or as those of the other arms."""
     for arms in study.by_workload().values():
         first = arms[0]
@@ -35,7 +35,7 @@ def asked(study: Study) -> Iterator[Finding]:
             yield Finding(place, "work", says, should_be, why + _beside(arm, first), True, "replies", off)
 
 
-def _beside(arm: Arm, first: Arm) -> str:
+def _beside(arm: PublishedArm, first: PublishedArm) -> str:
     tokens = first.result.get("output_tokens")
     same = arm is first or tokens is None or tokens == arm.result.get("output_tokens")
     return "" if same else f"; {tokens} at line {first.result.where('output_tokens').line}"
