@@ -31,14 +31,15 @@ MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what o
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 MAX_PROBE_RATE = 1e3  # each waits for the one before it
+MAX_ZIPF = 100.0  # the first prefix then has all requests
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
 
 Range = tuple[tuple[str, ...], Callable[[Any], bool], str]  # fields, what must hold, and what to give instead
-_TOKENS = (
-    *("sharegpt_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),
-    *("sonnet_input_len", "sonnet_output_len", "hf_output_len", "trace_block_size"),
+LENGTHS = (  # with forms for drawn lengths; each data set checks these
+    *("random_input_len", "random_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),
 )
+_TOKENS = (*("sharegpt_output_len", "sonnet_input_len", "sonnet_output_len", "hf_output_len", "trace_block_size"),)
 _RUN_RANGES: tuple[Range, ...] = (
     (
         (
@@ -69,6 +70,7 @@ _RUN_RANGES: tuple[Range, ...] = (
 _DATA_RANGES: tuple[Range, ...] = (
     (_TOKENS, lambda v: v >= 1, "1 token or more"),
     (("trace_time_unit",), lambda v: 1e-9 <= v <= 1e6, "a number of seconds from 1e-9 to 1,000,000"),
+    (("prefix_zipf",), lambda v: 0 < v <= MAX_ZIPF, f"a number above 0, up to {MAX_ZIPF:g}"),
     (("time_scale",), lambda v: 1e-3 <= v <= 1e6, "a number from 0.001 to 1,000,000"),
     (
         ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"),
@@ -116,7 +118,7 @@ def check_data(settings: DataSettings) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
-    for name in ("random_input_len", "random_output_len"):
+    for name in LENGTHS:
         if not isinstance(getattr(settings, name), str):
             require(name, getattr(settings, name), lambda v: v >= 1, "1 token or more")
     _check_ranges(settings, _DATA_RANGES)
