@@ -158,9 +158,12 @@ class Transport:
             record.is_whole = self._generates
             record.results = -1 if self._generates else 0
         if record.turn < 0 or session_head is None:
-            request = head % (record.index, len(body)) + body
+            lines = head % (record.index, len(body))
         else:
-            request = session_head % (record.index, len(body), record.index - record.turn) + body
+            lines = session_head % (record.index, len(body), record.index - record.turn)
+        if record.session_token is not None:
+            lines = lines.removesuffix(b"\r\n") + record.session_token + b"\r\n"
+        request = lines + body
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
         if connection is not None:

@@ -27,6 +27,7 @@ from loadgen.errors import BadInput
 from loadgen.util import source_address
 from loadgen.util.redaction import HEADER_NAME
 
+SESSION_TOKEN = "--session-token"
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
@@ -352,6 +353,19 @@ def _check_engine(settings: RunFields) -> None:
         raise BadInput("--devices", problem, f"give a multiple of {settings.replicas}")
 
 
+def _check_session_token(settings: RunFields) -> None:
+    if settings.session_token is None:
+        return
+    if not HEADER_NAME.fullmatch(settings.session_token):
+        problem = f"{settings.session_token!r} contains characters that are not allowed in a header's name"
+        raise BadInput(SESSION_TOKEN, problem, "give a name such as x-session-token, or set-cookie")
+    sent = "cookie" if settings.session_token.lower() == "set-cookie" else settings.session_token.lower()
+    if sent in (each.partition("=")[0].strip().lower() for each in settings.header):
+        raise BadInput(SESSION_TOKEN, f"--header sends {sent}, too", "leave one of the two out")
+    if sent == settings.session_header.lower():
+        raise BadInput(SESSION_TOKEN, f"--session-header sends {sent}, too", "give --session-header none")
+
+
 def _check_target(settings: RunFields) -> None:
     if settings.base_url == ():
         raise BadInput("--base-url", "is empty", "give a URL, or leave it out")
@@ -364,6 +378,7 @@ def _check_target(settings: RunFields) -> None:
     if not HEADER_NAME.fullmatch(settings.session_header):
         problem = f"{settings.session_header!r} contains characters that are not allowed in a header's name"
         raise BadInput("--session-header", problem, "give a name such as X-Session-ID, or none")
+    _check_session_token(settings)
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
         problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
         raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")
