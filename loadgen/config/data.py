@@ -112,7 +112,7 @@ class DataSettings:
         None,
         DATA,
         "turns of a session: a number, MIN:MAX with multi_turn and prefix_repetition, or all of a conversation "
-        "(multi_turn 3, others 1)",
+        "of sharegpt, jsonl and csv (multi_turn 3, others 1)",
         metavar="N|MIN:MAX|all",
     )
     prefix_buckets: str | None = option(

@@ -292,4 +292,4 @@ def test_workload_gives_its_settings_by_name():
 )
 def test_a_token_that_would_be_sent_twice_is_refused(changes: dict[str, object], says: str) -> None:
     with pytest.raises(BadInput, match=f"--session-token: {says}"):
-        RunSettings(**changes).check()
+        RunSettings(**changes).checked()

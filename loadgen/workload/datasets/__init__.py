@@ -54,7 +54,8 @@ BUILT_IN = {
 }
 
 # Fields that only some built-in data sets use. The others refuse them.
-SESSIONS, TRACES, IMAGES = ("sharegpt", MULTI_TURN, PREFIX_REPETITION), (TRACE,), (RANDOM_IMAGES,)
+SESSIONS = ("sharegpt", MULTI_TURN, PREFIX_REPETITION, "jsonl", "csv")
+TRACES, IMAGES = (TRACE,), (RANDOM_IMAGES,)
 GROUPED = (MULTI_TURN, PREFIX_REPETITION)
 WITHOUT_FILE = ("random", RANDOM_IMAGES, RERANK, PREFIX_REPETITION, MULTI_TURN)
 ENDLESS = (*WITHOUT_FILE, "prose", "sonnet")  # data sets that make as many prompts as are asked

@@ -12,7 +12,7 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, TurnCounts, session_prompts, think_generator
+from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, TurnCounts, session_prompts, think_generator, user
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -96,7 +96,7 @@ class MultiTurnDataset:
         generator = think_generator(self.seed_arrivals)
         for number in numbers:
             turns = [
-                Turn(question.text, question.input_tokens - special, question.output_tokens)
+                Turn((user(question.text),), question.input_tokens - special, question.output_tokens)
                 for question in itertools.islice(questions, self.turns.high)
             ]
             (group,) = self.questions.prefixes.numbers_of(np.array([number]))
