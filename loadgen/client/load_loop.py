@@ -216,6 +216,8 @@ class Load:
         self._recorder.add_never_sent(first, count, Outcome.CANCELLED, reason)
         if self._retries is not None:
             for refused in self._retries.close():
+                refused.outcome = Outcome.CANCELLED
+                refused.detail = f"{reason}, while it waited to be sent again after status {refused.status}"
                 self._ended(refused)
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:

@@ -95,11 +95,11 @@ def check(settings: RunFields) -> None:
         problem = f"invalid number {settings.warm_connections!r}"
         raise BadInput("--warm-connections", problem, "write auto, or a number from 0")
     check_data(settings)
+    classes_check.check(settings)
     _check_trace(settings)
     _check_ramp(settings)
     _check_profile(settings)
     _check_duration(settings)
-    classes_check.check(settings)
     _check_scale(settings)
     _check_engine(settings)
     _check_target(settings)

@@ -15,7 +15,6 @@ from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader
 from loadgen.runner.cache_block import find_cache_block
-from loadgen.runner.class_prompts import settings_of_data
 from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import scrape_order
@@ -158,8 +157,13 @@ def _check_data(settings: RunSettings) -> None:
     Raises:
         BadInput: It does not exist, or a setting has no effect on it.
     """
-    for own in settings_of_data(settings):
-        datasets.check(own)
+    classes = settings.request_classes
+    if not all(one.data for one in classes) or not classes:
+        datasets.check(settings)
+    for one in classes:
+        if one.data:
+            with one.named_in_errors():
+                datasets.check(settings.of_class(one))
     if settings.tokenizer not in (None, NO_TOKENIZER):
         tokenizers.checked_path(settings.tokenizer)
 
