@@ -131,6 +131,18 @@ async def test_prompts_of_an_earlier_run_are_named(url: str) -> None:
     assert (result.prefix_cache.best_hit_rate, result.prefix_cache.hit_rate) == (0.0, 0.75)
 
 
+@pytest.mark.parametrize(
+    ("changes", "best"), [({}, None), ({"cache_block_size": 16}, 0.512), ({"cache": "cold"}, 0.512)]
+)
+async def test_without_metrics_what_is_shared_is_counted_only_if_asked_for(
+    url: str, changes: dict[str, Any], best: float | None
+) -> None:
+    result = await measured(url, server_metrics=("off",), seed=11, **changes)
+    assert result.prefix_cache is not None
+    assert result.prefix_cache.best_hit_rate == best
+    assert (result.prefix_cache.block_size is None) == (best is None)
+
+
 async def test_records_have_the_same_cache(url: str, tmp_path: Path) -> None:
     records = tmp_path / "records.jsonl"
     result = await measured(url, cache="warm", seed=10, records=str(records))
