@@ -161,9 +161,8 @@ class Transport:
             lines = head % (record.index, len(body))
         else:
             lines = session_head % (record.index, len(body), record.index - record.turn)
-        if record.session_token is not None:
-            lines = lines.removesuffix(b"\r\n") + record.session_token + b"\r\n"
-        request = lines + body
+        token = record.session_token  # a line of its own
+        request = lines + body if token is None else b"%b%b\r\n%b" % (lines[:-2], token, body)
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
         if connection is not None:
