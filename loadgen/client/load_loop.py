@@ -232,6 +232,8 @@ class Load:
                 record.turn = self._requests.turn(index)
                 if self._tokens is not None:
                     self._tokens.prepare(record)
+                    without = record.turn > 0 and record.session_token is None
+                    self._recorder.counters["turns_without_token"] += without
             if self._has_classes:
                 record.class_number = self._requests.class_number(index)
             record.server_tokens = self._requests.server_tokens(index)

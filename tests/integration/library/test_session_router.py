@@ -47,6 +47,7 @@ async def measured(
             RUN.replace(base_url=url, seed=seed, records=str(records), seed_prompts=seed, **changes)
         )
     assert result.data["loadgen"]["outcomes"] == {"ok": SESSIONS * TURNS}
+    assert [check.ok for check in result.checks if check.name == "session token missing"] in ([], [True])
     lines = [orjson.loads(line) for line in records.read_bytes().splitlines()[1:-1]]
     return sorted(lines, key=lambda line: line["index"]), [router.chosen[index] for index in range(SESSIONS * TURNS)]
 
@@ -94,3 +95,10 @@ async def test_without_the_token_turns_find_what_chance_has_sent_to_the_same_ser
     lines, chosen = await measured(TokenRouter(servers, "x-session-token"), tmp_path, 5, session_header="none")
     assert any(chosen[line["index"]] != chosen[line["session"]] for line in lines)
     assert [line["cached_tokens"] for line in lines] == cached(lines, chosen)
+
+
+async def test_a_header_that_the_router_does_not_return_is_named(servers: list[str]) -> None:
+    async with TokenRouter(servers, "x-session-token").serving() as url:
+        result = await loadgen.run(RUN.replace(base_url=url, num_prompts=6, session_token="x-token"))
+    assert [check.ok for check in result.checks if check.name == "session token missing"] == [False]
+    assert "4 later turns of sessions had no x-token to send back" in str(result)
