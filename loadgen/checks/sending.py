@@ -1,6 +1,7 @@
 """Group B: did we send what the schedule asked, when it asked?"""
 
 import math
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -38,7 +39,24 @@ def sending(run: RunData) -> list[Check]:
         explanation(_gaps(run, advice)),
         _unsent(run.snapshot),
         _cut_short(run),
+        *_session_tokens(run),
     ]
+
+
+def _session_tokens(run: RunData) -> Iterator[Check]:
+    """Whether the later turns of sessions had a token to send back; nothing where none was asked for."""
+    header = run.settings.session_token
+    if header is None or run.schedule.begins.all():
+        return
+    missing = run.snapshot.counters["turns_without_token"]
+    yield Check(
+        "session token missing",
+        not missing,
+        f"{plural(missing, 'later turn')} of sessions had no {header} to send back",
+        "0",
+        "the router did not return it, so it may have scattered these turns over its servers: give --session-token the "
+        "name of the header that it returns",
+    )
 
 
 def because(advice: str, run: RunData) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol
 from loadgen.client.loop_probe import LoopProbe
 from loadgen.client.pacer import Pacer
 from loadgen.client.retries import Retries
+from loadgen.client.session_tokens import SessionTokens
 from loadgen.client.sessions import Sessions
 from loadgen.config.settings import RunSettings, is_bounded_by_time, is_closed_loop
 from loadgen.core.outcome import Outcome
@@ -105,6 +106,7 @@ class Load:
         self.sending_s = None if following else settings.duration if closed_loop else _last_s(stripe)
         self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
         self._sessions = Sessions(requests, index[-1] + 1) if following else None
+        self._tokens = SessionTokens(settings.session_token) if following and settings.session_token else None
         self._has_classes = bool(settings.request_classes)
         self._body = self._sessions.body if self._sessions else requests.body
         repeats_answers = following > 0 and requests.repeats_answers
@@ -214,6 +216,8 @@ class Load:
         self._recorder.add_never_sent(first, count, Outcome.CANCELLED, reason)
         if self._retries is not None:
             for refused in self._retries.close():
+                refused.outcome = Outcome.CANCELLED
+                refused.detail = f"{reason}, while it waited to be sent again after status {refused.status}"
                 self._ended(refused)
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
@@ -226,6 +230,10 @@ class Load:
                 record.keeps_answer = True
             if self._sessions is not None:
                 record.turn = self._requests.turn(index)
+                if self._tokens is not None:
+                    self._tokens.prepare(record)
+                    without = record.turn > 0 and record.session_token is None
+                    self._recorder.counters["turns_without_token"] += without
             if self._has_classes:
                 record.class_number = self._requests.class_number(index)
             record.server_tokens = self._requests.server_tokens(index)
@@ -263,6 +271,8 @@ class Load:
                 self._answers.append((record.index, record.answer_text))
             if self._on_record is not None:
                 self._on_record(record)
+            if self._tokens is not None:
+                self._tokens.take(record)
             if self._sessions is not None:
                 self._go_on(self._sessions, record)
             self._pacer.release()
@@ -286,8 +296,12 @@ class Load:
             due_ns = sessions.next_due_ns(record)
             if due_ns is not None:
                 self._pacer.follow(record.index + 1, due_ns)
+            elif self._tokens is not None:
+                self._tokens.end(record)
             return
         given_up = sessions.given_up(record)
+        if self._tokens is not None:
+            self._tokens.end(record)
         for turn in given_up:
             self._recorder.add(turn)
             if self._on_record is not None:

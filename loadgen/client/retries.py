@@ -77,6 +77,7 @@ def next_attempt(refused: Record, at_ns: int) -> Record:
     record.ready, record.turn, record.server_tokens = refused.ready, refused.turn, refused.server_tokens
     record.class_number = refused.class_number
     record.keeps_text, record.keeps_answer = refused.keeps_text, refused.keeps_answer
+    record.keeps_head, record.session_token = refused.keeps_head, refused.session_token
     record.disconnect_tokens, record.disconnect_ns = refused.disconnect_tokens, refused.disconnect_ns
     record.attempts, record.retried_ns = refused.attempts + 1, at_ns - refused.ready
     first = refused.attempts == 1

@@ -158,9 +158,11 @@ class Transport:
             record.is_whole = self._generates
             record.results = -1 if self._generates else 0
         if record.turn < 0 or session_head is None:
-            request = head % (record.index, len(body)) + body
+            lines = head % (record.index, len(body))
         else:
-            request = session_head % (record.index, len(body), record.index - record.turn) + body
+            lines = session_head % (record.index, len(body), record.index - record.turn)
+        token = record.session_token  # a line of its own
+        request = lines + body if token is None else b"%b%b\r\n%b" % (lines[:-2], token, body)
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
         if connection is not None:

@@ -16,6 +16,7 @@ CUSTOM_IMAGE = "custom_image"  # rows with images
 FULL_ANSWERS = ("random", RANDOM_IMAGES)  # data sets whose answers have their full length
 HUB = ("hf", "spec_bench", "speed_bench")  # data sets of the hub
 MULTI_TURN = "multi_turn"  # a data set of sessions for any --turns
+PREFIX_REPETITION = "prefix_repetition"  # a data set whose prompts, or sessions, begin with one of a few prefixes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,13 @@ class DataSettings:
         "of SGLang, which means [len*r, len]",
         metavar="R",
     )
-    random_prefix_len: int = option(0, DATA, "tokens of a prefix shared by all random prompts", metavar="TOKENS")
+    random_prefix_len: int = option(
+        0,
+        DATA,
+        "tokens of a prefix shared by all prompts of random, multi_turn and prefix_repetition; prefixes of groups "
+        "follow it",
+        metavar="TOKENS",
+    )
     random_batch_size: int = option(
         1,
         DATA,
@@ -104,14 +111,23 @@ class DataSettings:
     turns: str | None = option(
         None,
         DATA,
-        "turns of a session: a number, MIN:MAX with multi_turn, or all of a conversation (sharegpt 1, multi_turn 3)",
+        "turns of a session: a number, MIN:MAX with multi_turn and prefix_repetition, or all of a conversation "
+        "of sharegpt, jsonl and csv (multi_turn 3, others 1)",
         metavar="N|MIN:MAX|all",
     )
     prefix_buckets: str | None = option(
         None,
         DATA,
-        "system messages of multi_turn: how many, of how many tokens, and how often each kind begins a session",
+        "prefixes of multi_turn (its system messages) and prefix_repetition: how many, of how many tokens, and how "
+        "often each kind is drawn",
         metavar="COUNTxTOKENS:WEIGHT,...",
+    )
+    prefix_zipf: float | None = option(
+        None,
+        DATA,
+        "draw the prefixes of multi_turn and prefix_repetition by Zipf's law: prefix k has a share proportional to "
+        "1/k^ALPHA",
+        metavar="ALPHA",
     )
     think_time: str = option(
         "0",
@@ -135,9 +151,13 @@ class DataSettings:
     )
     time_scale: float = option(1.0, DATA, "factor by which a trace is sent faster", metavar="FACTOR")
     prefix_repetition_prefix_len: int = option(256, DATA, "tokens of each repeated prefix", metavar="TOKENS")
-    prefix_repetition_suffix_len: int = option(256, DATA, "tokens after a repeated prefix", metavar="TOKENS")
+    prefix_repetition_suffix_len: int | str = option(
+        256, DATA, "tokens after a repeated prefix; in the same forms as --random-input-len", metavar="TOKENS"
+    )
     prefix_repetition_num_prefixes: int = option(10, DATA, "number of repeated prefixes", metavar="N")
-    prefix_repetition_output_len: int = option(128, DATA, "maximum tokens of each answer", metavar="TOKENS")
+    prefix_repetition_output_len: int | str = option(
+        128, DATA, "maximum tokens of each answer; in the same forms as --random-input-len", metavar="TOKENS"
+    )
     sonnet_input_len: int = option(550, DATA, "tokens of a prompt of prose", metavar="TOKENS")
     sonnet_output_len: int = option(150, DATA, "maximum tokens of each answer", metavar="TOKENS")
     sonnet_prefix_len: int = option(200, DATA, "tokens of a prefix shared by all prompts of prose", metavar="TOKENS")
@@ -157,7 +177,10 @@ class DataSettings:
         False, DATA, "send no prompt of a file twice: fewer requests than --num-prompts if it has fewer prompts"
     )
     disable_shuffle: bool = option(
-        False, DATA, "send the rows of custom, custom_image, hf, spec_bench and speed_bench in the file's order"
+        False,
+        DATA,
+        "send the rows of custom, custom_image, hf, spec_bench and speed_bench in the file's order, and those of "
+        "prefix_repetition prefix by prefix",
     )
     hf_name: str | None = option(
         None, DATA, "name on the hub of a local copy (the last two folders of --dataset-path)", metavar="NAME"

@@ -48,6 +48,8 @@ class Disconnect:
             after_s = parse_seconds(value)
         except ValueError as error:
             raise BadInput(FLAG, str(error), "give a time such as 200ms or 1.5s") from error
+        if after_s and value[-1:].isdigit():
+            raise BadInput(FLAG, f"{value} has no unit", f"write after={value}ms or after={value}s")
         if not 0 <= after_s <= MAX_AFTER_S:
             raise BadInput(FLAG, f"{value} after a request was sent", f"give a time from 0 to {MAX_AFTER_S:g} s")
         return cls(float(percent) / 100, after_s=after_s)

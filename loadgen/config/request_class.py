@@ -136,6 +136,22 @@ def total_rate(texts: tuple[str, ...]) -> float | None:
     return sum(rates) if rates else None
 
 
+@contextlib.contextmanager
+def rates_named_in_errors(texts: tuple[str, ...], rate_rps: float) -> Iterator[None]:
+    """Name the rates of classes in a `BadInput` of the block about a rate that they have set.
+
+    Args:
+        texts: The values of `--class`.
+        rate_rps: The rate of the run, requests/s.
+    """
+    try:
+        yield
+    except BadInput as error:
+        if error.field != "--request-rate" or total_rate(texts) != rate_rps:
+            raise
+        raise BadInput(FLAG, f"the rates of the classes together: {error.problem}", error.remedy) from error
+
+
 def _values(text: str) -> Values:
     """Return the values of each key of a class."""
     name, values = class_text.name_of(text), Values()

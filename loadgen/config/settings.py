@@ -13,7 +13,7 @@ from loadgen.config.load import SeedPurpose
 from loadgen.config.option import read_times
 from loadgen.config.python_names import python_names
 from loadgen.config.rate_profile import RateProfile
-from loadgen.config.request_class import RequestClass, classes_of, total_rate
+from loadgen.config.request_class import RequestClass, classes_of, rates_named_in_errors, total_rate
 from loadgen.config.run_fields import RunFields
 from loadgen.errors import BadInput
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
@@ -162,7 +162,8 @@ class RunSettings(RunFields):
         Raises:
             BadInput: The first value that cannot be used; nothing has been sent or written.
         """
-        validate.check(self)
+        with rates_named_in_errors(self.classes, self.request_rate):
+            validate.check(self)
         each = [(one, self.of_class(one)) for one in self.request_classes]
         for one, alone in each if self.classes else ():
             with one.named_in_errors():

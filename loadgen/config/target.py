@@ -84,6 +84,13 @@ class TargetSettings:
         "header with the id of the session, for routers that keep a session at one server; none: no header",
         metavar="NAME",
     )
+    session_token: str | None = option(
+        None,
+        TARGET,
+        "response header whose value the later turns of the session send back, for routers that choose a server at the "
+        "first turn, such as x-session-token; set-cookie: cookies",
+        metavar="HEADER",
+    )
     insecure: bool = option(False, TARGET, "do not verify TLS certificates")
     server_metrics: tuple[str, ...] = option(
         (),

@@ -27,18 +27,20 @@ from loadgen.errors import BadInput
 from loadgen.util import source_address
 from loadgen.util.redaction import HEADER_NAME
 
+SESSION_TOKEN = "--session-token"
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 MAX_PROBE_RATE = 1e3  # each waits for the one before it
+MAX_ZIPF = 100.0  # the first prefix then has all requests
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
 
 Range = tuple[tuple[str, ...], Callable[[Any], bool], str]  # fields, what must hold, and what to give instead
-_TOKENS = (
-    *("sharegpt_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),
-    *("sonnet_input_len", "sonnet_output_len", "hf_output_len", "trace_block_size"),
+LENGTHS = (  # with forms for drawn lengths; each data set checks these
+    *("random_input_len", "random_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),
 )
+_TOKENS = (*("sharegpt_output_len", "sonnet_input_len", "sonnet_output_len", "hf_output_len", "trace_block_size"),)
 _RUN_RANGES: tuple[Range, ...] = (
     (
         (
@@ -69,6 +71,7 @@ _RUN_RANGES: tuple[Range, ...] = (
 _DATA_RANGES: tuple[Range, ...] = (
     (_TOKENS, lambda v: v >= 1, "1 token or more"),
     (("trace_time_unit",), lambda v: 1e-9 <= v <= 1e6, "a number of seconds from 1e-9 to 1,000,000"),
+    (("prefix_zipf",), lambda v: 0 < v <= MAX_ZIPF, f"a number above 0, up to {MAX_ZIPF:g}"),
     (("time_scale",), lambda v: 1e-3 <= v <= 1e6, "a number from 0.001 to 1,000,000"),
     (
         ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"),
@@ -92,11 +95,11 @@ def check(settings: RunFields) -> None:
         problem = f"invalid number {settings.warm_connections!r}"
         raise BadInput("--warm-connections", problem, "write auto, or a number from 0")
     check_data(settings)
+    classes_check.check(settings)
     _check_trace(settings)
     _check_ramp(settings)
     _check_profile(settings)
     _check_duration(settings)
-    classes_check.check(settings)
     _check_scale(settings)
     _check_engine(settings)
     _check_target(settings)
@@ -116,7 +119,7 @@ def check_data(settings: DataSettings) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
-    for name in ("random_input_len", "random_output_len"):
+    for name in LENGTHS:
         if not isinstance(getattr(settings, name), str):
             require(name, getattr(settings, name), lambda v: v >= 1, "1 token or more")
     _check_ranges(settings, _DATA_RANGES)
@@ -350,6 +353,19 @@ def _check_engine(settings: RunFields) -> None:
         raise BadInput("--devices", problem, f"give a multiple of {settings.replicas}")
 
 
+def _check_session_token(settings: RunFields) -> None:
+    if settings.session_token is None:
+        return
+    if not HEADER_NAME.fullmatch(settings.session_token):
+        problem = f"{settings.session_token!r} contains characters that are not allowed in a header's name"
+        raise BadInput(SESSION_TOKEN, problem, "give a name such as x-session-token, or set-cookie")
+    sent = "cookie" if settings.session_token.lower() == "set-cookie" else settings.session_token.lower()
+    if sent in (each.partition("=")[0].strip().lower() for each in settings.header):
+        raise BadInput(SESSION_TOKEN, f"--header sends {sent}, too", "leave one of the two out")
+    if sent == settings.session_header.lower():
+        raise BadInput(SESSION_TOKEN, f"--session-header sends {sent}, too", "give --session-header none")
+
+
 def _check_target(settings: RunFields) -> None:
     if settings.base_url == ():
         raise BadInput("--base-url", "is empty", "give a URL, or leave it out")
@@ -362,6 +378,7 @@ def _check_target(settings: RunFields) -> None:
     if not HEADER_NAME.fullmatch(settings.session_header):
         problem = f"{settings.session_header!r} contains characters that are not allowed in a header's name"
         raise BadInput("--session-header", problem, "give a name such as X-Session-ID, or none")
+    _check_session_token(settings)
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
         problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
         raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")

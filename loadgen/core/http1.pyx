@@ -198,6 +198,8 @@ cdef class Response:
         self.record.status = self.head.status
         if self.head.status >= 400:
             self.record.retry_after = _retry_after(self.undecoded.data[:end - self.undecoded.data])
+        if self.record.keeps_head:
+            self.record.response_head = self.undecoded.data[:end - self.undecoded.data]
         self._start_body()
         return n if self.phase == READER else size - before
 

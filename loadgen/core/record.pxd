@@ -59,7 +59,7 @@ cdef class Record:
     cdef public bint by_reader  # whether aiohttp's reader read it
     cdef public bint window_filled  # whether so much was unread at once that the server may have had to wait
     # What to keep; set before the request.
-    cdef public bint keeps_text, keeps_answer
+    cdef public bint keeps_text, keeps_answer, keeps_head
     cdef public object redaction  # a function that takes credentials out of the text of the answer, or None
     cdef Buffer text_json, answer_json  # as between the quotes of a JSON string
     cdef Py_ssize_t first_answer_event  # the number of the event of `first_answer`; -1: there is none
@@ -74,6 +74,8 @@ cdef class Record:
     cdef public int64_t first_sent, first_closed  # of the first of several attempts; 0: there was one
     cdef public int first_status  # the same
     cdef public object retry_after  # the value of Retry-After in an answer with an error, or None
+    cdef public object session_token  # header lines with the token of its session, to be sent, or None
+    cdef public object response_head  # the status line and fields of the answer, if `keeps_head`; else None
     # What fills it.
     cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion, int64_t at_ns) except -1
     cdef int set_read(self, Py_ssize_t first, int64_t read_ns) except -1

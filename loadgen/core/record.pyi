@@ -64,9 +64,12 @@ class Record:
     first_closed: int
     first_status: int
     retry_after: str | None
+    session_token: bytes | None
+    response_head: bytes | None
     redaction: Callable[[str], str] | None
     keeps_text: bool
     keeps_answer: bool
+    keeps_head: bool
     reused: bool
     window_filled: bool
     done_seen: bool

@@ -34,7 +34,7 @@ from loadgen.metrics.snapshot import (
 from loadgen.metrics.streamed_tokens import sampled
 
 COUNTED_HERE = (
-    *("good", "good_sent", "departures", "never_due", "repeated_prompts"),
+    *("good", "good_sent", "departures", "never_due", "repeated_prompts", "turns_without_token"),
     *("warm_connections", "broken_off", "silent_streams"),
 )
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
@@ -166,6 +166,7 @@ class Recorder:
         self.scheduled = totals.scheduled
         self.counters["warm_connections"] = totals.warm_connections
         self.counters["repeated_prompts"] = totals.repeated_prompts
+        self.counters["turns_without_token"] = totals.turns_without_token
         for name, histogram in totals.histograms.items():
             self.waits[name].merge(histogram)
 

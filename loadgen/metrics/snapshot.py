@@ -77,6 +77,7 @@ REQUESTS = (
     "departures",  # requests whose user was to leave, and that were sent
     "never_due",  # turns whose session had failed before
     "repeated_prompts",  # of a closed loop that time bounds: sent beyond those prepared at first, and asked before
+    "turns_without_token",  # later turns that had no token to send back, although --session-token asks for it
     "early",  # requests sent more than 50 us before they were due
     "disordered",  # records whose stamps are out of order
     "unequal",  # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL say
@@ -162,7 +163,7 @@ class LoopTotals:
 
     Attributes:
         scheduled: How many requests were to be sent; where time alone bounded the run, how many were sent.
-        warm_connections, repeated_prompts: As in COUNTERS.
+        warm_connections, repeated_prompts, turns_without_token: As in COUNTERS.
         partial: Why the run ended early, or None.
         histograms: LOOP_WAITS, ns.
     """
@@ -170,6 +171,7 @@ class LoopTotals:
     scheduled: int
     warm_connections: int
     repeated_prompts: int
+    turns_without_token: int
     partial: str | None
     histograms: dict[str, Histogram]
 
@@ -180,6 +182,7 @@ class LoopTotals:
             scheduled=snapshot.scheduled,
             warm_connections=snapshot.counters["warm_connections"],
             repeated_prompts=snapshot.counters["repeated_prompts"],
+            turns_without_token=snapshot.counters["turns_without_token"],
             partial=snapshot.partial,
             histograms={name: snapshot.histograms[name] for name in LOOP_WAITS},
         )

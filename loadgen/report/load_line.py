@@ -115,25 +115,25 @@ def _range(result: RunResult, name: str) -> str:
 
 def pace(settings: RunSettings) -> str:
     """Write the rate, how it changes, or the trace; empty in a closed loop, which has only a cap."""
+    unit = "session" if settings.timed_by_data else "request"
     if settings.rate_profile is not None:
-        return _phases(settings.rate_profile)
+        return _phases(settings.rate_profile, unit)
     if settings.ramp_up_strategy is not None:
-        return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
+        return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} {unit}s/s"
     if settings.keeps_trace_times:
         return "a trace"
-    unit = "session" if settings.timed_by_data else "request"
     if math.isinf(settings.request_rate):
         return f"all {unit}s at once" if settings.max_concurrency is None else ""
     return level_with_unit(settings.request_rate, "rate").replace("request", unit)
 
 
-def _phases(text: str) -> str:
+def _phases(text: str, unit: str) -> str:
     """Write a rate profile; of one with many phases, between which rates it changes."""
     phases = RateProfile.parse(text).phases
     if len(phases) <= MAX_NAMED:
-        return f"{text} requests/s"
+        return f"{text} {unit}s/s"
     rates = [rate for phase in phases for rate in (phase.first_rps, phase.last_rps)]
-    return f"{min(rates):g} to {max(rates):g} requests/s in {len(phases)} phases"
+    return f"{min(rates):g} to {max(rates):g} {unit}s/s in {len(phases)} phases"
 
 
 def _arrivals(result: RunResult) -> str:

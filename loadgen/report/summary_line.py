@@ -133,6 +133,9 @@ def _rate(result: RunResult) -> str:
     if math.isfinite(asked) and not settings.rate_changes:
         wanted = three_digits(asked)
         until = "" if result.no_answer_since_s is None else " until then"
+        if result.sessions is not None:
+            turns = "" if answered is None else f", {three_digits(answered)} turns/s answered{until}"
+            return f"{wanted} sessions/s asked{turns}"
         return f"asked {wanted} req/s" if answered is None else f"{three_digits(answered)} of {wanted} req/s{until}"
     if result.provenance.schedule.duration_s:
         return "" if answered is None else f"{three_digits(answered)} req/s"

@@ -5,11 +5,14 @@ import contextlib
 import ipaddress
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 from loadgen.config.settings import RunSettings
+from loadgen.engines.sim.prefix_cache import BLOCK
 from loadgen.errors import BadInput, Unreachable
+from loadgen.metrics.server import cache_block
+from loadgen.metrics.server.cache_block import OF_VLLM
 from loadgen.metrics.server.parser import is_json, is_text
 from loadgen.metrics.server.scrape_order import ScrapeOrder
 from loadgen.metrics.server.series import Source
@@ -18,12 +21,25 @@ from loadgen.util import gpus
 from loadgen.util.child_process import ChildProcess
 from loadgen.util.redaction import redact_user
 from loadgen.workload import target
+from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
 PATHS = ("/metrics", "/prometheus/metrics")  # the second is TensorRT-LLM's, which has JSON at the first
 START_S = 10.0  # for the process to import what it needs
 MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
 MAX_LAST_SCRAPES_OF_DEPARTURES = 30  # and may take longer to stop what nobody waits for
+
+
+class FoundSource(NamedTuple):
+    """A source that has answered.
+
+    Attributes:
+        source: The source.
+        block: The unit of the server's prefix cache, if the answer says it.
+    """
+
+    source: Source
+    block: CacheBlock | None = None
 
 
 class MetricsScraper:
@@ -92,19 +108,21 @@ async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool =
     gpus_too = not simulated and any(map(_is_here, each)) and gpus.installed()
     missing: tuple[str, ...] = ()
     if given not in ((), (AUTO,)):
-        sources = [await _named_source(url, each) for url in dict.fromkeys(given)]
-        missing = _unnamed(sources, each)
+        found = [await _named_source(url, each) for url in dict.fromkeys(given)]
+        missing = _unnamed([one.source for one in found], each)
     elif simulated:
-        sources = [_source(base + PATHS[0], base, alone) for base, alone in each.items()]
+        block = CacheBlock(BLOCK, OF_VLLM)
+        found = [FoundSource(_source(base + PATHS[0], base, alone), block) for base, alone in each.items()]
     else:
-        found = {base: await _usual_source(base, alone) for base, alone in each.items()}
-        sources = [source for source in found.values() if source]
-        if sources and len(sources) < len(each):  # the sums of some would be taken for those of all
-            sources, missing = [], tuple(base for base, source in found.items() if source is None)
-    if not sources and not gpus_too and not missing:
+        usual = {base: await _usual_source(base, alone) for base, alone in each.items()}
+        found = [one for one in usual.values() if one]
+        if found and len(found) < len(each):  # the sums of some would be taken for those of all
+            found, missing = [], tuple(base for base, one in usual.items() if one is None)
+    if not found and not gpus_too and not missing:
         return None
     times = MAX_LAST_SCRAPES if settings.disconnect is None else MAX_LAST_SCRAPES_OF_DEPARTURES
-    return ScrapeOrder(tuple(sources), folder, gpus_too, times, missing)
+    blocks = (one.block for one in found if one.block)
+    return ScrapeOrder(tuple(one.source for one in found), folder, gpus_too, times, missing, next(blocks, None))
 
 
 def _unnamed(sources: Sequence[Source], bases: Collection[str]) -> tuple[str, ...]:
@@ -122,7 +140,7 @@ def _is_here(url: str) -> bool:
         return host == "localhost"
 
 
-async def _usual_source(base: str, settings: RunSettings) -> Source | None:
+async def _usual_source(base: str, settings: RunSettings) -> FoundSource | None:
     """Return the first of the usual paths with metrics; JSON only where there is no Prometheus text."""
     json = None
     for path in PATHS:
@@ -132,14 +150,14 @@ async def _usual_source(base: str, settings: RunSettings) -> Source | None:
         except Unreachable:
             return json
         if reply.status == 200 and is_text(reply.body):
-            return source
+            return FoundSource(source, cache_block.read(reply.body))
         if reply.status != 200 or not is_json(reply.body):
             return json
-        json = source
+        json = FoundSource(source)
     return json
 
 
-async def _named_source(url: str, each: Mapping[str, RunSettings]) -> Source:
+async def _named_source(url: str, each: Mapping[str, RunSettings]) -> FoundSource:
     """Return the source of a URL that the settings name, once it has answered with metrics."""
     if url in (AUTO, OFF):
         raise BadInput(FLAG, f"{url} beside other values", f"give {url} alone, or URLs")
@@ -168,7 +186,7 @@ async def _named_source(url: str, each: Mapping[str, RunSettings]) -> Source:
         raise BadInput(FLAG, f"{url} answers {reply.status}", remedy)
     if not is_text(reply.body) and not is_json(reply.body):
         raise BadInput(FLAG, f"{url} answers no Prometheus text", remedy)
-    return source
+    return FoundSource(source, cache_block.read(reply.body))
 
 
 def _source(url: str, base: str, settings: RunSettings) -> Source:

@@ -8,14 +8,14 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadgen.config.cache import AS_IS
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.target import wants_engine
 from loadgen.metrics import provenance
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader
-from loadgen.runner.cache_block import find_cache_block
-from loadgen.runner.class_prompts import settings_of_data
+from loadgen.metrics.server.scrape_order import ScrapeOrder
 from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import scrape_order
@@ -29,6 +29,7 @@ from loadgen.workload import datasets, endpoints, request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
 from loadgen.workload.datasets.prompt_count import with_known_count
 from loadgen.workload.due_times import DueTimes
+from loadgen.workload.prefix_cache.cache_block import CacheBlock
 from loadgen.workload.prompt import Dataset
 from loadgen.workload.target import Target
 from loadgen.workload.tokenizer import tokenizer as tokenizers
@@ -88,7 +89,7 @@ async def run(
             folder,
             server.template_tokens,
             further=dataset is None and is_bounded_by_time(settings),
-            cache_block=await find_cache_block(settings, scraping),
+            cache_block=_cache_block(settings, scraping),
         )
         source = dataset if dataset is not None else preparer
         if source is None:
@@ -152,14 +153,27 @@ async def serving(
         yield await probe(asked, on_progress)
 
 
+def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBlock | None:
+    """Return the unit of the prefix cache; None where nobody asks for it, and no server is known to have one."""
+    if settings.cache_block_size is not None:
+        return CacheBlock(settings.cache_block_size, "--cache-block-size")
+    found = scraping.cache_block if scraping else None
+    return found or (None if settings.cache == AS_IS else CacheBlock())
+
+
 def _check_data(settings: RunSettings) -> None:
     """Refuse data sets and a tokenizer that cannot be used, as far as this is seen without opening them.
 
     Raises:
         BadInput: It does not exist, or a setting has no effect on it.
     """
-    for own in settings_of_data(settings):
-        datasets.check(own)
+    classes = settings.request_classes
+    if not all(one.data for one in classes) or not classes:
+        datasets.check(settings)
+    for one in classes:
+        if one.data:
+            with one.named_in_errors():
+                datasets.check(settings.of_class(one))
     if settings.tokenizer not in (None, NO_TOKENIZER):
         tokenizers.checked_path(settings.tokenizer)
 

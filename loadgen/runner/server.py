@@ -18,6 +18,7 @@ from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
 from loadgen.workload import endpoints, target
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
+from loadgen.workload.endpoints.api import LORA_PATH
 from loadgen.workload.prompt import Prompt
 
 HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
@@ -118,6 +119,7 @@ async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], No
             f"choose from {', '.join(map(repr, listed[:10]))} (with --served-model-name where the tokenizer is another)"
         )
         raise BadInput(field_name, f"the server at {base} has no model {asked!r}", remedy)
+    _require_models_of_classes(settings, base, listed)
     model = settings.model or asked
     own = None if settings.served_model_name else _usable(rows.get(asked, {}).get("root"))
     resolved = settings.replace(
@@ -157,6 +159,20 @@ async def _first_answer(base: str, settings: RunSettings, on_progress: Callable[
             note = f"{url} answers {reply.status}"
         on_progress(Progress("waiting", time.monotonic() - begun, note=note))
         await asyncio.sleep(min(1.0, limit_s / 10))
+
+
+def _require_models_of_classes(settings: RunSettings, base: str, listed: Sequence[str]) -> None:
+    """Refuse a class that asks a model or adapter by its name which the server does not list.
+
+    A server that lists nothing may have it, and so may one that gets the name of an adapter in another field.
+    """
+    for one in settings.request_classes:
+        fields = (endpoints.find(settings).adapter_field, *(settings.extra_body or ()))
+        by_name = LORA_PATH not in fields
+        if one.model is not None and by_name and listed and one.model not in listed:
+            flag = "--class" if settings.classes else "--lora-modules"
+            problem = f"{one.name}: the server at {base} has no model {one.model!r}"
+            raise BadInput(flag, problem, f"choose from {', '.join(map(repr, listed[:10]))}")
 
 
 async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:

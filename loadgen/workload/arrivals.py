@@ -25,6 +25,7 @@ import numpy as np
 
 from loadgen.config.option import flag
 from loadgen.config.rate_profile import RateProfile
+from loadgen.config.request_class import rates_named_in_errors
 from loadgen.config.settings import RunSettings
 from loadgen.config.validate import MAX_REQUESTS
 from loadgen.errors import BadInput
@@ -62,9 +63,10 @@ class Schedule(DueTimes):
         Raises:
             BadInput: As `draw`, or the due times of the prompts conflict with the settings.
         """
-        if asked is None:
-            return cls._drawn(settings, seed, settings.requests)
-        return cls._of_prompts(settings, seed, np.asarray(asked, dtype=np.int64))
+        with rates_named_in_errors(settings.classes, settings.request_rate):
+            if asked is None:
+                return cls._drawn(settings, seed, settings.requests)
+            return cls._of_prompts(settings, seed, np.asarray(asked, dtype=np.int64))
 
     @classmethod
     def _of_prompts(cls, settings: RunSettings, seed: int, asked: Int64s) -> "Schedule":

@@ -1,6 +1,7 @@
 """Sending checks fail where the client did not send what the schedule asked at its time."""
 
 import math
+from array import array
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.recorder import Recorder
 from loadgen.workload.arrivals import Flat, Schedule
+from loadgen.workload.due_times import FOLLOWS
 from tests.helpers.check_states import failed_checks
 from tests.helpers.run_facts import MS, START, answered, due_at, measured, run_data, steady, unsent
 
@@ -302,3 +304,23 @@ def test_an_hour_of_requests_is_judged_without_losing_its_digits():
     checks = of(measured(steady(i, due=i * 36_000, n=1) for i in range(100)), schedule)
     assert checks["rate off schedule"].value == "0.03 req/s, 100.00% of the schedule's"
     assert failed_checks(checks) == []
+
+
+# -- the token of a session
+
+
+@pytest.mark.parametrize(("missing", "ok"), [(0, True), (3, False)])
+def test_later_turns_without_the_token_of_their_session_are_named(missing, ok):
+    schedule = Schedule(array("q", [0, FOLLOWS, FOLLOWS, FOLLOWS]), 10**9)
+    recorder = Recorder(START, 4)
+    recorder.counters["turns_without_token"] = missing
+    check = of(recorder.snapshot(), schedule, OPEN.replace(session_token="x-token"))["session token missing"]
+    assert check.ok is ok
+    assert check.value == f"{missing} later turns of sessions had no x-token to send back"
+
+
+def test_runs_without_a_token_or_without_sessions_have_no_such_check():
+    schedule, alone = Schedule(array("q", [0, FOLLOWS]), 10**9), Schedule(array("q", [0, 5]), 10**9)
+    snapshot = Recorder(START, 2).snapshot()
+    assert "session token missing" not in of(snapshot, schedule)
+    assert "session token missing" not in of(snapshot, alone, OPEN.replace(session_token="x-token"))

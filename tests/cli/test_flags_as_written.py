@@ -15,6 +15,10 @@ SHARED_PREFIX = "--dataset-name generated-shared-prefix"
     [
         ("run --compat sglang --warmup-requests -3", "--warmup-requests"),
         (f"run --compat sglang {SHARED_PREFIX} --gsp-question-len 0", "--gsp-question-len"),
+        (
+            f"run --compat sglang {SHARED_PREFIX} --gsp-group-distribution zipf --gsp-zipf-alpha -1",
+            "--gsp-zipf-alpha",
+        ),
         ('run --compat sglang --extra-request-body {"n":2}', "--extra-request-body"),
         ("run --compat sglang --mooncake-slowdown-factor 1e9", "--mooncake-slowdown-factor"),
         ("run --compat sglang --num-prompts 0", "--num-prompts"),

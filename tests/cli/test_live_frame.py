@@ -359,6 +359,7 @@ def test_columns_stay_where_they_are_however_large_the_numbers_grow() -> None:
     ("settings", "asked"),
     [
         ({"request_rate": 2.5}, "asked 2.5/s"),
+        ({"request_rate": 2.5, "dataset_name": "multi_turn"}, "asked 2.5 sessions/s"),
         ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 40.0}, "asked 1 to 40/s"),
         ({}, ""),
     ],

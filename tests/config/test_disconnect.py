@@ -30,6 +30,7 @@ def test_a_share_leaves_after_tokens_or_a_time(text: str, meaning: Disconnect) -
         ("5%@tokens=0", "'0' is not a number of tokens"),
         ("5%@tokens=1.5", "'1.5' is not a number of tokens"),
         ("5%@after=soon", "'soon' is not a time"),
+        ("100%@after=200", "200 has no unit; write after=200ms or after=200s"),
         ("5%@after=25h", "25h after a request was sent"),
         ("5%@after=-1s", "-1s after a request was sent"),
     ],

@@ -111,7 +111,7 @@ def test_what_cannot_be_used_is_named_with_a_remedy(texts, said):
     [
         ({"request_rate": 5.0}, "--request-rate"),
         ({"burstiness": 2.0}, "--burstiness"),
-        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0}, "--request-rate"),
+        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0}, "--ramp-up-strategy"),
         ({"num_prompts": -1}, "--num-prompts"),
         ({"no_oversample": True}, "--no-oversample"),
     ],
@@ -125,3 +125,24 @@ def test_other_flags_that_contradict_rates_of_classes_are_named(options, field):
 def test_a_mapping_that_cannot_be_written_is_refused(classes):
     with pytest.raises(BadInput, match=r"^--class: a: "):
         class_text.texts_of(classes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"classes": ("a:rate=3", "b:rate=2e7")}, "--class: the rates of the classes together: 20000003.0 is out of"),
+        ({"classes": ("a:rate=3", "b:rate=2"), "request_rate": 7.0}, "--request-rate: given together with classes"),
+        (
+            {"classes": ("a:rate=3",), "ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 2},
+            "--ramp-up-strategy: given together with classes",
+        ),
+        (
+            {"classes": ("a:rate=3",), "dataset_name": "trace", "dataset_path": "x"},
+            "--class: the rates of the classes together: given together with a trace",
+        ),
+    ],
+)
+def test_rates_that_cannot_be_used_name_what_has_set_them(changes, says):
+    with pytest.raises(BadInput) as refused:
+        RunSettings(**changes).checked()
+    assert str(refused.value).startswith(says)

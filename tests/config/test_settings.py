@@ -279,3 +279,17 @@ def test_workload_gives_its_settings_by_name():
     )
     with pytest.raises(BadInput, match=r"^workload: unknown preset or file 'shor'"):
         RunSettings.of_workload("shor")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"session_token": "x token"}, "'x token' contains characters"),
+        ({"session_token": "X-Token", "header": ("x-token=1",)}, "--header sends x-token, too"),
+        ({"session_token": "Set-Cookie", "header": ("Cookie=a=1",)}, "--header sends cookie, too"),
+        ({"session_token": "x-session-id"}, "--session-header sends x-session-id, too"),
+    ],
+)
+def test_a_token_that_would_be_sent_twice_is_refused(changes: dict[str, object], says: str) -> None:
+    with pytest.raises(BadInput, match=f"--session-token: {says}"):
+        RunSettings(**changes).checked()

@@ -4,7 +4,9 @@ import pytest
 
 from loadgen.core import event_flags
 from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, FINISH, ROLE
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
 from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, facts, read, slices, streamed
 
 TWO = answer("Hello", " world")
@@ -175,3 +177,14 @@ def test_encoded_body_is_left_to_aiohttp_whole(header: bytes) -> None:
     response.feed_body(TWO, 9_000_000)
     response.eof(10_000_000)
     assert facts(record)[:3] == (Outcome.OK, 200, 2)
+
+
+def test_a_response_head_is_kept_only_where_it_is_asked_for() -> None:
+    for keeps in (False, True):
+        response, record = Response(), Record()
+        record.keeps_head = keeps
+        response.begin(record)
+        response.feed(b"HTTP/1.1 200 OK\r\nX-Session-Token: 7\r\nContent-Length: 5\r\n\r\n", 1)
+        assert record.response_head == (
+            b"HTTP/1.1 200 OK\r\nX-Session-Token: 7\r\nContent-Length: 5\r" if keeps else None
+        )

@@ -33,7 +33,12 @@ TRAILER = RunTrailer(
     tokenized={1: 8},
 )
 TOTALS = LoopTotals(
-    scheduled=2, warm_connections=3, repeated_prompts=0, partial="interrupted", histograms={"gc_pause": Histogram()}
+    scheduled=2,
+    warm_connections=3,
+    repeated_prompts=0,
+    turns_without_token=4,
+    partial="interrupted",
+    histograms={"gc_pause": Histogram()},
 )
 
 

@@ -20,7 +20,9 @@ SETTINGS, SCHEDULE = RunSettings(num_prompts=6), Schedule.burst(6)
 TRAILER = RunTrailer(
     workers=(shard(SCHEDULE), shard(SCHEDULE, 1)),
 )
-TOTALS = LoopTotals(scheduled=6, warm_connections=2, repeated_prompts=0, partial=None, histograms={})
+TOTALS = LoopTotals(
+    scheduled=6, warm_connections=2, repeated_prompts=0, turns_without_token=0, partial=None, histograms={}
+)
 
 
 @pytest.fixture

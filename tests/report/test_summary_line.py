@@ -1,5 +1,7 @@
 """The summary line: a run in one line that can be pasted into a chat."""
 
+from array import array
+
 import pytest
 
 from loadgen.checks import Check
@@ -7,6 +9,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.report.summary_line import summary_line
 from loadgen.util.terminal_text import PLAIN, Screen
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.due_times import FOLLOWS
 from tests.helpers import saved_json
 from tests.helpers.run_facts import due_at, failed, measured, result, steady
 
@@ -131,3 +135,9 @@ def test_no_line_is_wider_than_the_screen(columns):
 def test_colours_are_for_terminals_alone():
     assert "\x1b[" not in said()
     assert said(screen=Screen(has_colours=True)).startswith("\x1b[32mVALID")
+
+
+def test_the_rate_of_sessions_is_not_that_of_their_turns():
+    due_ns = [at for start in range(0, 1_000_000_000, 200_000_000) for at in (start, FOLLOWS)]
+    schedule = Schedule(array("q", due_ns), 10**9)
+    assert " | 5 sessions/s asked, 10 turns/s answered | " in said(RunSettings(request_rate=5.0), schedule=schedule)

@@ -164,3 +164,20 @@ async def test_a_key_goes_to_the_target_of_the_same_origin_alone(asked):
     assert source.target == "http://b:2"
     assert source.headers["Authorization"].startswith("Basic ")
     assert "two" in base64.b64decode(source.headers["Authorization"].split()[1]).decode()
+
+
+BLOCKS = Reply(200, b'vllm:cache_config_info{block_size="32"} 1\n', {})
+
+
+@pytest.mark.parametrize("given", [(), ("http://h:8000/metrics",)])
+async def test_the_answer_that_shows_metrics_says_the_size_of_a_block(asked, given):
+    asked["http://h:8000/metrics"] = BLOCKS
+    order = await metrics_scraper.scrape_order(RunSettings(base_url="http://h:8000", server_metrics=given), FOLDER)
+    assert (order.cache_block.tokens, order.cache_block.source) == (32, "vllm:cache_config_info")
+    assert asked["urls"] == ["http://h:8000/metrics"]
+
+
+async def test_metrics_without_a_cache_have_no_block(asked):
+    asked["http://h:8000/metrics"] = TEXT
+    order = await metrics_scraper.scrape_order(RunSettings(base_url="http://h:8000"), FOLDER)
+    assert order.cache_block is None

@@ -115,3 +115,33 @@ async def test_tokenizer_named_by_the_user_wins(answers, given):
 async def test_simulator_is_recognised_by_the_owner_of_its_model(answers, owner, simulated):
     answers.append(Reply(200, b'{"data": [{"id": "m", "owned_by": "%s"}]}' % owner.encode(), {}))
     assert (await server.probe(WAITING)).simulated is simulated
+
+
+ADAPTERS = Reply(200, b'{"data": [{"id": "m"}, {"id": "sql"}]}', {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"classes": ("a:model=sqk", "b:model=sql")}, f"--class: a: the server at {URL} has no model 'sqk'"),
+        ({"lora_modules": ("sql", "chat")}, f"--lora-modules: chat: the server at {URL} has no model 'chat'"),
+    ],
+)
+async def test_a_model_of_a_class_that_the_server_does_not_have_is_refused(answers, changes, says):
+    answers.append(ADAPTERS)
+    with pytest.raises(BadInput) as refused:
+        await server.probe(WAITING.replace(**changes))
+    assert str(refused.value) == f"{says}; choose from 'm', 'sql'"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"classes": ("a:model=sql", "b:priority=1")},
+        {"backend": "sglang-native", "lora_modules": ("chat",)},
+        {"extra_body": {"lora_path": None}, "lora_modules": ("chat",)},
+    ],
+)
+async def test_models_that_are_listed_and_adapters_in_another_field_are_accepted(answers, changes):
+    answers.append(ADAPTERS)
+    assert (await server.probe(WAITING.replace(**changes))).models == ("m", "sql")

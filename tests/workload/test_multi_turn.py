@@ -1,5 +1,6 @@
 """Multi-turn sessions: random questions of an exact length, each sent with its history."""
 
+from collections import Counter
 from itertools import groupby, islice, pairwise
 
 import pytest
@@ -88,9 +89,27 @@ def test_buckets_that_cannot_be_read_are_refused(text):
         made(prefix_buckets=text)
 
 
-def test_buckets_and_a_common_prefix_exclude_each_other():
-    with pytest.raises(BadInput, match="--prefix-buckets: cannot be combined with --random-prefix-len"):
-        made(prefix_buckets="1x10", random_prefix_len=5)
+def test_a_common_prefix_precedes_that_of_a_bucket():
+    tokenizer = load(str(SIMULATOR))
+    prompts = list(made(turns="1", prefix_buckets="3x11", random_prefix_len=5).sessions(60))
+    systems = [contents(prompt)[0][1] for prompt in prompts]
+    assert set(tokenizer.count(systems)) == {16}
+    assert len({*systems}) == 3
+    assert len({" ".join(text.split()[:5]) for text in systems}) == 1
+    assert len({text.split()[5] for text in systems}) == 3
+    assert {prompt.input_tokens for prompt in prompts} == {36}
+
+
+def test_sessions_draw_their_prefix_by_zipfs_law():
+    prompts = list(made(turns="1", prefix_buckets="9x11", prefix_zipf=1.0).sessions(600))
+    found = sorted(Counter(contents(prompt)[0] for prompt in prompts).values(), reverse=True)
+    assert found[0] == pytest.approx(600 / sum(1 / rank for rank in range(1, 10)), abs=60)
+    assert found[0] > 4 * found[8]
+
+
+def test_a_law_without_prefixes_is_refused():
+    with pytest.raises(BadInput, match="--prefix-zipf: there are no prefixes to draw"):
+        made(prefix_zipf=1.0)
 
 
 def lengths(prompts):

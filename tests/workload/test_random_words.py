@@ -11,6 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
 from loadgen.workload.datasets.lengths import Lengths
+from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
 from loadgen.workload.tokenizer.exact_text import Words, fit_texts
 from loadgen.workload.tokenizer.tokenizer import load
@@ -39,7 +40,7 @@ def superwords(tmp_path_factory):
 
 
 def dataset(tokenizer, words, *, prefix=0, inputs=(20, 20), seed=0):
-    return RandomDataset(tokenizer, words, prefix, Lengths(*inputs), Lengths(5, 5), seed, seed)
+    return RandomDataset(tokenizer, words, Lengths(*inputs), Lengths(5, 5), seed, seed, PrefixGroups(prefix))
 
 
 def options(**changes):

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from loadgen.cli.compat import hub_data, sglang_images, sglang_lora, sglang_server_calls
+from loadgen.cli.compat import hub_data, sglang_images, sglang_lora, sglang_prefixes, sglang_server_calls
 from loadgen.cli.compat.length_range import with_length_ranges
 from loadgen.cli.compat.tool_flags import (
     NONE,
@@ -20,7 +20,7 @@ from loadgen.cli.compat.tool_flags import (
     renamed,
     with_fields,
 )
-from loadgen.config.data import RANDOM_IMAGES, TRACE
+from loadgen.config.data import PREFIX_REPETITION, RANDOM_IMAGES, TRACE
 from loadgen.config.option import flag as spelled
 from loadgen.config.output import SGLANG_ARGUMENTS, SGLANG_PERCENTILES
 from loadgen.errors import BadInput
@@ -45,7 +45,7 @@ DATASETS: dict[str, dict[str, Any]] = {
     "custom": {"dataset_name": "custom"},
     "image": {"dataset_name": RANDOM_IMAGES},
     **dict.fromkeys(("mooncake", *(f"mooncake-{name}" for name in WORKLOADS)), MOONCAKE),
-    "generated-shared-prefix": {"dataset_name": "prefix_repetition"},
+    "generated-shared-prefix": {"dataset_name": PREFIX_REPETITION},
     "speed-bench": {"dataset_name": "speed_bench"},
     "longbench_v2": {"dataset_name": "hf", "hf_name": LONGBENCH_V2},
 }
@@ -78,21 +78,12 @@ NATIVE_DEFAULTS: dict[str, Any] = {
 }
 RENAMED = {"backend": "sglang", "dataset_name": "sharegpt"}  # arguments by SGLang's own names, and their defaults
 EXACT: dict[str, Any] = {"random_range_ratio": 1.0}  # exact lengths, not ranges
-GROUPS, PER_GROUP = 64, 16  # defaults of generated-shared-prefix
-PREFIX_LENS = {
-    "prefix_repetition_num_prefixes": GROUPS,
-    "prefix_repetition_prefix_len": 2048,
-    "prefix_repetition_suffix_len": 128,
-    "prefix_repetition_output_len": 256,
-}
 
 
 def defaults(given: Given) -> dict[str, Any]:
     """Return the defaults of `bench_serving`; a workload keeps its lengths."""
     found = DEFAULTS | ({} if names_a_server(given) else ADDRESS) | (EXACT if given.get("workload") else {})
-    if given.get("dataset_name") == "prefix_repetition":
-        groups = given.get("prefix_repetition_num_prefixes", GROUPS)
-        found |= PREFIX_LENS | {"num_prompts": groups * PER_GROUP}
+    found |= sglang_prefixes.defaults(given)
     if given.get("dataset_name") == RANDOM_IMAGES:
         found |= sglang_images.DEFAULTS
     return found | hub_data.SGLANG_DEFAULTS.get(str(given.get("dataset_name")), {})
@@ -109,7 +100,7 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     """
     found = with_length_ranges(settings) | _result(settings)
     native, backend = found.pop(NATIVE_BODY, {}), found[RESULT]["backend"]
-    found = sglang_images.applied(sglang_lora.applied(found))
+    found = sglang_prefixes.applied(sglang_images.applied(sglang_lora.applied(found)))
     if not found["ignore_eos"]:
         found = with_fields(found, {"ignore_eos": False})
     if found.pop(CACHED, False) and backend in OPENAI_OF_SGLANG:
@@ -219,10 +210,6 @@ def _workload(value: str, given: Given) -> dict[str, Any]:
     raise BadInput("--mooncake-workload", "loadgen downloads no trace", f"give --dataset-path a copy of {file}")
 
 
-def _per_group(value: int, given: Given) -> dict[str, Any]:
-    return {"num_prompts": value * given.get("prefix_repetition_num_prefixes", GROUPS)}
-
-
 FLAGS: tuple[ToolFlag, ...] = (
     ToolFlag(
         "--backend",
@@ -250,23 +237,7 @@ FLAGS: tuple[ToolFlag, ...] = (
     refused("--mooncake-num-rounds", "a trace has its own turns", "leave it out", no_op_value=1),
     ToolFlag("--mooncake-workload", _workload, "no effect beside `--dataset-path`; without it refused"),
     no_op("--use-trace-timestamps", "no effect: a trace keeps its times", SOME),
-    renamed("--gsp-num-groups", "prefix_repetition_num_prefixes", integer),
-    ToolFlag("--gsp-prompts-per-group", _per_group, "`--num-prompts`, for all groups together", type_=integer),
-    renamed("--gsp-system-prompt-len", "prefix_repetition_prefix_len", integer),
-    renamed("--gsp-question-len", "prefix_repetition_suffix_len", integer),
-    renamed("--gsp-output-len", "prefix_repetition_output_len", integer),
-    refused("--gsp-range-ratio", "these lengths are fixed", "leave it out", no_op_value=1.0),
-    refused(
-        "--gsp-num-turns",
-        "these prompts have one turn",
-        "use --dataset-name multi_turn without --compat",
-        no_op_value=1,
-    ),
-    no_op("--gsp-fast-prepare", "no effect: prompts are made fast anyway"),
-    refused("--gsp-send-routing-key", "loadgen sends no routing key", "use --header", NONE),
-    refused("--gsp-ordered", "the prompts of all groups are shuffled", "leave it out", NONE),
-    refused("--gsp-group-distribution", "all groups have the same number of prompts", "leave it out"),
-    refused("--gsp-zipf-alpha", "all groups have the same number of prompts", "leave it out"),
+    *sglang_prefixes.FLAGS,
     no_op("--trust-remote-code", "no effect: loadgen runs no code of a model"),
     ToolFlag(
         "--cache-report",

@@ -146,11 +146,13 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
 
 def _requested_rate(settings: RunSettings) -> str:
     """Describe the requested rate, if it is finite."""
+    unit = " sessions" if settings.timed_by_data else ""
     if settings.rate_profile is not None:
-        return f"asked {load_line.pace(settings).removesuffix(' requests/s')}/s"
+        pace = load_line.pace(settings)
+        return f"asked {pace if unit else pace.removesuffix(' requests/s') + '/s'}"
     if settings.ramp_up_strategy is not None:
-        return f"asked {settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g}/s"
-    return f"asked {settings.request_rate:g}/s" if math.isfinite(settings.request_rate) else ""
+        return f"asked {settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g}{unit}/s"
+    return f"asked {settings.request_rate:g}{unit}/s" if math.isfinite(settings.request_rate) else ""
 
 
 def _requests(progress: Progress, width: int) -> Iterator[Row]:

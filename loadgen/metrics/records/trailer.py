@@ -83,6 +83,7 @@ class RunTrailer:
             "sampled": sorted(self.sampled.items()),
             "structured": self.structured,
             "repeated_prompts": totals.repeated_prompts,
+            "turns_without_token": totals.turns_without_token,
             "no_answer_since_s": self.no_answer_since_s,
             "calls": [call.to_dict() for call in self.calls],
             "probe_e2el_ns": self.probe_e2el_ns,
@@ -112,6 +113,7 @@ class RunTrailer:
             scheduled=data["scheduled"],
             warm_connections=data["warm_connections"],
             repeated_prompts=data.get("repeated_prompts", 0),  # older files do not have it
+            turns_without_token=data.get("turns_without_token", 0),
             partial=data["partial"],
             histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
         )

@@ -4,9 +4,10 @@ import re
 
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
+OF_VLLM = "vllm:cache_config_info"
 # A label or value of a metric, as in vLLM 0.32, SGLang 0.5 and TensorRT-LLM 1.2.
 _NAMED = {
-    "vllm:cache_config_info": rb'\{[^}\n]*\bblock_size="(\d+)"',
+    OF_VLLM: rb'\{[^}\n]*\bblock_size="(\d+)"',
     "sglang:cache_config_info": rb'\{[^}\n]*\bpage_size="(\d+)"',
     "trtllm_kv_cache_tokens_per_block": rb"(?:\{[^}\n]*\})? (\d+)(?:\.0)?\s",
 }

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadgen.metrics.server.series import Source
+from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class ScrapeOrder:
         gpus: Whether to read this machine's GPUs.
         last_scrapes: How often it is scraped at most after the run, until every server is idle.
         missing: Base URLs of targets without metrics, while others have some.
+        cache_block: The unit of the servers' prefix caches, by the metrics that were found; None: they do not say.
     """
 
     sources: tuple[Source, ...]
@@ -23,3 +25,4 @@ class ScrapeOrder:
     gpus: bool = False
     last_scrapes: int = 5
     missing: tuple[str, ...] = ()
+    cache_block: CacheBlock | None = None

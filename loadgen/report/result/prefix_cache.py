@@ -53,7 +53,7 @@ class PrefixCache(Struct, frozen=True, kw_only=True):
         prompts, settings = run.header.provenance["prompts"], run.settings
         known, best = prompts.get("prefix_cache", {}), prefix_cache.BestHits.of(prompts)
         rate, source = prefix_cache.hit_rate(run) or (None, None)
-        unknown = known.get("unknown", "it was not computed")
+        unknown = known.get("unknown", "no --cache was given, and the server's metrics do not describe a cache")
         if "further" in prompts:
             unknown = "prompts were made while the run went on"
         return cls(

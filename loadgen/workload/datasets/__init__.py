@@ -7,7 +7,17 @@ listed here; other packages add theirs through the entry-point group `loadgen.da
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from loadgen.config.data import BATCHED, CUSTOM_IMAGE, HUB, MULTI_TURN, RANDOM_IMAGES, RERANK, TRACE, DataSettings
+from loadgen.config.data import (
+    BATCHED,
+    CUSTOM_IMAGE,
+    HUB,
+    MULTI_TURN,
+    PREFIX_REPETITION,
+    RANDOM_IMAGES,
+    RERANK,
+    TRACE,
+    DataSettings,
+)
 from loadgen.config.option import flag
 from loadgen.errors import BadInput
 from loadgen.util import plugins
@@ -31,7 +41,7 @@ BUILT_IN = {
     "hf": "loadgen.workload.datasets.huggingface:HubDataset",
     "jsonl": "loadgen.workload.datasets.ready_prompts:ReadyDataset",
     MULTI_TURN: "loadgen.workload.datasets.multi_turn:MultiTurnDataset",
-    "prefix_repetition": "loadgen.workload.datasets.prefix_repetition:PrefixRepetitionDataset",
+    PREFIX_REPETITION: "loadgen.workload.datasets.prefix_repetition:PrefixRepetitionDataset",
     "prose": "loadgen.workload.datasets.prose:ProseDataset",
     RERANK: "loadgen.workload.datasets.random_rerank:RandomRerankDataset",
     "random": "loadgen.workload.datasets.random_words:RandomDataset",
@@ -44,15 +54,18 @@ BUILT_IN = {
 }
 
 # Fields that only some built-in data sets use. The others refuse them.
-SESSIONS, TRACES, IMAGES = ("sharegpt", MULTI_TURN), (TRACE,), (RANDOM_IMAGES,)
-WITHOUT_FILE = ("random", RANDOM_IMAGES, RERANK, "prefix_repetition", MULTI_TURN)
+SESSIONS = ("sharegpt", MULTI_TURN, PREFIX_REPETITION, "jsonl", "csv")
+TRACES, IMAGES = (TRACE,), (RANDOM_IMAGES,)
+GROUPED = (MULTI_TURN, PREFIX_REPETITION)
+WITHOUT_FILE = ("random", RANDOM_IMAGES, RERANK, PREFIX_REPETITION, MULTI_TURN)
 ENDLESS = (*WITHOUT_FILE, "prose", "sonnet")  # data sets that make as many prompts as are asked
 SOUNDS = ("custom_audio",)  # data sets of vLLM that are not supported
 USED_BY = {
     "dataset_path": tuple(name for name in BUILT_IN if name not in WITHOUT_FILE),
     "random_batch_size": BATCHED,
     "no_reranker": (RERANK,),
-    "prefix_buckets": (MULTI_TURN,),
+    "prefix_buckets": GROUPED,
+    "prefix_zipf": GROUPED,
     "sharegpt_input_len": ("sharegpt",),
     "turns": SESSIONS,
     "think_time": SESSIONS,

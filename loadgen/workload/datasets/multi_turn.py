@@ -2,14 +2,17 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
+import numpy as np
+
+from loadgen.config.data import MULTI_TURN
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.prefix_buckets import PrefixBuckets
+from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, TurnCounts, session_prompts, think_generator
+from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, TurnCounts, session_prompts, think_generator, user
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -23,16 +26,15 @@ class MultiTurnDataset:
     Listed lengths are those of the turns of a session: each session begins with the first.
 
     Attributes:
-        questions: Draws questions and the tokens of their answers: as many for each session as the longest has.
+        questions: Draws questions and the tokens of their answers: as many for each session as the longest has. Its
+            prefixes are the system messages, one of which each session begins with.
         turns: Questions in each session.
-        prefixes: The system messages, one of which each session begins with; none: no session has one.
         think: The time from an answer to the next question.
         seed_arrivals: The seed of think times.
     """
 
     questions: RandomDataset
     turns: TurnCounts
-    prefixes: PrefixBuckets
     think: ThinkTime
     seed_arrivals: int
 
@@ -43,21 +45,22 @@ class MultiTurnDataset:
         Raises:
             BadInput: A value is out of range, or the tokenizer cannot be loaded or has too few words.
         """
+        return cls.of(replace(RandomDataset.from_settings(settings), name=MULTI_TURN), settings)
+
+    @classmethod
+    def of(cls, questions: RandomDataset, settings: RunSettings) -> Self:
+        """Create the data set of these questions; the prefixes become system messages.
+
+        Raises:
+            BadInput: A value is out of range.
+        """
         if settings.turns == "all":
             raise BadInput(TURNS, "all is not possible for random sessions", "give a number, or MIN:MAX")
         turns = TurnCounts.parse(settings.turns, DEFAULT_TURNS, seed_of(settings, "prompts"))
         if settings.history == "recorded":
             raise BadInput("--history", "recorded is not possible for random sessions", "leave it out")
-        questions = RandomDataset.from_settings(settings.replace(random_prefix_len=0))
-        return cls(
-            questions=questions,
-            turns=turns,
-            prefixes=PrefixBuckets.parse(
-                settings.prefix_buckets, settings.random_prefix_len, seed_of(settings, "prompts")
-            ),
-            think=ThinkTime.parse(settings.think_time),
-            seed_arrivals=seed_of(settings, "arrivals"),
-        )
+        think, seed_arrivals = ThinkTime.parse(settings.think_time), seed_of(settings, "arrivals")
+        return cls(questions, turns, think, seed_arrivals)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -70,41 +73,49 @@ class MultiTurnDataset:
 
     def sessions(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of `count` sessions, the same in every call."""
-        return self._generate(self.questions.prompts(count * self.turns.high), range(count))
+        questions = self._own.prompts(count * self.turns.high)
+        if self.questions.shuffled:
+            return self._generate(questions, range(count))
+        groups = self.questions.prefixes.numbers_of(np.arange(count))
+        return self._generate(questions, np.argsort(groups, kind="stable").tolist())
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of further sessions, endlessly."""
         number = self.turns.sessions_with(count)
-        return self._generate(self.questions.beyond(number * self.turns.high), itertools.count(number))
+        return self._generate(self._own.beyond(number * self.turns.high), itertools.count(number))
+
+    @property
+    def _own(self) -> RandomDataset:
+        """The questions without the prefixes of the sessions."""
+        return replace(self.questions, prefixes=PrefixGroups())
 
     def _generate(self, questions: Iterator[Prompt], numbers: Iterable[int]) -> Iterator[Prompt]:
         """Yield the prompts of sessions by number, with these questions."""
         special = self.questions.tokenizer.special_tokens
-        drawn = self.prefixes.draw_texts(self.questions.drawing)
+        prefixes = self.questions.prefixes.draw(self.questions.drawing)
         generator = think_generator(self.seed_arrivals)
         for number in numbers:
             turns = [
-                Turn(question.text, question.input_tokens - special, question.output_tokens)
+                Turn((user(question.text),), question.input_tokens - special, question.output_tokens)
                 for question in itertools.islice(questions, self.turns.high)
             ]
-            prefix, prefix_tokens = drawn[self.prefixes.number_of(number)] if drawn else ("", 0)
+            (group,) = self.questions.prefixes.numbers_of(np.array([number]))
+            prefix = prefixes[group]
             yield from session_prompts(
-                f"multi_turn/{self.questions.seed_prompts}/{number}",
+                f"{self.questions.name}/{self.questions.seed_prompts}/{number}",
                 turns[: self.turns.of(number)],
                 self.think,
                 generator,
                 recorded=False,
-                opening=({"role": "system", "content": prefix},) if prefix else (),
-                tokens=prefix_tokens + special,
+                opening=({"role": "system", "content": prefix.text},) if prefix.tokens else (),
+                tokens=prefix.tokens + special,
             )
 
     def provenance(self) -> dict[str, Any]:
         """Return the provenance of the questions, and of the sessions."""
         turns = self.turns
         return self.questions.provenance() | {
-            "name": "multi_turn",
             "turns": turns.low if turns.low == turns.high else [turns.low, turns.high],
-            "prefixes": [asdict(bucket) for bucket in self.prefixes.buckets],
             "think_time_s": self.think.mean_s,
             "think_time_varies": self.think.varies,
             "history": "real",

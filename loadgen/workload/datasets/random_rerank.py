@@ -44,7 +44,6 @@ class RandomRerankDataset:
         documents = RandomDataset(
             tokenizer=tokenizer,
             words=word_list.words_of(tokenizer),
-            prefix_tokens=0,
             inputs=Lengths.around(INPUT_LEN, document_mean, ratio, less=special),
             outputs=Lengths(1, 1),
             seed_prompts=seed,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths
+from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer import word_list
@@ -30,21 +31,24 @@ FURTHER_ROWS = 1024  # minimum rows made at a time beyond those of a run
 
 @dataclass(frozen=True, slots=True)
 class RandomDataset:
-    """Prompts of random words: a shared prefix of `prefix_tokens`, then `inputs` tokens of its own.
+    """Prompts of random words: the prefix of a group, then `inputs` tokens of its own.
 
     A prompt is the text of a row r. Its words, its length and that of its answer are functions of (`seed_prompts`, r);
     only listed lengths depend on the order of sending. `prompts(n)` sends rows 0 to n-1 in an order that `seed_order`
-    draws for this n, so its first k prompts are not those of `prompts(k)`. With 4096 words, two rows begin with the
-    same 4 words about once in 2**48.
+    draws for this n, so its first k prompts are not those of `prompts(k)`. Unshuffled, it sends group by group. With
+    4096 words, two rows begin with the same 4 words about once in 2**48.
 
     Attributes:
         tokenizer: Counts the tokens.
         words: The words of the tokenizer.
-        prefix_tokens: Tokens of the prefix of all prompts, 0 for none.
         inputs: Tokens of each prompt without prefix and special tokens.
         outputs: Maximum tokens of each answer.
         seed_prompts: The seed of words and lengths.
         seed_order: The seed of the order.
+        prefixes: The prefixes of the prompts.
+        name: The name of the data set.
+        input_flag: The flag of `inputs`, for errors.
+        shuffled: Whether the order is drawn.
         template_tokens: Tokens that the server counts beyond those of each prompt, if known.
         measure: Counts a text like the server, if lengths are the server's and tokens of words and template join.
         drawing: Draws the words.
@@ -52,11 +56,14 @@ class RandomDataset:
 
     tokenizer: Tokenizer
     words: Words
-    prefix_tokens: int
     inputs: Lengths
     outputs: Lengths
     seed_prompts: int
     seed_order: int
+    prefixes: PrefixGroups = PrefixGroups()
+    name: str = "random"
+    input_flag: str = INPUT_LEN
+    shuffled: bool = True
     template_tokens: int | None = None
     measure: Count | None = None
     drawing: RandomText = field(init=False, repr=False)
@@ -81,11 +88,11 @@ class RandomDataset:
         return cls(
             tokenizer=tokenizer,
             words=word_list.words_of(tokenizer),
-            prefix_tokens=settings.random_prefix_len,
             inputs=inputs,
             outputs=outputs,
             seed_prompts=seed_of(settings, "prompts"),
             seed_order=seed_of(settings, "order"),
+            prefixes=PrefixGroups.from_settings(settings),
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
@@ -97,13 +104,21 @@ class RandomDataset:
         return (prompt for _, prompt in self.numbered_beyond(count))
 
     def prefix_prompts(self) -> Iterator[Prompt]:
-        """Yield the prefix of all prompts alone; nothing if they have none."""
-        if self.prefix_tokens:
-            yield from self.drawing.prefix_prompts("random", self.prefix_tokens, (0,), self.template_tokens)
+        """Yield each prefix alone; nothing if there are none."""
+        special = self.tokenizer.special_tokens
+        for number, prefix in enumerate(self.prefixes.draw(self.drawing)):
+            if prefix.tokens:
+                own = prefix.tokens + special
+                known = None if self.template_tokens is None else own + self.template_tokens
+                source = f"{self.name}/{self.seed_prompts}/prefix/{number}"
+                yield Prompt(prefix.text, own, 1, source, server_tokens=known)
 
     def numbered(self, count: int) -> Iterator[tuple[int, Prompt]]:
         """Yield the rows and prompts of `prompts(count)`."""
-        order = generator(self.seed_order, ORDER).permutation(count)
+        if self.shuffled:
+            order = generator(self.seed_order, ORDER).permutation(count)
+        else:
+            order = np.argsort(self.prefixes.numbers_of(np.arange(count)), kind="stable")
         return self._generate(order, range(count))
 
     def numbered_beyond(self, count: int) -> Iterator[tuple[int, Prompt]]:
@@ -118,23 +133,30 @@ class RandomDataset:
     ) -> Iterator[tuple[int, Prompt]]:
         """Yield rows and their prompts, which are sent at these positions in the run."""
         own, outputs = self._lengths(order, places)
-        around = self.prefix_tokens + self.tokenizer.special_tokens
-        (prefix,) = self.drawing.prefixes(self.prefix_tokens)
-        added_tokens = self.tokenizer.special_tokens + (self.template_tokens or 0)
-        for block in _blocks(own + self.prefix_tokens):
+        drawn, groups = self.prefixes.draw(self.drawing), self.prefixes.numbers_of(order)
+        before = [drawn[group] for group in groups]
+        special, template = self.tokenizer.special_tokens, self.template_tokens
+        for block in _blocks(own + np.array([prefix.tokens for prefix in before], dtype=np.int64)):
             rows, lengths = order[block], own[block].tolist()
             texts = self.drawing.texts(
                 rows.astype(np.uint64),
                 lengths,
-                [prefix] * len(lengths),
-                self.prefix_tokens,
+                before[block],
                 measure=self.measure,
-                added_tokens=added_tokens,
+                added_tokens=special + (template or 0),
             )
-            for row, text, length, output in zip(rows.tolist(), texts, lengths, outputs[block].tolist(), strict=True):
-                source = f"random/{self.seed_prompts}/{row}"
-                tokens = self.tokenizer.count([text], special=True)[0] if self.measure else around + length
-                known = None if self.template_tokens is None else around + length + self.template_tokens
+            around = [prefix.tokens + special for prefix in before[block]]
+            for row, group, text, planned, output in zip(
+                rows.tolist(),
+                groups[block],
+                texts,
+                [one + length for one, length in zip(around, lengths, strict=True)],
+                outputs[block].tolist(),
+                strict=True,
+            ):
+                source = f"{self.name}/{self.seed_prompts}/" + (f"{group}/{row}" if self.prefixes.buckets else f"{row}")
+                tokens = self.tokenizer.count([text], special=True)[0] if self.measure else planned
+                known = None if template is None else planned + template
                 yield row, Prompt(text, tokens, output, source, server_tokens=known)
 
     def probes(self) -> list[str]:
@@ -157,17 +179,17 @@ class RandomDataset:
             return replace(self, template_tokens=template_counts[0]) if adds_up else self
         self.drawing.require_countable(template_counts, measure)
         added = f"{template_counts[-1] + self.tokenizer.special_tokens} of the chat template"
-        inputs = self.inputs.shorter(INPUT_LEN, template_counts[-1], added)
+        inputs = self.inputs.shorter(self.input_flag, template_counts[-1], added)
         return replace(self, inputs=inputs, template_tokens=template_counts[-1], measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""
         return {
-            "name": "random",
+            "name": self.name,
             "rule": "exact words",
             "seed_prompts": self.seed_prompts,
             "seed_order": self.seed_order,
-            "prefix_tokens": self.prefix_tokens,
+            **self.prefixes.provenance(),
             "special_tokens": self.tokenizer.special_tokens,
             "input_tokens": [self.inputs.low, self.inputs.high],
             "input_lengths": self.inputs.rule,

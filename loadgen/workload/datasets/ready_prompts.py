@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from loadgen.config.data import CUSTOM_IMAGE
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
+from loadgen.workload.datasets.chat_sessions import ChatSessions
 from loadgen.workload.datasets.image_rows import with_messages
 from loadgen.workload.datasets.prompt_rows import count_tokens
 from loadgen.workload.datasets.row_file import REMEDY, Kind, RowFile
@@ -46,8 +47,10 @@ class ReadyDataset:
     tokenizer: LazyTokenizer
 
     @classmethod
-    def from_settings(cls, settings: RunSettings) -> Self:
+    def from_settings(cls, settings: RunSettings) -> "ReadyDataset | ChatSessions":
         """Create the data set from `--dataset-path`, `--custom-output-len`, `--disable-shuffle` and `--tokenizer`.
+
+        With `--turns`, the chats of `jsonl` and `csv` are sessions.
 
         Raises:
             BadInput: The file cannot be used.
@@ -59,15 +62,17 @@ class ReadyDataset:
         else:
             kind: Kind = "csv" if name == "csv" else "jsonl"
             rows = RowFile(dataset_path(settings, REMEDY), kind, strict=name != "custom")
+        if settings.turns not in (None, "1"):
+            return ChatSessions.of(rows, settings)
         return cls(name, rows, settings.custom_output_len, settings, LazyTokenizer(settings))
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
         """Return the file and the tokenizer's file; None if the first row has its length: nothing is counted then.
 
-        Rows with images are not cached either: those would be in the cache, too.
+        Sessions are not cached either, nor rows with images: those would be in the cache, too.
         """
-        if settings.dataset_name == CUSTOM_IMAGE:
+        if settings.dataset_name == CUSTOM_IMAGE or settings.timed_by_data:
             return None
         tokenizer = tokenizers.tokenizer_file(settings)
         rows = cls.from_settings(settings).rows

@@ -1,19 +1,24 @@
 """Sessions: turns of a conversation as prompts, with think times between them."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import numpy as np
 
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import parse_seconds
+from loadgen.workload.datasets.prompt_rows import message_texts
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
 
+Message = dict[str, Any]
 TURNS, THINK = "--turns", "--think-time"
 MAX_THINK_S = 86_400.0
+
+
+NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +26,23 @@ class Turn:
     """One turn of a session.
 
     Attributes:
-        question: The text of the question.
-        tokens: Tokens of the question, without special tokens.
+        messages: What is new in it: a question, or several messages such as the results of tools.
+        tokens: Tokens of these messages, without special tokens; UNPLANNED if unknown.
         wanted: Maximum tokens of the answer.
-        answer: The recorded answer, "" if there is none.
+        answer: The recorded answer.
         answer_tokens: Tokens of the recorded answer.
     """
 
-    question: str
+    messages: tuple[Message, ...]
     tokens: int
     wanted: int
-    answer: str = ""
+    answer: Message = field(default_factory=NO_ANSWER.copy)
     answer_tokens: int = 0
+
+
+def user(text: str) -> Message:
+    """Return the message of a user."""
+    return {"role": "user", "content": text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +131,9 @@ def session_prompts(
     generator: np.random.Generator,
     *,
     recorded: bool,
-    opening: tuple[dict[str, Any], ...] = (),
+    opening: tuple[Message, ...] = (),
     tokens: int = 0,
+    fields: Mapping[str, Any] | None = None,
 ) -> Iterator[Prompt]:
     """Yield the prompts of one session, each a chat that repeats the turns before it.
 
@@ -134,19 +145,34 @@ def session_prompts(
         recorded: Whether to repeat the recorded answers; else those of the measured server.
         opening: Messages before the first question.
         tokens: The tokens of `opening` and of the special tokens of a prompt.
+        fields: Further fields of the body of each request.
     """
     messages = opening
     for number, turn in enumerate(turns):
-        messages += ({"role": "user", "content": turn.question},)
+        messages += turn.messages
         tokens += turn.tokens
         yield Prompt(
-            turn.question,
-            tokens if recorded or number == 0 else UNPLANNED,
+            "\n".join(message_texts(turn.messages)),
+            tokens if (recorded or number == 0) and turn.tokens != UNPLANNED else UNPLANNED,
             turn.wanted,
             f"{source}/{number}",
             messages,
             follows=number > 0,
             think_ns=think.draw_ns(generator) if number else 0,
+            fields=dict(fields or {}),
         )
-        messages += ({"role": "assistant", "content": turn.answer if recorded else ANSWER},)
+        messages += (turn.answer if recorded else turn.answer | {"content": ANSWER},)
         tokens += turn.answer_tokens
+
+
+def parse_recorded_turns(text: str | None) -> int | None:
+    """Parse `--turns` of recorded conversations; None means all.
+
+    Raises:
+        BadInput: It is neither a number from 1 nor `all`.
+    """
+    if text == "all":
+        return None
+    if text is not None and not text.isdecimal():
+        raise BadInput(TURNS, f"{text!r} is not a number of turns of recorded conversations", "give 1 or more, or all")
+    return TurnCounts.parse(text, 1, 0).low

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.conversation_lines import ConversationLines
-from loadgen.workload.datasets.session import TURNS, ThinkTime, TurnCounts
+from loadgen.workload.datasets.session import ThinkTime, parse_recorded_turns
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations, sharegpt_path
 from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
 from loadgen.workload.files.mapped_file import FIELD
@@ -60,7 +60,7 @@ class ShareGPTDataset:
             BadInput: The file or the tokenizer cannot be used, or turns or think time cannot be read.
         """
         path = sharegpt_path(settings)
-        turns, think = _turns(settings.turns), ThinkTime.parse(settings.think_time)
+        turns, think = parse_recorded_turns(settings.turns), ThinkTime.parse(settings.think_time)
         conversations = Conversations(path)
         tokenizer = tokenizers.tokenizer_of(settings)
         if turns != 1:
@@ -176,16 +176,3 @@ class ShareGPTDataset:
         except ValueError as error:
             raise BadInput(FIELD, f"{place} {error}", REMEDY) from error
         return ({"role": "user", "content": [{"type": "text", "text": conversation.prompt}, picture]},)
-
-
-def _turns(text: str | None) -> int | None:
-    """Parse `--turns` of recorded conversations; None means all.
-
-    Raises:
-        BadInput: It is neither a number from 1 nor `all`.
-    """
-    if text == "all":
-        return None
-    if text is not None and not text.isdecimal():
-        raise BadInput(TURNS, f"{text!r} is not a number of turns of recorded conversations", "give 1 or more, or all")
-    return TurnCounts.parse(text, 1, 0).low

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.session import ThinkTime, Turn, session_prompts, think_generator
+from loadgen.workload.datasets.session import ThinkTime, Turn, session_prompts, think_generator, user
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
 from loadgen.workload.files.mapped_file import FIELD
 from loadgen.workload.prompt import Prompt
@@ -105,7 +105,8 @@ class ShareGPTSessions:
             turns = []
             for question, answer in pairs:
                 asked, answered = next(counts), next(counts)
-                turns.append(Turn(question, asked, self.output_tokens or answered, answer, answered))
+                given = {"role": "assistant", "content": answer}
+                turns.append(Turn((user(question),), asked, self.output_tokens or answered, given, answered))
             special = self.tokenizer.special_tokens
             session = session_prompts(
                 f"sharegpt/{source}", turns, self.think, generator, recorded=self.recorded, tokens=special

@@ -16,7 +16,7 @@ from loadgen.workload.files.mapped_file import FIELD, dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer import word_list
-from loadgen.workload.tokenizer.random_text import RandomText, prefix_rows
+from loadgen.workload.tokenizer.random_text import Prefix, RandomText, prefix_rows
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 CACHED_TOKENS = 1 << 23  # tokens of blocks whose texts are in memory: about 50 MB
@@ -113,7 +113,7 @@ class TraceDataset:
         cut = row.blocks[whole : whole + 1]
         rest = prefix_rows(cut) if cut else np.array([row.line], dtype=np.uint64)
         before = self.block_tokens * whole
-        (text,) = self.drawing.texts(rest, [tokens - before], [blocks.text(row.blocks[:whole])], before)
+        (text,) = self.drawing.texts(rest, [tokens - before], [Prefix(blocks.text(row.blocks[:whole]), before)])
         return text
 
 

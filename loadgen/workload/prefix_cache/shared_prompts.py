@@ -79,7 +79,8 @@ class SharedPrompts:
     def _see(self, prompt: Prompt, *, before: bool) -> None:
         if self._unknown is not None:
             return
-        if prompt.texts or has_images(prompt.messages) or template_variables(prompt.fields):
+        calls_tools = any(message.get("tool_calls") for message in prompt.messages)
+        if prompt.texts or has_images(prompt.messages) or template_variables(prompt.fields) or calls_tools:
             self._unknown = UNKNOWN_TOKENS
             self._kept.clear()
             return

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.errors import BadInput
-from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.exact_text import MIN_WORDS, Count, Words, fit_texts
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -18,6 +18,21 @@ SPARE_WORDS = 16  # drawn in addition to twice a length, where words may join in
 PHRASE = 4  # words of a phrase
 INPUT_LENGTHS, OUTPUT_LENGTHS, WORDS, ORDER, PHRASES = range(5)  # separate random streams of a seed
 LAST_ROW = 2**64 - 1  # prefixes are rows downwards from here, prompts upwards from 0
+
+
+class Prefix(NamedTuple):
+    """A text that a prompt begins with.
+
+    Attributes:
+        text: The text.
+        tokens: Its tokens, without special ones.
+    """
+
+    text: str
+    tokens: int
+
+
+NO_PREFIX = Prefix("", 0)
 
 
 @dataclass(frozen=True)
@@ -52,28 +67,11 @@ class RandomText:
         """Make the prefixes of these numbers, each of `tokens` tokens; "" for 0 tokens."""
         return self.texts(prefix_rows(numbers), [tokens] * len(numbers))
 
-    def prefix_prompts(
-        self, name: str, tokens: int, numbers: Sequence[int], template_tokens: int | None
-    ) -> Iterator[Prompt]:
-        """Yield the prefixes of these numbers as prompts.
-
-        Args:
-            name: The data set.
-            tokens: Tokens of each prefix.
-            numbers: Which prefixes.
-            template_tokens: Tokens that the server counts beyond those of a prompt, if known.
-        """
-        own = tokens + self.tokenizer.special_tokens
-        known = None if template_tokens is None else own + template_tokens
-        for number, text in zip(numbers, self.prefixes(tokens, numbers), strict=True):
-            yield Prompt(text, own, 1, f"{name}/{self.seed}/prefix/{number}", server_tokens=known)
-
     def texts(
         self,
         rows: NDArray[np.uint64],
         lengths: Sequence[int],
-        prefixes: Sequence[str] = (),
-        prefix_tokens: int = 0,
+        prefixes: Sequence[Prefix] = (),
         *,
         measure: Count | None = None,
         added_tokens: int = 0,
@@ -84,20 +82,20 @@ class RandomText:
             rows: The row numbers, uint64, shape (n,).
             lengths: The tokens of each text without its prefix.
             prefixes: The prefix of each text; empty for no prefixes.
-            prefix_tokens: The tokens of each prefix.
             measure: Counts a whole text with its prefix; None: the tokenizer does.
             added_tokens: Tokens that `measure` counts in addition: special tokens and those of the chat template.
         """
+        before = prefixes or [NO_PREFIX] * len(lengths)
         if self.words.additive and measure is None:
             own = self._draw(rows, lengths)
-            if not prefix_tokens:
-                return list(own)
-            return [f"{prefix} {text}" for prefix, text in zip(prefixes, own, strict=True)]
+            return [
+                f"{prefix.text} {text}" if prefix.tokens else text for prefix, text in zip(before, own, strict=True)
+            ]
         drawn = self._draw(rows, [2 * length + SPARE_WORDS for length in lengths])
-        before = [prefix.split() for prefix in prefixes] if prefix_tokens else [[] for _ in lengths]
-        spare = [prefix + own.split() for prefix, own in zip(before, drawn, strict=True)]
-        around = prefix_tokens + (added_tokens if measure else 0)
-        return fit_texts(spare, [around + own for own in lengths], self.tokenizer, measure)
+        spare = [prefix.text.split() + own.split() for prefix, own in zip(before, drawn, strict=True)]
+        added = added_tokens if measure else 0
+        wanted = [prefix.tokens + added + own for prefix, own in zip(before, lengths, strict=True)]
+        return fit_texts(spare, wanted, self.tokenizer, measure)
 
     def probes(self) -> list[str]:
         """Return some words, as prompts begin and end with them."""

@@ -116,7 +116,7 @@ def test_a_dead_server_is_refused_before_anything_is_sent() -> None:
         (["--dataset-name", "random", "--turns", "2"], "--turns: has no effect on the data set random; leave it out"),
         (
             ["--class", "a:rate=1,dataset_name=radnom"],
-            "--dataset-name: unknown data set 'radnom'; choose one of: csv, ",
+            "--class: a: --dataset-name: unknown data set 'radnom'; choose one of: csv, ",
         ),
         (["--tokenizer", "/dev/null"], "--tokenizer: /dev/null is neither a file nor a folder; give a tokenizer.json"),
         (["--tokenizer", "./nowhere"], "--tokenizer: file or folder ./nowhere does not exist; give a tokenizer.json"),

@@ -19,7 +19,7 @@ from tests.helpers.source import ROOT
 from tests.integration.commands import migrating
 
 # SGLang's flags that people's scripts have, and none of the releases that were read.
-IN_SCRIPTS = {"--trust-remote-code"}
+IN_SCRIPTS = {"--trust-remote-code", "--gsp-prewarm-prefixes", "--gsp-prewarm-concurrency"}
 TOKENIZER = ROOT / "engines" / "sim" / "tokenizer.json"
 PAGES = ROOT / "tests/data/pages"
 

@@ -18,6 +18,7 @@ ARGUMENTS = {
     "random_output_len": 1024,
     "random_range_ratio": 0.0,
 }
+SHARED_PREFIXES = "--dataset-name generated-shared-prefix"
 NATIVE = {"lora_path": None, "return_logprob": False, "return_routed_experts": False, "logprob_start_len": -1}
 
 
@@ -88,6 +89,25 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
             },
         ),
         (
+            f"{SHARED_PREFIXES} --gsp-group-distribution zipf --gsp-zipf-alpha 1.1 --gsp-ordered",
+            {"prefix_zipf": 1.1, "disable_shuffle": False, "num_prompts": 1024},
+        ),
+        (f"{SHARED_PREFIXES} --gsp-ordered", {"disable_shuffle": True, "prefix_zipf": None}),
+        (
+            f"{SHARED_PREFIXES} --gsp-num-turns 3 --backend sglang-oai-chat --gsp-prompts-per-group 2",
+            {"turns": "3", "num_prompts": 64 * 2 * 3, "dataset_name": "prefix_repetition"},
+        ),
+        (
+            f"{SHARED_PREFIXES} --gsp-range-ratio 0.5 --gsp-question-len 9",
+            {
+                "prefix_buckets": "64x1024-2048",
+                "prefix_repetition_suffix_len": "4:9",
+                "prefix_repetition_output_len": "128:256",
+            },
+        ),
+        (f"{SHARED_PREFIXES} --gsp-prewarm-prefixes --gsp-prewarm-concurrency 4", {"cache": "warm"}),
+        ("--dataset-name random --gsp-num-turns 3 --gsp-ordered", {"turns": None, "disable_shuffle": False}),
+        (
             "--dataset-name mooncake --dataset-path t --mooncake-slowdown-factor 4 --use-trace-timestamps",
             {"dataset_name": "trace", "dataset_path": "t", "trace_format": "mooncake", "time_scale": 0.25},
         ),
@@ -96,6 +116,21 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
 def test_sglang_flags_set_the_same_settings(flags: str, made: dict[str, Any]) -> None:
     settings = read(f"--compat sglang --model m {flags}")
     assert {name: getattr(settings, name) for name in made} == made
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ("--gsp-group-distribution zipf", "--gsp-group-distribution: zipf needs its exponent"),
+        ("--gsp-group-distribution pareto", "--gsp-group-distribution: 'pareto' is unknown"),
+        ("--gsp-zipf-alpha 1", "--gsp-zipf-alpha: has no effect without --gsp-group-distribution zipf"),
+        ("--gsp-range-ratio 2", "--gsp-range-ratio: 2 is out of range"),
+        ("--gsp-prewarm-prefixes --flush-cache", "--gsp-prewarm-prefixes: --flush-cache would empty the cache"),
+        ("--gsp-send-routing-key", "--gsp-send-routing-key: no header names the group of a prompt"),
+    ],
+)
+def test_groups_that_cannot_be_made_are_refused(flags: str, says: str) -> None:
+    assert refusal(f"--compat sglang --model m {SHARED_PREFIXES} {flags}").startswith(says)
 
 
 @pytest.mark.parametrize("name", ["random", "random-ids"])

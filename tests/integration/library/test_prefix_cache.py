@@ -66,6 +66,30 @@ async def test_a_cold_cache_has_what_the_run_shares(url: str) -> None:
     assert "Prefix cache: cold" in str(result)
 
 
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"prefix_zipf": 1.2},
+        {"prefix_buckets": "3x80:70,1x160-200:30"},
+        {"random_prefix_len": 64, "prefix_zipf": 0.8, "prefix_repetition_suffix_len": "30:60"},
+    ],
+)
+async def test_unequal_groups_hit_as_predicted(url: str, groups: dict[str, Any]) -> None:
+    changes = (
+        {"prefix_repetition_prefix_len": 256, "prefix_repetition_num_prefixes": 10}
+        if "prefix_buckets" in groups
+        else {}
+    )
+    assert cached(await measured(url, cache="cold", **groups, **changes)) > 0
+
+
+async def test_sessions_of_groups_hit_as_predicted(url: str) -> None:
+    changes = {"random_prefix_len": 48, "prefix_zipf": 1.0, "turns": "2", "backend": "openai-chat"}
+    result = await measured(url, cache="cold", **changes)
+    assert result.prefix_cache is not None
+    assert result.prefix_cache.best_hit_rate == pytest.approx(result.prefix_cache.hit_rate, abs=0.02)
+
+
 async def test_a_salt_hides_earlier_runs_and_no_sharing_within_the_run(url: str) -> None:
     results = [await measured(url, cache="salted") for _ in range(2)]
     for result in results:
@@ -105,6 +129,18 @@ async def test_prompts_of_an_earlier_run_are_named(url: str) -> None:
     assert "prompts repeated" in [note.name for note in result.notes]
     assert result.prefix_cache is not None
     assert (result.prefix_cache.best_hit_rate, result.prefix_cache.hit_rate) == (0.0, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("changes", "best"), [({}, None), ({"cache_block_size": 16}, 0.512), ({"cache": "cold"}, 0.512)]
+)
+async def test_without_metrics_what_is_shared_is_counted_only_if_asked_for(
+    url: str, changes: dict[str, Any], best: float | None
+) -> None:
+    result = await measured(url, server_metrics=("off",), seed=11, **changes)
+    assert result.prefix_cache is not None
+    assert result.prefix_cache.best_hit_rate == best
+    assert (result.prefix_cache.block_size is None) == (best is None)
 
 
 async def test_records_have_the_same_cache(url: str, tmp_path: Path) -> None:

@@ -123,8 +123,11 @@ def stop_after(seconds: float) -> Callable[[Load], None]:
     return stop
 
 
-def test_those_that_wait_for_their_retry_end_refused_when_the_run_is_stopped() -> None:
+def test_those_that_wait_for_their_retry_are_cancelled_when_the_run_is_stopped() -> None:
     server = refusing(TOKENS, 1, b"Retry-After: 10\r\n")
     run = carried_out(server, TEN, RETRY, meanwhile=stop_after(1.45))
-    assert run.own["outcomes"] == {"cancelled": 5, "status(429)": 5}
+    assert run.own["outcomes"] == {"cancelled": 10}
     assert (run.snapshot.scheduled, run.snapshot.ended) == (10, 10)
+    assert {(record.outcome, record.detail) for record in run.records} == {
+        ("cancelled", "interrupted, while it waited to be sent again after status 429")
+    }

@@ -1,0 +1,150 @@
+"""SGLang's flags of generated-shared-prefix, and their defaults: groups of `prefix_repetition`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from loadgen.cli.compat.tool_flags import NONE, ONE, Given, ToolFlag, no_op, refused, renamed
+from loadgen.config.cache import COLD, WARM
+from loadgen.config.cache import FLAG as CACHE
+from loadgen.config.data import PREFIX_REPETITION
+from loadgen.errors import BadInput
+from loadgen.util.argument_parser import integer, number
+
+GROUPS, PER_GROUP = 64, 16
+DISTRIBUTION, ALPHA, RATIO, PREWARM = (
+    "--gsp-group-distribution",
+    "--gsp-zipf-alpha",
+    "--gsp-range-ratio",
+    "--gsp-prewarm-prefixes",
+)
+UNIFORM, ZIPF = "uniform", "zipf"
+COUNT, PREFIX = "prefix_repetition_num_prefixes", "prefix_repetition_prefix_len"
+LENGTHS = ("prefix_repetition_suffix_len", "prefix_repetition_output_len")
+DEFAULTS: dict[str, Any] = {COUNT: GROUPS, PREFIX: 2048, LENGTHS[0]: 128, LENGTHS[1]: 256}
+MARKER = "generated_shared_prefix"  # values of the flags that only this data set reads; removed by `applied`
+
+
+def defaults(given: Given) -> dict[str, Any]:
+    """Return the defaults of the data set; nothing for others."""
+    if given.get("dataset_name") != PREFIX_REPETITION:
+        return {}
+    return DEFAULTS | {"num_prompts": _prompts(given)}
+
+
+def applied(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings with the groups, lengths and turns of the flags.
+
+    Raises:
+        BadInput: A value is out of range, or flags exclude each other.
+    """
+    found = {name: value for name, value in settings.items() if name != MARKER}
+    if found["dataset_name"] != PREFIX_REPETITION:
+        return found
+    own = settings.get(MARKER, {})
+    if "--gsp-prompts-per-group" in own:
+        found["num_prompts"] = _prompts(settings)
+    if (turns := own.get("--gsp-num-turns", 1)) != 1:
+        found["turns"] = str(turns)
+    alpha = _alpha(own)
+    if alpha is not None:
+        found["prefix_zipf"] = alpha
+    elif "--gsp-ordered" in own:  # what Zipf's law draws has no order
+        found["disable_shuffle"] = True
+    if PREWARM in own:
+        if found.get("cache") == COLD:
+            problem = "--flush-cache would empty the cache after the prefixes were sent"
+            raise BadInput(PREWARM, problem, "leave one of the two out; another --seed makes other prompts")
+        found["cache"] = WARM
+    return _with_ranges(found, own.get(RATIO, 1.0))
+
+
+def _prompts(settings: Given) -> int:
+    """Return the requests of all groups, with all their turns."""
+    own = settings.get(MARKER, {})
+    groups, per_group = settings.get(COUNT, GROUPS), own.get("--gsp-prompts-per-group", PER_GROUP)
+    requests: int = groups * per_group * own.get("--gsp-num-turns", 1)
+    return requests
+
+
+def _alpha(own: dict[str, Any]) -> float | None:
+    """Return the exponent of Zipf's law; None: all groups are equal."""
+    alpha: float | None = own.get(ALPHA)
+    distribution = own.get(DISTRIBUTION, UNIFORM)
+    if distribution not in (UNIFORM, ZIPF):
+        raise BadInput(DISTRIBUTION, f"{distribution!r} is unknown", f"choose from {UNIFORM}, {ZIPF}")
+    if distribution == ZIPF and alpha is None:
+        raise BadInput(DISTRIBUTION, f"{ZIPF} needs its exponent", f"give {ALPHA} a number above 0")
+    if distribution == UNIFORM and alpha is not None:
+        raise BadInput(ALPHA, f"has no effect without {DISTRIBUTION} {ZIPF}", "give that too, or leave this out")
+    return alpha
+
+
+def _with_ranges(settings: dict[str, Any], ratio: float) -> dict[str, Any]:
+    """Return the settings with lengths from ratio * LEN to LEN, as SGLang draws them."""
+    if not 0 <= ratio <= 1:
+        raise BadInput(RATIO, f"{ratio:g} is out of range", "give a number from 0 to 1")
+    if ratio == 1:
+        return settings
+    found = {name: value for name, value in settings.items() if name not in (COUNT, PREFIX)}
+    for field in LENGTHS:
+        if isinstance(settings[field], int):
+            found[field] = f"{_least(settings[field], ratio)}:{settings[field]}"
+    if settings[PREFIX] > 0:
+        found["prefix_buckets"] = f"{settings[COUNT]}x{_least(settings[PREFIX], ratio)}-{settings[PREFIX]}"
+    else:
+        found[PREFIX] = 0
+    return found
+
+
+def _least(tokens: int, ratio: float) -> int:
+    return max(int(tokens * ratio), 1)
+
+
+def _marked(
+    name: str, meaning: str, becomes: tuple[str, ...], type_: Callable[[str], Any] = str, values: str = ONE
+) -> ToolFlag:
+    """Return a flag that `applied` reads once all flags are known."""
+
+    def convert(value: Any, given: Given) -> dict[str, Any]:
+        return {MARKER: given.get(MARKER, {}) | {name: value}}
+
+    return ToolFlag(name, convert, meaning, values=values, type_=type_, becomes=becomes)
+
+
+FLAGS = (
+    renamed("--gsp-num-groups", COUNT, integer),
+    _marked(
+        "--gsp-prompts-per-group",
+        "`--num-prompts`, for all groups and turns together",
+        ("num_prompts",),
+        integer,
+    ),
+    renamed("--gsp-system-prompt-len", PREFIX, integer),
+    renamed("--gsp-question-len", LENGTHS[0], integer),
+    renamed("--gsp-output-len", LENGTHS[1], integer),
+    _marked(
+        RATIO,
+        "lengths from R * LEN to LEN: `--prefix-buckets GROUPSxMIN-MAX`, `--prefix-repetition-suffix-len MIN:MAX` and "
+        "`--prefix-repetition-output-len MIN:MAX`",
+        ("prefix_buckets",),
+        number,
+    ),
+    _marked("--gsp-num-turns", "`--turns`; the prefix is a system message of its own", ("turns",), integer),
+    _marked(
+        "--gsp-ordered",
+        "`--disable-shuffle`; no effect with zipf, whose draws have no order",
+        ("disable_shuffle",),
+        values=NONE,
+    ),
+    _marked(DISTRIBUTION, f"uniform: groups of equal size; zipf: `--prefix-zipf` with {ALPHA}", ()),
+    _marked(ALPHA, "`--prefix-zipf`", ("prefix_zipf",), number),
+    _marked(PREWARM, f"`{CACHE} {WARM}`; refused with --flush-cache", ("cache",), values=NONE),
+    no_op("--gsp-prewarm-concurrency", "no effect: at most 32 prefixes are in flight, or --max-concurrency", ONE),
+    no_op("--gsp-fast-prepare", "no effect: prompts are made fast anyway"),
+    refused(
+        "--gsp-send-routing-key",
+        "no header names the group of a prompt",
+        "leave it out; --session-header names the session of the turns",
+        NONE,
+    ),
+)

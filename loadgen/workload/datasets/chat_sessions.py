@@ -1,0 +1,151 @@
+"""`ChatSessions`: the chats of a file as sessions, with several messages in a turn where the chat has them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, cycle, islice
+from typing import Any, Self
+
+import numpy as np
+
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.errors import BadInput
+from loadgen.workload import endpoints
+from loadgen.workload.datasets.prompt_rows import Row, message_texts
+from loadgen.workload.datasets.row_file import RowFile
+from loadgen.workload.datasets.session import (
+    NO_ANSWER,
+    TURNS,
+    Message,
+    ThinkTime,
+    Turn,
+    parse_recorded_turns,
+    session_prompts,
+    think_generator,
+)
+from loadgen.workload.files.mapped_file import FIELD
+from loadgen.workload.prompt import UNPLANNED, Prompt
+from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
+
+REMEDY = "give rows of messages in which each answer (assistant) follows what asks for it (user, tool, ...)"
+
+Exchange = tuple[list[Message], Message]  # what is new in a turn, and its answer
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSessions:
+    """The rows of a file in its order, each a session: all messages between two answers are one turn.
+
+    If the file has too few rows, they are repeated.
+
+    Attributes:
+        name: The name of the data set.
+        rows: The file.
+        turns: Maximum turns of a session; None for all.
+        recorded: Whether further turns repeat the recorded answers; else those of the measured server.
+        think: The time from an answer to the next turn.
+        settings: The settings, with the seed of think times.
+        tokenizer: Counts the tokens, if there is one.
+    """
+
+    name: str
+    rows: RowFile
+    turns: int | None
+    recorded: bool
+    think: ThinkTime
+    settings: RunSettings
+    tokenizer: LazyTokenizer
+
+    @classmethod
+    def of(cls, rows: RowFile, settings: RunSettings) -> Self:
+        """Create the data set from `--turns`, `--think-time`, `--history`, `--custom-output-len` and `--tokenizer`.
+
+        Raises:
+            BadInput: Turns or think time cannot be read.
+        """
+        return cls(
+            name=settings.dataset_name,
+            rows=rows,
+            turns=parse_recorded_turns(settings.turns),
+            recorded=settings.history == "recorded",
+            think=ThinkTime.parse(settings.think_time),
+            settings=settings,
+            tokenizer=LazyTokenizer(settings),
+        )
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. The last session may be incomplete.
+
+        Raises:
+            BadInput: A row is no chat that can be sent turn by turn.
+        """
+        return islice(chain.from_iterable(self._all()), count)
+
+    def sessions(self, count: int) -> Iterator[Prompt]:
+        """Yield the prompts of `count` sessions, the same in every call.
+
+        Raises:
+            BadInput: As `prompts`.
+        """
+        return chain.from_iterable(islice(self._all(), count))
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the rule, and name, size and hash of file and tokenizer. Reads the whole file."""
+        return {
+            "name": self.name,
+            "rule": "whole chats in the file's order",
+            "turns": self.turns,
+            "history": "recorded" if self.recorded else "real",
+            "think_time_s": self.think.mean_s,
+            "think_time_varies": self.think.varies,
+            "output_tokens": self.settings.custom_output_len,
+            **self.rows.provenance(),
+            **self.tokenizer.provenance(),
+        }
+
+    def _all(self) -> Iterator[Iterator[Prompt]]:
+        """Yield sessions endlessly."""
+        generator = think_generator(seed_of(self.settings, "arrivals"))
+        return (self._session(self.rows[number], generator) for number in cycle(range(len(self.rows))))
+
+    def _session(self, row: Row, generator: np.random.Generator) -> Iterator[Prompt]:
+        where = f"{row.source} in {self.rows.path}"
+        if row.fields:
+            endpoints.check_row_fields(f"extra_body of {where}", row.fields, self.settings)
+        if row.input_tokens is not None:
+            raise BadInput(FIELD, f"{where} has input_tokens, which its turns do not share", "leave them out")
+        turns = [self._turn(row, *exchange, where) for exchange in _exchanges(row, where)[: self.turns]]
+        return session_prompts(
+            row.source, turns, self.think, generator, recorded=self.recorded, tokens=0, fields=row.fields
+        )
+
+    def _turn(self, row: Row, messages: list[Message], answer: Message, where: str) -> Turn:
+        asked, answered = self._count(messages), self._count([answer])
+        wanted = row.output_tokens or max(answered, 0) or self.settings.custom_output_len
+        if wanted < 0:
+            raise BadInput("--custom-output-len", f"is -1, and {where} has no output_tokens", "give a length")
+        return Turn(tuple(messages), asked, wanted, answer, answered)
+
+    def _count(self, messages: Sequence[Message]) -> int:
+        """Count the tokens of the texts of messages; UNPLANNED without a tokenizer."""
+        if self.tokenizer.absent:
+            return UNPLANNED
+        texts = message_texts(messages)
+        return sum(self.tokenizer().count(texts)) if texts else 0
+
+
+def _exchanges(row: Row, where: str) -> list[Exchange]:
+    """Divide a chat at its answers; one that ends with a question has an empty answer to it."""
+    found, new = list[Exchange](), list[Message]()
+    for message in row.messages:
+        if message["role"] != "assistant":
+            new.append(message)
+            continue
+        if not new:
+            raise BadInput(FIELD, f"{where} has an answer to nothing, so {TURNS} cannot divide it", REMEDY)
+        found.append((new, message))
+        new = []
+    if new:
+        found.append((new, NO_ANSWER))
+    if not found:
+        raise BadInput(FIELD, f"{where} has no messages, which {TURNS} divides", REMEDY)
+    return found
