@@ -69,7 +69,7 @@ test-browser: $(VENV)/.browser  ## pages of results in a real Chromium, fetched 
 screenshots: $(VENV)/.browser  ## the pictures of docs/ from saved results, in a real Chromium and in tmux
 	$(BIN)/python -m tests.qa.screenshots
 
-test-engines: $(VENV)/.all  ## real engines on this CPU, installed on first use (5 GB): APIs, kit, load, shutdowns; FLAGS=--protocols, --write
+test-engines: $(VENV)/.all  ## real engines on this CPU, installed on first use (5 GB): APIs, features, kit, load, shutdowns; FLAGS=--protocols, --features, --write
 	$(BIN)/python -m tests.qa.engines $(FLAGS)
 
 compare-vllm: $(VENV)/.all  ## `vllm bench serve` and loadgen on one real vLLM server; FLAGS=--write puts the tables into docs/peers.md

@@ -61,8 +61,10 @@ def _to_us_alone(run: RunData) -> list[Check]:
     if ok is None:
         return [inapplicable(ALONE, "the server counts no requests")]
     if count is None:
-        peak = throughput.peak_concurrency(run.snapshot)
+        peak, given_up = throughput.peak_concurrency(run.snapshot), _given_up(run)
         value, limit = f"up to {_most_at_once(run):.0f} requests at once by the server", f"our {peak:.0f}"
+        if given_up:
+            limit += f", and {given_up} that ended without an answer"
     else:
         least = run.snapshot.ok + len(run.trailer.probe_e2el_ns)
         value, limit = f"{count:.0f} requests by the server", f"our {least} to {asked}"
@@ -141,7 +143,7 @@ def _why_not(run: RunData) -> str:
         return "the server's numbers include requests of other clients"
     if run.probes:
         return "the server's numbers include probes"
-    failed = int((run.snapshot.sent >= 0).sum()) - run.snapshot.ok
+    failed = _given_up(run)
     return (
         f"{plural(failed, 'request')} did not end well, and what the server did for them is unknown" if failed else ""
     )
@@ -153,12 +155,18 @@ def served_alone(run: RunData) -> bool | None:
     if count is not None:
         return run.snapshot.ok + len(run.trailer.probe_e2el_ns) <= count <= sent(run)
     most = _most_at_once(run)
-    return None if most is None else most <= throughput.peak_concurrency(run.snapshot) + bool(run.probes)
+    ours = throughput.peak_concurrency(run.snapshot) + bool(run.probes) + _given_up(run)
+    return None if most is None else most <= ours
 
 
 def _served(run: RunData) -> float | None:
     """How many requests the server says to have served in the course of the run."""
     return run.telemetry.increase("requests")
+
+
+def _given_up(run: RunData) -> int:
+    """How many requests were sent and have no answer: the server may go on with them while the next ones come."""
+    return int((run.snapshot.sent >= 0).sum()) - run.snapshot.ok
 
 
 def _most_at_once(run: RunData) -> float | None:

@@ -37,6 +37,8 @@ def _stop(server: ServerStop, left: int) -> str:
         known.append(f"it generated {server.finished:.0f} answers of {left} to the end")
     elif server.finished is not None:
         known.append("it counts no answers as complete beyond those that were read")
+    if server.unread_tokens is not None:
+        known.append(f"it generated {plural(round(server.unread_tokens), 'token')} that nobody read")
     if server.unfinished is not None and server.scraped_after_s is not None:
         busy = f"{plural(round(server.unfinished), 'request')} unfinished" if server.unfinished else "it was idle"
         known.append(f"{busy} {server.scraped_after_s:.1f} s after the last request ended")

@@ -11,7 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.telemetry import Telemetry
-from tests.helpers.run_facts import answered, failed, run_data, unsent
+from tests.helpers.run_facts import answered, at, failed, run_data, unsent
 from tests.helpers.server_scrapes import scrape, scraped, telemetry
 
 NAMES = (TTFT, ALONE, RESTARTS, SOONER, TOKENS)
@@ -155,6 +155,16 @@ def test_server_without_request_count_is_judged_by_running(running, ok):
     checks = of(telemetry(before, after, {"running": running, "waiting": 0}))
     assert checks[ALONE].ok is ok
     assert checks[ALONE].value == f"up to {running} requests at once by the server"
+
+
+@pytest.mark.parametrize(("running", "ok"), [(2, True), (3, False)])
+def test_a_server_may_go_on_with_a_request_that_was_given_up(running, ok):
+    counts, level = ({"generation_tokens": 7}, {"generation_tokens": 57}), {"running": running, "waiting": 0}
+    given_up = failed(10, Outcome.DISCONNECTED, due=1000)
+    given_up.closed = at(1030)
+    checks = of(telemetry(*counts, level), [*RUN, given_up])
+    assert checks[ALONE].ok is ok
+    assert checks[ALONE].limit == "our 1, and 1 that ended without an answer"
 
 
 def test_a_server_that_counts_neither_is_compared_by_what_it_does_count():

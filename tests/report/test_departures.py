@@ -112,6 +112,14 @@ def test_what_failed_otherwise_may_be_what_a_server_finished() -> None:
     assert (stop["finished"], stop["stopped"]) == (1, None)
 
 
+def test_tokens_that_nobody_read_are_those_beyond_what_came() -> None:
+    """Three tokens of each of the seven answers came, and two of a request that failed."""
+    records, telemetry = [*RUN, failed(10)], servers(generation_tokens=30, **IDLE)
+    stop = result(records, LEAVING, telemetry=telemetry)["loadgen"]["departures"]["server"]
+    assert (stop["unread_tokens"], stop["stopped"]) == (30 - 7 * 3 - 2, None)
+    assert own(servers(**IDLE))["departures"]["server"]["unread_tokens"] is None
+
+
 def console(telemetry: Telemetry | None) -> list[str]:
     lines = unwrapped(saved_json.render(result(RUN, LEAVING, telemetry=telemetry)).splitlines())
     start = next(number for number, line in enumerate(lines) if line.startswith("Users who left"))
@@ -119,11 +127,11 @@ def console(telemetry: Telemetry | None) -> list[str]:
 
 
 def test_the_console_says_who_left_and_whether_the_server_stopped() -> None:
-    assert console(servers(requests=9, aborted=2, **IDLE)) == [
+    assert console(servers(requests=9, aborted=2, generation_tokens=24, **IDLE)) == [
         "Users who left (--disconnect 40%@tokens=2): 2, in no latency and no error rate; "
         "of 3 drawn, 1 ended before that; 1 further turn not sent",
         "  Did the server stop for them? Yes: it counts 2 aborted requests, "
-        "it counts no answers as complete beyond those that were read, "
+        "it counts no answers as complete beyond those that were read, it generated 3 tokens that nobody read, "
         "it was idle 1.0 s after the last request ended",
     ]
     assert console(None)[1].startswith("  Did the server stop for them? Not known")

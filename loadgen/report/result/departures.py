@@ -25,6 +25,10 @@ class ServerStop(Struct, frozen=True, kw_only=True):
         float | None,
         about("Answers that they generated to the end, beyond those of ok requests; null: unknown."),
     ] = None
+    unread_tokens: Annotated[
+        float | None,
+        about("Output tokens that they generated beyond those that came; null: they do not count them."),
+    ] = None
     unfinished: Annotated[
         float | None,
         about("Requests that were running or waiting at the last scrape, after the run; null: unknown."),
@@ -49,6 +53,8 @@ class ServerStop(Struct, frozen=True, kw_only=True):
         # One counter of vLLM has both, by reason; many of its releases do not count aborted requests at all.
         if ended is not None and telemetry.has_same_name("requests", "aborted"):
             finished = max(0.0, ended - (aborted or 0.0) - ok)
+        generated, counters = telemetry.increase("generation_tokens"), snapshot.counters
+        came = counters["output_tokens"] + counters["lost_token_events"] + run.probes  # a probe has one token
         may_be_stale = any(source.names.get("running") == OF_LAST_STEP for source in telemetry.sources)
         works_on = bool(unfinished) and (not may_be_stale or telemetry.grew_after("generation_tokens"))
         stopped = None
@@ -62,6 +68,7 @@ class ServerStop(Struct, frozen=True, kw_only=True):
             stopped=stopped,
             aborted=aborted,
             finished=finished,
+            unread_tokens=None if generated is None else max(0.0, generated - came),
             unfinished=unfinished,
             scraped_after_s=telemetry.last_at_s - int(snapshot.closed.max()) / 1e9,
         )

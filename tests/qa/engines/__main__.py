@@ -1,4 +1,4 @@
-"""Real engines on this machine's CPU: APIs, the kit, a load, and shutdowns; `make test-engines` runs this."""
+"""Real engines on this machine's CPU: APIs, features, the kit, a load, and shutdowns; `make test-engines` runs this."""
 
 import argparse
 import json
@@ -17,6 +17,7 @@ from tests.helpers.documents import between, cells_of, found_between, table
 from tests.helpers.source import ROOT
 from tests.qa.engines import protocols
 from tests.qa.engines.engines import ENGINES, Real
+from tests.qa.engines.features import table as features
 from tests.qa.engines.loads import RATE, REQUESTS, load
 from tests.qa.engines.shutdowns import TRIALS, Shutdown, shut_down
 
@@ -24,6 +25,8 @@ DOCUMENT = ROOT / "docs/engines.md"
 BEGIN, END = "<!-- real engines: written by make test-engines FLAGS=--write -->", "<!-- end of real engines -->"
 APIS = ROOT / "docs/add-endpoint.md"
 APIS_BEGIN, APIS_END = "<!-- APIs: written by make test-engines FLAGS=--write -->", "<!-- end of APIs -->"
+FEATURES_BEGIN = "<!-- features: written by make test-engines FLAGS=--write -->"
+FEATURES_END = "<!-- end of features -->"
 KIT = Path(__file__).with_name("test_conformance.py")
 HEADS = (
     ("engine", "version", "ready", "first delta", "reasoning", "usage with", "[DONE]", "kit"),
@@ -40,12 +43,16 @@ def main() -> int:
     parser.add_argument("--only", choices=list(ENGINES), action="append", help="an engine, instead of all")
     parser.add_argument("--write", action="store_true", help=f"put the rows into {DOCUMENT.name} and {APIS.name}")
     parser.add_argument("--protocols", action="store_true", help="try the APIs of the engines alone")
+    parser.add_argument("--features", action="store_true", help="try sessions, users who leave and so on alone")
     options = parser.parse_args()
     failed = False
     for name in options.only or ENGINES:
         real = ENGINES[name]()
-        _try_apis(name, real, write=options.write)
-        if options.protocols:
+        if options.protocols or not options.features:
+            _try_apis(name, real, write=options.write)
+        if options.features or not options.protocols:
+            failed |= not _try_features(name, real, write=options.write)
+        if options.protocols or options.features:
             continue
         streams, loaded = _tried(name, real)
         stops = {state: [shut_down(real, state) for _ in range(count)] for state, count in TRIALS.items()}
@@ -68,6 +75,20 @@ def _try_apis(name: str, real: Real, *, write: bool) -> None:
     if write:
         old = cells_of(found_between(APIS, APIS_BEGIN, APIS_END))
         between(APIS, APIS_BEGIN, table(protocols.HEAD, _merged(name, old, rows)), APIS_END)
+
+
+def _try_features(name: str, real: Real, *, write: bool) -> bool:
+    """Try each feature of an engine, and print and write its rows; whether none failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = list(features.tried(name, real, Path(folder)))
+    if not rows:
+        return True
+    print(table(features.HEAD, rows), flush=True)
+    failed = any(features.FAILED in row[-1] for row in rows)
+    if write and not failed:
+        old = cells_of(found_between(DOCUMENT, FEATURES_BEGIN, FEATURES_END))
+        between(DOCUMENT, FEATURES_BEGIN, table(features.HEAD, _merged(name, old, rows)), FEATURES_END)
+    return not failed
 
 
 def _merged(name: str, old: Rows, new: Rows) -> Rows:

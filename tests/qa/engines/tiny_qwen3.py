@@ -63,7 +63,7 @@ def _make(folder: Path, tokenizer: Path) -> None:
     (folder / "chat_template.jinja").write_text(TEMPLATE)
     for name, value in _settings().items():
         (folder / name).write_text(json.dumps(value, indent=1))
-    _save(_weights(Tokenizer.from_file(str(tokenizer))), folder / "model.safetensors")
+    save(_weights(Tokenizer.from_file(str(tokenizer))), folder / "model.safetensors")
 
 
 def _settings() -> dict[str, dict[str, object]]:
@@ -151,8 +151,8 @@ def _weights(tokenizer: Tokenizer) -> dict[str, NDArray[np.float32]]:
     return weights
 
 
-def _save(weights: dict[str, NDArray[np.float32]], path: Path) -> None:
-    """A safetensors file of bfloat16, which numpy does not have: the upper half of a float32.
+def save(weights: dict[str, NDArray[np.float32]], path: Path) -> None:
+    """Write a safetensors file of bfloat16, which numpy does not have: the upper half of a float32.
 
     The format: the length of a JSON header in 8 bytes, the header, and the data that it describes.
     """
