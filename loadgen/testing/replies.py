@@ -53,9 +53,10 @@ def whole(status: int, body: bytes, *headers: str, kind: str = JSON) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def models(name: str) -> bytes:
-    """Return the body of GET /v1/models for a server with one model."""
-    return orjson.dumps({"object": "list", "data": [{"id": name, "object": "model", "owned_by": "loadgen"}]})
+def models(*names: str) -> bytes:
+    """Return the body of GET /v1/models for a server with these models."""
+    rows = [{"id": name, "object": "model", "owned_by": "loadgen"} for name in names]
+    return orjson.dumps({"object": "list", "data": rows})
 
 
 def error_body(message: str, code: int, param: str | None = None) -> bytes:

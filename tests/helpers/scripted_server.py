@@ -7,7 +7,7 @@ For tests whose server waits for something of the test's own, or answers one req
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from loadgen.engines.sim.http1 import RequestReader
 from loadgen.testing.replies import models, whole
@@ -45,13 +45,13 @@ def answering(*replies: bytes) -> Script:
     return script
 
 
-def chatting(reply: Callable[[Request], bytes], after_s: float = 0.0) -> Script:
-    """Lists the model `m`, and answers every request that is not a GET with `reply`, after `after_s` seconds."""
+def chatting(reply: Callable[[Request], bytes], after_s: float = 0.0, *, listed: Sequence[str] = ("m",)) -> Script:
+    """Lists its models, and answers every request that is not a GET with `reply`, after `after_s` seconds."""
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while ask := await read_request(reader):
             if ask.method == "GET":
-                writer.write(whole(200 if ask.path == "/v1/models" else 404, models("m")))
+                writer.write(whole(200 if ask.path == "/v1/models" else 404, models(*listed)))
             else:
                 await asyncio.sleep(after_s)
                 writer.write(reply(ask))

@@ -49,7 +49,7 @@ async def test_requests_of_a_class_have_its_headers_model_and_priority() -> None
         return streamed(answer("a", "b"))
 
     classes = {"gold": {"priority": -5, "headers": "X-Tenant=gold"}, "iron": {"priority": 0, "model": "small"}}
-    async with serving(chatting(reply)) as url:
+    async with serving(chatting(reply, listed=["m", "small"])) as url:
         result = await loadgen.run(
             loadgen.RunSettings(base_url=url, backend="openai-chat", classes=classes, num_prompts=40), dataset=MINE
         )
