@@ -35,7 +35,7 @@ def test_imported_study_has_a_status_and_an_export(capsys: pytest.CaptureFixture
     dispatch(["import", STUDY, PAGE, "--store", "theirs"])
     capsys.readouterr()
     assert dispatch(["tune", "status", "theirs"]) == 0
-    assert "fp8            adopted, 10,426.3 tok/s in a single run\n" in capsys.readouterr().out
+    assert "fp8            adopted by the author, 10,426.3 tok/s in a single run\n" in capsys.readouterr().out
     assert dispatch(["tune", "export", "theirs"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [step["name"] for step in told["steps"]] == ["engine", "quantization", "attention backend", "confirmation"]
