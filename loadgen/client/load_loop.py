@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from loadgen.client.loop_probe import LoopProbe
@@ -16,6 +16,7 @@ from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload import structured_output
 from loadgen.workload.departures import Departures
 from loadgen.workload.due_times import Stripe
@@ -53,7 +54,7 @@ class Load:
         on_record: Called with every record as it ends, e.g. to write it out.
         count_tokens: Counts the tokens of texts, for answers that the server does not count, and for a sample of those
             whose events show fewer tokens than it counts. It is slow, and returns None where it cannot count.
-        workers: How many share the run, each with its share of the sample.
+        partition: Which of those that share the run it is: its share of the cap and of the sample.
 
     Attributes:
         ended: Requests that have ended.
@@ -78,7 +79,7 @@ class Load:
         *,
         on_record: Callable[[Record], None] | None = None,
         count_tokens: Callable[[list[str]], list[int] | None] | None = None,
-        workers: int = 1,
+        partition: Partition = WHOLE,
     ) -> None:
         self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
         self._index = index = stripe.numbers
@@ -97,7 +98,8 @@ class Load:
             self._send,
             transport.hook,
             following=following,
-            cap=settings.max_concurrency,
+            cap=None if settings.max_concurrency is None else partition.share(settings.max_concurrency),
+            caps=_caps(settings, recorder.start_ns, partition),
             closed_loop=closed_loop,
             until_ns=until_ns if self.ends_by_time else None,
             clock=clock,
@@ -115,7 +117,7 @@ class Load:
         self._on_record, self._count_tokens = on_record, count_tokens
         self._keeps_text = count_tokens is not None  # until the server has shown that it counts
         self._uncounted: list[Record] = []
-        self._sample = Sample(workers)
+        self._sample = Sample(partition.count)
         self.tokenized: dict[int, int] = {}
         self.sampled: dict[int, int] = {}
         self.structured = Counter[str]()
@@ -144,6 +146,11 @@ class Load:
     def oldest_ns(self) -> int | None:
         """When the oldest request in flight was handed to the transport; None where none is in flight."""
         return next(iter(self._open.values()), None)
+
+    @property
+    def cap(self) -> int | None:
+        """Most requests in flight now; None for no limit."""
+        return self._pacer.cap
 
     @property
     def waiting(self) -> int:
@@ -294,6 +301,14 @@ class Load:
                 self._on_record(turn)
         self.ended += len(given_up)
         self._pacer.cancel_followups(len(given_up))
+
+
+def _caps(settings: RunSettings, start_ns: int, partition: Partition) -> Iterator[tuple[int, int]]:
+    """Yield when the share of a partition in --concurrency-profile changes, ns, and to what; nothing without it."""
+    profile = settings.load_profile
+    if settings.concurrency_profile is not None and profile is not None:
+        for at_s, level in profile.levels():
+            yield start_ns + int(at_s * NS_PER_S), partition.share(level)
 
 
 def _last_s(stripe: Stripe) -> float:

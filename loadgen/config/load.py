@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from loadgen.config.load_profile import CONCURRENCY, LoadProfile
 from loadgen.config.option import CONNECTIONS, JUDGEMENT, LOAD, option
 
 SeedPurpose = Literal["arrivals", "prompts", "order"]
@@ -50,6 +51,13 @@ class LoadSettings:
         LOAD,
         "a rate that changes: phases such as 10@60s,10-50@30s,50@60s or 10~50/60s@5m (a wave), or a CSV file of "
         "seconds and rates",
+        metavar="PHASES|FILE",
+    )
+    concurrency_profile: str | None = option(
+        None,
+        LOAD,
+        "a number of requests in flight that changes: phases such as 16@60s,64@30s,16@60s, ramps and waves as of "
+        "--rate-profile, or a CSV file of seconds and numbers",
         metavar="PHASES|FILE",
     )
     classes: tuple[str, ...] = option(
@@ -132,3 +140,16 @@ class LoadSettings:
     def rate_changes(self) -> bool:
         """Whether the rate changes during the run: a ramp or a profile."""
         return self.ramp_up_strategy is not None or self.rate_profile is not None
+
+    @property
+    def load_profile(self) -> LoadProfile | None:
+        """The profile of the rate, or of the concurrency; None without one.
+
+        Raises:
+            BadInput: It is invalid.
+        """
+        if self.rate_profile is not None:
+            return LoadProfile.parse(self.rate_profile)
+        if self.concurrency_profile is not None:
+            return LoadProfile.parse(self.concurrency_profile, CONCURRENCY)
+        return None

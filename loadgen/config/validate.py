@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from loadgen.config import cache, classes_check, request_check, server_calls_check, slo
 from loadgen.config.data import RERANK, DataSettings
 from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
+from loadgen.config.load_profile import CONCURRENCY, RATE
 from loadgen.config.option import flag
 from loadgen.config.output import (
     METRICS,
@@ -20,7 +21,6 @@ from loadgen.config.output import (
     parse_percentiles,
 )
 from loadgen.config.range_ratio import parse_ratios
-from loadgen.config.rate_profile import RateProfile
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import wants_simulator
 from loadgen.errors import BadInput
@@ -248,7 +248,7 @@ def _choices(kind: Any) -> tuple[Any, ...]:
 def _check_trace(settings: RunFields) -> None:
     if not settings.keeps_trace_times:
         return
-    for name in ("request_rate", "burstiness", "ramp_up_strategy", "rate_profile"):
+    for name in ("request_rate", "burstiness", "ramp_up_strategy", "rate_profile", "concurrency_profile"):
         if getattr(settings, name) != getattr(RunFields, name):
             problem = "given together with a trace, which has its own times"
             raise BadInput(flag(name), problem, "leave it out, or give --trace-times ignore")
@@ -272,23 +272,28 @@ def _check_ramp(settings: RunFields) -> None:
 
 
 def _check_profile(settings: RunFields) -> None:
-    if settings.rate_profile is None:
+    profile = settings.load_profile
+    if profile is None:
         return
-    for name in ("request_rate", "ramp_up_strategy", "num_prompts"):
+    own, other = (RATE, ["concurrency_profile"]) if settings.rate_profile is not None else (CONCURRENCY, [])
+    for name in ("request_rate", "ramp_up_strategy", "num_prompts", *other):
         if getattr(settings, name) != getattr(RunFields, name):
-            raise BadInput(flag(name), "given together with --rate-profile, which sets it", "leave it out")
-    profile = RateProfile.parse(settings.rate_profile)
-    if profile.max_rps > MAX_RATE:
-        raise BadInput("--rate-profile", f"{profile.max_rps:g} requests/s", f"give at most {MAX_RATE:g} requests/s")
+            raise BadInput(flag(name), f"given together with {own.flag}, which sets it", "leave it out")
     if settings.duration not in (None, profile.length_s):
-        raise BadInput("--duration", "given together with --rate-profile, which has its own length", "leave it out")
-    if profile.mean_rps * profile.length_s > MAX_REQUESTS:
-        problem = f"{profile.mean_rps * profile.length_s:.3g} requests are too many"
-        raise BadInput("--rate-profile", problem, f"keep a run under {MAX_REQUESTS:,} requests")
+        raise BadInput("--duration", f"given together with {own.flag}, which has its own length", "leave it out")
+    if own is CONCURRENCY:
+        if settings.max_concurrency != profile.highest:
+            raise BadInput("--max-concurrency", f"given together with {own.flag}, which sets it", "leave it out")
+        return
+    if profile.highest > MAX_RATE:
+        raise BadInput(own.flag, f"{profile.highest:g} requests/s", f"give at most {MAX_RATE:g} requests/s")
+    if profile.mean * profile.length_s > MAX_REQUESTS:
+        problem = f"{profile.mean * profile.length_s:.3g} requests are too many"
+        raise BadInput(own.flag, problem, f"keep a run under {MAX_REQUESTS:,} requests")
 
 
 def _check_duration(settings: RunFields) -> None:
-    if settings.duration is None or settings.keeps_trace_times or settings.rate_profile is not None:
+    if settings.duration is None or settings.keeps_trace_times or settings.load_profile is not None:
         return
     if math.isinf(settings.request_rate) and settings.ramp_up_strategy is None:
         has_cap = settings.max_concurrency is not None

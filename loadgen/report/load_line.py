@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from loadgen.config.rate_profile import RateProfile
+from loadgen.config.load_profile import CONCURRENCY, RATE
 from loadgen.config.settings import RunSettings
 from loadgen.report.result import RunResult
 from loadgen.report.series import level_with_unit
@@ -116,7 +116,7 @@ def _range(result: RunResult, name: str) -> str:
 def pace(settings: RunSettings) -> str:
     """Write the rate, how it changes, or the trace; empty in a closed loop, which has only a cap."""
     if settings.rate_profile is not None:
-        return _phases(settings.rate_profile)
+        return _phases(settings)
     if settings.ramp_up_strategy is not None:
         return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} requests/s"
     if settings.keeps_trace_times:
@@ -127,13 +127,16 @@ def pace(settings: RunSettings) -> str:
     return level_with_unit(settings.request_rate, "rate").replace("request", unit)
 
 
-def _phases(text: str) -> str:
-    """Write a rate profile; of one with many phases, between which rates it changes."""
-    phases = RateProfile.parse(text).phases
-    if len(phases) <= MAX_NAMED:
-        return f"{text} requests/s"
-    rates = [rate for phase in phases for rate in (phase.first_rps, phase.last_rps)]
-    return f"{min(rates):g} to {max(rates):g} requests/s in {len(phases)} phases"
+def _phases(settings: RunSettings) -> str:
+    """Write a profile; of one with many phases, between which values it changes. Empty without one."""
+    profile = settings.load_profile
+    if profile is None:
+        return ""
+    unit = (CONCURRENCY if settings.rate_profile is None else RATE).unit
+    if len(profile.phases) <= MAX_NAMED:
+        return f"{profile} {unit}"
+    values = [value for phase in profile.phases for value in (phase.first, phase.last)]
+    return f"{min(values):g} to {max(values):g} {unit} in {len(profile.phases)} phases"
 
 
 def _arrivals(result: RunResult) -> str:
@@ -149,6 +152,8 @@ def _arrivals(result: RunResult) -> str:
 def cap(settings: RunSettings) -> str:
     """Write the most requests in flight; empty if there is no cap."""
     most = settings.max_concurrency
+    if settings.concurrency_profile is not None:
+        return _phases(settings)
     if most is None:
         return ""
     return f"at most {most} in flight" if pace(settings) else f"{plural(most, 'request')} in flight"

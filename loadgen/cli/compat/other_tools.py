@@ -84,7 +84,7 @@ AIPERF: Mapping[str, str] = {
     "--use-server-token-count": "not needed: token counts of the server are used if it reports them",
     "--per-chunk-usage": "`--continuous-usage`",
     "--concurrency": "`--max-concurrency`; several values, as 1,2,4, make one run each",
-    "--concurrency-ramp-duration": "`--ramp-up-strategy`, which raises the rate instead",
+    "--concurrency-ramp-duration": "`--concurrency-profile`, such as 1-64@30s,64@5m",
     "--request-rate": "`--request-rate`; several values, as 1,2,4, make one run each",
     "--request-rate-mode": "`--burstiness`: 1 is poisson, inf is constant",
     "--arrival-pattern": "`--burstiness`: 1 is poisson, inf is constant, other values are the shape of gamma",

@@ -112,8 +112,8 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     classes: Annotated[
         list[ClassResult], about("Each class of requests (--class, --lora-modules); empty without any.")
     ] = msgspec.field(default_factory=list)
-    phases: Annotated[list[PhaseResult], about("Each phase of `--rate-profile`; empty without one.")] = msgspec.field(
-        default_factory=list
+    phases: Annotated[list[PhaseResult], about("Each phase of a rate or concurrency profile; empty without one.")] = (
+        msgspec.field(default_factory=list)
     )
     sessions: Annotated[SessionTimes | None, about("The sessions as wholes; null: the run has none.")] = None
     turns: Annotated[list[Turn], about("Each turn of the sessions, over all sessions; empty without any.")] = (

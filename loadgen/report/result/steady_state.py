@@ -62,9 +62,12 @@ class SteadyState(Struct, frozen=True, kw_only=True):
     def of(cls, run: RunData) -> Self | None:
         """Compute it.
 
-        None if the run is no closed loop of streams, or had too few requests in flight in all but an instant.
+        None if the run is no closed loop of streams, its cap changes, or too few requests were in flight in all but an
+        instant.
         """
         threshold, cap = run.settings.steady_state_threshold, run.settings.max_concurrency
+        if run.settings.concurrency_profile is not None:  # each phase has a state of its own
+            return None
         if not threshold or cap is None or not run.closed_loop or not run.settings.streams:
             return None
         snapshot, least = run.snapshot, max(math.ceil(threshold * cap), 1)
