@@ -7,6 +7,7 @@ from typing import Protocol
 
 from loadgen.client.loop_probe import LoopProbe
 from loadgen.client.pacer import Pacer
+from loadgen.client.population import Population
 from loadgen.client.retries import Retries
 from loadgen.client.sessions import Sessions
 from loadgen.config.settings import RunSettings, is_bounded_by_time, is_closed_loop
@@ -87,6 +88,10 @@ class Load:
         # A trace has due times, whatever the rate.
         self.closed_loop = closed_loop = is_closed_loop(settings) and stripe.all_at_once
         beginnings = stripe.beginnings()
+        has_sessions = len(beginnings.numbers) < len(index)
+        self._population = Population.from_settings(settings, partition, beginnings.numbers)
+        if self._population is not None:
+            beginnings = self._population.beginnings()
         following = len(index) - len(beginnings.numbers)
         self.ends_by_time = closed_loop and settings.duration is not None
         self._by_time_alone = closed_loop and is_bounded_by_time(settings)
@@ -98,18 +103,18 @@ class Load:
             self._send,
             transport.hook,
             following=following,
-            cap=None if settings.max_concurrency is None else partition.share(settings.max_concurrency),
+            cap=_cap(settings, partition),
             caps=_caps(settings, recorder.start_ns, partition),
-            closed_loop=closed_loop,
+            closed_loop=closed_loop and self._population is None,
             until_ns=until_ns if self.ends_by_time else None,
             clock=clock,
         )
         self.sending_s = None if following else settings.duration if closed_loop else _last_s(stripe)
         self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
-        self._sessions = Sessions(requests, index[-1] + 1) if following else None
+        self._sessions = Sessions(requests, index[-1] + 1) if has_sessions else None
         self._has_classes = bool(settings.request_classes)
         self._body = self._sessions.body if self._sessions else requests.body
-        repeats_answers = following > 0 and requests.repeats_answers
+        repeats_answers = self._sessions is not None and requests.repeats_answers
         self._keeps_answer = settings.save_detailed or repeats_answers or requests.structured
         self._answers: list[tuple[int, str]] = []  # to be judged, by the number of the request
         self._departures = Departures.from_settings(settings)
@@ -270,8 +275,10 @@ class Load:
                 self._answers.append((record.index, record.answer_text))
             if self._on_record is not None:
                 self._on_record(record)
-            if self._sessions is not None:
-                self._go_on(self._sessions, record)
+            if not self._pacer.all_sent.is_set():  # else what would follow was counted as cancelled
+                continues = self._sessions is not None and self._go_on(self._sessions, record)
+                if self._population is not None and not continues:
+                    self._begin_next(self._population, record)
             self._pacer.release()
             if not self.in_flight and self._pacer.all_sent.is_set():
                 self._drained.set()
@@ -285,15 +292,19 @@ class Load:
             self._pacer.stop()
             self._drained.set()
 
-    def _go_on(self, sessions: Sessions, record: Record) -> None:
-        """Have the next turn of the session follow, or none where this one has failed."""
-        if self._pacer.all_sent.is_set():  # nothing follows any more, and follow-ups were counted as cancelled
-            return
+    def _begin_next(self, population: Population, record: Record) -> None:
+        """Have the user of a session that has ended begin another one, where one is left."""
+        session = population.next_session(record.closed)
+        if session is not None:
+            self._pacer.follow(*session)
+
+    def _go_on(self, sessions: Sessions, record: Record) -> bool:
+        """Have the next turn of the session follow, or none where this one has failed; return whether one follows."""
         if record.outcome is Outcome.OK:
             due_ns = sessions.next_due_ns(record)
             if due_ns is not None:
                 self._pacer.follow(record.index + 1, due_ns)
-            return
+            return due_ns is not None
         given_up = sessions.given_up(record)
         for turn in given_up:
             self._recorder.add(turn)
@@ -301,6 +312,13 @@ class Load:
                 self._on_record(turn)
         self.ended += len(given_up)
         self._pacer.cancel_followups(len(given_up))
+        return False
+
+
+def _cap(settings: RunSettings, partition: Partition) -> int | None:
+    """Return the share of a partition in --max-concurrency; None where there is none, or users are the limit."""
+    most = settings.max_concurrency
+    return None if most is None or settings.users is not None else partition.share(most)
 
 
 def _caps(settings: RunSettings, start_ns: int, partition: Partition) -> Iterator[tuple[int, int]]:

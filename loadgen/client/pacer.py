@@ -130,8 +130,6 @@ class Pacer:
             at_ns = now_ns()
             if self._change_ns <= at_ns:
                 self._change_cap(at_ns)
-                if self._is_over(at_ns):
-                    return
             due, follows = NEVER, False
             if self._next < len(self._due) and (self._slots > 0 or not self._closed_loop):
                 due = self._start_ns + self._due[self._next]
@@ -153,7 +151,9 @@ class Pacer:
                 self._send(index, ready, ready)
             else:
                 self._waiting.append((due, index))
-        self._wake_at(min(due, self._change_ns))
+        if due > at_ns and self._is_over(at_ns):
+            return
+        self._wake_at(min(due, self._change_ns, NEVER if self._until is None else self._until))
         self._finish_if_done()
 
     def _wake_at(self, due_ns: int) -> None:

@@ -60,6 +60,14 @@ class LoadSettings:
         "--rate-profile, or a CSV file of seconds and numbers",
         metavar="PHASES|FILE",
     )
+    users: int | None = option(
+        None,
+        LOAD,
+        "number of users, each of whom sends a request, waits for the answer, and thinks for --think-time before the "
+        "next one",
+        alias="--num-users",
+        metavar="N",
+    )
     classes: tuple[str, ...] = option(
         (),
         LOAD,

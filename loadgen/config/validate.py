@@ -23,6 +23,7 @@ from loadgen.config.output import (
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import wants_simulator
+from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.util import source_address
 from loadgen.util.redaction import HEADER_NAME
@@ -42,7 +43,7 @@ _TOKENS = (
 _RUN_RANGES: tuple[Range, ...] = (
     (
         (
-            *("request_rate", "burstiness", "max_concurrency", "duration", "engine_timeout"),
+            *("request_rate", "burstiness", "max_concurrency", "users", "duration", "engine_timeout"),
             *("profile_batch_threshold", "profile_duration", "gpus", "gpu_hour_price", "cache_block_size"),
         ),
         lambda v: v > 0,
@@ -95,6 +96,7 @@ def check(settings: RunFields) -> None:
     _check_trace(settings)
     _check_ramp(settings)
     _check_profile(settings)
+    _check_users(settings)
     _check_duration(settings)
     classes_check.check(settings)
     _check_scale(settings)
@@ -248,7 +250,7 @@ def _choices(kind: Any) -> tuple[Any, ...]:
 def _check_trace(settings: RunFields) -> None:
     if not settings.keeps_trace_times:
         return
-    for name in ("request_rate", "burstiness", "ramp_up_strategy", "rate_profile", "concurrency_profile"):
+    for name in ("request_rate", "burstiness", "ramp_up_strategy", "rate_profile", "concurrency_profile", "users"):
         if getattr(settings, name) != getattr(RunFields, name):
             problem = "given together with a trace, which has its own times"
             raise BadInput(flag(name), problem, "leave it out, or give --trace-times ignore")
@@ -276,7 +278,7 @@ def _check_profile(settings: RunFields) -> None:
     if profile is None:
         return
     own, other = (RATE, ["concurrency_profile"]) if settings.rate_profile is not None else (CONCURRENCY, [])
-    for name in ("request_rate", "ramp_up_strategy", "num_prompts", *other):
+    for name in ("request_rate", "ramp_up_strategy", "num_prompts", "users", *other):
         if getattr(settings, name) != getattr(RunFields, name):
             raise BadInput(flag(name), f"given together with {own.flag}, which sets it", "leave it out")
     if settings.duration not in (None, profile.length_s):
@@ -290,6 +292,18 @@ def _check_profile(settings: RunFields) -> None:
     if profile.mean * profile.length_s > MAX_REQUESTS:
         problem = f"{profile.mean * profile.length_s:.3g} requests are too many"
         raise BadInput(own.flag, problem, f"keep a run under {MAX_REQUESTS:,} requests")
+
+
+def _check_users(settings: RunFields) -> None:
+    if settings.users is None:
+        return
+    ThinkTime.parse(settings.think_time)
+    for name in ("request_rate", "ramp_up_strategy"):
+        if getattr(settings, name) != getattr(RunFields, name):
+            problem = "given together with --users, who send when they have thought"
+            raise BadInput(flag(name), problem, "leave it out, or --users")
+    if settings.max_concurrency != settings.users:
+        raise BadInput("--max-concurrency", "given together with --users, which sets it", "leave it out")
 
 
 def _check_duration(settings: RunFields) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from loadgen.config.load_profile import CONCURRENCY, RATE
 from loadgen.config.settings import RunSettings
+from loadgen.config.think_time import ThinkTime
 from loadgen.report.result import RunResult
 from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural
@@ -154,6 +155,8 @@ def cap(settings: RunSettings) -> str:
     most = settings.max_concurrency
     if settings.concurrency_profile is not None:
         return _phases(settings)
+    if settings.users is not None:
+        return f"{plural(settings.users, 'user')}, think time {ThinkTime.parse(settings.think_time)}"
     if most is None:
         return ""
     return f"at most {most} in flight" if pace(settings) else f"{plural(most, 'request')} in flight"

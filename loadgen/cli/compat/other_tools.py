@@ -8,7 +8,9 @@ from collections.abc import Mapping
 OLDER_VLLM: Mapping[str, str] = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
 FORKS: Mapping[str, str] = {"--run-eval": "a tool for the quality of answers: loadgen does not judge them"}
 WEB: Mapping[str, str] = {  # Locust, k6, wrk and others
-    **dict.fromkeys(("--users", "--vus", "--clients", "--connections"), "`--max-concurrency`, the requests in flight"),
+    **dict.fromkeys(
+        ("--vus", "--clients", "--connections"), "`--max-concurrency`, the requests in flight; `--users`, if they think"
+    ),
     **dict.fromkeys(("--rps", "--qps", "--arrival-rate"), "`--request-rate`"),
     **dict.fromkeys(("--requests", "--iterations"), "`--num-prompts`"),
     "--run-time": "`--duration`",
@@ -86,6 +88,8 @@ AIPERF: Mapping[str, str] = {
     "--concurrency": "`--max-concurrency`; several values, as 1,2,4, make one run each",
     "--concurrency-ramp-duration": "`--concurrency-profile`, such as 1-64@30s,64@5m",
     "--request-rate": "`--request-rate`; several values, as 1,2,4, make one run each",
+    "--num-users": "`--users`",
+    "--user-centric-rate": "`--think-time`: the time from an answer to a user's next request, not between its requests",
     "--request-rate-mode": "`--burstiness`: 1 is poisson, inf is constant",
     "--arrival-pattern": "`--burstiness`: 1 is poisson, inf is constant, other values are the shape of gamma",
     "--arrival-smoothness": "`--burstiness`",

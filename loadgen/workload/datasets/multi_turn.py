@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prefix_buckets import PrefixBuckets
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, TurnCounts, session_prompts, think_generator
+from loadgen.workload.datasets.session import TURNS, Turn, TurnCounts, session_prompts, think_generator
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 

@@ -12,3 +12,12 @@ async def test_two_workers_share_a_concurrency_profile() -> None:
     assert result.data["completed"] == sum(phase["ok"] for phase in (before, burst, after))
     assert burst["ok"] > before["ok"] > 0 < after["ok"]
     assert after["recovered_after_s"] is not None
+
+
+async def test_two_workers_share_a_population_of_users() -> None:
+    settings = RUN.replace(users=8, think_time="0.2:0.4", duration=3.0, workers=2)
+    result = await loadgen.run(settings)
+    # An answer takes 16 tokens of 8 ms and more, so that each user sends at most every 0.32 s.
+    assert 8 <= result.data["completed"] <= 8 * 3 / 0.32 + 8
+    assert result.data["max_concurrent_requests"] <= 8
+    assert result.data["loadgen"]["closed_loop"]
