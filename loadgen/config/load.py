@@ -135,6 +135,13 @@ class LoadSettings:
     slo: str | None = option(
         None, JUDGEMENT, 'limits, such as "ttft_p99<500ms,error_rate<1%"; repeatable', metavar="LIMITS"
     )
+    stop_when: str | None = option(
+        None,
+        JUDGEMENT,
+        'conditions that end the run, such as "ttft_p99>2s over 10s,errors>100"; what was measured until then is '
+        "reported, with exit code 9; repeatable",
+        metavar="CONDITIONS",
+    )
     max_error_rate: float = option(
         0.01,
         JUDGEMENT,

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 from loadgen.errors import BadInput
-from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import parse_seconds
 
 FLAG = "--think-time"
 REMEDY = "write seconds, MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV, each up to a day"
 MAX_S = 86_400.0
+NS_PER_S = 1_000_000_000  # not that of `util.clock`, which imports asyncio
 Law = Literal["constant", "uniform", "exp", "lognormal"]
 _NUMBERS: dict[Law, int] = {"constant": 1, "uniform": 2, "exp": 1, "lognormal": 2}  # that each law has
 

@@ -22,6 +22,7 @@ from loadgen.config.output import (
 )
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.run_fields import RunFields
+from loadgen.config.stop_condition import StopCondition
 from loadgen.config.target import wants_simulator
 from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
@@ -110,6 +111,8 @@ def check(settings: RunFields) -> None:
     slo.parse_goodput(settings.goodput)
     if settings.slo is not None:
         slo.parse(settings.slo)
+    if settings.stop_when is not None:
+        StopCondition.parse(settings.stop_when)
 
 
 def check_data(settings: DataSettings) -> None:
