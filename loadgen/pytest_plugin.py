@@ -90,6 +90,8 @@ class Runs:
         match exit_codes.code(result, strict=asked.strict, max_error_rate=asked.max_error_rate, interrupted=False):
             case exit_codes.INVALID | exit_codes.SUSPECT:
                 pytest.fail(_doubts(result))
+            case exit_codes.STOPPED:
+                pytest.fail(f"the run was ended: {result.partial}")
             case exit_codes.ERRORS:
                 done = f"{result.numbers.completed} of {result.scheduled} requests succeeded"
                 ended = f"the run was ended: {partial}; " if (partial := result.partial) else ""

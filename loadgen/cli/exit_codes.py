@@ -16,6 +16,7 @@ ERRORS = 5
 SLO_MISSED = 6
 NOTHING_FEASIBLE = 7
 CHANGED = 8
+STOPPED = 9
 INTERRUPTED = 130
 
 WHEN = {
@@ -31,12 +32,13 @@ WHEN = {
     SLO_MISSED: "a limit of --slo was missed, or the client error does not let it be told",
     NOTHING_FEASIBLE: "no arm of the study meets its limits",
     CHANGED: "a condition of `loadgen compare --fail-if` holds",
+    STOPPED: "a condition of `--stop-when` ended the run, which reports what was measured so far",
     INTERRUPTED: "interrupted; a run reports what was measured so far",
 }
 EXPLAINED = "\n".join(
     textwrap.fill(when, 80, initial_indent=f"  {code:<4} ", subsequent_indent=" " * 7) for code, when in WHEN.items()
 )
-SEVERITY = (INTERRUPTED, INTERNAL, INVALID, ERRORS, SLO_MISSED, SUSPECT, DONE)  # the most severe first
+SEVERITY = (INTERRUPTED, INTERNAL, INVALID, STOPPED, ERRORS, SLO_MISSED, SUSPECT, DONE)  # the most severe first
 
 
 def most_severe(codes: Iterable[int]) -> int:
@@ -57,6 +59,8 @@ def code(result: "RunResult", *, strict: bool, max_error_rate: float, interrupte
         return INTERRUPTED
     if result.verdict == "INVALID":
         return INVALID
+    if result.stopped is not None:
+        return STOPPED
     if not result.numbers.completed or result.no_answer_since_s is not None:
         return ERRORS
     if max(result.error_rate or 0.0, result.client_error_rate or 0.0) > max_error_rate:

@@ -134,7 +134,7 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
             options["type"] = _share
         if field.name in SWEPT:
             options["type"] = _one_or_several(options["type"])
-        if field.name == "slo":
+        if field.name in ("slo", "stop_when"):
             options["action"] = _Joined
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
         topics[title].add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)

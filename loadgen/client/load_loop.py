@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from loadgen.client.loop_probe import LoopProbe
 from loadgen.client.pacer import Pacer
+from loadgen.client.population import Population
 from loadgen.client.retries import Retries
 from loadgen.client.session_tokens import SessionTokens
 from loadgen.client.sessions import Sessions
@@ -17,6 +18,7 @@ from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload import structured_output
 from loadgen.workload.departures import Departures
 from loadgen.workload.due_times import Stripe
@@ -54,7 +56,7 @@ class Load:
         on_record: Called with every record as it ends, e.g. to write it out.
         count_tokens: Counts the tokens of texts, for answers that the server does not count, and for a sample of those
             whose events show fewer tokens than it counts. It is slow, and returns None where it cannot count.
-        workers: How many share the run, each with its share of the sample.
+        partition: Which of those that share the run it is: its share of the cap and of the sample.
 
     Attributes:
         ended: Requests that have ended.
@@ -79,7 +81,7 @@ class Load:
         *,
         on_record: Callable[[Record], None] | None = None,
         count_tokens: Callable[[list[str]], list[int] | None] | None = None,
-        workers: int = 1,
+        partition: Partition = WHOLE,
     ) -> None:
         self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
         self._index = index = stripe.numbers
@@ -87,6 +89,10 @@ class Load:
         # A trace has due times, whatever the rate.
         self.closed_loop = closed_loop = is_closed_loop(settings) and stripe.all_at_once
         beginnings = stripe.beginnings()
+        has_sessions = len(beginnings.numbers) < len(index)
+        self._population = Population.from_settings(settings, partition, beginnings.numbers)
+        if self._population is not None:
+            beginnings = self._population.beginnings()
         following = len(index) - len(beginnings.numbers)
         self.ends_by_time = closed_loop and settings.duration is not None
         self._by_time_alone = closed_loop and is_bounded_by_time(settings)
@@ -98,18 +104,19 @@ class Load:
             self._send,
             transport.hook,
             following=following,
-            cap=settings.max_concurrency,
-            closed_loop=closed_loop,
+            cap=_cap(settings, partition),
+            caps=_caps(settings, recorder.start_ns, partition),
+            closed_loop=closed_loop and self._population is None,
             until_ns=until_ns if self.ends_by_time else None,
             clock=clock,
         )
         self.sending_s = None if following else settings.duration if closed_loop else _last_s(stripe)
         self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
-        self._sessions = Sessions(requests, index[-1] + 1) if following else None
-        self._tokens = SessionTokens(settings.session_token) if following and settings.session_token else None
+        self._sessions = Sessions(requests, index[-1] + 1) if has_sessions else None
+        self._tokens = SessionTokens(settings.session_token) if has_sessions and settings.session_token else None
         self._has_classes = bool(settings.request_classes)
         self._body = self._sessions.body if self._sessions else requests.body
-        repeats_answers = following > 0 and requests.repeats_answers
+        repeats_answers = self._sessions is not None and requests.repeats_answers
         self._keeps_answer = settings.save_detailed or repeats_answers or requests.structured
         self._answers: list[tuple[int, str]] = []  # to be judged, by the number of the request
         self._departures = Departures.from_settings(settings)
@@ -117,7 +124,7 @@ class Load:
         self._on_record, self._count_tokens = on_record, count_tokens
         self._keeps_text = count_tokens is not None  # until the server has shown that it counts
         self._uncounted: list[Record] = []
-        self._sample = Sample(workers)
+        self._sample = Sample(partition.count)
         self.tokenized: dict[int, int] = {}
         self.sampled: dict[int, int] = {}
         self.structured = Counter[str]()
@@ -146,6 +153,11 @@ class Load:
     def oldest_ns(self) -> int | None:
         """When the oldest request in flight was handed to the transport; None where none is in flight."""
         return next(iter(self._open.values()), None)
+
+    @property
+    def cap(self) -> int | None:
+        """Most requests in flight now; None for no limit."""
+        return self._pacer.cap
 
     @property
     def waiting(self) -> int:
@@ -273,8 +285,10 @@ class Load:
                 self._on_record(record)
             if self._tokens is not None:
                 self._tokens.take(record)
-            if self._sessions is not None:
-                self._go_on(self._sessions, record)
+            if not self._pacer.all_sent.is_set():  # else what would follow was counted as cancelled
+                continues = self._sessions is not None and self._go_on(self._sessions, record)
+                if self._population is not None and not continues:
+                    self._begin_next(self._population, record)
             self._pacer.release()
             if not self.in_flight and self._pacer.all_sent.is_set():
                 self._drained.set()
@@ -288,17 +302,21 @@ class Load:
             self._pacer.stop()
             self._drained.set()
 
-    def _go_on(self, sessions: Sessions, record: Record) -> None:
-        """Have the next turn of the session follow, or none where this one has failed."""
-        if self._pacer.all_sent.is_set():  # nothing follows any more, and follow-ups were counted as cancelled
-            return
+    def _begin_next(self, population: Population, record: Record) -> None:
+        """Have the user of a session that has ended begin another one, where one is left."""
+        session = population.next_session(record.closed)
+        if session is not None:
+            self._pacer.follow(*session)
+
+    def _go_on(self, sessions: Sessions, record: Record) -> bool:
+        """Have the next turn of the session follow, or none where this one has failed; return whether one follows."""
         if record.outcome is Outcome.OK:
             due_ns = sessions.next_due_ns(record)
             if due_ns is not None:
                 self._pacer.follow(record.index + 1, due_ns)
             elif self._tokens is not None:
                 self._tokens.end(record)
-            return
+            return due_ns is not None
         given_up = sessions.given_up(record)
         if self._tokens is not None:
             self._tokens.end(record)
@@ -308,6 +326,21 @@ class Load:
                 self._on_record(turn)
         self.ended += len(given_up)
         self._pacer.cancel_followups(len(given_up))
+        return False
+
+
+def _cap(settings: RunSettings, partition: Partition) -> int | None:
+    """Return the share of a partition in --max-concurrency; None where there is none, or users are the limit."""
+    most = settings.max_concurrency
+    return None if most is None or settings.users is not None else partition.share(most)
+
+
+def _caps(settings: RunSettings, start_ns: int, partition: Partition) -> Iterator[tuple[int, int]]:
+    """Yield when the share of a partition in --concurrency-profile changes, ns, and to what; nothing without it."""
+    profile = settings.load_profile
+    if settings.concurrency_profile is not None and profile is not None:
+        for at_s, level in profile.levels():
+            yield start_ns + int(at_s * NS_PER_S), partition.share(level)
 
 
 def _last_s(stripe: Stripe) -> float:

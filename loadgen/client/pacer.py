@@ -4,12 +4,13 @@ import asyncio
 import heapq
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from loadgen.core.read_loop import NEVER, SendHook
 from loadgen.util.clock import KERNEL, AnyAlarm, Clock
 from loadgen.workload.due_times import Stripe
 
+NO_CHANGE = (NEVER, 0)  # of the cap
 TURN_NS = 1_000_000  # after sending for so long in one go, streams get to be read
 
 
@@ -24,6 +25,8 @@ class Pacer:
         following: How many more requests become due only once others have ended: `follow()` says when, or
             `cancel_followups()` that they never do.
         cap: Maximum of requests in flight; None for no limit. Call `release()` when one has ended.
+        caps: When the cap changes, ns on the clock, and to what; ascending. Where it falls, requests in flight end, and
+            none is sent until fewer are left.
         closed_loop: Every request is due when a slot is free for it: a burst under a cap has no other due time. Those
             that follow have one, and go first.
         until_ns: Nothing becomes due from then on.
@@ -39,6 +42,7 @@ class Pacer:
         *,
         following: int = 0,
         cap: int | None = None,
+        caps: Iterable[tuple[int, int]] = (),
         closed_loop: bool = False,
         until_ns: int | None = None,
         clock: Clock = KERNEL,
@@ -46,7 +50,10 @@ class Pacer:
         self._start_ns, self._index, self._due = start_ns, requests.numbers, requests.due
         self._hook, self._clock, self._now_ns = hook, clock, clock.now_ns
         self._send, self._closed_loop, self._until = send, closed_loop, until_ns
+        self.cap = cap  # now
         self._slots = len(self._due) + following if cap is None else cap
+        self._caps = iter(caps)
+        self._change_ns, self._next_cap = next(self._caps, NO_CHANGE)
         self._next = 0
         self._following = following  # not due yet, whether or not it is known when they are
         self._later: list[tuple[int, int]] = []  # a heap of those of which it is known: due, number
@@ -90,7 +97,7 @@ class Pacer:
         if not self._waiting and not (self._closed_loop and self._next < len(self._due)):
             return
         at_ns = self._now_ns()
-        if self._is_over(at_ns):
+        if self._is_over(at_ns) or self._slots <= 0:
             return
         if self._waiting:
             due, index = self._waiting.popleft()
@@ -121,19 +128,15 @@ class Pacer:
         turn_ends = now_ns() + TURN_NS
         while True:
             at_ns = now_ns()
+            if self._change_ns <= at_ns:
+                self._change_cap(at_ns)
+            due, follows = NEVER, False
             if self._next < len(self._due) and (self._slots > 0 or not self._closed_loop):
                 due = self._start_ns + self._due[self._next]
-                follows = bool(later) and later[0][0] < due
-            elif later:
-                follows = True
-            else:
-                self._hook.due_ns = NEVER
-                break
-            if follows:
-                due = later[0][0]
+            if later and later[0][0] < due:
+                due, follows = later[0][0], True
             if due > at_ns or at_ns > turn_ends:
-                self._wake_at(due)
-                return
+                break
             ready = at_ns if self._closed_loop and not follows else due
             if self._slots > 0 and self._is_over(ready):
                 return
@@ -148,18 +151,35 @@ class Pacer:
                 self._send(index, ready, ready)
             else:
                 self._waiting.append((due, index))
+        if due > at_ns and self._is_over(at_ns):
+            return
+        self._wake_at(min(due, self._change_ns, NEVER if self._until is None else self._until))
         self._finish_if_done()
 
     def _wake_at(self, due_ns: int) -> None:
-        assert self._alarm is not None
-        self._alarm.set(due_ns)  # in the past: at the loop's next turn
+        if due_ns != NEVER:
+            assert self._alarm is not None
+            self._alarm.set(due_ns)  # in the past: at the loop's next turn
         self._hook.due_ns = max(due_ns, self._now_ns())
+
+    def _change_cap(self, at_ns: int) -> None:
+        """Take the cap of this time, and send what waits for a slot that it adds."""
+        assert self.cap is not None
+        before = self.cap
+        while self._change_ns <= at_ns:
+            self.cap = self._next_cap
+            self._change_ns, self._next_cap = next(self._caps, NO_CHANGE)
+        self._slots += self.cap - before
+        while self._waiting and self._slots > 0 and not self._is_over(at_ns):
+            due, index = self._waiting.popleft()
+            self._slots -= 1
+            self._send(index, due, at_ns)
 
     def _is_over(self, ready_ns: int) -> bool:
         """Return whether time is up for a request that could be sent at `ready_ns`; then none is sent any more."""
         if self._until is None or ready_ns < self._until:
             return False
-        self.never_due = self._drop_all()
+        self.never_due += self._drop_all()
         self._finish()
         return True
 

@@ -61,7 +61,7 @@ def check_data(settings: RunFields, each: Sequence[tuple[RequestClass, RunFields
         if own.keeps_trace_times:
             problem = f"{one.name}: a trace with its own times cannot be mixed with other classes"
             raise BadInput(FLAG, problem, "add trace_times=ignore")
-        by_count = settings.num_prompts is not None or (settings.duration is None and settings.rate_profile is None)
+        by_count = settings.num_prompts is not None or (settings.duration is None and settings.load_profile is None)
         is_burst = math.isinf(settings.request_rate) and not settings.rate_changes
         if own.timed_by_data and (by_count or is_burst):
             problem = f"{one.name}: it has sessions, and the number of their turns is not known before"

@@ -132,7 +132,8 @@ class DataSettings:
     think_time: str = option(
         "0",
         DATA,
-        "seconds from the end of an answer to the next turn: a number, or exp:MEAN for exponential times",
+        "seconds from the end of an answer to the next turn, or with --users to a user's next request: a number, "
+        "MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV",
         metavar="SECONDS",
     )
     history: Literal["real", "recorded"] = option(

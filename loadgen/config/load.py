@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from loadgen.config.load_profile import CONCURRENCY, LoadProfile
 from loadgen.config.option import CONNECTIONS, JUDGEMENT, LOAD, option
 
 SeedPurpose = Literal["arrivals", "prompts", "order"]
@@ -51,6 +52,21 @@ class LoadSettings:
         "a rate that changes: phases such as 10@60s,10-50@30s,50@60s or 10~50/60s@5m (a wave), or a CSV file of "
         "seconds and rates",
         metavar="PHASES|FILE",
+    )
+    concurrency_profile: str | None = option(
+        None,
+        LOAD,
+        "a number of requests in flight that changes: phases such as 16@60s,64@30s,16@60s, ramps and waves as of "
+        "--rate-profile, or a CSV file of seconds and numbers",
+        metavar="PHASES|FILE",
+    )
+    users: int | None = option(
+        None,
+        LOAD,
+        "number of users, each of whom sends a request, waits for the answer, and thinks for --think-time before the "
+        "next one",
+        alias="--num-users",
+        metavar="N",
     )
     classes: tuple[str, ...] = option(
         (),
@@ -119,6 +135,13 @@ class LoadSettings:
     slo: str | None = option(
         None, JUDGEMENT, 'limits, such as "ttft_p99<500ms,error_rate<1%"; repeatable', metavar="LIMITS"
     )
+    stop_when: str | None = option(
+        None,
+        JUDGEMENT,
+        'conditions that end the run, such as "ttft_p99>2s over 10s,errors>100"; what was measured until then is '
+        "reported, with exit code 9; repeatable",
+        metavar="CONDITIONS",
+    )
     max_error_rate: float = option(
         0.01,
         JUDGEMENT,
@@ -132,3 +155,16 @@ class LoadSettings:
     def rate_changes(self) -> bool:
         """Whether the rate changes during the run: a ramp or a profile."""
         return self.ramp_up_strategy is not None or self.rate_profile is not None
+
+    @property
+    def load_profile(self) -> LoadProfile | None:
+        """The profile of the rate, or of the concurrency; None without one.
+
+        Raises:
+            BadInput: It is invalid.
+        """
+        if self.rate_profile is not None:
+            return LoadProfile.parse(self.rate_profile)
+        if self.concurrency_profile is not None:
+            return LoadProfile.parse(self.concurrency_profile, CONCURRENCY)
+        return None

@@ -3,13 +3,14 @@
 from dataclasses import fields
 from typing import Any
 
-from loadgen.config import lora, slo
+from loadgen.config import lora, slo, stop_condition
 from loadgen.config.data import MULTI_TURN, RERANK
 from loadgen.config.disconnect import Disconnect
 from loadgen.config.option import SAMPLING, flag
 from loadgen.config.output import QUEUE_METRICS
 from loadgen.config.retry import Retry
 from loadgen.config.run_fields import RunFields
+from loadgen.config.stop_condition import StopCondition
 from loadgen.config.target import TargetSettings
 from loadgen.errors import BadInput
 
@@ -53,6 +54,8 @@ def _check_without_stream(settings: RunFields) -> None:
         raise BadInput("--dataset-name", f"{NO_TOKENS}, which {MULTI_TURN} repeats", "use random, jsonl or custom")
     named = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
     named += [("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())]
+    conditions = StopCondition.parse(settings.stop_when) if settings.stop_when else ()
+    named += [(stop_condition.FLAG, condition.limit.metric) for condition in conditions]
     if settings.percentile_metrics != RunFields.percentile_metrics:
         named += [("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")]
     for name, metric in named:

@@ -10,9 +10,9 @@ from loadgen.config import class_text, classes_check, validate
 from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
 from loadgen.config.field_types import check_type, check_types
 from loadgen.config.load import SeedPurpose
+from loadgen.config.load_profile import CONCURRENCY, LoadProfile
 from loadgen.config.option import read_times
 from loadgen.config.python_names import python_names
-from loadgen.config.rate_profile import RateProfile
 from loadgen.config.request_class import RequestClass, classes_of, rates_named_in_errors, total_rate
 from loadgen.config.run_fields import RunFields
 from loadgen.errors import BadInput
@@ -83,6 +83,8 @@ class RunSettings(RunFields):
         check_types(self)
         if self.classes and math.isinf(self.request_rate) and (rate := total_rate(self.classes)) is not None:
             object.__setattr__(self, "request_rate", rate)
+        if self.max_concurrency is None:
+            object.__setattr__(self, "max_concurrency", self._most_at_once())
 
     @classmethod
     def of_workload(cls, name: str) -> "RunSettings":
@@ -98,6 +100,12 @@ class RunSettings(RunFields):
         check_type("name", name, str, "give the name of a workload, or of a file")
         with python_names():
             return cls(**presets.resolve(name))
+
+    def _most_at_once(self) -> int | None:
+        """Return how many requests a population of users, or a profile, has in flight at most; None without either."""
+        if self.users is None and self.concurrency_profile is not None:
+            return int(LoadProfile.parse(self.concurrency_profile, CONCURRENCY).highest)
+        return self.users
 
     def __repr__(self) -> str:
         default = public(RunSettings())
@@ -144,13 +152,15 @@ class RunSettings(RunFields):
 
         Random prompts ask for answers of full length, as in `vllm bench serve`: only the length of such an answer is of
         interest. So do the rules of tools that ignore EOS. Where answers are no streams, E2EL is the only latency. A
-        rate profile says how long the run sends; a file of one is replaced by its phases.
+        profile says how long the run sends; a file of one is replaced by its phases.
         """
         if not self.streams and self.percentile_metrics == RunFields.percentile_metrics:
             return self.replace(percentile_metrics="e2el").implied()
-        if self.rate_profile is not None and self.duration is None:
-            profile = RateProfile.parse(self.rate_profile)
-            return self.replace(rate_profile=str(profile), duration=profile.length_s).implied()
+        if (profile := self.load_profile) is not None and self.duration is None:
+            timed = self.replace(duration=profile.length_s)
+            if self.rate_profile is None:
+                return timed.replace(concurrency_profile=str(profile)).implied()
+            return timed.replace(rate_profile=str(profile)).implied()
         if not self.generates or any({"dataset_name", "dataset_rule"} & {*one.data} for one in self.request_classes):
             return self  # what each class asks is implied by its own data set
         full = self.dataset_rule in FULL_LENGTH if self.dataset_rule else self.dataset_name in FULL_ANSWERS

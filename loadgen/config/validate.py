@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from loadgen.config import cache, classes_check, request_check, server_calls_check, slo
 from loadgen.config.data import RERANK, DataSettings
 from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
+from loadgen.config.load_profile import CONCURRENCY, RATE
 from loadgen.config.option import flag
 from loadgen.config.output import (
     METRICS,
@@ -20,9 +21,10 @@ from loadgen.config.output import (
     parse_percentiles,
 )
 from loadgen.config.range_ratio import parse_ratios
-from loadgen.config.rate_profile import RateProfile
 from loadgen.config.run_fields import RunFields
+from loadgen.config.stop_condition import StopCondition
 from loadgen.config.target import wants_simulator
+from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.util import source_address
 from loadgen.util.redaction import HEADER_NAME
@@ -44,7 +46,7 @@ _TOKENS = (*("sharegpt_output_len", "sonnet_input_len", "sonnet_output_len", "hf
 _RUN_RANGES: tuple[Range, ...] = (
     (
         (
-            *("request_rate", "burstiness", "max_concurrency", "duration", "engine_timeout"),
+            *("request_rate", "burstiness", "max_concurrency", "users", "duration", "engine_timeout"),
             *("profile_batch_threshold", "profile_duration", "gpus", "gpu_hour_price", "cache_block_size"),
         ),
         lambda v: v > 0,
@@ -99,6 +101,7 @@ def check(settings: RunFields) -> None:
     _check_trace(settings)
     _check_ramp(settings)
     _check_profile(settings)
+    _check_users(settings)
     _check_duration(settings)
     _check_scale(settings)
     _check_engine(settings)
@@ -111,6 +114,8 @@ def check(settings: RunFields) -> None:
     slo.parse_goodput(settings.goodput)
     if settings.slo is not None:
         slo.parse(settings.slo)
+    if settings.stop_when is not None:
+        StopCondition.parse(settings.stop_when)
 
 
 def check_data(settings: DataSettings) -> None:
@@ -251,7 +256,7 @@ def _choices(kind: Any) -> tuple[Any, ...]:
 def _check_trace(settings: RunFields) -> None:
     if not settings.keeps_trace_times:
         return
-    for name in ("request_rate", "burstiness", "ramp_up_strategy", "rate_profile"):
+    for name in ("request_rate", "burstiness", "ramp_up_strategy", "rate_profile", "concurrency_profile", "users"):
         if getattr(settings, name) != getattr(RunFields, name):
             problem = "given together with a trace, which has its own times"
             raise BadInput(flag(name), problem, "leave it out, or give --trace-times ignore")
@@ -275,23 +280,40 @@ def _check_ramp(settings: RunFields) -> None:
 
 
 def _check_profile(settings: RunFields) -> None:
-    if settings.rate_profile is None:
+    profile = settings.load_profile
+    if profile is None:
         return
-    for name in ("request_rate", "ramp_up_strategy", "num_prompts"):
+    own, other = (RATE, ["concurrency_profile"]) if settings.rate_profile is not None else (CONCURRENCY, [])
+    for name in ("request_rate", "ramp_up_strategy", "num_prompts", "users", *other):
         if getattr(settings, name) != getattr(RunFields, name):
-            raise BadInput(flag(name), "given together with --rate-profile, which sets it", "leave it out")
-    profile = RateProfile.parse(settings.rate_profile)
-    if profile.max_rps > MAX_RATE:
-        raise BadInput("--rate-profile", f"{profile.max_rps:g} requests/s", f"give at most {MAX_RATE:g} requests/s")
+            raise BadInput(flag(name), f"given together with {own.flag}, which sets it", "leave it out")
     if settings.duration not in (None, profile.length_s):
-        raise BadInput("--duration", "given together with --rate-profile, which has its own length", "leave it out")
-    if profile.mean_rps * profile.length_s > MAX_REQUESTS:
-        problem = f"{profile.mean_rps * profile.length_s:.3g} requests are too many"
-        raise BadInput("--rate-profile", problem, f"keep a run under {MAX_REQUESTS:,} requests")
+        raise BadInput("--duration", f"given together with {own.flag}, which has its own length", "leave it out")
+    if own is CONCURRENCY:
+        if settings.max_concurrency != profile.highest:
+            raise BadInput("--max-concurrency", f"given together with {own.flag}, which sets it", "leave it out")
+        return
+    if profile.highest > MAX_RATE:
+        raise BadInput(own.flag, f"{profile.highest:g} requests/s", f"give at most {MAX_RATE:g} requests/s")
+    if profile.mean * profile.length_s > MAX_REQUESTS:
+        problem = f"{profile.mean * profile.length_s:.3g} requests are too many"
+        raise BadInput(own.flag, problem, f"keep a run under {MAX_REQUESTS:,} requests")
+
+
+def _check_users(settings: RunFields) -> None:
+    if settings.users is None:
+        return
+    ThinkTime.parse(settings.think_time)
+    for name in ("request_rate", "ramp_up_strategy"):
+        if getattr(settings, name) != getattr(RunFields, name):
+            problem = "given together with --users, who send when they have thought"
+            raise BadInput(flag(name), problem, "leave it out, or --users")
+    if settings.max_concurrency != settings.users:
+        raise BadInput("--max-concurrency", "given together with --users, which sets it", "leave it out")
 
 
 def _check_duration(settings: RunFields) -> None:
-    if settings.duration is None or settings.keeps_trace_times or settings.rate_profile is not None:
+    if settings.duration is None or settings.keeps_trace_times or settings.load_profile is not None:
         return
     if math.isinf(settings.request_rate) and settings.ramp_up_strategy is None:
         has_cap = settings.max_concurrency is not None

@@ -11,7 +11,10 @@ from loadgen.util.number_format import percent, plural
 def lines(result: RunResult) -> Iterator[str]:
     """Write how busy the client was, its connections, and whether its files are complete."""
     client = result.client
-    if result.closed_loop:
+    users = result.provenance.settings.users
+    if users is not None:
+        yield "Closed loop: each request was due when its user had thought; no user has two requests in flight."
+    elif result.closed_loop:
         yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
     yield f"Client: {_loop_and_connections(result)}"
     yield from _arrival_times(result.tokens, "tokens" if result.streams else "answers")

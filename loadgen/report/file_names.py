@@ -8,7 +8,7 @@ from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.series import Series
 
 NOT_IN_NAMES = re.compile(r"[^\w.+=@-]")
-MAX_PROFILE = 40  # characters of a rate profile
+MAX_PROFILE = 40  # characters of a profile
 MAX_BYTES = 80  # of the label and of the model: most file systems allow 255 in all
 
 
@@ -22,6 +22,8 @@ def result_path(settings: RunSettings, numbers: RunNumbers) -> Path:
         start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps
         rate = f"ramp-up-{settings.ramp_up_strategy}-{start}qps-{end}qps"
     cap = f"-concurrency{settings.max_concurrency}" if settings.max_concurrency is not None else ""
+    if settings.concurrency_profile is not None:
+        cap = f"-concurrency-{_in_name(settings.concurrency_profile)[:MAX_PROFILE]}"
     model = _in_name(numbers.model_id.split("/")[-1])  # the server may have named it
     label = _in_name(settings.label or numbers.backend)
     name = settings.result_filename or f"{label}-{rate}{cap}-{model}-{numbers.date}.json"

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from loadgen.config.rate_profile import RateProfile
+from loadgen.config.load_profile import CONCURRENCY, RATE
 from loadgen.config.settings import RunSettings
+from loadgen.config.think_time import ThinkTime
 from loadgen.report.result import RunResult
 from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural
@@ -117,7 +118,7 @@ def pace(settings: RunSettings) -> str:
     """Write the rate, how it changes, or the trace; empty in a closed loop, which has only a cap."""
     unit = "session" if settings.timed_by_data else "request"
     if settings.rate_profile is not None:
-        return _phases(settings.rate_profile, unit)
+        return _phases(settings)
     if settings.ramp_up_strategy is not None:
         return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} {unit}s/s"
     if settings.keeps_trace_times:
@@ -127,13 +128,18 @@ def pace(settings: RunSettings) -> str:
     return level_with_unit(settings.request_rate, "rate").replace("request", unit)
 
 
-def _phases(text: str, unit: str) -> str:
-    """Write a rate profile; of one with many phases, between which rates it changes."""
-    phases = RateProfile.parse(text).phases
-    if len(phases) <= MAX_NAMED:
-        return f"{text} {unit}s/s"
-    rates = [rate for phase in phases for rate in (phase.first_rps, phase.last_rps)]
-    return f"{min(rates):g} to {max(rates):g} {unit}s/s in {len(phases)} phases"
+def _phases(settings: RunSettings) -> str:
+    """Write a profile; of one with many phases, between which values it changes. Empty without one."""
+    profile = settings.load_profile
+    if profile is None:
+        return ""
+    unit = (CONCURRENCY if settings.rate_profile is None else RATE).unit
+    if settings.timed_by_data:
+        unit = unit.replace("requests/s", "sessions/s")
+    if len(profile.phases) <= MAX_NAMED:
+        return f"{profile} {unit}"
+    values = [value for phase in profile.phases for value in (phase.first, phase.last)]
+    return f"{min(values):g} to {max(values):g} {unit} in {len(profile.phases)} phases"
 
 
 def _arrivals(result: RunResult) -> str:
@@ -149,6 +155,10 @@ def _arrivals(result: RunResult) -> str:
 def cap(settings: RunSettings) -> str:
     """Write the most requests in flight; empty if there is no cap."""
     most = settings.max_concurrency
+    if settings.concurrency_profile is not None:
+        return _phases(settings)
+    if settings.users is not None:
+        return f"{plural(settings.users, 'user')}, think time {ThinkTime.parse(settings.think_time)}"
     if most is None:
         return ""
     return f"at most {most} in flight" if pace(settings) else f"{plural(most, 'request')} in flight"

@@ -94,9 +94,12 @@ def rates(result: RunResult) -> Iterator[str]:
 
 
 def _steady_state(state: SteadyState) -> str:
-    """Write the throughput while nearly all slots were in use, and what speaks against it."""
+    """Write the throughput and the latencies while nearly all slots were in use, and what speaks against them."""
     window = state.window
     throughput = fixed(state.output_throughput, 2, "tok/s")
     slots = f"{window.threshold_abs} or more of {window.target_concurrency} in flight"
     warning = f", {window.warning}" if window.warning else ""
-    return f"Steady-state output throughput: {throughput} ({slots}, {window.duration_s:.1f} s{warning})"
+    medians = (("TTFT", state.median_ttft_ms), ("TPOT", state.median_tpot_ms), ("E2EL", state.median_e2el_ms))
+    latencies = ", ".join(f"{name} {fixed(value, 2)}" for name, value in medians if value is not None)
+    line = f"Steady-state output throughput: {throughput} ({slots}, {window.duration_s:.1f} s{warning})"
+    return f"{line}; medians in ms: {latencies}" if latencies else line

@@ -20,6 +20,7 @@ from loadgen.util.tasks import background_tasks
 if TYPE_CHECKING:
     from loadgen.metrics.measurement import Measurement
     from loadgen.metrics.reachability import Reachability
+    from loadgen.metrics.stop_event import StopEvent
     from loadgen.runner.job import Job
 
 # Between the time at which all are ready and the start of the clock: each must hear of it before.
@@ -57,7 +58,7 @@ async def coordinate(
     """Have a participant carry out a job, and do what is done once in every run.
 
     That is scraping server metrics, calls to the servers before and after, setting the clock, ending a run whose
-    servers are gone, and writing the trailer of the records.
+    servers are gone or that meets a condition of --stop-when, and writing the trailer of the records.
 
     Args:
         participant: Open, and without a job.
@@ -74,9 +75,12 @@ async def coordinate(
     from loadgen.metrics.snapshot import LoopTotals
     from loadgen.runner.metrics_scraper import MetricsScraper
     from loadgen.runner.server_calls import ServerCalls
+    from loadgen.runner.stop_conditions import StopConditions
     from loadgen.util.clock import now_ns
 
     gone: Reachability | None = None
+    stopped: StopEvent | None = None
+    conditions = StopConditions(job.settings)
     metrics = None if job.scraping is None else LatestServerMetrics(job.folder)
     has_sources = job.scraping is not None and bool(job.scraping.sources)
 
@@ -88,8 +92,10 @@ async def coordinate(
         return progress_now().server.get("running")
 
     def watch() -> None:
-        nonlocal gone
+        nonlocal gone, stopped
         on_progress(progress := progress_now())
+        if stopped is None and (stopped := conditions.add(progress)) is not None:
+            participant.stop(str(stopped))
         if gone is None and not job.settings.keep_going and (gone := progress.no_answer) is not None:
             participant.abort(f"no answer from {gone.refused_s:.1f} s on: {gone.why}")
 
@@ -122,6 +128,7 @@ async def coordinate(
         telemetry=telemetry,
         calls=tuple(calls.made),
         no_answer_since_s=None if gone is None else gone.refused_s,
+        stopped=stopped,
     )
     measurement = replace(measurement, trailer=trailer)
     if job.records is None or trailer.records_error:

@@ -152,7 +152,7 @@ class LoopRunner:
         """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all requests have ended."""
         job, recorder, writer = self._job, self._begin_recording(start_ns), self._writer
         self._load = load = Load(
-            job.settings.replace(max_concurrency=job.max_concurrency),
+            job.settings,
             self._transport,
             self._requests,
             recorder,
@@ -160,7 +160,7 @@ class LoopRunner:
             clock_for(self._read_loop),
             on_record=writer.write if writer else None,
             count_tokens=self._count_tokens,
-            workers=job.partition.count,
+            partition=job.partition,
         )
         if self._stopped is not None:
             load.stop(self._stopped)
@@ -250,7 +250,7 @@ class LoopRunner:
             never_due=recorder.count("never_due"),
             never_sent=sum(count for _, count in recorder.never_sent),
             waiting=load.waiting,
-            cap=self._job.max_concurrency,
+            cap=load.cap,
             streams=settings.streams,
             closed_loop=load.closed_loop,
             sending_s=load.sending_s,

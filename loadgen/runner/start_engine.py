@@ -234,7 +234,7 @@ def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simu
 
 def _with_limits(settings: RunSettings) -> RunSettings:
     """Return settings with a duration and a concurrency limit, if nothing else limits the run."""
-    counted = settings.num_prompts is not None or settings.dataset_name == TRACE or settings.rate_profile is not None
+    counted = settings.num_prompts is not None or settings.dataset_name == TRACE or settings.load_profile is not None
     endless = settings.request_rate == float("inf") and not settings.rate_changes and not counted
     return settings.replace(
         duration=settings.duration if counted else settings.duration or SIMULATED_DURATION_S,

@@ -23,8 +23,8 @@ from typing import Self
 
 import numpy as np
 
+from loadgen.config.load_profile import LoadProfile
 from loadgen.config.option import flag
-from loadgen.config.rate_profile import RateProfile
 from loadgen.config.request_class import rates_named_in_errors
 from loadgen.config.settings import RunSettings
 from loadgen.config.validate import MAX_REQUESTS
@@ -169,7 +169,7 @@ class Schedule(DueTimes):
 def _rate(settings: RunSettings) -> Rate | None:
     """Return the rate of the settings; None if all requests are due at once."""
     if settings.rate_profile is not None:
-        return ProfileRate(RateProfile.parse(settings.rate_profile))
+        return ProfileRate(LoadProfile.parse(settings.rate_profile))
     if settings.ramp_up_strategy is not None:
         assert settings.ramp_up_start_rps is not None
         assert settings.ramp_up_end_rps is not None

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from loadgen.config.rate_profile import Phase, RateProfile
+from loadgen.config.load_profile import LoadProfile, Phase
 from loadgen.util.arrays import Floats
 
 HALVINGS = 60  # of the bracket around a time in a wave: to the last bit of a double
@@ -91,32 +91,32 @@ class Wave:
     @property
     def mean_rps(self) -> float:
         """The mean rate over the phase, requests/s."""
-        return self.phase.mean_rps
+        return self.phase.mean
 
     def when(self, expected: Floats, window_s: float) -> Floats:
         """Invert the integral of the rate, by halving brackets."""
         low, high = np.zeros_like(expected), np.full_like(expected, window_s)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            below = self.phase.expected_in_wave(middle, np.sin) < expected
+            below = self.phase.integral_of_wave(middle, np.sin) < expected
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return high
 
 
 @dataclass(frozen=True)
 class ProfileRate:
-    """The rate of a `RateProfile`; its window is as long as the profile."""
+    """The rate of a `LoadProfile`; its window is as long as the profile."""
 
-    profile: RateProfile
+    profile: LoadProfile
 
     @property
     def mean_rps(self) -> float:
         """The mean rate over the profile, requests/s."""
-        return self.profile.mean_rps
+        return self.profile.mean
 
     def when(self, expected: Floats, window_s: float) -> Floats:
         """Invert the integral of the rate in the phase in which each number is reached."""
-        edges = np.cumsum([0.0, *(phase.expected(phase.length_s) for phase in self.profile.phases)])
+        edges = np.cumsum([0.0, *(phase.integral(phase.length_s) for phase in self.profile.phases)])
         at_s = np.full_like(expected, self.profile.length_s)
         parts = zip(self.profile.phases, self.profile.windows_s(), pairwise(edges), strict=True)
         for phase, (start_s, _), (first, last) in parts:
@@ -127,5 +127,5 @@ class ProfileRate:
 
 def _rate(phase: Phase) -> LinearRamp | Wave:
     if phase.period_s is None:
-        return LinearRamp(phase.first_rps, phase.last_rps)
+        return LinearRamp(phase.first, phase.last)
     return Wave(phase)

@@ -17,11 +17,19 @@ from tests.helpers.run_facts import measured, result, steady
 from tests.helpers.saved_json import render, save
 
 DEFAULT = RunSettings().max_error_rate
+STOP = {"condition": "errors>5", "at_s": 3.0, "value": 6.0}
 
 
-def ended(verdict="VALID", *, completed=10, error_rate=0.0, client=0.0, no_answer_since_s=None, slo_met=()):
+def ended(
+    verdict="VALID", *, completed=10, error_rate=0.0, client=0.0, no_answer_since_s=None, stopped=None, slo_met=()
+):
     slo = [{"limit": "x", "value": 1.0, "met": met} for met in slo_met]
-    rates = {"error_rate": error_rate, "client_error_rate": client, "no_answer_since_s": no_answer_since_s}
+    rates = {
+        "error_rate": error_rate,
+        "client_error_rate": client,
+        "no_answer_since_s": no_answer_since_s,
+        "stopped": stopped,
+    }
     run = result([steady()])
     return run | {"completed": completed, "loadgen": run["loadgen"] | {"verdict": verdict, "slo": slo, **rates}}
 
@@ -57,6 +65,10 @@ def code(made, *, strict=False, max_error_rate=DEFAULT, interrupted=False):
         (ended(completed=0, error_rate=1.0), {}, 5),
         (ended(completed=0, error_rate=None), {}, 5),
         (ended(completed=0, error_rate=None, client=None), {}, 5),
+        (ended(stopped=STOP), {}, 9),
+        (ended(completed=0, error_rate=1.0, stopped=STOP), {}, 9),
+        (ended("INVALID", stopped=STOP), {}, 3),
+        (ended(stopped=STOP), {"interrupted": True}, 130),
         (ended(slo_met=(True, True)), {}, 0),
         (ended(slo_met=(True, False)), {}, 6),
         (ended(), {"interrupted": True}, 130),

@@ -152,7 +152,7 @@ def test_a_config_file_stands_beside_the_settings():
         ),
         (["--use-chat"], "--use-chat", "see `loadgen run --help`"),  # not --skip-chat-template
         (["--bfcl-category", "x"], "--bfcl-category", "see `loadgen run --help`"),  # none that is refused
-        (["--users", "10"], "--users", "see `loadgen run --help`"),
+        (["--vus", "10"], "--vus", "see `loadgen run --help`"),
         (["--max_concurency=3"], "--max-concurency", "did you mean --max-concurrency?"),
         (["stray"], "stray", "unknown"),
         (["--num-prompts", "many"], "--num-prompts", "'many' is not a whole number"),
@@ -226,7 +226,7 @@ def test_a_share_in_percent_is_refused_with_its_number(text, remedy):
         assert RunSettings(**parse(["--max-error-rate", remedy.removeprefix("write ")])).checked()
 
 
-@pytest.mark.parametrize("flag", ["--users", "--vus", "--connections"])
+@pytest.mark.parametrize("flag", ["--vus", "--connections"])
 def test_the_users_of_other_load_generators_are_requests_in_flight(flag):
     with pytest.raises(BadInput) as refused:
         run_settings([flag, "10"])

@@ -18,3 +18,18 @@ def test_limits_of_a_class_are_refused():
     with pytest.raises(BadInput) as refused:
         search.main(flags.split())
     assert refused.value.field == "--class"
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--rate-profile", "5@5s"),
+        ("--concurrency-profile", "5@5s"),
+        ("--users", "5"),
+        ("--stop-when", "errors>1"),
+    ],
+)
+def test_what_changes_or_ends_a_load_is_refused(flag: str, value: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        search.main(["--base-url", "http://127.0.0.1:1", "--slo", "ttft_p99<1s", flag, value])
+    assert refused.value.field == flag

@@ -22,6 +22,7 @@ from loadgen.runner.run_result import conclude
 from loadgen.testing import virtual
 from loadgen.testing.memory import Memory, Server
 from loadgen.util.clock import Clock
+from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.endpoints.openai import CHAT
@@ -72,6 +73,7 @@ def carried_out(
     Requests are those of `prompts`, again and again; `meanwhile` is called in the loop before the clock starts.
     """
     settings = settings or RunSettings(request_rate=1.0)
+    partition = Partition(*stripe)
     own = schedule.stripe(*stripe)
     records: list[Record] = []
     recorder = Recorder.from_settings(settings, START_NS, len(own.numbers))
@@ -83,7 +85,9 @@ def carried_out(
             request_store.write(Path(folder), prompts, TARGET.body, dict, len(prompts))
             with request_store.Requests(Path(folder)) as bodies:
                 network = Memory(server, clock)
-                load = Load(settings, network, bodies, recorder, own, pacing, on_record=records.append)
+                load = Load(
+                    settings, network, bodies, recorder, own, pacing, on_record=records.append, partition=partition
+                )
                 meanwhile(load)
                 await load.run()
 

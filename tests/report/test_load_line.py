@@ -5,7 +5,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.recorder import Recorder
-from loadgen.report.load_line import full_text
+from loadgen.report.load_line import full_text, text_of_settings
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import saved_json
 from tests.helpers.run_facts import measured, result, steady
@@ -30,6 +30,19 @@ def test_run_that_was_cut_short_says_how_many_were_sent():
 def test_prepared_requests_of_a_closed_loop_are_no_sessions():
     settings = RunSettings(max_concurrency=2, duration=10.0)
     assert load(measured([steady(0), steady(1)]), settings, Schedule.burst(1000)) == "2 requests"
+
+
+@pytest.mark.parametrize(
+    ("load", "text"),
+    [
+        ({"concurrency_profile": "4@5s,8@5s"}, "4@5s,8@5s requests in flight"),
+        ({"concurrency_profile": "1@1s,2@1s,3@1s,0@1s,5@1s"}, "0 to 5 requests in flight in 5 phases"),
+        ({"users": 1, "num_prompts": 5}, "1 user, think time 0s"),
+        ({"users": 20, "think_time": "exp:2", "num_prompts": 5}, "20 users, think time exp:2s"),
+    ],
+)
+def test_closed_loops_say_who_sends(load, text):
+    assert text_of_settings(RunSettings(**load)) == text
 
 
 def test_it_ends_with_the_label():

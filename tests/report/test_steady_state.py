@@ -61,6 +61,8 @@ def test_latencies_are_those_of_the_requests_sent_in_the_window() -> None:
     assert (found.mean_ttft_ms, found.median_ttft_ms) == (pytest.approx(20), pytest.approx(20))
     assert found.percentiles_ttft_ms == [(99.0, pytest.approx(20))]
     assert (found.mean_tpot_ms, found.p99_tpot_ms) == (pytest.approx(5), pytest.approx(5))
+    assert (found.mean_e2el_ms, found.median_e2el_ms) == (pytest.approx(115), pytest.approx(115))
+    assert found.percentiles_e2el_ms == [(99.0, pytest.approx(115))]
 
 
 def test_answers_of_one_token_have_no_tpot() -> None:
@@ -107,4 +109,5 @@ def test_the_report_has_a_line_of_it() -> None:
     text = " ".join(render(result(list(rounds(20)), LOOP)).split())
     shown = "Steady-state output throughput: 3469.57 tok/s (19 or more of 20 in flight, 2.3 s, shorter than 10 s: "
     assert shown in text
+    assert "; medians in ms: TTFT 20.00, TPOT 5.00, E2EL 115.00" in text
     assert "Steady output throughput" not in text

@@ -230,3 +230,14 @@ def test_a_group_shares_partitions_records_and_pids(job: Job) -> None:
     assert (first.partition, second.partition) == (Partition(0, 2), Partition(1, 2))
     assert [own.records and own.records.name for own in (first, second)] == ["r.jsonl", "r.jsonl.part2"]
     assert (first.sibling_pids, second.sibling_pids) == ((8,), (7,))
+
+
+async def test_a_condition_of_the_settings_stops_the_run_and_is_kept(job: Job) -> None:
+    settings = job.settings.replace(stop_when="errors>2,error_rate>5%")
+    (part,) = [Fake(0, [])]
+    part.told = Progress("running", 5.0, ended=40, failures={"refused": 4})
+    measurement = await run([part], replace(job, header=heading(settings, SCHEDULE)))
+    stopped = measurement.trailer.stopped
+    assert stopped is not None
+    assert (stopped.condition, stopped.at_s, stopped.value) == ("errors>2", 5.0, 4)
+    assert measurement.snapshot.partial == str(stopped) == "--stop-when errors>2: 4 at 5.0 s"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.config.rate_profile import Phase, RateProfile
+from loadgen.config.load_profile import LoadProfile, Phase
 from loadgen.config.settings import RunSettings
 from loadgen.util.arrays import Floats
 from loadgen.workload.arrivals import Schedule
@@ -20,21 +20,21 @@ PHASES = st.one_of(
 )
 
 
-def integral(profile: RateProfile, at_s: Floats) -> Floats:
+def integral(profile: LoadProfile, at_s: Floats) -> Floats:
     """The requests that are expected up to these times, by the trapezoids of the rate."""
     times: list[float] = []
     rates: list[float] = []
     for phase, (start_s, _) in zip(profile.phases, profile.windows_s(), strict=True):
         offsets = np.linspace(0, phase.length_s, STEPS)
         times += [start_s + offset for offset in offsets]
-        rates += [phase.rate_at(float(offset)) for offset in offsets]
+        rates += [phase.value_at(float(offset)) for offset in offsets]
     sums = np.concatenate(([0.0], np.cumsum(np.diff(times) * (np.array(rates[1:]) + rates[:-1]) / 2)))
     return np.interp(at_s, times, sums)
 
 
 @given(st.lists(PHASES, min_size=1, max_size=4))
 def test_a_time_is_where_the_integral_of_the_rate_is_the_number(phases: list[Phase]) -> None:
-    profile = RateProfile(tuple(phases))
+    profile = LoadProfile(tuple(phases))
     rate = ProfileRate(profile)
     total = rate.mean_rps * profile.length_s
     expected = np.linspace(0, total, 50, endpoint=False)
@@ -62,7 +62,7 @@ def test_evenly_spaced_arrivals_follow_the_phases_exactly() -> None:
 @pytest.mark.parametrize("profile", ["20@50s,20-200@100s,200@20s", "5~100/30s@180s"])
 def test_rescaled_arrivals_are_a_poisson_process(profile: str) -> None:
     """By a Kolmogorov-Smirnov test of the gaps on the scale of expected requests: at 1 %, over 20 seeds."""
-    parsed = RateProfile.parse(profile)
+    parsed = LoadProfile.parse(profile)
     beyond = 0
     for seed in range(20):
         due_s = Schedule.from_settings(RunSettings(rate_profile=profile).implied(), seed).due_ns / 1e9

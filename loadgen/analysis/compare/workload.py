@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 GROUPS = {field.name: field.metadata["group"] for field in dataclasses.fields(RunSettings)}
 # Settings that must be the same even if the hashes are.
 ALWAYS_COMPARED = (
-    *("extra_body", "max_concurrency", "num_warmups", "think_time", "history", "latency_from", "goodput", "cache"),
+    *("extra_body", "max_concurrency", "concurrency_profile", "users", "num_warmups", "think_time", "history"),
+    *("latency_from", "goodput", "cache"),
 )
 # The settings that determine each hash.
 HASHED_SETTINGS = {

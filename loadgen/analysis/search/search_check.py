@@ -11,7 +11,11 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 
-RAMP = ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
+# A search has loads and ends of its own.
+OF_SINGLE_RUNS = (
+    *("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps", "rate_profile", "concurrency_profile", "users"),
+    "stop_when",
+)
 
 
 def check_requested(requested: RunSettings) -> None:
@@ -63,9 +67,10 @@ def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
     for name in SWEPT:
         if isinstance(chosen.get(name), tuple):
             raise BadInput(flag(name), "takes one value in a search", "give the first one to try")
-    for name in RAMP:
+    for name in OF_SINGLE_RUNS:
         if chosen.get(name) is not None:
-            raise BadInput(flag(name), "does not apply to a search: each run has a constant load", "leave it out")
+            problem = "does not apply to a search, which gives each run a constant load and ends it"
+            raise BadInput(flag(name), problem, "leave it out")
     if "max_error_rate" in chosen:
         raise BadInput(
             "--max-error-rate", "does not apply to a search: --slo sets the limit", "add error_rate<1% to --slo"

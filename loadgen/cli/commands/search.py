@@ -30,7 +30,7 @@ TEXTS = {
     "num_prompts": "requests of each run, more where requests take long; by default as many as --slo needs",
     "duration": "length of each run, such as 30s; longer where --slo needs more requests",
     "max_error_rate": None,
-    **dict.fromkeys(search_check.RAMP),
+    **dict.fromkeys(search_check.OF_SINGLE_RUNS),
 }
 
 

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 OLDER_VLLM: Mapping[str, str] = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
 FORKS: Mapping[str, str] = {"--run-eval": "a tool for the quality of answers: loadgen does not judge them"}
 WEB: Mapping[str, str] = {  # Locust, k6, wrk and others
-    **dict.fromkeys(("--users", "--vus", "--clients", "--connections"), "`--max-concurrency`, the requests in flight"),
+    **dict.fromkeys(
+        ("--vus", "--clients", "--connections"), "`--max-concurrency`, the requests in flight; `--users`, if they think"
+    ),
     **dict.fromkeys(("--rps", "--qps", "--arrival-rate"), "`--request-rate`"),
     **dict.fromkeys(("--requests", "--iterations"), "`--num-prompts`"),
     "--run-time": "`--duration`",
@@ -35,11 +37,11 @@ GUIDELLM: Mapping[str, str] = {
     "--rate-type": f"other flags: {PROFILES}",
     "--rate": "`--request-rate`, or `--max-concurrency` for concurrent; several values, as 1,2,4, make one run each",
     "--constraint": "`--num-prompts N` for kind=max_requests,count=N, `--duration S` for kind=max_duration,seconds=S, "
-    "`--max-error-rate SHARE` for errors (0.01 by default), checked at the end",
+    "`--stop-when` with `errors>=N` or `error_rate>SHARE` for errors",
     "--max-requests": "`--num-prompts`",
     "--max-seconds": "`--duration`",
-    "--max-errors": "`--max-error-rate SHARE` (0.01 by default), checked at the end",
-    "--max-error-rate": "`--max-error-rate SHARE` (0.01 by default), checked at the end",
+    "--max-errors": '`--stop-when "errors>=N"`',
+    "--max-error-rate": '`--stop-when "error_rate>SHARE"`; `--max-error-rate SHARE` is checked at the end',
     "--warmup": "`--num-warmups`; the steady rate excludes ramp and tail anyway",
     "--cooldown": "not needed: the steady rate excludes the tail",
     "--rampup": "`--ramp-up-strategy linear --ramp-up-start-rps A --ramp-up-end-rps B`",
@@ -84,8 +86,10 @@ AIPERF: Mapping[str, str] = {
     "--use-server-token-count": "not needed: token counts of the server are used if it reports them",
     "--per-chunk-usage": "`--continuous-usage`",
     "--concurrency": "`--max-concurrency`; several values, as 1,2,4, make one run each",
-    "--concurrency-ramp-duration": "`--ramp-up-strategy`, which raises the rate instead",
+    "--concurrency-ramp-duration": "`--concurrency-profile`, such as 1-64@30s,64@5m",
     "--request-rate": "`--request-rate`; several values, as 1,2,4, make one run each",
+    "--num-users": "`--users`",
+    "--user-centric-rate": "`--think-time`: the time from an answer to a user's next request, not between its requests",
     "--request-rate-mode": "`--burstiness`: 1 is poisson, inf is constant",
     "--arrival-pattern": "`--burstiness`: 1 is poisson, inf is constant, other values are the shape of gamma",
     "--arrival-smoothness": "`--burstiness`",

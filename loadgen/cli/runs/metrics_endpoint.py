@@ -158,7 +158,7 @@ def identity(server: "Server") -> dict[str, str]:
         "target": ", ".join(target.base_url(one) for one in settings.apart()),
         "label": settings.label or "",
         "rate": rate,
-        "max_concurrency": "" if settings.max_concurrency is None else str(settings.max_concurrency),
+        "max_concurrency": settings.concurrency_profile or str(settings.max_concurrency or ""),
         "version": __version__,
     }
 

@@ -8,6 +8,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.server_call import ServerCall
 from loadgen.metrics.snapshot import LoopTotals
+from loadgen.metrics.stop_event import StopEvent
 from loadgen.metrics.worker_report import WorkerReport
 
 
@@ -27,6 +28,7 @@ class RunTrailer:
         structured: Ok answers that were to be JSON, by what they are (`structured_output.Conformance`).
         telemetry: Server and GPU metrics during the run.
         no_answer_since_s: Seconds on the clock since when the server refused all connections; None: it did not.
+        stopped: The condition of --stop-when that ended the run; None: none did.
         calls: Calls to the servers beside the load, in their order.
         probe_e2el_ns: E2EL of each probe that succeeded, ns.
         probes_failed: How many probes did not.
@@ -39,6 +41,7 @@ class RunTrailer:
     structured: dict[str, int] = field(default_factory=dict)
     telemetry: Telemetry = Telemetry()
     no_answer_since_s: float | None = None
+    stopped: StopEvent | None = None
     calls: tuple[ServerCall, ...] = ()
     probe_e2el_ns: tuple[int, ...] = ()
     probes_failed: int = 0
@@ -57,7 +60,7 @@ class RunTrailer:
         return replace(self, workers=(first, *others))
 
     def merge(self, other: Self) -> Self:
-        """Combine the facts of two parts of a run; telemetry, calls and `no_answer_since_s` are set on the whole."""
+        """Combine the facts of two parts of a run; telemetry, calls and what ended it are set on the whole."""
         return replace(
             self,
             workers=tuple(sorted(self.workers + other.workers, key=lambda worker: worker.number)),
@@ -85,6 +88,7 @@ class RunTrailer:
             "repeated_prompts": totals.repeated_prompts,
             "turns_without_token": totals.turns_without_token,
             "no_answer_since_s": self.no_answer_since_s,
+            "stopped": None if self.stopped is None else self.stopped.to_dict(),
             "calls": [call.to_dict() for call in self.calls],
             "probe_e2el_ns": self.probe_e2el_ns,
             "probes_failed": self.probes_failed,
@@ -105,6 +109,7 @@ class RunTrailer:
             structured=data.get("structured", {}),
             telemetry=Telemetry.from_dict(data.get("telemetry") or {"sources": [], "gpus": []}),
             no_answer_since_s=data.get("no_answer_since_s"),
+            stopped=StopEvent(**stopped) if (stopped := data.get("stopped")) else None,
             calls=tuple(ServerCall(**call) for call in data.get("calls", ())),
             probe_e2el_ns=tuple(data.get("probe_e2el_ns", ())),
             probes_failed=data.get("probes_failed", 0),

@@ -1,4 +1,4 @@
-"""Phases: what became of the requests of each phase of a rate profile."""
+"""Phases: what became of the requests of each phase of a profile of the load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from loadgen.config.rate_profile import RateProfile
+from loadgen.config.load_profile import LoadProfile
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.report.result.fields import about
@@ -17,9 +17,9 @@ from loadgen.util.clock import NS_PER_S
 
 
 class PhaseResult(RequestGroup, frozen=True, kw_only=True):
-    """The requests that were due in a phase of `--rate-profile`."""
+    """The requests that were due in a phase of `--rate-profile` or `--concurrency-profile`."""
 
-    load: Annotated[str, about("The phase, as `--rate-profile` has it.")]
+    load: Annotated[str, about("The phase, as the flag has it.")]
     start_s: Annotated[float, about("When it begins, s on the clock.")]
     end_s: Annotated[float, about("When it ends, s on the clock.")]
     due: Annotated[int, about("Requests that were due in it.")]
@@ -30,7 +30,7 @@ class PhaseResult(RequestGroup, frozen=True, kw_only=True):
     recovered_after_s: Annotated[
         float | None,
         about(
-            "After a burst, a phase with a higher mean rate than those before and after it: seconds from its end until "
+            "After a burst, a phase with a higher mean load than those before and after it: seconds from its end until "
             "the backlog, the requests that are due and not ended, is at most the largest of the phase before the "
             "burst; null: no burst came before, or the run ended first."
         ),
@@ -38,13 +38,15 @@ class PhaseResult(RequestGroup, frozen=True, kw_only=True):
 
     @classmethod
     def each(cls, run: RunData) -> list[Self]:
-        """Summarize the phases; empty where the rate has none. A phase after the end of the run has no requests."""
-        text, snapshot = run.settings.rate_profile, run.snapshot
-        if text is None:
+        """Summarize the phases; empty where the load has none. A phase after the end of the run has no requests."""
+        profile, snapshot = run.settings.load_profile, run.snapshot
+        if profile is None:
             return []
-        profile = RateProfile.parse(text)
-        due_ns = run.schedule.due_ns
-        row_due_ns = np.where(due_ns[snapshot.index] >= 0, due_ns[snapshot.index], snapshot.sent)
+        if run.closed_loop:  # a request is due when it is sent
+            due_ns, row_due_ns = np.sort(snapshot.sent[snapshot.sent >= 0]), snapshot.sent
+        else:
+            due_ns = run.schedule.due_ns
+            row_due_ns = np.where(due_ns[snapshot.index] >= 0, due_ns[snapshot.index], snapshot.sent)
         ok_ns = snapshot.closed[snapshot.e2el >= 0]
         windows = [(round(start * NS_PER_S), round(end * NS_PER_S)) for start, end in profile.windows_s()]
         backlog = _Backlog(due_ns[due_ns >= 0], snapshot.closed)
@@ -96,11 +98,11 @@ class _Backlog:
 
 
 def _recovery_s(
-    number: int, profile: RateProfile, windows: Sequence[tuple[int, int]], backlog: _Backlog
+    number: int, profile: LoadProfile, windows: Sequence[tuple[int, int]], backlog: _Backlog
 ) -> float | None:
     if number < 2:
         return None
-    before, burst, after = (phase.mean_rps for phase in profile.phases[number - 2 : number + 1])
+    before, burst, after = (phase.mean for phase in profile.phases[number - 2 : number + 1])
     if not before < burst > after:
         return None
     start_ns = windows[number][0]

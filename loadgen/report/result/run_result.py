@@ -33,6 +33,7 @@ from loadgen.report.result.server import ServerMetrics
 from loadgen.report.result.server_call import ServerCallResult
 from loadgen.report.result.sessions import SessionTimes, Turn
 from loadgen.report.result.sglang_numbers import SglangNumbers
+from loadgen.report.result.stop import Stop
 from loadgen.report.result.structured_output import StructuredOutput
 from loadgen.report.result.target import Target
 from loadgen.report.result.timeline import Timeline
@@ -94,6 +95,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
             "refusals, seconds on the clock; null: it did not end for this reason."
         ),
     ] = None
+    stopped: Annotated[Stop | None, about("The condition of `--stop-when` that ended the run; null: none did.")] = None
     cancelled: Annotated[Cancelled, about("Requests that the end of the run cancelled.")] = Cancelled()
     silent_streams: Annotated[
         SilentStreams,
@@ -112,8 +114,8 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     classes: Annotated[
         list[ClassResult], about("Each class of requests (--class, --lora-modules); empty without any.")
     ] = msgspec.field(default_factory=list)
-    phases: Annotated[list[PhaseResult], about("Each phase of `--rate-profile`; empty without one.")] = msgspec.field(
-        default_factory=list
+    phases: Annotated[list[PhaseResult], about("Each phase of a rate or concurrency profile; empty without one.")] = (
+        msgspec.field(default_factory=list)
     )
     sessions: Annotated[SessionTimes | None, about("The sessions as wholes; null: the run has none.")] = None
     turns: Annotated[list[Turn], about("Each turn of the sessions, over all sessions; empty without any.")] = (
@@ -301,6 +303,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             error_rate=failures.server_rate,
             client_error_rate=failures.client_rate,
             no_answer_since_s=run.no_answer_since_s,
+            stopped=Stop.of(run.stopped),
             cancelled=Cancelled.of(snapshot),
             silent_streams=SilentStreams.of(snapshot),
             never_due=counters["never_due"],

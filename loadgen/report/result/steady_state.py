@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Self
 
+import msgspec
 from msgspec import Struct
 
 from loadgen.config.output import parse_percentiles
@@ -57,14 +58,24 @@ class SteadyState(Struct, frozen=True, kw_only=True):
     median_tpot_ms: Annotated[float | None, about("Median of the same, ms.")]
     p90_tpot_ms: Annotated[float | None, about("90th percentile of the same, ms.")]
     p99_tpot_ms: Annotated[float | None, about("99th percentile of the same, ms.")]
+    mean_e2el_ms: Annotated[
+        float | None, about("Mean E2EL of these requests, on the clock of `latency_from`, ms; null: none.")
+    ] = None
+    median_e2el_ms: Annotated[float | None, about("Median of the same, ms.")] = None
+    percentiles_e2el_ms: Annotated[
+        list[tuple[float, float | None]], about("The percentiles of --metric-percentiles of the same: pairs of p, ms.")
+    ] = msgspec.field(default_factory=list)
 
     @classmethod
     def of(cls, run: RunData) -> Self | None:
         """Compute it.
 
-        None if the run is no closed loop of streams, or had too few requests in flight in all but an instant.
+        None if the run is no closed loop of streams, its cap changes, or too few requests were in flight in all but an
+        instant.
         """
         threshold, cap = run.settings.steady_state_threshold, run.settings.max_concurrency
+        if run.settings.concurrency_profile is not None:  # each phase has a state of its own
+            return None
         if not threshold or cap is None or not run.closed_loop or not run.settings.streams:
             return None
         snapshot, least = run.snapshot, max(math.ceil(threshold * cap), 1)
@@ -76,8 +87,9 @@ class SteadyState(Struct, frozen=True, kw_only=True):
         ok = snapshot.ttft >= 0
         began, ended = (ok & (at >= window[0]) & (at < window[1]) for at in (snapshot.sent, snapshot.closed))
         inputs, outputs = _input_rate(snapshot.input[began], seconds), throughput.output_rate(snapshot, *window)
-        ttfts = snapshot.ttft[began]
+        ttfts, e2els = snapshot.ttft[began], snapshot.e2el[began]
         ttft, tpot = GroupLatency.of(ttfts), GroupLatency.of(snapshot.tpot[began & (snapshot.tpot >= 0)])
+        e2el = GroupLatency.of(e2els)
         percentiles = parse_percentiles(run.settings.metric_percentiles)
         first_ns, run_s = int(snapshot.sent[was_sent].min()), throughput.wall_ns(snapshot) / 1e9
         return cls(
@@ -105,6 +117,9 @@ class SteadyState(Struct, frozen=True, kw_only=True):
             median_tpot_ms=tpot.p50,
             p90_tpot_ms=tpot.p90,
             p99_tpot_ms=tpot.p99,
+            mean_e2el_ms=e2el.mean,
+            median_e2el_ms=e2el.p50,
+            percentiles_e2el_ms=[(p, percentile_ms(e2els, p)) for p in percentiles],
         )
 
 

@@ -26,7 +26,8 @@ REQUEST = {
     "due": Term(
         "due",
         f"{DUE.capitalize()}. All due times are drawn before the clock starts. A later turn of a session is due one "
-        "think time after the previous answer. In a closed loop a request is due when a slot is free.",
+        "think time after the previous answer. In a closed loop a request is due when a slot is free, "
+        "or when its user has thought.",
     ),
     "sent": Term("sent", f"{SENT.capitalize()}, by the kernel's stamp; without one, just before it is written."),
     "requests": Term(

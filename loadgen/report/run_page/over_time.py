@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import accumulate
 
-from loadgen.config.rate_profile import RateProfile
+from loadgen.config.load_profile import LoadProfile
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heat, Linear, Log, Mark, Panel, Paragraph, line
 from loadgen.report.result import RunResult
@@ -26,7 +26,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph(line(NONE_ENDED if timeline is None else OLDER))
         return
     columns, telemetry = TimeColumns.of(timeline), server_levels.telemetry(result)
-    panels = [_requests(result, timeline, columns)]
+    panels = [_requests(result, timeline, columns), *_in_flight(result, timeline, columns)]
     if result.request_sample is not None:
         e2el = scatter.panel("e2el", result.request_sample, result, columns.reach)
         panels += [e2el] if e2el else []
@@ -63,7 +63,7 @@ def _asked(result: RunResult, end_s: float) -> list[Curve]:
     settings, rate = result.provenance.settings, result.numbers.request_rate
     due_s = min(result.provenance.schedule.duration_s, end_s)
     if settings.rate_profile is not None:
-        return [_profile(RateProfile.parse(settings.rate_profile), end_s)]
+        return _profile(settings.load_profile, end_s)
     first, last = settings.ramp_up_start_rps, settings.ramp_up_end_rps
     if first is not None and last is not None:
         shares = [number / RAMP_POINTS for number in range(RAMP_POINTS + 1)]
@@ -73,14 +73,26 @@ def _asked(result: RunResult, end_s: float) -> list[Curve]:
     return [] if rate == "inf" else [Curve("asked", [0.0, due_s, due_s], [rate, rate, None], 6)]
 
 
-def _profile(profile: RateProfile, end_s: float) -> Curve:
-    """Draw the rate of a profile."""
+def _profile(profile: LoadProfile | None, end_s: float) -> list[Curve]:
+    """Draw the values of a profile; nothing without one."""
+    if profile is None:
+        return []
     points: list[tuple[float, float | None]] = []
     for phase, (start_s, _) in zip(profile.phases, profile.windows_s(), strict=True):
         steps = RAMP_POINTS if phase.period_s else 1
         offsets = [phase.length_s * number / steps for number in range(steps + 1)]
-        points += [(start_s + offset, phase.rate_at(offset)) for offset in offsets if start_s + offset <= end_s]
-    return Curve("asked", [at_s for at_s, _ in points], [rate for _, rate in points], 6)
+        points += [(start_s + offset, phase.value_at(offset)) for offset in offsets if start_s + offset <= end_s]
+    return [Curve("asked", [at_s for at_s, _ in points], [value for _, value in points], 6)]
+
+
+def _in_flight(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Iterator[Panel]:
+    """Draw the requests in flight where the number that was asked changes."""
+    settings = result.provenance.settings
+    if settings.concurrency_profile is not None:
+        asked = _profile(settings.load_profile, columns.ends[-1])
+        seen: list[float | None] = [*timeline.in_flight]
+        scale = Linear.over("", [*seen, *(y for curve in asked for y in curve.ys)])
+        yield Panel("Requests in flight", scale, (columns.steps("in flight", seen, 1), *asked))
 
 
 def _server(telemetry: Telemetry, end_s: float) -> Iterator[Panel]:

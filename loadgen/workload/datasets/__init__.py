@@ -165,6 +165,8 @@ def _check_options(kind: DatasetClass, settings: "RunSettings") -> None:
 def _require_used(settings: "RunSettings") -> None:
     name, defaults = settings.dataset_name, DataSettings()
     for field, users in USED_BY.items():
+        if field == "think_time" and settings.users is not None:
+            continue  # they think between sessions, too
         if name in BUILT_IN and name not in users and getattr(settings, field) != getattr(defaults, field):
             raise BadInput(
                 flag(field), f"has no effect on the data set {name}", f"leave it out, or use {' or '.join(users)}"

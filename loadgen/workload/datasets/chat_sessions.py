@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 from loadgen.workload.datasets.prompt_rows import Row, message_texts
@@ -16,7 +17,6 @@ from loadgen.workload.datasets.session import (
     NO_ANSWER,
     TURNS,
     Message,
-    ThinkTime,
     Turn,
     parse_recorded_turns,
     session_prompts,

@@ -9,10 +9,11 @@ import numpy as np
 
 from loadgen.config.data import MULTI_TURN
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, TurnCounts, session_prompts, think_generator, user
+from loadgen.workload.datasets.session import TURNS, Turn, TurnCounts, session_prompts, think_generator, user
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 

@@ -1,23 +1,18 @@
 """Sessions: turns of a conversation as prompts, with think times between them."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
+from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
-from loadgen.util.clock import NS_PER_S
-from loadgen.util.number_format import parse_seconds
 from loadgen.workload.datasets.prompt_rows import message_texts
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
 
 Message = dict[str, Any]
-TURNS, THINK = "--turns", "--think-time"
-MAX_THINK_S = 86_400.0
-
-
+TURNS = "--turns"
 NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
 
@@ -86,39 +81,6 @@ class TurnCounts:
         return session
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkTime:
-    """The time from an answer to the next question.
-
-    Attributes:
-        mean_s: The mean, s.
-        varies: Whether each time is drawn exponentially; else all are the same.
-    """
-
-    mean_s: float
-    varies: bool = False
-
-    @classmethod
-    def parse(cls, text: str) -> "ThinkTime":
-        """Parse `--think-time`: SECONDS or exp:MEAN.
-
-        Raises:
-            BadInput: It is neither, or longer than a day.
-        """
-        varies = text.startswith("exp:")
-        try:
-            mean_s = parse_seconds(text.removeprefix("exp:"))
-        except ValueError:
-            mean_s = math.nan
-        if not 0 <= mean_s <= MAX_THINK_S:
-            raise BadInput(THINK, f"invalid time {text!r}", "give seconds, up to a day, or exp:MEAN")
-        return cls(mean_s, varies)
-
-    def draw_ns(self, generator: np.random.Generator) -> int:
-        """Draw one think time, ns."""
-        return int((generator.exponential(self.mean_s) if self.varies else self.mean_s) * NS_PER_S)
-
-
 def think_generator(seed_arrivals: int) -> np.random.Generator:
     """Create the generator of think times, seeded like the arrivals because both decide when requests are due."""
     return np.random.default_rng([seed_arrivals, *b"think"])
@@ -158,7 +120,7 @@ def session_prompts(
             f"{source}/{number}",
             messages,
             follows=number > 0,
-            think_ns=think.draw_ns(generator) if number else 0,
+            think_ns=think.draw_ns(generator.random) if number else 0,
             fields=dict(fields or {}),
         )
         messages += (turn.answer if recorded else turn.answer | {"content": ANSWER},)

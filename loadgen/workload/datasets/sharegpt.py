@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.conversation_lines import ConversationLines
-from loadgen.workload.datasets.session import ThinkTime, parse_recorded_turns
+from loadgen.workload.datasets.session import parse_recorded_turns
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations, sharegpt_path
 from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
 from loadgen.workload.files.mapped_file import FIELD

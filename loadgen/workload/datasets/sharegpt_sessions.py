@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.session import ThinkTime, Turn, session_prompts, think_generator, user
+from loadgen.workload.datasets.session import Turn, session_prompts, think_generator, user
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
 from loadgen.workload.files.mapped_file import FIELD
 from loadgen.workload.prompt import Prompt

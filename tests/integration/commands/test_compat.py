@@ -216,7 +216,7 @@ def test_vllm_reads_no_file_for_random_prompts(capsys: pytest.CaptureFixture[str
         ("--streaming", ("AIPerf", "leave it out")),
         ("--dataset", ("an older vLLM", "--dataset-name sharegpt --dataset-path FILE")),
         ("--concurrency", ("AIPerf", "--max-concurrency")),
-        ("--users", ("other tools", "--max-concurrency")),
+        ("--vus", ("other tools", "--max-concurrency")),
         ("--bogus", ("see `loadgen run --help`",)),
         ("--max-concurency", ("did you mean --max-concurrency?",)),
     ],

@@ -1,0 +1,69 @@
+"""`StopCondition`: what ends a run before its time, such as `ttft_p99>2s over 10s`."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from loadgen.config import slo
+from loadgen.errors import BadInput
+from loadgen.util.number_format import parse_seconds
+
+FLAG = "--stop-when"
+ERRORS = "errors"
+REMEDY = 'write for example "ttft_p99>2s over 10s", "error_rate>5%" or "errors>100", with the metrics of --slo'
+MIN_ENDED = 30  # requests, before their error rate is judged
+_FORM = re.compile(r"\s*([a-z0-9]+_?[\w.]*)\s*(>=?)\s*([^\s>=]+)(?:\s+over\s+(\S+))?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class StopCondition:
+    """One condition.
+
+    Attributes:
+        text: The condition, as it is reported.
+        limit: What holds as long as the run goes on. Of `errors` it is a number of failed requests.
+        over_s: How much of the run before the moment is judged, s; None: all of it.
+    """
+
+    text: str
+    limit: slo.Limit
+    over_s: float | None
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Self, ...]:
+        """Parse conditions separated by commas.
+
+        Raises:
+            BadInput: One cannot be parsed.
+        """
+        return tuple(cls._one(part) for part in text.split(","))
+
+    @classmethod
+    def _one(cls, text: str) -> Self:
+        form = _FORM.fullmatch(text)
+        if form is None:
+            raise BadInput(FLAG, f"invalid condition {text.strip()!r}", REMEDY)
+        name, sign, value, over = form.groups()
+        kept = "<" if sign == ">=" else "<="
+        try:
+            if name == ERRORS:
+                limit = slo.Limit(f"{name}{kept}{value}", ERRORS, "count", sign == ">", int(value))
+            else:
+                (limit,) = slo.parse(f"{name}{kept}{value}")
+            over_s = None if over is None else parse_seconds(over)
+        except (BadInput, ValueError) as error:
+            raise BadInput(FLAG, f"invalid condition {text.strip()!r}", REMEDY) from error
+        if over_s is not None and not 1 <= over_s < math.inf:
+            raise BadInput(FLAG, f"invalid time in {text.strip()!r}", "give 1 s or more: it is looked at each second")
+        return cls(" over ".join([f"{name}{sign}{value}", *([over] if over else [])]), limit, over_s)
+
+    @property
+    def min_values(self) -> int:
+        """How many requests, or gaps between tokens, must have been measured before it is judged."""
+        if self.limit.metric == ERRORS:
+            return 0
+        if self.limit.name in slo.RATES:
+            return MIN_ENDED
+        percentile = self.limit.percentile
+        return 1 if percentile is None else math.ceil(round(100 / (100 - percentile), 6))

@@ -1,0 +1,40 @@
+"""`StopEvent`: the condition of `--stop-when` that ended a run."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from loadgen.config.stop_condition import FLAG
+
+
+@dataclass(frozen=True, slots=True)
+class StopEvent:
+    """When a condition held.
+
+    Attributes:
+        condition: The condition.
+        at_s: When it held, s on the clock.
+        value: What was found: ms of a latency, a share of an error rate, a number of errors; None: it falls among
+            requests that failed.
+    """
+
+    condition: str
+    at_s: float
+    value: float | None
+
+    def __str__(self) -> str:
+        return f"{FLAG} {self.condition}: {self.shown} at {self.at_s:.1f} s"
+
+    @property
+    def shown(self) -> str:
+        """The value as text."""
+        if self.value is None:
+            return "beyond, since requests failed,"
+        if self.condition.startswith("error_rate"):
+            return f"{100 * self.value:.4g}%"
+        if self.condition.startswith("errors"):
+            return f"{self.value:g}"
+        return f"{self.value:.4g} ms"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return asdict(self)

@@ -1,0 +1,122 @@
+"""A profile is phases, or a file of times and values; what is neither is refused with the remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from loadgen.config.load_profile import CONCURRENCY, LoadProfile, Phase
+from loadgen.config.settings import RunSettings, is_bounded_by_time
+from loadgen.errors import BadInput
+
+
+def test_phases_are_constant_rates_changes_and_waves() -> None:
+    assert LoadProfile.parse("10@1m, 10-50.5@30s,50~5/10s@2m").phases == (
+        Phase(10, 10, 60),
+        Phase(10, 50.5, 30),
+        Phase(50, 5, 120, 10),
+    )
+
+
+def test_a_profile_is_written_as_it_is_read() -> None:
+    text = "10@60s,10-50.5@30s,50~5/10s@120s"
+    assert str(LoadProfile.parse(text)) == text
+
+
+def test_a_file_has_the_times_between_which_the_rate_changes(tmp_path: Path) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text("seconds,requests_per_s\n0,10\n60,10\n60,50\n90,0\n")
+    assert str(LoadProfile.parse(str(file))) == "10@60s,50-0@30s"
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("16@60s,64@30s,16@60s", [(0, 16), (60, 64), (90, 16), (150, 0)]),
+        ("2@1s,0@1s,1@1s", [(0, 2), (1, 0), (2, 1), (3, 0)]),
+        ("0-4@8s", [(0, 0), (1, 1), (3, 2), (5, 3), (7, 4), (8, 0)]),
+        ("4-2@4s,2@1s", [(0, 4), (1, 3), (3, 2), (4, 2), (5, 0)]),
+        # cos(2 pi t / 6 s) between 0 and 2 is 1.5 after a period's sixth, and 0.5 after its third.
+        ("2~0/6s@9s", [(0, 2), (1, 1), (2, 0), (4, 1), (5, 2), (7, 1), (8, 0), (9, 0)]),
+        ("0~2/6s@4.5s", [(0, 0), (1, 1), (2, 2), (4, 1), (4.5, 0)]),
+    ],
+)
+def test_concurrency_is_the_value_rounded_at_each_moment(text: str, levels: list[tuple[float, int]]) -> None:
+    found = list(LoadProfile.parse(text, CONCURRENCY).levels())
+    assert [level for _, level in found] == [level for _, level in levels]
+    assert [at_s for at_s, _ in found] == pytest.approx([at_s for at_s, _ in levels])
+
+
+@pytest.mark.parametrize("text", ["2.5@1s", "0@5s", "x@1s", "4@0s", "none.csv"])
+def test_concurrency_is_a_whole_number(text: str) -> None:
+    with pytest.raises(BadInput, match="--concurrency-profile"):
+        LoadProfile.parse(text, CONCURRENCY)
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ("1,10\n2,10\n", "no row at 0 s"),
+        ("0,10\n", "only one moment"),
+        ("0,10\n5,x\n", "row 2"),
+        ("0,10\n5,-1\n", "row 2"),
+        ("0,10\n5,1\n4,1\n", "row 3"),
+        ("0,10,3\n5,1,3\n", "row 2"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_named(tmp_path: Path, rows: str, problem: str) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text(rows)
+    with pytest.raises(BadInput, match=problem):
+        LoadProfile.parse(str(file))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "10@", "@5s", "-5@3s", "10@0s", "10@5x", "0@5s", "10~20@5s", "10-20/3s@5s", "1e3@5s", "none.csv"]
+)
+def test_what_is_no_profile_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="--rate-profile"):
+        LoadProfile.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("other", "flag"),
+    [
+        ({"request_rate": 5.0}, "--request-rate"),
+        ({"num_prompts": 10}, "--num-prompts"),
+        ({"duration": 60.0}, "--duration"),
+        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0}, "--ramp-up-strategy"),
+    ],
+)
+def test_a_profile_says_rate_and_length_alone(other: dict[str, object], flag: str) -> None:
+    with pytest.raises(BadInput, match=flag):
+        RunSettings(base_url="http://127.0.0.1:1", rate_profile="10@5s").replace(**other).checked()
+
+
+@pytest.mark.parametrize(
+    ("other", "flag"),
+    [
+        ({"request_rate": 5.0}, "--request-rate"),
+        ({"num_prompts": 10}, "--num-prompts"),
+        ({"duration": 60.0}, "--duration"),
+        ({"max_concurrency": 5}, "--max-concurrency"),
+        ({"rate_profile": "10@5s"}, "--concurrency-profile"),
+        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0}, "--ramp-up-strategy"),
+    ],
+)
+def test_a_concurrency_profile_says_all_of_the_load(other: dict[str, object], flag: str) -> None:
+    with pytest.raises(BadInput, match=flag):
+        RunSettings(base_url="http://127.0.0.1:1", concurrency_profile="4@5s,8@5s").replace(**other).checked()
+
+
+def test_a_concurrency_profile_is_a_closed_loop_of_its_highest_number() -> None:
+    implied = RunSettings(base_url="http://127.0.0.1:1", concurrency_profile="4@5s,8-2@5s").implied()
+    assert (implied.max_concurrency, implied.duration) == (8, 10.0)
+    assert is_bounded_by_time(implied.checked())
+
+
+def test_the_settings_of_a_run_hold_phases_and_their_length(tmp_path: Path) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text("0,10\n60,10\n")
+    implied = RunSettings(base_url="http://127.0.0.1:1", rate_profile=str(file)).implied()
+    assert (implied.rate_profile, implied.duration) == ("10@60s", 60.0)
+    assert implied.checked() == implied

@@ -1,0 +1,51 @@
+"""A condition that ends a run is a metric of an SLO, or a number of errors, beyond a value; all else is refused."""
+
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.config.stop_condition import StopCondition
+from loadgen.errors import BadInput
+
+
+def test_a_condition_holds_where_its_limit_is_not_met() -> None:
+    above, reached = StopCondition.parse("ttft_p99 > 2s over 10s, error_rate>=5%")
+    assert (above.text, above.over_s, above.limit.threshold) == ("ttft_p99>2s over 10s", 10.0, 2000.0)
+    assert (above.limit.met_by(2000.0), above.limit.met_by(2000.1)) == (True, False)
+    assert (reached.text, reached.over_s) == ("error_rate>=5%", None)
+    assert (reached.limit.met_by(0.049), reached.limit.met_by(0.05)) == (True, False)
+
+
+def test_errors_are_counted() -> None:
+    (condition,) = StopCondition.parse("errors>=100")
+    assert (condition.limit.met_by(99), condition.limit.met_by(100)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        *(("ttft_p99>1s", 100), ("ttft_p99.9>1s", 1000), ("e2el_p90>1s", 10), ("tpot_median>1s", 2)),
+        *(("icl_mean>1s", 1), ("e2el_max>1s", 1), ("error_rate>1%", 30), ("errors>1", 0)),
+    ],
+)
+def test_so_many_values_are_needed_to_judge_it(text: str, count: int) -> None:
+    assert StopCondition.parse(text)[0].min_values == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "ttft_p99", "ttft_p99<2s", "ttft>2s", "tfft_p99>2s", "ttft_p99>x", "ttft_p99>2h", "error_rate>200%"),
+        *("errors>1.5", "errors>5%", "ttft_p99>2s over", "ttft_p99>2s over 0s", "ttft_p99>2s over x", "errors>1,"),
+        *("ttft_p99>2s over 100ms", "ttft_p99>>2s", "errors_p99>1"),
+    ],
+)
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="--stop-when"):
+        StopCondition.parse(text)
+
+
+def test_times_of_tokens_are_refused_where_there_are_none() -> None:
+    settings = RunSettings(backend="openai-embeddings", stop_when="ttft_p99>2s")
+    with pytest.raises(BadInput, match="--stop-when"):
+        settings.checked()
+    assert settings.replace(stop_when="e2el_p99>2s").checked()
