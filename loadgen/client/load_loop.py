@@ -289,23 +289,19 @@ class Load:
             self._drained.set()
 
     def _go_on(self, sessions: Sessions, record: Record) -> None:
-        """Have the next turn of the session follow, or none where this one has failed."""
+        """Have the requests follow that are due after this one, or none where it has failed."""
         if self._pacer.all_sent.is_set():  # nothing follows any more, and follow-ups were counted as cancelled
             return
         if record.outcome is Outcome.OK:
-            due_ns = sessions.next_due_ns(record)
-            if due_ns is not None:
-                self._pacer.follow(record.index + 1, due_ns)
-            elif self._tokens is not None:
-                self._tokens.end(record)
-            return
-        given_up = sessions.given_up(record)
-        if self._tokens is not None:
+            for index, due_ns in sessions.next_due(record):
+                self._pacer.follow(index, due_ns)
+        given_up = [] if record.outcome is Outcome.OK else sessions.given_up(record)
+        if self._tokens is not None and sessions.is_over(record):
             self._tokens.end(record)
-        for turn in given_up:
-            self._recorder.add(turn)
+        for never_due in given_up:
+            self._recorder.add(never_due)
             if self._on_record is not None:
-                self._on_record(turn)
+                self._on_record(never_due)
         self.ended += len(given_up)
         self._pacer.cancel_followups(len(given_up))
 

@@ -157,7 +157,7 @@ def session_prompts(
             turn.wanted,
             f"{source}/{number}",
             messages,
-            follows=number > 0,
+            after=(1,) if number else (),
             think_ns=think.draw_ns(generator) if number else 0,
             fields=dict(fields or {}),
         )

@@ -1,7 +1,9 @@
 """Sessions and traces end to end: requests, their times, and what a killed run leaves."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -144,6 +146,51 @@ def test_next_turn_is_sent_a_think_time_after_the_last_answer(metronome: Process
             assert told[index].due == told[index - 1].closed + think_ns
             assert told[index].sent >= told[index].due
             assert told[index].outcome is Outcome.OK
+
+
+class Agents:
+    """Sessions of a turn, two requests that follow it at once, and one that waits for both."""
+
+    def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
+        nodes = [((), 0), ((1,), 0), ((2,), 5), ((1, 2), 10)]
+        for number in range(count):
+            after, think_ms = nodes[number % len(nodes)]
+            text = f"Request {number}."
+            yield loadgen.Prompt(text, 3, 2 + 6 * (number % 3), text, after=after, think_ns=think_ms * 1_000_000)
+
+    def provenance(self) -> dict[str, Any]:
+        return {"name": "agents"}
+
+
+def test_a_request_that_follows_several_is_sent_after_the_last_of_them(metronome: Process, tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    Truth.forget(metronome.url)
+    settings = loadgen.RunSettings(
+        base_url=metronome.url,
+        backend="openai-chat",
+        request_rate=20,
+        num_prompts=80,
+        workers=2,
+        records=str(records),
+        extra_body={"metronome": {"first_ms": 2.0, "gap_ms": 2.0}},
+    )
+    result = loadgen.run_sync(settings, dataset=Agents())
+    assert result.data["loadgen"]["outcomes"] == {"ok": 80}
+    assert str(loadgen.from_records(records)) == str(result)
+    told = {record.index: record for record in RecordFile(records)}
+    truth = Truth.fetch(metronome.url)
+    numbers, last_written_ns = truth.number.tolist(), truth.write_ns[truth.starts[1:] - 1]
+    arrived = dict(zip(numbers, truth.arrival_ns.tolist(), strict=True))
+    ended = dict(zip(numbers, last_written_ns.tolist(), strict=True))
+    for first in range(0, 80, 4):
+        for index, before, think_ms in [(1, (0,), 0), (2, (0,), 5), (3, (1, 2), 10)]:
+            record, earlier = told[first + index], [told[first + one] for one in before]
+            assert record.due == max(one.closed for one in earlier) + think_ms * 1_000_000
+            assert record.sent >= record.due
+            # By the server's own clock: no request arrived before the last token that it waits for was written.
+            assert arrived[first + index] > max(ended[first + one] for one in before) + think_ms * 1_000_000
+    checks = {check["name"]: check for check in result.data["loadgen"]["checks"]}
+    assert checks["requests unsent"]["ok"]
 
 
 async def test_a_duration_alone_makes_as_many_sessions_as_begin_in_it() -> None:
