@@ -17,6 +17,7 @@ from loadgen.testing.truth import Truth
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
 from tests.helpers.scripted_server import chatting, serving
+from tests.workload.test_agentic_files import AGENT
 
 SESSIONS = loadgen.RunSettings(
     backend="openai-chat",
@@ -191,6 +192,61 @@ def test_a_request_that_follows_several_is_sent_after_the_last_of_them(metronome
             assert arrived[first + index] > max(ended[first + one] for one in before) + think_ms * 1_000_000
     checks = {check["name"]: check for check in result.data["loadgen"]["checks"]}
     assert checks["requests unsent"]["ok"]
+
+
+def test_recorded_agents_are_sent_in_the_order_and_with_the_pauses_of_their_file(
+    metronome: Process, tmp_path: Path
+) -> None:
+    def call(t: float, tokens: int, blocks: list[int]) -> dict[str, Any]:
+        return {"t": t, "type": "n", "model": "m", "in": tokens, "out": 3, "hash_ids": blocks, "api_time": 0.01}
+
+    agent = {"t": 0.02, "type": "subagent", "requests": [call(0.02, 40, [1, 3]), call(0.06, 60, [1, 3, 4])]}
+    requests = [call(0, 50, [1, 2]), agent, call(0.1, 90, [1, 2, 5, 6])]
+    trace = {"block_size": 16, "hash_id_scope": "local", "requests": requests}
+    path, records = tmp_path / "agents.jsonl", tmp_path / "records.jsonl"
+    path.write_bytes(b"".join(orjson.dumps(trace | {"id": name}) + b"\n" for name in "abcde"))
+    settings = loadgen.RunSettings(
+        base_url=metronome.url,
+        backend="openai-chat",
+        tokenizer=TOKENIZER,
+        dataset_name="agentic",
+        dataset_path=str(path),
+        request_rate=50,
+        max_think_time=0.03,
+        cache="warm",
+        records=str(records),
+        extra_body={"metronome": {"first_ms": 1.0, "gap_ms": 1.0}},
+    )
+    result = loadgen.run_sync(settings)
+    assert result.data["loadgen"]["outcomes"] == {"ok": 20}
+    assert result.data["loadgen"]["provenance"]["schedule"]["sessions"] == 5
+    assert result.data["loadgen"]["prefix_cache"]["warm_requests"] == 5
+    assert str(loadgen.from_records(records)) == str(result)
+    told = {record.index: record for record in RecordFile(records)}
+    edges = {1: ((0,), 10_000_000), 2: ((1,), 30_000_000), 3: ((0, 2), 30_000_000)}
+    for first in range(0, 20, 4):
+        for place, (before, think_ns) in edges.items():
+            assert told[first + place].due == max(told[first + one].closed for one in before) + think_ns
+
+
+def test_recorded_messages_and_tools_reach_the_simulator_for_as_long_as_sessions_begin(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.jsonl"
+    path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in AGENT))
+    settings = loadgen.RunSettings(
+        engine="sim",
+        backend="openai-chat",
+        tokenizer="none",
+        dataset_name="agentic",
+        dataset_path=str(path),
+        request_rate=20,
+        burstiness=float("inf"),
+        duration=0.5,
+        max_think_time=0.01,
+        custom_output_len=4,
+    )
+    result = loadgen.run_sync(settings)
+    assert result.data["loadgen"]["outcomes"] == {"ok": 30}
+    assert result.data["loadgen"]["provenance"]["schedule"]["sessions"] == 10
 
 
 async def test_a_duration_alone_makes_as_many_sessions_as_begin_in_it() -> None:
