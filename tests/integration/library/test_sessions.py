@@ -190,8 +190,9 @@ def test_a_request_that_follows_several_is_sent_after_the_last_of_them(metronome
             assert record.sent >= record.due
             # By the server's own clock: no request arrived before the last token that it waits for was written.
             assert arrived[first + index] > max(ended[first + one] for one in before) + think_ms * 1_000_000
-    checks = {check["name"]: check for check in result.data["loadgen"]["checks"]}
-    assert checks["requests unsent"]["ok"]
+    lines = records.read_bytes().splitlines(keepends=True)
+    records.write_bytes(b"".join(lines[:31]))
+    assert sum(loadgen.from_records(records).data["loadgen"]["outcomes"].values()) == 30
 
 
 def test_recorded_agents_are_sent_in_the_order_and_with_the_pauses_of_their_file(
