@@ -135,6 +135,29 @@ def test_weka_calls_that_overlap_are_in_flight_together(read):
     assert (order(session), delays(session)) == ([(), (0,), (0,), (1, 2)], [0, 1, 2, 2])
 
 
+entries = st.recursive(
+    st.builds(
+        lambda t, length: call(t, 8, 1, [], **({} if length is None else {"api_time": length})),
+        st.integers(0, 20),
+        st.none() | st.integers(0, 8),
+    ),
+    lambda inner: st.builds(lambda t, some: subagent(t, *some), st.integers(0, 20), st.lists(inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+@given(st.lists(entries, min_size=1, max_size=6))
+def test_weka_calls_of_any_times_have_one_first_call_and_wait_for_earlier_ones(tmp_path_factory, drawn):
+    path = tmp_path_factory.mktemp("drawn") / "session.json"
+    path.write_text(json.dumps(weka(call(0, 8, 1, []), *drawn)))
+    (session,) = AgentFile(path).sessions()
+    for place, one in enumerate(session.calls):
+        assert bool(one.after) == bool(place)
+        assert list(one.after) == sorted(set(one.after))
+        assert all(0 <= before < place for before in one.after)
+        assert one.delay_s >= 0
+
+
 def test_weka_sessions_stand_in_lines_in_a_list_or_alone_in_a_file(read, tmp_path):
     assert [session.name for session in read(weka(call(0, 8, 1, [])), weka(call(0, 8, 1, []), id="b"))] == ["a", "b"]
     path = tmp_path / "whole.json"
