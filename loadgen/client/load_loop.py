@@ -292,10 +292,10 @@ class Load:
         """Have the requests follow that are due after this one, or none where it has failed."""
         if self._pacer.all_sent.is_set():  # nothing follows any more, and follow-ups were counted as cancelled
             return
-        if record.outcome is Outcome.OK:
-            for index, due_ns in sessions.next_due(record):
-                self._pacer.follow(index, due_ns)
-        given_up = [] if record.outcome is Outcome.OK else sessions.given_up(record)
+        is_ok = record.outcome is Outcome.OK
+        for index, due_ns in sessions.next_due(record) if is_ok else ():
+            self._pacer.follow(index, due_ns)
+        given_up = [] if is_ok else sessions.given_up(record)
         if self._tokens is not None and sessions.is_over(record):
             self._tokens.end(record)
         for never_due in given_up:

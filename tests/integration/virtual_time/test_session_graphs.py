@@ -6,15 +6,18 @@ import orjson
 import pytest
 
 from loadgen.client.load_loop import Load
+from loadgen.client.sessions import Sessions
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.testing import virtual
 from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered
 from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta
+from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import ANSWER, Prompt
-from tests.helpers.virtual_runs import MS, START_NS, Run, S, carried_out
+from tests.helpers.run_facts import failed, steady
+from tests.helpers.virtual_runs import MS, START_NS, TARGET, Run, S, carried_out
 from tests.integration.virtual_time.test_sessions import asked, ms, run, the_books_balance
 
 SERVES_MS = [10, 30, 50, 20, 5]  # for the requests of DIAMOND
@@ -140,6 +143,25 @@ def test_a_request_repeats_the_answers_of_the_conversation_of_the_first_that_it_
 
     run(server, [turn("main", 0), turn("agent", 1, 1), turn("agent goes on", 2, 1), turn("main goes on", 1, 3, 1)])
     assert said == [["main"], ["a0", "agent"], ["a0", "a1", "agent goes on"], ["a0", "main goes on"]]
+
+
+@pytest.mark.parametrize("lost", [(), (1,), (2,)], ids=["all answered", "an agent fails", "another fails"])
+def test_a_session_is_over_once_all_its_requests_have_ended_or_are_given_up(tmp_path, lost):
+    request_store.write(tmp_path, DIAMOND * 2, TARGET.body, dict, 10)
+    with request_store.Requests(tmp_path) as requests:
+        sessions = Sessions(requests, 10)
+        over, given_up = [], set[int]()
+        for index in range(5):
+            if index in given_up:
+                continue
+            record = (failed if index in lost else steady)(5 + index)
+            record.turn = index
+            if index in lost:
+                given_up |= {one.index - 5 for one in sessions.given_up(record)}
+            else:
+                sessions.next_due(record)
+            over.append(sessions.is_over(record))
+    assert over == [False] * (len(over) - 1) + [True]
 
 
 # -- what goes wrong
