@@ -122,7 +122,7 @@ class Chat:
 
 
 def parse_chat(body: dict[str, Any]) -> Chat:
-    """Return the texts and images of a chat's messages.
+    """Return the texts and images of a chat's messages. A call of a tool is a text: its JSON.
 
     Raises:
         ApiError: There are no messages, or one is malformed.
@@ -132,7 +132,12 @@ def parse_chat(body: dict[str, Any]) -> Chat:
         raise ApiError(400, "messages must be a list with at least one message", param="messages")
     chat = Chat([], [])
     for message in messages:
-        content = message.get("content") if isinstance(message, dict) else None
+        content, calls = (
+            message.get(name) if isinstance(message, dict) else None for name in ("content", "tool_calls")
+        )
+        if calls:
+            chat.texts.append(orjson.dumps(calls).decode())
+            content = content or []
         for part in content if isinstance(content, list) else [{"text": content}]:
             is_image = isinstance(part, dict) and part.get("type") == "image_url"
             found = _image_url(part) if is_image else part.get("text") if isinstance(part, dict) else None

@@ -309,24 +309,25 @@ class Load:
             self._pacer.follow(*session)
 
     def _go_on(self, sessions: Sessions, record: Record) -> bool:
-        """Have the next turn of the session follow, or none where this one has failed; return whether one follows."""
-        if record.outcome is Outcome.OK:
-            due_ns = sessions.next_due_ns(record)
-            if due_ns is not None:
-                self._pacer.follow(record.index + 1, due_ns)
-            elif self._tokens is not None:
-                self._tokens.end(record)
-            return due_ns is not None
-        given_up = sessions.given_up(record)
-        if self._tokens is not None:
+        """Have the requests follow that are due after this one, or none where it has failed.
+
+        Returns:
+            Whether the session goes on.
+        """
+        is_ok = record.outcome is Outcome.OK
+        for index, due_ns in sessions.next_due(record) if is_ok else ():
+            self._pacer.follow(index, due_ns)
+        given_up = [] if is_ok else sessions.given_up(record)
+        is_over = sessions.is_over(record)
+        if self._tokens is not None and is_over:
             self._tokens.end(record)
-        for turn in given_up:
-            self._recorder.add(turn)
+        for never_due in given_up:
+            self._recorder.add(never_due)
             if self._on_record is not None:
-                self._on_record(turn)
+                self._on_record(never_due)
         self.ended += len(given_up)
         self._pacer.cancel_followups(len(given_up))
-        return False
+        return not is_over
 
 
 def _cap(settings: RunSettings, partition: Partition) -> int | None:

@@ -8,6 +8,7 @@ from loadgen.config.option import DATA, option
 Rule = Literal["vllm-0.11", "vllm-0.9", "guidellm-0.5", "benchmark-runner", "sglang"]
 FULL_LENGTH: tuple[Rule, ...] = ("guidellm-0.5", "benchmark-runner")  # rules of tools that ask the server to ignore EOS
 TRACE = "trace"  # the data set with a due time for each request
+AGENTIC = "agentic"  # a data set of recorded sessions of agents
 NO_TOKENIZER = "none"  # value of --tokenizer: prompts are sent as they are, and only the server counts tokens
 RERANK = "random-rerank"  # a data set of a query with documents
 BATCHED = ("random", RERANK)  # data sets of which a request may have several texts
@@ -34,7 +35,8 @@ class DataSettings:
         "random",
         DATA,
         "name of the data set; random, random-mm, random-rerank, prefix_repetition, multi_turn, sharegpt, trace, "
-        "prose, sonnet, jsonl, csv, custom, custom_image, hf, spec_bench, speed_bench, or one of an installed package",
+        "agentic, prose, sonnet, jsonl, csv, custom, custom_image, hf, spec_bench, speed_bench, or one of an installed "
+        "package",
         metavar="NAME",
     )
     dataset_path: str | None = option(
@@ -139,7 +141,9 @@ class DataSettings:
     history: Literal["real", "recorded"] = option(
         "real", DATA, "answers in the history of later turns: the server's (real), or the data set's (recorded)"
     )
-    trace_format: Literal["auto", "mooncake", "burstgpt", "azure"] = option("auto", DATA, "format of the trace")
+    trace_format: Literal["auto", "mooncake", "burstgpt", "azure", "weka", "mlperf", "tracelab", "otel"] = option(
+        "auto", DATA, "format of the trace, or of the sessions of agents"
+    )
     trace_column: tuple[str, ...] = option(
         (), DATA, "columns of a trace with other names: time, input, output, blocks", metavar="FIELD=COLUMN"
     )
@@ -150,7 +154,19 @@ class DataSettings:
     trace_times: Literal["keep", "ignore"] = option(
         "keep", DATA, "send a trace at its own times, or ignore them and use --request-rate"
     )
-    time_scale: float = option(1.0, DATA, "factor by which a trace is sent faster", metavar="FACTOR")
+    time_scale: float = option(
+        1.0, DATA, "factor by which a trace is sent faster, and the pauses of agents are shorter", metavar="FACTOR"
+    )
+    max_think_time: float | None = option(
+        None, DATA, "longest pause before a call of an agent; longer ones are cut (as recorded)", metavar="SECONDS"
+    )
+    trajectory_start: str = option(
+        "0",
+        DATA,
+        "share of the calls of each recorded session that is left out at its beginning, as if it had begun before the "
+        "run; drawn from MIN to MAX",
+        metavar="SHARE|MIN:MAX",
+    )
     prefix_repetition_prefix_len: int = option(256, DATA, "tokens of each repeated prefix", metavar="TOKENS")
     prefix_repetition_suffix_len: int | str = option(
         256, DATA, "tokens after a repeated prefix; in the same forms as --random-input-len", metavar="TOKENS"
@@ -165,8 +181,8 @@ class DataSettings:
     custom_output_len: int = option(
         256,
         DATA,
-        "maximum tokens of answers to rows of jsonl, csv, custom and custom_image without output_tokens (256; -1: rows "
-        "must have it)",
+        "maximum tokens of answers to rows of jsonl, csv, custom and custom_image, and to calls of agents, that do not "
+        "have their own (256; -1: all must have it)",
         metavar="TOKENS",
     )
     custom_ensure_client_side_data: bool = option(
@@ -236,7 +252,7 @@ class DataSettings:
     @property
     def timed_by_data(self) -> bool:
         """Whether the number of requests at a time depends on the data set: sessions, or a trace."""
-        return self.keeps_trace_times or self.dataset_name == MULTI_TURN or self.turns not in (None, "1")
+        return self.keeps_trace_times or self.dataset_name in (AGENTIC, MULTI_TURN) or self.turns not in (None, "1")
 
     @property
     def keeps_trace_times(self) -> bool:

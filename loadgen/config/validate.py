@@ -74,6 +74,7 @@ _DATA_RANGES: tuple[Range, ...] = (
     (_TOKENS, lambda v: v >= 1, "1 token or more"),
     (("trace_time_unit",), lambda v: 1e-9 <= v <= 1e6, "a number of seconds from 1e-9 to 1,000,000"),
     (("prefix_zipf",), lambda v: 0 < v <= MAX_ZIPF, f"a number above 0, up to {MAX_ZIPF:g}"),
+    (("max_think_time",), lambda v: 0 <= v <= 1e9, "0 or more seconds, up to 1,000,000,000"),
     (("time_scale",), lambda v: 1e-3 <= v <= 1e6, "a number from 0.001 to 1,000,000"),
     (
         ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"),

@@ -197,7 +197,7 @@ def _warmup_prompts(order: PrepareOrder, beyond: Iterator[Prompt], count: int) -
         from loadgen.workload.datasets import filler
 
         with request_store.Requests(order.folder) as written:
-            starts = [row for row in range(written.prepared) if written.think_ns(row) is None]
+            starts = [row for row in range(written.prepared) if written.turn(row) == 0]
             rows = islice(cycle(starts), count - len(own))
             yield from filler.filler_prompts(order.settings, [_length(order, written, row) for row in rows])
 

@@ -134,13 +134,11 @@ class PromptSource:
     @classmethod
     def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "PromptSource":
         beyond = dataset.beyond if isinstance(dataset, Continued) else _nothing
-        of_sessions = False
-        if isinstance(dataset, Timed):
+        by_time = settings.num_prompts is None and settings.duration is not None and not is_closed_loop(settings)
+        of_sessions = by_time and isinstance(dataset, Sessions)
+        if isinstance(dataset, Timed) and not of_sessions:
             count = settings.num_prompts or dataset.requests
         elif isinstance(dataset, Sessions):
-            of_sessions = (
-                settings.num_prompts is None and settings.duration is not None and not is_closed_loop(settings)
-            )
             count = settings.num_prompts or count
         prompts = dataset.sessions(count) if of_sessions and isinstance(dataset, Sessions) else dataset.prompts(count)
         prefixes = dataset.prefix_prompts() if isinstance(dataset, Prefixed) else iter(())

@@ -15,7 +15,7 @@ from loadgen.util.clock import NS_PER_S
 if TYPE_CHECKING:
     from loadgen.util.arrays import Bools, Int64s
 
-# Instead of a due time: the request follows the one before it; the arrival process decides.
+# Instead of a due time: the request follows others of its session; the arrival process decides.
 FOLLOWS, DRAWN = -1, -2
 
 
@@ -33,7 +33,7 @@ class Stripe(NamedTuple):
     all_at_once: bool = False
 
     def beginnings(self) -> "Stripe":
-        """Return the requests that have a due time of their own: no further turns of sessions."""
+        """Return the requests that have a due time of their own: the first of each session."""
         if FOLLOWS not in self.due:
             return self
         pairs = [(number, due) for number, due in zip(self.numbers, self.due, strict=True) if due != FOLLOWS]
@@ -45,7 +45,7 @@ class DueTimes:
     """The due times of all requests of a run.
 
     Args:
-        due: Nanoseconds from the start, sorted; FOLLOWS for a further turn of the session of the request before it.
+        due: Nanoseconds from the start, sorted; FOLLOWS for a further request of the session of the one before it.
         duration_ns: The window over which they were drawn; 0 if all are due at once.
 
     Raises:
@@ -70,7 +70,7 @@ class DueTimes:
 
     @property
     def begins(self) -> "Bools":
-        """Whether each request has a due time of its own, shape (count,): all except further turns of sessions."""
+        """Whether each request has a due time of its own, shape (count,): the first of each session."""
         begins: Bools = self.due_ns != FOLLOWS
         return begins
 
@@ -86,7 +86,7 @@ class DueTimes:
 
     @property
     def has_sessions(self) -> bool:
-        """Whether any session has a further turn."""
+        """Whether any session has several requests."""
         return self.sessions < self.count
 
     @property

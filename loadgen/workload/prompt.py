@@ -24,11 +24,13 @@ class Prompt:
         output_tokens: Maximum tokens of the answer.
         source: The origin, stable between runs: a row id or "name/seed/index".
         messages: The messages of a chat, in place of one message of `text`, each with `role` and `content`. The content
-            may be ANSWER: the body then repeats the server's answer to an earlier turn.
+            may be ANSWER: the body then repeats the server's answer to an earlier turn: those of the conversation that
+            the first prompt of `after` belongs to, in order.
         server_tokens: Expected input tokens by the server's count, with its chat template; None if unknown.
         due_ns: Due time in ns from the start of the run, from a trace; None: the arrival process of the run decides.
-        follows: Whether it is the next turn of the session of the prompt before it, due after that one is answered.
-        think_ns: Time from the end of that answer until it is due, ns.
+        after: How many prompts back those lie that have to be answered before it is due, all of its session, which is a
+            row of prompts; (1,) for the next turn of a conversation. Empty: it is the first of its session.
+        think_ns: Time from the end of the last of those answers until it is due, ns.
         texts: Several texts of one request, in place of `text`: the inputs of embeddings, or a query and documents.
         token_ids: The tokens of `text`, to be sent in its place; empty, and for a chat: the text is sent.
         fields: Further fields of the body of its request, over those of the run: tools, a JSON schema.
@@ -43,13 +45,18 @@ class Prompt:
     messages: tuple[dict[str, Any], ...] = ()
     server_tokens: int | None = None
     due_ns: int | None = None
-    follows: bool = False
+    after: tuple[int, ...] = ()
     think_ns: int = 0
     texts: tuple[str, ...] = ()
     token_ids: tuple[int, ...] = ()
     fields: dict[str, Any] = field(default_factory=dict, hash=False)
     class_number: int = 0
     unsalted: bytes = b""
+
+    @property
+    def follows(self) -> bool:
+        """Whether it is due after others of its session; else it is the first of a session, or a request alone."""
+        return bool(self.after)
 
 
 @runtime_checkable
@@ -76,7 +83,7 @@ class Sessions(Dataset, Protocol):
     """A data set whose prompts form sessions: a run that only a duration ends asks for a number of sessions."""
 
     def sessions(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts of exactly `count` sessions, the turns of each session in order."""
+        """Yield the prompts of exactly `count` sessions, each after those that it follows."""
 
 
 @runtime_checkable

@@ -2,10 +2,11 @@
 
 A folder holds `bodies` (JSON bodies end to end, with ANSWER_PLACEHOLDER for a repeated answer of the server), `index`
 (int64, a row per request: end offset in bodies, input tokens, output tokens, due time or DRAWN or FOLLOWS, think time
-in ns, tokens that the server is expected to count or -1, whether an earlier row asks the same, the class), `sources`
-(one JSON string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows may be added
-while others read: the index grows last. What is sent off the record lies in files of the same kind, whose names begin
-with WARMUP_PREFIX.
+in ns, tokens that the server is expected to count or -1, whether an earlier row asks the same, the class, the end of
+its part of `after`), `after` (int64: how many rows back the requests lie that each follows; empty without sessions),
+`sources` (one JSON string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows
+may be added while others read: the index grows last. What is sent off the record lies in files of the same kind, whose
+names begin with WARMUP_PREFIX.
 """
 
 import itertools
@@ -26,15 +27,16 @@ from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
 from loadgen.workload.image import estimated_bytes, images
 from loadgen.workload.prompt import ANSWER_PLACEHOLDER, Prompt
 from loadgen.workload.prompt_digest import PromptDigest
+from loadgen.workload.session_graph import SessionGraph, SessionOrder
 from loadgen.workload.structured_output import asks_for_json
 
-END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS = range(8)  # columns of the index
-COLUMNS = CLASS + 1
+END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS, AFTER = range(9)  # columns of the index
+COLUMNS = AFTER + 1
 ROW_BYTES = 8 * COLUMNS  # of the index
 ROWS_AT_ONCE = 1 << 20  # rows read at a time before the clock starts
 WARMUP_PREFIX = "rehearsal-"
 WARM_CACHE_PREFIX = "warm-cache-"
-ABOUT, PARTS = "about.json", ("bodies", "sources", "index")  # the index is written last
+ABOUT, PARTS = "about.json", ("bodies", "sources", "after", "index")  # the index is written last
 SCHEDULE = "schedule"
 BLOCK, BLOCK_CHARACTERS = 1024, 1 << 22  # prompts, and characters of them, that are written at a time
 
@@ -52,11 +54,11 @@ class RequestFiles:
     def __init__(self, folder: Path, body: Callable[[Prompt], bytes], of: str = "", *, further: bool = False) -> None:
         self._body = body
         self._files = ExitStack()  # closes all, also if one has no room for what is left to write
-        self._bodies, self._sources, self._index = (
+        self._bodies, self._sources, self._after, self._index = (
             self._files.enter_context(open(folder / f"{of}{name}", "ab" if further else "wb"))  # noqa: SIM115
             for name in PARTS
         )
-        self._end = self._bodies.tell()
+        self._end, self._after_end = self._bodies.tell(), self._after.tell() // 8
         self.repeats_answers = False
         self.images = 0
         self.structured = 0  # prompts whose answers may have to be JSON
@@ -88,11 +90,14 @@ class RequestFiles:
             self._end += len(body)
             ends.append(self._end)
         numbers = [prompt.class_number for prompt in block]
-        rows = zip(ends, map(_planned, block), repeats or [False] * len(block), numbers, strict=True)
+        after = list(itertools.accumulate((len(prompt.after) for prompt in block), initial=self._after_end))
+        self._after_end = after[-1]
+        rows = zip(ends, map(_planned, block), repeats or [False] * len(block), numbers, after[1:], strict=True)
         index = array("q", itertools.chain.from_iterable((end, *planned, *more) for end, planned, *more in rows))
         self.images += sum(1 for prompt in block for _ in images(prompt.messages))
         self._sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
-        for file in (self._bodies, self._sources):
+        self._after.write(array("q", itertools.chain.from_iterable(prompt.after for prompt in block)).tobytes())
+        for file in (self._bodies, self._sources, self._after):
             file.flush()
         self._index.write(index.tobytes())
         self._index.flush()
@@ -123,28 +128,24 @@ def write(
         The digest of the prompts.
 
     Raises:
-        BadInput: There are fewer or more prompts, or the first one follows another.
+        BadInput: There are fewer or more prompts, or one follows a prompt that is not in its session.
     """
-    digest, done, begun, first = PromptDigest(), 0, 0, None
+    digest, order, done = PromptDigest(), SessionOrder(), 0
     waiting = _at_most(prompts, count + 1, of_sessions)  # one more than needed, to notice that there are too many
     with RequestFiles(folder, body) as files:
         while block := next_block(waiting):
             files.add(block)
             for prompt in block:
                 digest.add(prompt)
-            first, done = first or block[0], done + len(block)
-            begun += sum(not prompt.follows for prompt in block)
-            _require_room(folder, files.size, begun if of_sessions else done, count)
+                order.add(prompt)
+            done += len(block)
+            _require_room(folder, files.size, order.sessions if of_sessions else done, count)
             progress(done)
-    number = begun if of_sessions else done
+    number = order.sessions if of_sessions else done
     if number != count:
         found, what = number if number < count else "more", "sessions" if of_sessions else "prompts"
         problem = f"the data set has {found} {what}, and {count} are needed"
         raise BadInput("--num-prompts", problem, "give the number that it has, or correct the data set")
-    if first is not None and first.follows:
-        raise BadInput(
-            "--dataset-name", "the first prompt follows another one", "begin with the first turn of a session"
-        )
     known: dict[str, Any] = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
     if files.repeats_answers:
         known["repeats_answers"] = True
@@ -269,6 +270,7 @@ class Requests:
     """
 
     def __init__(self, folder: Path, of: str = "") -> None:
+        self._folder, self._of = folder, of
         self._source_list: list[str] | None = None
         self._sources = open(folder / f"{of}sources", "rb")  # noqa: SIM115 - closed by __exit__
         self._file, self._index = (os.open(folder / f"{of}{name}", os.O_RDONLY) for name in ("bodies", "index"))
@@ -313,9 +315,14 @@ class Requests:
         """Return the expected input tokens of request `index` by the server's count, -1 if unknown."""
         return self._expected[self._row(index)]
 
-    def think_ns(self, index: int) -> int | None:
-        """Return the think time of request `index` after the answer before it, ns; None if it follows none."""
-        return None if (think := self._thinks[self._row(index)]) < 0 else think
+    def think_ns(self, index: int) -> int:
+        """Return the time from the last answer that request `index` follows until it is due, ns."""
+        return self._thinks[self._row(index)]
+
+    def graph(self) -> SessionGraph:
+        """Read which requests follow which."""
+        ends = _columns((self._folder / f"{self._of}index").read_bytes())[AFTER]
+        return SessionGraph(array("q", (self._folder / f"{self._of}after").read_bytes()), ends)
 
     def turn(self, index: int) -> int:
         """Return the place of request `index` in its session, from 0."""
@@ -351,8 +358,7 @@ class Requests:
         self._inputs += columns[INPUT]
         self._outputs += columns[OUTPUT]
         self._expected += columns[EXPECTED]
-        pairs = zip(columns[DUE], columns[THINK], strict=True)
-        self._thinks.extend(think if due == FOLLOWS else -1 for due, think in pairs)
+        self._thinks += columns[THINK]
         turn = self._turns[-1] if self._turns else 0
         for due in columns[DUE]:
             turn = turn + 1 if due == FOLLOWS else 0

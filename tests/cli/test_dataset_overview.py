@@ -44,7 +44,7 @@ def test_server_token_count_or_its_absence_is_printed(server, unknown, said):
 
 def test_turns_that_repeat_answers_have_no_length_beforehand():
     (first,) = prompts(3)
-    again = replace(first, input_tokens=UNPLANNED, follows=True)
+    again = replace(first, input_tokens=UNPLANNED, after=(1,))
     found = overview(first, again)
     assert (found.count, found.unplanned, found.to_dict()["total_input_tokens"]) == (2, 1, None)
     assert found.input_tokens.tolist() == [3]

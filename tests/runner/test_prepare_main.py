@@ -76,7 +76,7 @@ def test_stand_ins_for_uncounted_prompts_have_about_as_many_words(backend: str, 
 
 class Turns(Uncounted):
     def prompts(self, count: int) -> Iterator[Prompt]:
-        return (Prompt("question", UNPLANNED, 2, f"own/{row}", follows=row % 2 == 1) for row in range(count))
+        return (Prompt("question", UNPLANNED, 2, f"own/{row}", after=(1,) * (row % 2)) for row in range(count))
 
 
 def test_the_schedule_is_drawn_anew_only_for_prompts_that_follow_others(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_draws_depend_on_the_seed_of_the_order_alone():
 
 
 def test_all_turns_of_a_session_have_its_class():
-    prompts = [Prompt("a", 1, 1, str(number), follows=number in (1, 2, 5)) for number in range(6)]
+    prompts = [Prompt("a", 1, 1, str(number), after=(1,) * (number in (1, 2, 5))) for number in range(6)]
     assert [prompt.class_number for prompt in classed(prompts, iter([3, 1, 2]))] == [3, 3, 3, 1, 2, 2]
 
 

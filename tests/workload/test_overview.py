@@ -105,7 +105,7 @@ def test_prompts_are_handed_on_as_they_are_written(tmp_path):
     assert (tmp_path / "rows").read_bytes() == b"".join(map(to_line, given))
 
 
-@pytest.mark.parametrize(("own", "what"), [({"follows": True}, "sessions"), ({"due_ns": 0}, "due times")])
+@pytest.mark.parametrize(("own", "what"), [({"after": (1,)}, "sessions"), ({"due_ns": 0}, "due times")])
 def test_prompt_that_rows_cannot_hold_is_not_exported(own, what):
     (first,) = prompts(3)
     with pytest.raises(BadInput, match=rf"^--export: .*{what}"):

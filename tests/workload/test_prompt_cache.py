@@ -126,7 +126,7 @@ class TestContents:
         assert prompt_cache.entries() == []
 
     @pytest.mark.parametrize(
-        "more", [{"follows": True}, {"due_ns": 5}, {"server_tokens": 9}], ids=lambda more: next(iter(more))
+        "more", [{"after": (1,)}, {"due_ns": 5}, {"server_tokens": 9}], ids=lambda more: next(iter(more))
     )
     def test_prompts_that_rows_cannot_hold_are_not_cached(self, path, monkeypatch, more):
         original = ReadyDataset.prompts

@@ -45,7 +45,7 @@ def test_another_order_is_another_hash():
 
 
 @pytest.mark.parametrize(
-    "changed", [{"input_tokens": 9}, {"source": "file/1"}, {"server_tokens": 11}, {"due_ns": 7}, {"follows": True}]
+    "changed", [{"input_tokens": 9}, {"source": "file/1"}, {"server_tokens": 11}, {"due_ns": 7}, {"after": (1,)}]
 )
 def test_sha256_ignores_tokenizer_source_and_times(changed):
     assert digest(replace(A, **changed)).sha256 == digest(A).sha256

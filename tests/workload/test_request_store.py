@@ -177,23 +177,21 @@ def test_the_file_is_closed_at_the_end(write):
 def turns(*lengths):
     """Sessions of so many turns, whose further turns come after 5 ns."""
     return [
-        Prompt(f"{session}/{turn}", 1, 1, "test", follows=turn > 0, think_ns=5 * (turn > 0))
+        Prompt(f"{session}/{turn}", 1, 1, "test", after=(1,) * (turn > 0), think_ns=5 * (turn > 0))
         for session, length in enumerate(lengths)
         for turn in range(length)
     ]
 
 
-def test_following_holds_beyond_the_last_row(tmp_path):
+def test_think_times_hold_beyond_the_last_row(tmp_path):
     request_store.write(tmp_path, turns(2, 1, 3), body, dict, 6)
     with Requests(tmp_path) as read:
-        assert [read.think_ns(i) for i in range(8)] == [None, 5, None, None, 5, 5, None, 5]
+        assert [read.think_ns(i) for i in range(8)] == [0, 5, 0, 0, 5, 5, 0, 5]
     assert request_store.requested_due_ns(tmp_path).tolist() == [DRAWN, FOLLOWS, DRAWN, DRAWN, FOLLOWS, FOLLOWS]
 
 
 def test_store_without_followups_has_no_due_times(write):
     folder = write(3)
-    with Requests(folder) as read:
-        assert read.think_ns(1) is None
     assert request_store.requested_due_ns(folder) is None
 
 

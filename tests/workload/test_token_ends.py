@@ -1,6 +1,8 @@
 """The tokens of prompts as a server sees them, with and without the chat template."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.workload import datasets
 from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.prefix_cache.token_ends import TokenEnds
-from loadgen.workload.prompt import UNPLANNED, Prompt
+from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import chat_templates
 from tests.helpers.command_line import TOKENIZER
@@ -71,6 +73,26 @@ def test_turns_of_a_session_repeat_its_answers(tmp_path: Path) -> None:
         assert third.text.startswith(second.text)
         assert second.answered == len(first.ends) + 5
         assert third.answered == len(second.ends) + 5
+
+
+def test_a_request_repeats_the_answers_of_the_conversation_that_it_goes_on_with(tokenizer: Tokenizer) -> None:
+    def asked(answers: int, *after: int, tokens: int) -> Prompt:
+        messages = [{"role": "assistant", "content": ANSWER}] * answers + [{"role": "user", "content": "word"}]
+        return Prompt("", UNPLANNED, tokens, "a", tuple(messages), after=after)
+
+    ends = TokenEnds(tokenizer)
+    prompts = [asked(0, tokens=3), asked(1, 1, tokens=5), asked(1, 2, tokens=7), asked(2, 2, 1, tokens=9)]
+    made = [ends.tokenize(prompt) for prompt in prompts]
+    assert [found and found.answered for found in made] == [0, 3, 3, 8]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"fields": {"tools": []}}, {"messages": ({"role": "assistant", "tool_calls": [{}]},)}], ids=str
+)
+def test_what_templates_make_of_tools_is_not_known(tokenizer: Tokenizer, changes: dict[str, Any]) -> None:
+    prompt = Prompt("", UNPLANNED, 1, "a", ({"role": "user", "content": "word"},))
+    assert TokenEnds(tokenizer).tokenize(prompt) is not None
+    assert TokenEnds(tokenizer).tokenize(replace(prompt, **changes)) is None
 
 
 def test_a_chat_without_a_template_is_its_texts(tokenizer: Tokenizer) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from loadgen.config.data import (
+    AGENTIC,
     BATCHED,
     CUSTOM_IMAGE,
     HUB,
@@ -35,6 +36,7 @@ __all__ = ["Dataset", "DatasetClass", "check", "create", "find"]
 
 GROUP = "loadgen.datasets"
 BUILT_IN = {
+    AGENTIC: "loadgen.workload.datasets.agentic.agentic_dataset:AgenticDataset",
     CUSTOM_IMAGE: "loadgen.workload.datasets.ready_prompts:ReadyDataset",
     "csv": "loadgen.workload.datasets.ready_prompts:ReadyDataset",
     "custom": "loadgen.workload.datasets.ready_prompts:ReadyDataset",
@@ -58,6 +60,7 @@ SESSIONS = ("sharegpt", MULTI_TURN, PREFIX_REPETITION, "jsonl", "csv")
 TRACES, IMAGES = (TRACE,), (RANDOM_IMAGES,)
 GROUPED = (MULTI_TURN, PREFIX_REPETITION)
 WITHOUT_FILE = ("random", RANDOM_IMAGES, RERANK, PREFIX_REPETITION, MULTI_TURN)
+RECORDED = (TRACE, AGENTIC)
 ENDLESS = (*WITHOUT_FILE, "prose", "sonnet")  # data sets that make as many prompts as are asked
 SOUNDS = ("custom_audio",)  # data sets of vLLM that are not supported
 USED_BY = {
@@ -70,8 +73,10 @@ USED_BY = {
     "turns": SESSIONS,
     "think_time": SESSIONS,
     "history": SESSIONS,
-    "trace_format": TRACES,
-    "time_scale": TRACES,
+    "trace_format": RECORDED,
+    "time_scale": RECORDED,
+    "max_think_time": (AGENTIC,),
+    "trajectory_start": (AGENTIC,),
     "custom_ensure_client_side_data": (CUSTOM_IMAGE,),
     "images": IMAGES,
     "image_sizes": IMAGES,
@@ -192,6 +197,7 @@ def _entry(name: str) -> "EntryPoint":
     installed = plugins.installed(GROUP)
     if name in installed.names:
         return installed[name]
+    from loadgen.workload.datasets.agentic import agent_file
     from loadgen.workload.datasets.trace_file import FORMATS
 
     if name in SOUNDS:
@@ -199,4 +205,6 @@ def _entry(name: str) -> "EntryPoint":
     remedy = f"choose one of: {', '.join(sorted({*BUILT_IN, *installed.names}))}"
     if name in FORMATS:
         remedy = f"it is a trace: use --dataset-name trace --trace-format {name}"
+    if name in agent_file.FORMATS:
+        remedy = f"it is a format: use --dataset-name {AGENTIC} --trace-format {name}"
     raise BadInput("--dataset-name", f"unknown data set {name!r}", remedy)

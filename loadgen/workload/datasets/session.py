@@ -119,7 +119,7 @@ def session_prompts(
             turn.wanted,
             f"{source}/{number}",
             messages,
-            follows=number > 0,
+            after=(1,) if number else (),
             think_ns=think.draw_ns(generator.random) if number else 0,
             fields=dict(fields or {}),
         )

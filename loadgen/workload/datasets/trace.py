@@ -5,21 +5,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-import numpy as np
-
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
+from loadgen.workload.datasets.block_texts import BlockTexts
 from loadgen.workload.datasets.trace_file import COLUMNS, TraceFile, TraceRow
 from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import FIELD, dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer import word_list
-from loadgen.workload.tokenizer.random_text import Prefix, RandomText, prefix_rows
+from loadgen.workload.tokenizer.random_text import RandomText, prefix_rows
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-CACHED_TOKENS = 1 << 23  # tokens of blocks whose texts are in memory: about 50 MB
 COLUMN = "--trace-column"
 
 
@@ -78,7 +76,7 @@ class TraceDataset:
         Raises:
             BadInput: A row has more blocks than fit into its prompt.
         """
-        blocks = Blocks(self.drawing, self.block_tokens)
+        blocks = BlockTexts(self.drawing)
         first_ns, special = self.file.rows[0].at_ns, self.tokenizer.special_tokens
         for row in self.rows[:count]:
             tokens = max(row.input_tokens - special, 1)
@@ -107,31 +105,10 @@ class TraceDataset:
             **self.tokenizer.provenance(),
         }
 
-    def _text(self, row: TraceRow, tokens: int, blocks: "Blocks") -> str:
+    def _text(self, row: TraceRow, tokens: int, blocks: BlockTexts) -> str:
         """Make the text of a row: its blocks, with the last one cut, or its own words."""
-        whole = min(len(row.blocks), (tokens - 1) // self.block_tokens)
-        cut = row.blocks[whole : whole + 1]
-        rest = prefix_rows(cut) if cut else np.array([row.line], dtype=np.uint64)
-        before = self.block_tokens * whole
-        (text,) = self.drawing.texts(rest, [tokens - before], [Prefix(blocks.text(row.blocks[:whole]), before)])
-        return text
-
-
-class Blocks:
-    """Texts of complete blocks. The most recent ones stay in memory, because later prompts begin with them."""
-
-    def __init__(self, drawing: RandomText, tokens: int) -> None:
-        self._drawing, self._tokens, self._texts = drawing, tokens, dict[int, str]()
-
-    def text(self, numbers: Sequence[int]) -> str:
-        """Return the text of blocks in order."""
-        missing = [number for number in dict.fromkeys(numbers) if number not in self._texts]
-        if missing:
-            self._texts.update(zip(missing, self._drawing.prefixes(self._tokens, missing), strict=True))
-        text = " ".join(self._texts[number] for number in numbers)
-        for number in list(itertools.islice(self._texts, max(0, len(self._texts) - CACHED_TOKENS // self._tokens))):
-            del self._texts[number]
-        return text
+        sizes = [self.block_tokens] * len(row.blocks)
+        return blocks.text(prefix_rows(row.blocks).tolist(), sizes, tokens, row.line)
 
 
 def _columns(given: Sequence[str]) -> dict[str, str]:

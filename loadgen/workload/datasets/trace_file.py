@@ -118,6 +118,8 @@ class TraceFile:
         columns: Mapping[str, str] | None = None,
         unit_s: float | None = None,
     ) -> None:
+        if format_name not in ("auto", *FORMATS):
+            raise BadInput("--trace-format", f"{format_name} has sessions of agents", "give --dataset-name agentic")
         self.path = path
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:

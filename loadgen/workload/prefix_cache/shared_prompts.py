@@ -16,7 +16,7 @@ MAX_KEPT = 1 << 26  # characters of prompts that are kept, to be counted once al
 MAX_BLOCKS = 10_000_000  # 90 MB of names, and seconds to sort them
 TOO_MANY = f"the prompts have more than {MAX_BLOCKS:,} blocks"
 UNKNOWN_TOKENS = "only the server knows the tokens of images, of tools, and of several texts in a request"
-UNKNOWN_TEMPLATE = "the chat template leaves messages out"
+UNKNOWN_TEMPLATE = "prompts have tools, or the chat template leaves messages out"
 NO_TOKENIZER = "the data set uses no tokenizer"
 
 

@@ -61,7 +61,7 @@ class TokenEnds:
     template: ChatTemplate | None = None
     options: dict[str, Any] = field(default_factory=dict)
     before: int = 0
-    _answers: list[int] = field(default_factory=list)  # tokens of the answers of the session so far
+    _answers: list[list[int]] = field(default_factory=list)  # of each prompt of the session: up to its own, in tokens
     _known: dict[str, Ends] = field(default_factory=dict)  # of the texts of the session so far
 
     def __post_init__(self) -> None:
@@ -105,13 +105,19 @@ class TokenEnds:
         return [VERSION, self.template.sha256 if self.template else None, self.options, self.before]
 
     def tokenize(self, prompt: Prompt) -> TokenizedPrompt | None:
-        """Tokenize the next prompt, which has one text and no images; None if the template leaves messages out."""
+        """Tokenize the next prompt, which has one text and no images.
+
+        Returns:
+            None if it cannot be known: the prompt has tools or calls of them, which each template writes in its own
+            way, or the template leaves messages out.
+        """
         if not prompt.follows:
             self._answers, self._known = [], {}
-        try:
-            return self._of_chat(prompt) if self.template or prompt.messages else self._of_text(prompt)
-        finally:
-            self._answers.append(prompt.output_tokens)
+        answers = self._answers[-prompt.after[0]] if prompt.follows else []  # of the conversation that it goes on with
+        self._answers.append([*answers, prompt.output_tokens])
+        if self.template or prompt.messages:
+            return self._of_chat(prompt, answers)
+        return self._of_text(prompt)
 
     def _of_text(self, prompt: Prompt) -> TokenizedPrompt:
         words = prompt.input_tokens - self.tokenizer.special_tokens
@@ -119,13 +125,15 @@ class TokenEnds:
         tokens = prompt.server_tokens or self.before + len(ends)
         return TokenizedPrompt(prompt.text, ends, self.before, 0, tokens)
 
-    def _of_chat(self, prompt: Prompt) -> TokenizedPrompt | None:
+    def _of_chat(self, prompt: Prompt, given: list[int]) -> TokenizedPrompt | None:
         messages = prompt.messages or (user_message(prompt.text),)
+        if "tools" in prompt.fields or any(message.get("tool_calls") for message in messages):
+            return None
         frame = self._frame(tuple(str(message.get("role")) for message in messages))
         if frame is None:
             return None
         words = UNPLANNED if prompt.messages else prompt.input_tokens - self.tokenizer.special_tokens
-        text, parts, answered, answers = [frame[0]], [self._piece_ends(frame[0])], 0, iter(self._answers)
+        text, parts, answered, answers = [frame[0]], [self._piece_ends(frame[0])], 0, iter(given)
         for message, after in zip(messages, frame[1:], strict=True):
             content = message.get("content")
             if content is ANSWER:

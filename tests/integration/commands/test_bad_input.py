@@ -112,11 +112,11 @@ def test_a_dead_server_is_refused_before_anything_is_sent() -> None:
         (["--rate", "0"], "--request-rate: 0.0 is out of range; give a number above 0"),
         (["--slo", "foo<500ms"], "--slo: unknown metric in 'foo<500ms'; choose from ttft, "),
         (["--random-range-ratio", "2"], "--random-range-ratio: 2 is not in range; give a number from 0 to below 1"),
-        (["--dataset-name", "radnom"], "--dataset-name: unknown data set 'radnom'; choose one of: csv, "),
+        (["--dataset-name", "radnom"], "--dataset-name: unknown data set 'radnom'; choose one of: agentic, "),
         (["--dataset-name", "random", "--turns", "2"], "--turns: has no effect on the data set random; leave it out"),
         (
             ["--class", "a:rate=1,dataset_name=radnom"],
-            "--class: a: --dataset-name: unknown data set 'radnom'; choose one of: csv, ",
+            "--class: a: --dataset-name: unknown data set 'radnom'; choose one of: agentic, ",
         ),
         (["--tokenizer", "/dev/null"], "--tokenizer: /dev/null is neither a file nor a folder; give a tokenizer.json"),
         (["--tokenizer", "./nowhere"], "--tokenizer: file or folder ./nowhere does not exist; give a tokenizer.json"),

@@ -36,7 +36,7 @@ def ask(folder: Path, line: str, *options: str) -> tuple[list[str], str]:
     ("line", "offered"),
     [
         ("loadgen se", {"search", "serve"}),
-        ("loadgen run --max-", {"--max-concurrency", "--max-error-rate"}),
+        ("loadgen run --max-", {"--max-concurrency", "--max-error-rate", "--max-think-time"}),
         ("loadgen run --rate 3 --base", {"--base-url"}),
         ("loadgen run --latency-from ", {"due", "sent"}),
         ("loadgen run --dataset-name s", {"sharegpt", "sonnet", "spec_bench", "speed_bench"}),

@@ -1,7 +1,9 @@
 """Sessions and traces end to end: requests, their times, and what a killed run leaves."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -15,6 +17,7 @@ from loadgen.testing.truth import Truth
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
 from tests.helpers.scripted_server import chatting, serving
+from tests.workload.test_agentic_files import AGENT
 
 SESSIONS = loadgen.RunSettings(
     backend="openai-chat",
@@ -144,6 +147,107 @@ def test_next_turn_is_sent_a_think_time_after_the_last_answer(metronome: Process
             assert told[index].due == told[index - 1].closed + think_ns
             assert told[index].sent >= told[index].due
             assert told[index].outcome is Outcome.OK
+
+
+class Agents:
+    """Sessions of a turn, two requests that follow it at once, and one that waits for both."""
+
+    def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
+        nodes = [((), 0), ((1,), 0), ((2,), 5), ((1, 2), 10)]
+        for number in range(count):
+            after, think_ms = nodes[number % len(nodes)]
+            text = f"Request {number}."
+            yield loadgen.Prompt(text, 3, 2 + 6 * (number % 3), text, after=after, think_ns=think_ms * 1_000_000)
+
+    def provenance(self) -> dict[str, Any]:
+        return {"name": "agents"}
+
+
+def test_a_request_that_follows_several_is_sent_after_the_last_of_them(metronome: Process, tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    Truth.forget(metronome.url)
+    settings = loadgen.RunSettings(
+        base_url=metronome.url,
+        backend="openai-chat",
+        request_rate=20,
+        num_prompts=80,
+        workers=2,
+        records=str(records),
+        extra_body={"metronome": {"first_ms": 2.0, "gap_ms": 2.0}},
+    )
+    result = loadgen.run_sync(settings, dataset=Agents())
+    assert result.data["loadgen"]["outcomes"] == {"ok": 80}
+    assert str(loadgen.from_records(records)) == str(result)
+    told = {record.index: record for record in RecordFile(records)}
+    truth = Truth.fetch(metronome.url)
+    numbers, last_written_ns = truth.number.tolist(), truth.write_ns[truth.starts[1:] - 1]
+    arrived = dict(zip(numbers, truth.arrival_ns.tolist(), strict=True))
+    ended = dict(zip(numbers, last_written_ns.tolist(), strict=True))
+    for first in range(0, 80, 4):
+        for index, before, think_ms in [(1, (0,), 0), (2, (0,), 5), (3, (1, 2), 10)]:
+            record, earlier = told[first + index], [told[first + one] for one in before]
+            assert record.due == max(one.closed for one in earlier) + think_ms * 1_000_000
+            assert record.sent >= record.due
+            # By the server's own clock: no request arrived before the last token that it waits for was written.
+            assert arrived[first + index] > max(ended[first + one] for one in before) + think_ms * 1_000_000
+    lines = records.read_bytes().splitlines(keepends=True)
+    records.write_bytes(b"".join(lines[:31]))
+    assert sum(loadgen.from_records(records).data["loadgen"]["outcomes"].values()) == 30
+
+
+def test_recorded_agents_are_sent_in_the_order_and_with_the_pauses_of_their_file(
+    metronome: Process, tmp_path: Path
+) -> None:
+    def call(t: float, tokens: int, blocks: list[int]) -> dict[str, Any]:
+        return {"t": t, "type": "n", "model": "m", "in": tokens, "out": 3, "hash_ids": blocks, "api_time": 0.01}
+
+    agent = {"t": 0.02, "type": "subagent", "requests": [call(0.02, 40, [1, 3]), call(0.06, 60, [1, 3, 4])]}
+    requests = [call(0, 50, [1, 2]), agent, call(0.1, 90, [1, 2, 5, 6])]
+    trace = {"block_size": 16, "hash_id_scope": "local", "requests": requests}
+    path, records = tmp_path / "agents.jsonl", tmp_path / "records.jsonl"
+    path.write_bytes(b"".join(orjson.dumps(trace | {"id": name}) + b"\n" for name in "abcde"))
+    settings = loadgen.RunSettings(
+        base_url=metronome.url,
+        backend="openai-chat",
+        tokenizer=TOKENIZER,
+        dataset_name="agentic",
+        dataset_path=str(path),
+        request_rate=50,
+        max_think_time=0.03,
+        cache="warm",
+        records=str(records),
+        extra_body={"metronome": {"first_ms": 1.0, "gap_ms": 1.0}},
+    )
+    result = loadgen.run_sync(settings)
+    assert result.data["loadgen"]["outcomes"] == {"ok": 20}
+    assert result.data["loadgen"]["provenance"]["schedule"]["sessions"] == 5
+    assert result.data["loadgen"]["prefix_cache"]["warm_requests"] == 5
+    assert str(loadgen.from_records(records)) == str(result)
+    told = {record.index: record for record in RecordFile(records)}
+    edges = {1: ((0,), 10_000_000), 2: ((1,), 30_000_000), 3: ((0, 2), 30_000_000)}
+    for first in range(0, 20, 4):
+        for place, (before, think_ns) in edges.items():
+            assert told[first + place].due == max(told[first + one].closed for one in before) + think_ns
+
+
+def test_recorded_messages_and_tools_reach_the_simulator_for_as_long_as_sessions_begin(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.jsonl"
+    path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in AGENT))
+    settings = loadgen.RunSettings(
+        engine="sim",
+        backend="openai-chat",
+        tokenizer="none",
+        dataset_name="agentic",
+        dataset_path=str(path),
+        request_rate=20,
+        burstiness=float("inf"),
+        duration=0.5,
+        max_think_time=0.01,
+        custom_output_len=4,
+    )
+    result = loadgen.run_sync(settings)
+    assert result.data["loadgen"]["outcomes"] == {"ok": 30}
+    assert result.data["loadgen"]["provenance"]["schedule"]["sessions"] == 10
 
 
 async def test_a_duration_alone_makes_as_many_sessions_as_begin_in_it() -> None:

@@ -65,7 +65,7 @@ class Sessions:
     def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
         turns = [turn for session in range(12) for turn in range(1 + session % 3)]
         for number, turn in enumerate(turns[:count]):
-            yield loadgen.Prompt(f"turn {number}", 3, 2, f"mine/{number}", follows=turn > 0)
+            yield loadgen.Prompt(f"turn {number}", 3, 2, f"mine/{number}", after=(1,) * (turn > 0))
 
     def provenance(self) -> dict[str, object]:
         return {"name": "mine"}

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import orjson
@@ -20,11 +20,12 @@ from loadgen.testing import virtual
 from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered, planned
 from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta
+from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import DRAWN, FOLLOWS
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
 from tests.helpers.run_facts import failed, in_order, measured
-from tests.helpers.virtual_runs import MS, START_NS, Run, S, carried_out
+from tests.helpers.virtual_runs import MS, START_NS, TARGET, Run, S, carried_out
 
 SERVICE_NS = 30 * MS
 SERVER = planned(lambda index: [10 * MS, SERVICE_NS])  # of any capacity: answers end 30 ms after they were asked for
@@ -38,7 +39,7 @@ def session(turns: int, think_ns: int = 0) -> list[Prompt]:
         messages += ({"role": "user", "content": f"question {turn}"},)
         tokens = UNPLANNED if turn else 2
         prompts.append(
-            Prompt("", tokens, 2, f"test/{turn}", messages, follows=turn > 0, think_ns=think_ns * (turn > 0))
+            Prompt("", tokens, 2, f"test/{turn}", messages, after=(1,) * (turn > 0), think_ns=think_ns * (turn > 0))
         )
         messages += ({"role": "assistant", "content": ANSWER},)
     return prompts
@@ -191,10 +192,11 @@ def test_a_turn_that_fails_ends_its_session_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("fault", OUR_FAULTS)
-def test_turns_after_a_fault_of_the_client_are_its_fault_too(fault: Outcome) -> None:
-    requests = SimpleNamespace(tokens=lambda index: (2, 2), think_ns=lambda index: 0 if index % 5 else None)
+def test_turns_after_a_fault_of_the_client_are_its_fault_too(fault: Outcome, tmp_path: Path) -> None:
+    request_store.write(tmp_path, session(5) * 2, TARGET.body, dict, 10)
     first = failed(0, fault)
-    turns = Sessions(requests, 10).given_up(first)  # type: ignore[arg-type]
+    with request_store.Requests(tmp_path) as requests:
+        turns = Sessions(requests, 10).given_up(first)
     assert [(turn.index, turn.outcome, turn.sent) for turn in turns] == [(index, fault, 0) for index in range(1, 5)]
     assert measured([first, *turns]).failures == Failures(of=5, server=0, client=5)
 

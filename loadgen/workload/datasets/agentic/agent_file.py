@@ -1,0 +1,87 @@
+"""`AgentFile`: the recorded sessions of a file, in one of FORMATS."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadgen.errors import BadInput
+from loadgen.workload.datasets.agentic import mlperf_conversations, otel_spans, tracelab_rounds, weka_trace
+from loadgen.workload.datasets.agentic.json_row import read_rows
+from loadgen.workload.datasets.agentic.recorded_session import RecordedSession
+from loadgen.workload.files.mapped_file import FIELD
+
+FORMAT = "--trace-format"
+REMEDY = "give a file with sessions of agents"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format.
+
+    Attributes:
+        is_row: Whether an object is of this format.
+        sessions: Reads the sessions of a file.
+        has_texts: Whether it has the texts of prompts, not their lengths alone.
+    """
+
+    is_row: Callable[[dict[str, Any]], bool]
+    sessions: Callable[[Path], Iterator[RecordedSession]]
+    has_texts: bool
+
+
+FORMATS = {
+    "weka": Format(weka_trace.is_row, weka_trace.sessions, has_texts=False),
+    "mlperf": Format(mlperf_conversations.is_row, mlperf_conversations.sessions, has_texts=True),
+    "tracelab": Format(tracelab_rounds.is_row, tracelab_rounds.sessions, has_texts=False),
+    "otel": Format(otel_spans.is_row, otel_spans.sessions, has_texts=True),
+}
+
+
+class AgentFile:
+    """A file of recorded sessions. One session at a time is in memory, unless its format mixes them.
+
+    Args:
+        path: The file.
+        name: One of FORMATS, or `auto` to recognize it by its first object.
+
+    Attributes:
+        path: The file.
+        format: The name of its format.
+
+    Raises:
+        BadInput: The file cannot be read, or is of none of the formats.
+    """
+
+    def __init__(self, path: Path, name: str = "auto") -> None:
+        if name != "auto" and name not in FORMATS:
+            raise BadInput(FORMAT, f"{name} has no sessions of agents", "give --dataset-name trace, or another format")
+        self.path = path
+        self.format = _recognized(path) if name == "auto" else name
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the file has the texts of prompts, not their lengths alone."""
+        return FORMATS[self.format].has_texts
+
+    def sessions(self) -> Iterator[RecordedSession]:
+        """Yield the sessions, the same in every call.
+
+        Raises:
+            BadInput: A session is invalid, or there is none.
+        """
+        is_empty = True
+        for session in FORMATS[self.format].sessions(self.path):
+            is_empty = False
+            yield session
+        if is_empty:
+            raise BadInput(FIELD, f"{self.path} has no session of the format {self.format}", REMEDY)
+
+
+def _recognized(path: Path) -> str:
+    for row in read_rows(path, REMEDY):
+        for name, form in FORMATS.items():
+            if form.is_row(row.found):
+                return name
+        raise row.bad(f"unknown format, none of {', '.join(FORMATS)}", f"give {FORMAT}")
+    raise BadInput(FIELD, f"{path} is empty", REMEDY)

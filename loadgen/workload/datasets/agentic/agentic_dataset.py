@@ -1,0 +1,154 @@
+"""`AgenticDataset`: recorded sessions of agents, sent again call by call."""
+
+import hashlib
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.errors import BadInput
+from loadgen.util.clock import NS_PER_S
+from loadgen.workload import endpoints
+from loadgen.workload.datasets.agentic.agent_file import REMEDY, AgentFile
+from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession
+from loadgen.workload.datasets.agentic.trajectory_start import TrajectoryStart
+from loadgen.workload.datasets.block_texts import BlockTexts
+from loadgen.workload.files import file_hash
+from loadgen.workload.files.mapped_file import dataset_path
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.tokenizer import tokenizer as tokenizers
+from loadgen.workload.tokenizer import word_list
+from loadgen.workload.tokenizer.random_text import RandomText
+from loadgen.workload.tokenizer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class AgenticDataset:
+    """The calls of recorded sessions, each after those that it waited for, with the recorded pauses.
+
+    Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are random words, exact to
+    the token; if the file is sent more than once, with other words each time.
+
+    Attributes:
+        file: The sessions.
+        settings: The settings of the run: pauses, seeds, tokenizer, lengths.
+        start: Where each session begins.
+    """
+
+    file: AgentFile
+    settings: RunSettings
+    start: TrajectoryStart
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self:
+        """Create the data set from `--dataset-path`, `--trace-format`, `--time-scale`, `--max-think-time` and others.
+
+        Raises:
+            BadInput: The file cannot be used.
+        """
+        start = TrajectoryStart.parse(settings.trajectory_start, seed_of(settings, "order"))
+        return cls(AgentFile(dataset_path(settings, REMEDY), settings.trace_format), settings, start)
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The tokenizer of the prompts; None if they have recorded texts, which are not counted."""
+        return None if self.file.has_texts else self._drawing.tokenizer
+
+    @cached_property
+    def requests(self) -> int:
+        """The number of calls that are sent if each session of the file is sent once.
+
+        Raises:
+            BadInput: A session is invalid.
+        """
+        lengths = (len(session.calls) for session in self.file.sessions())
+        return sum(calls - self.start.left_out(number, calls) for number, calls in enumerate(lengths))
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        """Yield `count` prompts; the last session may be incomplete. If the file has too few, it is repeated.
+
+        Raises:
+            BadInput: A session is invalid, or its words need a tokenizer.
+        """
+        return itertools.islice((prompt for session in self._sessions() for prompt in session), count)
+
+    def sessions(self, count: int) -> Iterator[Prompt]:
+        """Yield the prompts of `count` sessions, the same in every call.
+
+        Raises:
+            BadInput: As `prompts`.
+        """
+        return itertools.chain.from_iterable(itertools.islice(self._sessions(), count))
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the file's name, format and hash, and how it is sent."""
+        return {
+            "name": "agentic",
+            "rule": "as recorded",
+            "format": self.file.format,
+            "file": str(self.file.path),
+            "file_sha256": file_hash.sha256(self.file.path),
+            "requests_of_file": self.requests,
+            "trajectory_start": [self.start.low, self.start.high],
+            "time_scale": self.settings.time_scale,
+            "max_think_time_s": self.settings.max_think_time,
+            "seed_prompts": seed_of(self.settings, "prompts"),
+            **(self.tokenizer.provenance() if self.tokenizer else {}),
+        }
+
+    @cached_property
+    def _drawing(self) -> RandomText:
+        tokenizer = tokenizers.tokenizer_of(self.settings)
+        return RandomText(tokenizer, word_list.words_of(tokenizer), seed_of(self.settings, "prompts"))
+
+    @cached_property
+    def _texts(self) -> BlockTexts:
+        return BlockTexts(self._drawing)
+
+    def _sessions(self) -> Iterator[Iterator[Prompt]]:
+        """Yield the prompts of each session, without an end."""
+        begun = itertools.count()
+        for copy in itertools.count():
+            for number, session in enumerate(self.file.sessions()):
+                left_out = self.start.left_out(next(begun), len(session.calls))
+                yield self._prompts(session.without_first(left_out), number, copy)
+
+    def _prompts(self, session: RecordedSession, number: int, copy: int) -> Iterator[Prompt]:
+        scope = f"{copy}" if session.is_global else f"{copy}/{number}"
+        rows = dict[int, int]()  # of the blocks of this session
+        name = f"agentic/{session.name}" + (f"/copy {copy}" if copy else "")
+        for place, call in enumerate(session.calls):
+            source, after = f"{name}/{place}", tuple(place - before for before in call.after)
+            think_ns, wanted = self._think_ns(call), self._output_tokens(call)
+            if call.messages:
+                where = f"{self.file.path}, {call.place}"
+                endpoints.check_row_fields(where, call.fields, self.settings)
+                yield Prompt(
+                    "", call.input_tokens, wanted, source, call.messages, after=after, think_ns=think_ns,
+                    fields=call.fields,
+                )  # fmt: skip
+                continue
+            special = self._drawing.tokenizer.special_tokens
+            blocks = [rows.get(block) or rows.setdefault(block, _row(scope, "block", block)) for block in call.blocks]
+            tokens = max(call.input_tokens - special, 1)
+            text = self._texts.text(blocks, call.sizes, tokens, _row(f"{copy}/{number}", "call", place))
+            yield Prompt(text, tokens + special, wanted, source, after=after, think_ns=think_ns)
+
+    def _think_ns(self, call: RecordedCall) -> int:
+        think_s, cap_s = call.delay_s / self.settings.time_scale, self.settings.max_think_time
+        return round((think_s if cap_s is None else min(think_s, cap_s)) * NS_PER_S)
+
+    def _output_tokens(self, call: RecordedCall) -> int:
+        if call.output_tokens is not None:
+            return call.output_tokens
+        if (usual := self.settings.custom_output_len) < 1:
+            problem = f"is {usual}, and {call.place} of {self.file.path} has no output length"
+            raise BadInput("--custom-output-len", problem, "give a length")
+        return usual
+
+
+def _row(scope: str, kind: str, number: int) -> int:
+    """Return a row of random words, for a block or for what a call alone has: 64 bits that only these names have."""
+    return int.from_bytes(hashlib.blake2b(f"{scope}/{kind}/{number}".encode(), digest_size=8).digest())

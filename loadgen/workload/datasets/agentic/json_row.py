@@ -1,0 +1,141 @@
+"""`JsonRow`: one JSON object of a file, whose fields are read with errors that name file and place."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from loadgen.errors import BadInput
+from loadgen.workload.datasets.lengths import MAX_TOKENS
+from loadgen.workload.files.mapped_file import FIELD, map_file
+
+REMEDY = "correct it, or remove its session"
+MAX_S = 1e9  # 30 years
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRow:
+    """One object.
+
+    Attributes:
+        path: The file.
+        place: Where it stands in the file, such as "line 3, requests[2]".
+        found: The object.
+    """
+
+    path: Path
+    place: str
+    found: dict[str, Any]
+
+    def bad(self, problem: str, remedy: str = REMEDY) -> BadInput:
+        """Return an error of this object."""
+        return BadInput(FIELD, f"{self.path}, {self.place}: {problem}", remedy)
+
+    def of_kind(self, kind: type, name: str, value: Any) -> Any:
+        """Return a value that has to be of a kind.
+
+        Raises:
+            BadInput: It is not, or is missing.
+        """
+        if not isinstance(value, kind) or isinstance(value, bool):
+            wanted = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}[kind]
+            shown = "missing" if value is None else f"{str(value)[:40]!r}, not {wanted}"
+            raise self.bad(f"{name!r} is {shown}")
+        return value
+
+    def text(self, name: str) -> str:
+        """Return a text that is not empty.
+
+        Raises:
+            BadInput: The field has none.
+        """
+        if not (found := self.of_kind(str, name, self.found.get(name))):
+            raise self.bad(f"{name!r} is empty")
+        return str(found)
+
+    def whole(self, name: str, *others: str, default: int | None = None) -> int:
+        """Return a number of tokens, or of anything else; the field may have other names.
+
+        Raises:
+            BadInput: It is missing without a default, no whole number, negative, or too large.
+        """
+        value = next((self.found[each] for each in (name, *others) if self.found.get(each) is not None), default)
+        number = int(self.of_kind(int, name, value))
+        if not 0 <= number <= MAX_TOKENS:
+            raise self.bad(f"{name!r} is {number}, not from 0 to {MAX_TOKENS}")
+        return number
+
+    def seconds(self, name: str) -> float | None:
+        """Return a time in seconds; None if the field is missing or null.
+
+        Raises:
+            BadInput: It is no number, negative, or too large.
+        """
+        value = self.found.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.bad(f"{name!r} is {str(value)[:40]!r}, not a number of seconds")
+        if not math.isfinite(value) or not 0 <= value <= MAX_S:
+            raise self.bad(f"{name!r} is {value:g} s, not from 0 to {MAX_S:g}")
+        return float(value)
+
+    def rows(self, name: str) -> "list[JsonRow]":
+        """Return the objects of a list.
+
+        Raises:
+            BadInput: It is no list of objects.
+        """
+        found = self.of_kind(list, name, self.found.get(name))
+        return [
+            JsonRow(self.path, f"{self.place}, {name}[{number}]", self.of_kind(dict, f"{name}[{number}]", each))
+            for number, each in enumerate(found)
+        ]
+
+
+def read_rows(path: Path, remedy: str) -> Iterator[JsonRow]:
+    """Yield the objects of a file: JSON lines, one JSON object, or a list of objects.
+
+    Args:
+        path: The file.
+        remedy: What to give in place of a file that cannot be used.
+
+    Raises:
+        BadInput: The file cannot be read, or has something else.
+    """
+    data = map_file(path, remedy)
+    first = data[: data.find(b"\n")] if b"\n" in data else data[:]
+    if _is_json(first):
+        at, number = 0, 0
+        while at < len(data):
+            end = data.find(b"\n", at)
+            line = data[at : len(data) if end < 0 else end].strip()
+            at, number = (len(data) if end < 0 else end + 1), number + 1
+            if line:
+                yield from _objects(path, f"line {number}", line, remedy)
+    else:
+        yield from _objects(path, "the file", data[:], remedy)
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _objects(path: Path, place: str, data: bytes, remedy: str) -> Iterator[JsonRow]:
+    try:
+        found = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise BadInput(FIELD, f"{path}, {place}: not JSON ({error})", remedy) from error
+    many = found if isinstance(found, list) else [found]
+    for number, each in enumerate(many, 1):
+        own = f"{place}, object {number}" if isinstance(found, list) else place
+        if not isinstance(each, dict):
+            raise BadInput(FIELD, f"{path}, {own}: not a JSON object", remedy)
+        yield JsonRow(path, own, each)

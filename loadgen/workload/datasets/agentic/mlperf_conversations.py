@@ -1,0 +1,103 @@
+"""Conversations of agents in the format of MLPerf's endpoints benchmark: a JSON line for each message.
+
+Fields: `conversation_id`, `turn` from 1, `role` (user, assistant, tool), `content`, and as needed `system`, `tools`,
+`tool_calls`, `tool_results`, `reasoning_content`, `delay_seconds`, `max_new_tokens`. Each row of a user or tool is a
+request that repeats all rows before it. Source: https://github.com/mlcommons/endpoints, `agentic_inference_dataset.py`.
+"""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from loadgen.workload.datasets.agentic.json_row import JsonRow, read_rows
+from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession
+
+REMEDY = "give JSON lines of MLPerf's agentic inference data set"
+NEXT = {"": ("user",), "user": ("assistant",), "assistant": ("tool", "user"), "tool": ("assistant", "user")}
+LENGTHS = ("max_new_tokens", "max_completion_tokens", "max_tokens")
+KEPT = ("content", "name", "tool_calls", "reasoning_content")
+
+
+def is_row(found: dict[str, Any]) -> bool:
+    """Return whether an object is a message of this format, or what the file says of itself."""
+    return {"conversation_id", "turn", "role"} <= found.keys() or found.get("_type") == "dataset_metadata"
+
+
+def sessions(path: Path) -> Iterator[RecordedSession]:
+    """Yield the conversations of a file.
+
+    Raises:
+        BadInput: The file cannot be read, or a row is invalid.
+    """
+    rows = (row for row in read_rows(path, REMEDY) if row.found.get("_type") != "dataset_metadata")
+    seen = set[str]()
+    for name, own in itertools.groupby(rows, key=lambda row: row.text("conversation_id")):
+        conversation = list(own)
+        if name in seen:
+            remedy = "put the rows of each conversation together"
+            raise conversation[0].bad(f"the conversation {name!r} goes on after another one", remedy)
+        seen.add(name)
+        yield RecordedSession(name, _calls(conversation))
+
+
+def _calls(rows: list[JsonRow]) -> list[RecordedCall]:
+    system = next((row.text("system") for row in rows if row.found.get("system")), "")
+    messages: tuple[dict[str, Any], ...] = ({"role": "system", "content": system},) if system else ()
+    tools = rows[0].of_kind(list, "tools", rows[0].found.get("tools") or [])
+    usual, calls, before = _length(rows[0]), list[RecordedCall](), rows[0]
+    for turn, row in enumerate(rows, 1):
+        _check(row, turn, before if turn > 1 else None)
+        messages += _messages(row)
+        before = row
+        if row.text("role") != "assistant":
+            fields = {"tools": own} if (own := row.found.get("tools") or tools) else {}
+            after = (len(calls) - 1,) if calls else ()
+            delay_s, wanted = row.seconds("delay_seconds") or 0.0, _length(row) or usual
+            calls.append(
+                RecordedCall(row.place, after, delay_s, output_tokens=wanted, messages=messages, fields=fields)
+            )
+    return calls
+
+
+def _check(row: JsonRow, turn: int, before: JsonRow | None) -> None:
+    """Check number and role of a row."""
+    if (given := row.whole("turn")) != turn:
+        raise row.bad(f"'turn' is {given}, and {turn} comes next", "number the rows of a conversation from 1")
+    state, role = before.text("role") if before else "", row.text("role")
+    if role not in NEXT[state]:
+        raise row.bad(f"the role {role!r} cannot come {f'after {state!r}' if state else 'first'}")
+    called = before is not None and bool(before.found.get("tool_calls"))
+    if role == "tool" and not called:
+        raise row.bad("a result of a tool that was not called: the row before it has no 'tool_calls'")
+    if role == "user" and called:
+        raise row.bad("the row before it has 'tool_calls', whose results are missing")
+
+
+def _messages(row: JsonRow) -> tuple[dict[str, Any], ...]:
+    role, found = row.text("role"), row.found
+    if role == "tool":
+        results = row.rows("tool_results")
+        if not results:
+            raise row.bad("'tool_results' is empty")
+        return tuple(_result(result) for result in results)
+    if role == "user":
+        if not found.get("content"):
+            raise row.bad("'content' is missing")
+    elif not found.get("content") and not found.get("tool_calls"):
+        raise row.bad("it has neither 'content' nor 'tool_calls'")
+    message = {"role": role} | {name: found[name] for name in KEPT if found.get(name) is not None}
+    if "tool_calls" in message:
+        row.rows("tool_calls")
+        message.setdefault("content", None)
+    return (message,)
+
+
+def _result(result: JsonRow) -> dict[str, Any]:
+    if result.found.get("content") is None:
+        raise result.bad("'content' is missing")
+    return {"role": "tool", "tool_call_id": result.text("tool_call_id"), "content": result.found["content"]}
+
+
+def _length(row: JsonRow) -> int | None:
+    return row.whole(*LENGTHS) if any(row.found.get(name) is not None for name in LENGTHS) else None

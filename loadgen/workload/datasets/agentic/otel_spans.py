@@ -1,0 +1,152 @@
+"""Spans of OpenTelemetry's GenAI conventions, as OTLP JSON: a line for each export, as the collector writes files.
+
+Calls are the spans whose `gen_ai.operation.name` is chat, text_completion or generate_content. A session is a
+`gen_ai.conversation.id`, or else a trace. Sources: the conventions of GenAI spans with their schema of
+`gen_ai.input.messages`, https://github.com/open-telemetry/semantic-conventions-genai; the JSON of opentelemetry-proto.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from loadgen.util.clock import NS_PER_S
+from loadgen.workload.datasets.agentic.json_row import JsonRow, read_rows
+from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession, ended_before
+
+REMEDY = "give spans of OpenTelemetry as OTLP JSON, with gen_ai attributes"
+OPERATIONS = ("chat", "text_completion", "generate_content")
+VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
+
+
+def is_row(found: dict[str, Any]) -> bool:
+    """Return whether an object is an export of spans."""
+    return "resourceSpans" in found
+
+
+def sessions(path: Path) -> Iterator[RecordedSession]:
+    """Yield the sessions of a file, whose spans may be mixed.
+
+    Raises:
+        BadInput: The file cannot be read, or a span is invalid.
+    """
+    found = dict[str, list[tuple[float, float, RecordedCall]]]()
+    for row in read_rows(path, REMEDY):
+        for resource in row.rows("resourceSpans"):
+            for scope in resource.rows("scopeSpans"):
+                for span in scope.rows("spans"):
+                    attributes = _attributes(span)
+                    if attributes.get("gen_ai.operation.name") in OPERATIONS:
+                        name = str(attributes.get("gen_ai.conversation.id") or span.text("traceId"))
+                        found.setdefault(name, []).append((*_times(span), _call(span, attributes)))
+    for name, calls in found.items():
+        yield RecordedSession(name, _in_order(calls))
+
+
+def _in_order(calls: list[tuple[float, float, RecordedCall]]) -> list[RecordedCall]:
+    """Let each call wait for those that had ended when it began."""
+    ordered = sorted(calls, key=lambda each: each[0])
+    waited_for = ended_before([(begin, end) for begin, end, _ in ordered])
+    for number, ((begin, _, call), before) in enumerate(zip(ordered, waited_for, strict=True)):
+        call.after = tuple(before or range(min(1, number)))  # there is one first call
+        call.delay_s = max(0.0, begin - max(ordered[each][1] for each in call.after)) if number else 0.0
+    return [call for _, _, call in ordered]
+
+
+def _times(span: JsonRow) -> tuple[float, float]:
+    """Return begin and end of a span, s."""
+    times = []
+    for name in ("startTimeUnixNano", "endTimeUnixNano"):
+        value = span.found.get(name)
+        if not str(value).isdecimal():  # a 64-bit number is a text in OTLP JSON
+            shown = "missing" if value is None else f"{str(value)[:40]!r}, not a time in ns"
+            raise span.bad(f"{name!r} is {shown}")
+        times.append(int(str(value)) / NS_PER_S)
+    if times[1] < times[0]:
+        raise span.bad("it ends before it begins")
+    return times[0], times[1]
+
+
+def _attributes(span: JsonRow) -> dict[str, Any]:
+    pairs = ((each.text("key"), each.found.get("value")) for each in span.rows("attributes"))
+    return {name: _value(value) for name, value in pairs if isinstance(value, dict)}
+
+
+def _value(value: dict[str, Any]) -> Any:
+    """Convert an attribute: OTLP JSON names the kind of each value."""
+    if "arrayValue" in value:
+        return [_value(each) for each in value["arrayValue"].get("values", [])]
+    if "kvlistValue" in value:
+        return {each["key"]: _value(each["value"]) for each in value["kvlistValue"].get("values", [])}
+    found = next((value[name] for name in VALUES if name in value), None)
+    return int(str(found)) if "intValue" in value and str(found).isdecimal() else found  # int64 is a text there
+
+
+def _call(span: JsonRow, attributes: dict[str, Any]) -> RecordedCall:
+    own = JsonRow(span.path, span.place, attributes)
+    asked = "gen_ai.usage.output_tokens", "gen_ai.request.max_tokens"
+    wanted = own.whole(*asked) if any(attributes.get(name) is not None for name in asked) else None
+    call = RecordedCall(span.place, output_tokens=wanted or None)
+    instructions = _list(own, "gen_ai.system_instructions")
+    system = _text(instructions)
+    messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    for message in _list(own, "gen_ai.input.messages"):
+        messages += _chat_messages(own, message)
+    if messages:
+        call.messages = tuple(messages)
+        if tools := _list(own, "gen_ai.tool.definitions"):
+            call.fields = {"tools": [_tool(tool) for tool in tools]}
+    else:
+        call.input_tokens = max(own.whole("gen_ai.usage.input_tokens"), 1)
+    return call
+
+
+def _list(row: JsonRow, name: str) -> list[dict[str, Any]]:
+    """Return the objects of an attribute, which may be the text of a JSON list."""
+    found = row.found.get(name)
+    if isinstance(found, str):
+        try:
+            found = orjson.loads(found)
+        except orjson.JSONDecodeError as error:
+            raise row.bad(f"{name!r} is not JSON ({error})") from error
+    found = row.of_kind(list, name, [] if found is None else found)
+    return [row.of_kind(dict, name, each) for each in found]
+
+
+def _chat_messages(row: JsonRow, message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Convert a message with its parts to messages of a chat: each result of a tool is one of its own."""
+    role, parts = message.get("role"), message.get("parts")
+    if not isinstance(role, str) or not isinstance(parts, list):
+        raise row.bad("a message of 'gen_ai.input.messages' has no 'role' or no 'parts'")
+    calls, results = list[dict[str, Any]](), list[dict[str, Any]]()
+    for part in parts:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind == "tool_call":
+            function = {"name": str(part.get("name")), "arguments": _as_text(part.get("arguments", {}))}
+            calls.append({"id": str(part.get("id")), "type": "function", "function": function})
+        elif kind == "tool_call_response":
+            content = _as_text(part.get("response", part.get("result", "")))
+            results.append({"role": "tool", "tool_call_id": str(part.get("id")), "content": content})
+        elif kind not in ("text", "reasoning"):
+            raise row.bad(f"a part of a message is {kind!r}", "leave the session out: only texts and tools can be sent")
+    text = _text(parts)
+    own: dict[str, Any] = {"role": role, "content": text or None}
+    if calls:
+        own["tool_calls"] = calls
+    return ([own] if text or calls else []) + results
+
+
+def _text(parts: list[dict[str, Any]]) -> str:
+    return "\n".join(str(part.get("content", "")) for part in parts if part.get("type") == "text")
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _tool(tool: dict[str, Any]) -> dict[str, Any]:
+    """Convert the definition of a tool to that of a chat, which names it `function`."""
+    if "function" in tool:
+        return tool
+    return {"type": "function", "function": {name: value for name, value in tool.items() if name != "type"}}

@@ -1,0 +1,84 @@
+"""Rounds of coding agents in TraceLab's format: a JSON line for each call.
+
+Fields: `session_id`, `timing_events` (`event_type`, `timestamp`), `input_tokens_total`, `prefix_tokens` (how many of
+them the call before it had, too), `output_tokens`, `reasoning_output_tokens`, `round_index`. Sources:
+https://github.com/uw-syfi/TraceLab, and AIPerf's loader `_tracelab_convert.py`.
+"""
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from loadgen.workload.datasets.agentic.json_row import JsonRow, read_rows
+from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession
+
+REMEDY = "give JSON lines of TraceLab"
+INPUTS, OUTPUTS = ("user_message", "tool_result"), ("text", "reasoning", "tool_call")
+
+
+def is_row(found: dict[str, Any]) -> bool:
+    """Return whether an object is a round of this format."""
+    return {"session_id", "timing_events"} <= found.keys()
+
+
+def sessions(path: Path) -> Iterator[RecordedSession]:
+    """Yield the sessions of a file, whose rounds may be mixed.
+
+    Raises:
+        BadInput: The file cannot be read, or a round is invalid.
+    """
+    rows = dict[str, list[tuple[float, float, int, JsonRow]]]()
+    for row in read_rows(path, REMEDY):
+        rows.setdefault(row.text("session_id"), []).append((*_times(row), row.whole("round_index", default=0), row))
+    for name, rounds in rows.items():
+        yield RecordedSession(name, _calls(sorted(rounds, key=lambda each: (each[0], each[2]))))
+
+
+def _calls(rounds: list[tuple[float, float, int, JsonRow]]) -> list[RecordedCall]:
+    """Make the calls of a session: each waits for the one before it, and begins with what they have in common."""
+    calls, last_s = list[RecordedCall](), 0.0
+    blocks, sizes = list[int](), list[int]()
+    for number, (begin, end, _, row) in enumerate(rounds):
+        tokens = max(row.whole("input_tokens_total"), 1)
+        shared = min(row.whole("prefix_tokens", default=0), tokens, sum(sizes))
+        blocks, sizes = _cut(blocks, sizes, shared)
+        if tokens > shared:
+            blocks, sizes = [*blocks, number], [*sizes, tokens - shared]
+        wanted = row.whole("output_tokens", default=0) + row.whole("reasoning_output_tokens", default=0)
+        after, delay_s = ((number - 1,), max(0.0, begin - last_s)) if number else ((), 0.0)
+        calls.append(RecordedCall(row.place, after, delay_s, tokens, max(wanted, 1), blocks, sizes))
+        last_s = end
+    return calls
+
+
+def _cut(blocks: list[int], sizes: list[int], tokens: int) -> tuple[list[int], list[int]]:
+    """Return the first tokens of blocks."""
+    kept = list[int]()
+    for size in sizes:
+        if tokens <= 0:
+            break
+        kept.append(min(size, tokens))
+        tokens -= size
+    return blocks[: len(kept)], kept
+
+
+def _times(row: JsonRow) -> tuple[float, float]:
+    """Return when a round was sent and when its answer ended, s: from the last input to the last output."""
+    events = row.rows("timing_events")
+    given, answered = (
+        [_second(event) for event in events if event.found.get("event_type") in kinds] for kinds in (INPUTS, OUTPUTS)
+    )
+    if not given and not answered:
+        raise row.bad("'timing_events' has no time of an input or output")
+    begin = max(given) if given else min(answered)
+    return begin, max([begin, *answered])
+
+
+def _second(event: JsonRow) -> float:
+    text = event.text("timestamp")
+    try:
+        at = datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise event.bad(f"'timestamp' is {text[:40]!r}, not a date") from error
+    return (at if at.tzinfo else at.replace(tzinfo=datetime.UTC)).timestamp()

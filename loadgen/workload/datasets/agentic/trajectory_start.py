@@ -1,0 +1,47 @@
+"""`TrajectoryStart`: where each recorded session begins."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from loadgen.errors import BadInput
+
+FIELD = "--trajectory-start"
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryStart:
+    """The share of the calls of a session that is left out, drawn uniformly for each session by itself.
+
+    Attributes:
+        low, high: The bounds of the share, 0 <= low <= high < 1.
+        seed: The seed of the draws.
+    """
+
+    low: float
+    high: float
+    seed: int
+
+    @classmethod
+    def parse(cls, text: str, seed: int) -> Self:
+        """Parse `--trajectory-start`: SHARE or MIN:MAX.
+
+        Raises:
+            BadInput: It is neither, or the range is empty.
+        """
+        try:
+            ends = [float(end) for end in text.split(":")]
+        except ValueError:
+            ends = []
+        if len(ends) not in (1, 2) or not 0 <= ends[0] <= ends[-1] < 1:
+            remedy = "give a share from 0 to below 1, or MIN:MAX such as 0.25:0.75"
+            raise BadInput(FIELD, f"invalid share {text!r}", remedy)
+        return cls(ends[0], ends[-1], seed)
+
+    def left_out(self, session: int, calls: int) -> int:
+        """Return how many of the calls of a session, by its number in the run, are left out: never all of them."""
+        if self.high == 0:
+            return 0
+        share = np.random.default_rng([self.seed, *b"start", session]).uniform(self.low, self.high)
+        return int(share * calls)

@@ -1,0 +1,83 @@
+"""The graph of sessions: which requests follow which, and which prompts cannot follow others."""
+
+from array import array
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen.errors import BadInput
+from loadgen.workload import request_store
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.request_store import Requests
+from loadgen.workload.session_graph import SessionGraph, SessionOrder
+
+
+def graph(*back: tuple[int, ...]) -> SessionGraph:
+    ends = array("q", accumulate(map(len, back)))
+    return SessionGraph(array("q", [rows for each in back for rows in each]), ends)
+
+
+def prompt(*after: int, think_ns: int = 0) -> Prompt:
+    return Prompt("text", 1, 1, "mine/7", after=after, think_ns=think_ns)
+
+
+def checked(*prompts: Prompt) -> SessionOrder:
+    order = SessionOrder()
+    for each in prompts:
+        order.add(each)
+    return order
+
+
+def test_a_chain_has_one_follower_each():
+    found = graph((), (1,), (1,), (), (1,))
+    assert [list(found.ahead(row)) for row in range(5)] == [[1], [1], [], [1], []]
+    assert [list(found.back(row)) for row in range(5)] == [[], [1], [1], [], [1]]
+
+
+def test_a_spawn_has_several_followers_and_a_join_several_before_it():
+    found = graph((), (1,), (2,), (3,), (1, 2, 3))
+    assert list(found.ahead(0)) == [1, 2, 3]
+    assert [list(found.ahead(row)) for row in (1, 2, 3, 4)] == [[3], [2], [1], []]
+    assert list(found.back(4)) == [1, 2, 3]
+
+
+@given(st.lists(st.sets(st.integers(1, 6)), min_size=1, max_size=20))
+def test_followers_are_the_reverse_of_what_is_followed(drawn):
+    back = [tuple(sorted(rows for rows in each if rows <= row)) for row, each in enumerate(drawn)]
+    found = graph(*back)
+    for row in range(len(back)):
+        assert list(found.back(row)) == list(back[row])
+        assert list(found.ahead(row)) == [later - row for later in range(len(back)) if later - row in back[later]]
+
+
+def test_a_store_keeps_the_graph(tmp_path):
+    prompts = [prompt(), prompt(1), prompt(2), prompt(1, 2, 3), prompt(), prompt(1)]
+    request_store.write(tmp_path, prompts, lambda one: b"{}", dict, 6)
+    with Requests(tmp_path) as read:
+        found = read.graph()
+        assert [tuple(found.back(row)) for row in range(len(found))] == [one.after for one in prompts]
+        assert [read.turn(row) for row in range(6)] == [0, 1, 2, 3, 0, 1]
+
+
+def test_sessions_are_counted_by_their_first_prompts():
+    assert checked(prompt(), prompt(1), prompt(1, 2), prompt(), prompt(1)).sessions == 2
+
+
+@pytest.mark.parametrize(
+    ("prompts", "problem"),
+    [
+        ([prompt(1)], "the first prompt follows another"),
+        ([prompt(), prompt(2)], "mine/7: follows the prompt 2 places before it, which is not in its session"),
+        ([prompt(), prompt(), prompt(2)], "which is not in its session"),
+        ([prompt(), prompt(0)], "follows the prompt 0 places before it"),
+        ([prompt(), prompt(-1)], "follows the prompt -1 places before it"),
+        ([prompt(), prompt(1, 1)], "follows one prompt twice"),
+        ([prompt(), prompt(1, think_ns=-5)], "the think time is -5 ns"),
+    ],
+    ids=["first", "beyond", "other session", "itself", "later", "twice", "negative"],
+)
+def test_a_prompt_that_cannot_follow_is_refused(prompts, problem):
+    with pytest.raises(BadInput, match=problem):
+        checked(*prompts)
