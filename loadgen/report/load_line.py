@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from loadgen.config.load_profile import CONCURRENCY, RATE
+from loadgen.config.load_profile import CONCURRENCY, LoadProfile
 from loadgen.config.settings import RunSettings
 from loadgen.config.think_time import ThinkTime
 from loadgen.report.result import RunResult
@@ -118,7 +118,7 @@ def pace(settings: RunSettings) -> str:
     """Write the rate, how it changes, or the trace; empty in a closed loop, which has only a cap."""
     unit = "session" if settings.timed_by_data else "request"
     if settings.rate_profile is not None:
-        return _phases(settings)
+        return _phases(settings.load_profile, f"{unit}s/s")
     if settings.ramp_up_strategy is not None:
         return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} {unit}s/s"
     if settings.keeps_trace_times:
@@ -128,14 +128,10 @@ def pace(settings: RunSettings) -> str:
     return level_with_unit(settings.request_rate, "rate").replace("request", unit)
 
 
-def _phases(settings: RunSettings) -> str:
+def _phases(profile: LoadProfile | None, unit: str) -> str:
     """Write a profile; of one with many phases, between which values it changes. Empty without one."""
-    profile = settings.load_profile
     if profile is None:
         return ""
-    unit = (CONCURRENCY if settings.rate_profile is None else RATE).unit
-    if settings.timed_by_data:
-        unit = unit.replace("requests/s", "sessions/s")
     if len(profile.phases) <= MAX_NAMED:
         return f"{profile} {unit}"
     values = [value for phase in profile.phases for value in (phase.first, phase.last)]
@@ -156,7 +152,7 @@ def cap(settings: RunSettings) -> str:
     """Write the most requests in flight; empty if there is no cap."""
     most = settings.max_concurrency
     if settings.concurrency_profile is not None:
-        return _phases(settings)
+        return _phases(settings.load_profile, CONCURRENCY.unit)
     if settings.users is not None:
         return f"{plural(settings.users, 'user')}, think time {ThinkTime.parse(settings.think_time)}"
     if most is None:

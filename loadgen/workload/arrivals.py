@@ -23,11 +23,11 @@ from typing import Self
 
 import numpy as np
 
+from loadgen.config.load_check import MAX_REQUESTS
 from loadgen.config.load_profile import LoadProfile
 from loadgen.config.option import flag
 from loadgen.config.request_class import rates_named_in_errors
 from loadgen.config.settings import RunSettings
-from loadgen.config.validate import MAX_REQUESTS
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.clock import NS_PER_S

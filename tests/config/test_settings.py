@@ -5,9 +5,9 @@ import math
 
 import pytest
 
+from loadgen.config.load_check import MAX_REQUESTS
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, is_closed_loop, public
-from loadgen.config.validate import MAX_REQUESTS
 from loadgen.errors import BadInput
 from loadgen.util.redaction import header_name, redact_user
 

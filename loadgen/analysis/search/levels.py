@@ -17,8 +17,8 @@ from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import Criterion
 from loadgen.analysis.search.early_stop import EarlyStop, StopRule
 from loadgen.analysis.search.search_bounds import RUN_S, UNBOUNDED, SearchBounds
+from loadgen.config.load_check import MAX_RATE
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.config.validate import MAX_RATE
 from loadgen.core.record import Record
 from loadgen.errors import LoadgenError
 from loadgen.metrics.records.file import RecordFile
