@@ -16,9 +16,9 @@ def caps(world, *changes):
 
 
 def highest(changes, from_ns, to_ns):
-    """The highest cap of any moment between two times."""
-    before = [cap for at_ms, cap in changes if at_ms * MS <= from_ns][-1:]
-    return max([*before, *(cap for at_ms, cap in changes if from_ns < at_ms * MS <= to_ns)])
+    """The highest cap of any moment between two times; at the moment of a change, either cap may count."""
+    before = [cap for at_ms, cap in changes if at_ms * MS < from_ns][-1:]
+    return max([*before, *(cap for at_ms, cap in changes if from_ns <= at_ms * MS <= to_ns)])
 
 
 @timed
