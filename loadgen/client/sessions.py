@@ -45,7 +45,7 @@ class Sessions:
         parts = self._requests.body(index).split(ANSWER_PLACEHOLDER)
         if len(parts) == 1:
             return parts[0]
-        # Every hole stands for an answer to an earlier turn.
+        # Each placeholder stands for an answer to an earlier turn.
         given = self._answers.get(index, [])
         pieces = [piece for pair in zip(parts[1:], given, strict=True) for piece in reversed(pair)]
         return b"".join([parts[0], *pieces])
@@ -55,9 +55,10 @@ class Sessions:
         self._count(record, 1)
         given, found = self._answers.pop(record.index, []), []
         for index in self._followers(record.index):
-            if self._requests.repeats_answers and self._back(index)[0] == index - record.index:
-                self._answers[index] = [*given, _sendable(record)]
             join = self._ended(index, record.closed)
+            repeats = self._requests.repeats_answers and self._back(index)[0] == index - record.index
+            if repeats and not join.is_lost:
+                self._answers[index] = [*given, _sendable(record)]
             if join.open == 0 and not join.is_lost:
                 found.append((index, join.last_ns + self._requests.think_ns(index)))
         return found

@@ -142,7 +142,7 @@ class DataSettings:
         "real", DATA, "answers in the history of later turns: the server's (real), or the data set's (recorded)"
     )
     trace_format: Literal["auto", "mooncake", "burstgpt", "azure", "weka", "mlperf", "tracelab", "otel"] = option(
-        "auto", DATA, "format of the trace, or of the sessions of agents"
+        "auto", DATA, "format of the file: mooncake, burstgpt, azure of a trace; weka, mlperf, tracelab, otel of agents"
     )
     trace_column: tuple[str, ...] = option(
         (), DATA, "columns of a trace with other names: time, input, output, blocks", metavar="FIELD=COLUMN"

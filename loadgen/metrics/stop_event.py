@@ -28,7 +28,7 @@ class StopEvent:
     def shown(self) -> str:
         """The value as text."""
         if self.value is None:
-            return "beyond, since requests failed,"
+            return "the percentile is a failed request,"
         if self.condition.startswith("error_rate"):
             return f"{100 * self.value:.4g}%"
         if self.condition.startswith("errors"):

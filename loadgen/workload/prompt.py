@@ -9,7 +9,7 @@ import orjson
 from loadgen.core.record import UNPLANNED as UNPLANNED
 
 ANSWER_PLACEHOLDER: Final = b"\xff"  # a byte that no UTF-8 has, so that nothing in a body is mistaken for it
-# As the `content` of a message: what the server has answered in this session, the first hole for its first turn.
+# As the `content` of a message: what the server has answered in this session, the first placeholder for its first turn.
 ANSWER: Final = orjson.Fragment(b'"' + ANSWER_PLACEHOLDER + b'"')
 
 

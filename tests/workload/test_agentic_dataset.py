@@ -11,7 +11,7 @@ from loadgen.workload import datasets
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
-from tests.workload.test_agentic_files import AGENT, call, subagent, tracelab, weka
+from tests.workload.test_agentic_files import AGENT, call, export, span, subagent, tracelab, weka
 
 pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
@@ -116,6 +116,13 @@ def test_recorded_messages_are_sent_as_they_are_without_a_tokenizer(made):
     assert [message["role"] for message in second.messages] == ["system", "user", "assistant", "tool"]
     assert second.messages[:2] == first.messages
     assert second.fields == {"tools": [{"type": "function"}]}
+
+
+def test_spans_with_lengths_alone_are_random_words_of_the_tokenizer(made):
+    dataset = made(export(span(0, 1, usage__input_tokens=9, usage__output_tokens=2)))
+    assert dataset.tokenizer is not None
+    assert [prompt.input_tokens for prompt in everything(dataset)] == [9]
+    assert dataset.provenance().items() >= dataset.tokenizer.provenance().items()
 
 
 # -- order and pauses
@@ -223,8 +230,3 @@ def test_settings_that_do_not_fit_are_refused(tmp_path, name, changes, field):
     path_of = {} if name == "random" else {"dataset_path": str(path)}
     with pytest.raises(BadInput, match=f"^{field}"):
         datasets.create(RunSettings(dataset_name=name, tokenizer=str(SIMULATOR), **path_of, **changes).checked())
-
-
-def test_fields_that_would_replace_the_prompt_are_refused(made):
-    dataset = made(AGENT[0] | {"tools": [{"type": "function"}]}, backend="openai-chat")
-    assert len(everything(dataset)) == 1

@@ -368,9 +368,33 @@ def test_otel_sessions_are_conversations_or_traces(read):
     assert [(session.name, len(session.calls)) for session in read(export(*together))] == [("talk", 2)]
 
 
+def test_other_spans_may_have_no_attributes(read):
+    bare = {"traceId": "t1", "startTimeUnixNano": "0", "endTimeUnixNano": "1"}
+    (session,) = read(export(bare, span(0, 1, usage__input_tokens=5)), {"resourceSpans": [{"scopeSpans": [{}]}, {}]})
+    assert len(session.calls) == 1
+
+
+def with_value(name, value):
+    """A span whose attribute has a value in OTLP's own form."""
+    one = span(0, 1, usage__input_tokens=5)
+    return one | {"attributes": [*one["attributes"], {"key": name, "value": value}]}
+
+
+def test_otel_attributes_may_be_lists_and_objects(read):
+    text = {"kvlistValue": {"values": [{"key": "type", "value": {"stringValue": "text"}},
+                                       {"key": "content", "value": {"stringValue": "Hi"}}]}}  # fmt: skip
+    message = {"kvlistValue": {"values": [{"key": "role", "value": {"stringValue": "user"}},
+                                          {"key": "parts", "value": {"arrayValue": {"values": [text]}}}]}}  # fmt: skip
+    (session,) = read(export(with_value("gen_ai.input.messages", {"arrayValue": {"values": [message]}})))
+    assert session.calls[0].messages == ({"role": "user", "content": "Hi"},)
+
+
 @pytest.mark.parametrize(
     ("broken", "problem"),
     [
+        (with_value("x", {"arrayValue": {"values": [1]}}), r"spans\[0\]: 'x' is '1', not an object"),
+        (with_value("x", {"kvlistValue": {"values": [{"key": "a"}]}}), r"spans\[0\]: 'x' is missing"),
+        (with_value("x", {"kvlistValue": 3}), r"spans\[0\]: 'x' is '3', not an object"),
         (
             span(0, 1),
             r"line 1, resourceSpans\[0\], scopeSpans\[0\], spans\[0\]: 'gen_ai.usage.input_tokens' is missing",

@@ -38,7 +38,8 @@ def disturbance_text(found: StepResult, workload: str) -> str:
 def _what_was_done(found: StepResult) -> str:
     arms = _compared(found)
     if not arms:
-        return "these are left out" if found.step.kind == NOISE and _is_of_some(found) else "these count as they are"
+        is_left_out = found.step.kind == NOISE and _noise_omits_starts(found)
+        return TEXTS[Adjustment.LEFT_OUT] if is_left_out else "these count as they are"
     if len(arms) == 1:
         return TEXTS[next(iter(arms))]
     return "; ".join(f"{', '.join(names)}: {TEXTS[adjustment]}" for adjustment, names in arms.items())
@@ -53,6 +54,6 @@ def _compared(found: StepResult) -> dict[Adjustment, list[str]]:
     return arms
 
 
-def _is_of_some(found: StepResult) -> bool:
+def _noise_omits_starts(found: StepResult) -> bool:
     """Return whether the noise of the only arm is of fewer starts than it has."""
     return found.noise is not None and found.noise.df + 1 < len(found.arms[0].values)

@@ -13,7 +13,7 @@ class BlockTexts:
     """Makes texts of blocks of random words, exact to the token.
 
     A block is a row of random words (`RandomText`): its words do not depend on how many of them a prompt uses, nor on
-    what comes before them. The most recent blocks stay in memory, because later prompts begin with them.
+    what comes before them. The blocks that were used last stay in memory, because later prompts begin with them.
 
     Args:
         drawing: Draws the words.
@@ -48,6 +48,8 @@ class BlockTexts:
             rows, sizes = zip(*missing, strict=True)
             self._texts.update(zip(missing, self._drawing.texts(np.array(rows, np.uint64), sizes), strict=True))
             self._tokens += sum(sizes)
+        for block in blocks:
+            self._texts[block] = self._texts.pop(block)  # the one that was used last is the last
         text = " ".join(self._texts[block] for block in blocks)
         while self._tokens > CACHED_TOKENS:
             oldest = next(iter(self._texts))

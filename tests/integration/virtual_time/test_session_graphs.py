@@ -106,6 +106,7 @@ def test_a_timed_closed_loop_repeats_whole_graphs():
     )  # fmt: skip
     assert made.snapshot.outcomes.keys() == {"ok"}
     sent = {record.index: record for record in made.records}
+    assert len(sent) > 8
     for number, record in sent.items():
         if number % 4 == 3:
             assert record.due == max(sent[number - 1].closed, sent[number - 2].closed)
@@ -162,6 +163,28 @@ def test_a_session_is_over_once_all_its_requests_have_ended_or_are_given_up(tmp_
                 sessions.next_due(record)
             over.append(sessions.is_over(record))
     assert over == [False] * (len(over) - 1) + [True]
+
+
+@pytest.mark.parametrize("lost", [(), (1,), (2,), (1, 2)])
+def test_nothing_is_kept_of_a_session_that_is_over(tmp_path, lost):
+    repeating = [{"role": "assistant", "content": ANSWER}, {"role": "user", "content": "q"}]
+    prompts = [
+        Prompt("", 2, 2, "test", ({"role": "user", "content": "q"}, *(repeating * repeats)), after=after)
+        for repeats, after in [(0, ()), (1, (1,)), (1, (2,)), (2, (1, 2))]
+    ]
+    request_store.write(tmp_path, prompts, TARGET.body, dict, 4)
+    with request_store.Requests(tmp_path) as requests:
+        sessions, given_up = Sessions(requests, 4), set[int]()
+        for index in range(4):
+            if index in given_up:
+                continue
+            record = (failed if index in lost else steady)(index)
+            record.turn, record.keeps_text = index, True
+            if index in lost:
+                given_up |= {one.index for one in sessions.given_up(record)}
+            else:
+                sessions.next_due(record)
+        assert (sessions._answers, sessions._joins, sessions._left) == ({}, {}, {})
 
 
 # -- what goes wrong

@@ -22,19 +22,17 @@ class Format:
     Attributes:
         is_row: Whether an object is of this format.
         sessions: Reads the sessions of a file.
-        has_texts: Whether it has the texts of prompts, not their lengths alone.
     """
 
     is_row: Callable[[dict[str, Any]], bool]
     sessions: Callable[[Path], Iterator[RecordedSession]]
-    has_texts: bool
 
 
 FORMATS = {
-    "weka": Format(weka_trace.is_row, weka_trace.sessions, has_texts=False),
-    "mlperf": Format(mlperf_conversations.is_row, mlperf_conversations.sessions, has_texts=True),
-    "tracelab": Format(tracelab_rounds.is_row, tracelab_rounds.sessions, has_texts=False),
-    "otel": Format(otel_spans.is_row, otel_spans.sessions, has_texts=True),
+    "weka": Format(weka_trace.is_row, weka_trace.sessions),
+    "mlperf": Format(mlperf_conversations.is_row, mlperf_conversations.sessions),
+    "tracelab": Format(tracelab_rounds.is_row, tracelab_rounds.sessions),
+    "otel": Format(otel_spans.is_row, otel_spans.sessions),
 }
 
 
@@ -59,11 +57,6 @@ class AgentFile:
         self.path = path
         self.format = _recognized(path) if name == "auto" else name
 
-    @property
-    def has_texts(self) -> bool:
-        """Whether the file has the texts of prompts, not their lengths alone."""
-        return FORMATS[self.format].has_texts
-
     def sessions(self) -> Iterator[RecordedSession]:
         """Yield the sessions, the same in every call.
 
@@ -79,9 +72,10 @@ class AgentFile:
 
 
 def _recognized(path: Path) -> str:
-    for row in read_rows(path, REMEDY):
-        for name, form in FORMATS.items():
-            if form.is_row(row.found):
-                return name
-        raise row.bad(f"unknown format, none of {', '.join(FORMATS)}", f"give {FORMAT}")
-    raise BadInput(FIELD, f"{path} is empty", REMEDY)
+    row = next(read_rows(path, REMEDY), None)
+    if row is None:
+        raise BadInput(FIELD, f"{path} is empty", REMEDY)
+    for name, form in FORMATS.items():
+        if form.is_row(row.found):
+            return name
+    raise row.bad(f"unknown format, none of {', '.join(FORMATS)}", f"give {FORMAT}")

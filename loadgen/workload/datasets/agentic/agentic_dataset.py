@@ -10,7 +10,6 @@ from typing import Any, Self
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
-from loadgen.workload import endpoints
 from loadgen.workload.datasets.agentic.agent_file import REMEDY, AgentFile
 from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession
 from loadgen.workload.datasets.agentic.trajectory_start import TrajectoryStart
@@ -22,6 +21,14 @@ from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.random_text import RandomText
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """How many calls are sent if each session is sent once, and whether any has a length in place of a text."""
+
+    requests: int
+    draws_texts: bool
 
 
 @dataclass(frozen=True)
@@ -53,18 +60,17 @@ class AgenticDataset:
 
     @property
     def tokenizer(self) -> Tokenizer | None:
-        """The tokenizer of the prompts; None if they have recorded texts, which are not counted."""
-        return None if self.file.has_texts else self._drawing.tokenizer
+        """The tokenizer of the prompts; None if all have recorded texts, which are not counted."""
+        return self._random_text.tokenizer if self._size.draws_texts else None
 
-    @cached_property
+    @property
     def requests(self) -> int:
         """The number of calls that are sent if each session of the file is sent once.
 
         Raises:
             BadInput: A session is invalid.
         """
-        lengths = (len(session.calls) for session in self.file.sessions())
-        return sum(calls - self.start.left_out(number, calls) for number, calls in enumerate(lengths))
+        return self._size.requests
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts; the last session may be incomplete. If the file has too few, it is repeated.
@@ -99,13 +105,21 @@ class AgenticDataset:
         }
 
     @cached_property
-    def _drawing(self) -> RandomText:
+    def _size(self) -> _Size:
+        requests, draws_texts = 0, False
+        for number, session in enumerate(self.file.sessions()):
+            requests += len(session.calls) - self.start.left_out(number, len(session.calls))
+            draws_texts = draws_texts or not all(call.messages for call in session.calls)
+        return _Size(requests, draws_texts)
+
+    @cached_property
+    def _random_text(self) -> RandomText:
         tokenizer = tokenizers.tokenizer_of(self.settings)
         return RandomText(tokenizer, word_list.words_of(tokenizer), seed_of(self.settings, "prompts"))
 
     @cached_property
     def _texts(self) -> BlockTexts:
-        return BlockTexts(self._drawing)
+        return BlockTexts(self._random_text)
 
     def _sessions(self) -> Iterator[Iterator[Prompt]]:
         """Yield the prompts of each session, without an end."""
@@ -117,21 +131,18 @@ class AgenticDataset:
 
     def _prompts(self, session: RecordedSession, number: int, copy: int) -> Iterator[Prompt]:
         scope = f"{copy}" if session.is_global else f"{copy}/{number}"
-        rows = dict[int, int]()  # of the blocks of this session
         name = f"agentic/{session.name}" + (f"/copy {copy}" if copy else "")
         for place, call in enumerate(session.calls):
             source, after = f"{name}/{place}", tuple(place - before for before in call.after)
             think_ns, wanted = self._think_ns(call), self._output_tokens(call)
             if call.messages:
-                where = f"{self.file.path}, {call.place}"
-                endpoints.check_row_fields(where, call.fields, self.settings)
                 yield Prompt(
                     "", call.input_tokens, wanted, source, call.messages, after=after, think_ns=think_ns,
                     fields=call.fields,
                 )  # fmt: skip
                 continue
-            special = self._drawing.tokenizer.special_tokens
-            blocks = [rows.get(block) or rows.setdefault(block, _row(scope, "block", block)) for block in call.blocks]
+            special = self._random_text.tokenizer.special_tokens
+            blocks = [_row(scope, "block", block) for block in call.blocks]
             tokens = max(call.input_tokens - special, 1)
             text = self._texts.text(blocks, call.sizes, tokens, _row(f"{copy}/{number}", "call", place))
             yield Prompt(text, tokens + special, wanted, source, after=after, think_ns=think_ns)

@@ -83,13 +83,14 @@ class JsonRow:
             raise self.bad(f"{name!r} is {value:g} s, not from 0 to {MAX_S:g}")
         return float(value)
 
-    def rows(self, name: str) -> "list[JsonRow]":
-        """Return the objects of a list.
+    def rows(self, name: str, *, optional: bool = False) -> "list[JsonRow]":
+        """Return the objects of a list; of an optional one that is missing, none.
 
         Raises:
             BadInput: It is no list of objects.
         """
-        found = self.of_kind(list, name, self.found.get(name))
+        value = self.found.get(name)
+        found = self.of_kind(list, name, [] if value is None and optional else value)
         return [
             JsonRow(self.path, f"{self.place}, {name}[{number}]", self.of_kind(dict, f"{name}[{number}]", each))
             for number, each in enumerate(found)

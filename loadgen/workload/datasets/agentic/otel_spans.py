@@ -33,9 +33,9 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
     """
     found = dict[str, list[tuple[float, float, RecordedCall]]]()
     for row in read_rows(path, REMEDY):
-        for resource in row.rows("resourceSpans"):
-            for scope in resource.rows("scopeSpans"):
-                for span in scope.rows("spans"):
+        for resource in row.rows("resourceSpans", optional=True):
+            for scope in resource.rows("scopeSpans", optional=True):
+                for span in scope.rows("spans", optional=True):
                     attributes = _attributes(span)
                     if attributes.get("gen_ai.operation.name") in OPERATIONS:
                         name = str(attributes.get("gen_ai.conversation.id") or span.text("traceId"))
@@ -69,18 +69,25 @@ def _times(span: JsonRow) -> tuple[float, float]:
 
 
 def _attributes(span: JsonRow) -> dict[str, Any]:
-    pairs = ((each.text("key"), each.found.get("value")) for each in span.rows("attributes"))
-    return {name: _value(value) for name, value in pairs if isinstance(value, dict)}
+    pairs = ((each.text("key"), each.found.get("value")) for each in span.rows("attributes", optional=True))
+    return {name: _value(span, name, value) for name, value in pairs if isinstance(value, dict)}
 
 
-def _value(value: dict[str, Any]) -> Any:
+def _value(span: JsonRow, name: str, found: Any) -> Any:
     """Convert an attribute: OTLP JSON names the kind of each value."""
+    value: dict[str, Any] = span.of_kind(dict, name, found)
     if "arrayValue" in value:
-        return [_value(each) for each in value["arrayValue"].get("values", [])]
+        return [_value(span, name, each) for each in _values(span, name, value["arrayValue"])]
     if "kvlistValue" in value:
-        return {each["key"]: _value(each["value"]) for each in value["kvlistValue"].get("values", [])}
-    found = next((value[name] for name in VALUES if name in value), None)
-    return int(str(found)) if "intValue" in value and str(found).isdecimal() else found  # int64 is a text there
+        pairs = [span.of_kind(dict, name, each) for each in _values(span, name, value["kvlistValue"])]
+        return {str(pair.get("key")): _value(span, name, pair.get("value")) for pair in pairs}
+    plain = next((value[kind] for kind in VALUES if kind in value), None)
+    return int(str(plain)) if "intValue" in value and str(plain).isdecimal() else plain  # int64 is a text there
+
+
+def _values(span: JsonRow, name: str, found: Any) -> list[Any]:
+    values: list[Any] = span.of_kind(list, name, span.of_kind(dict, name, found).get("values", []))
+    return values
 
 
 def _call(span: JsonRow, attributes: dict[str, Any]) -> RecordedCall:
