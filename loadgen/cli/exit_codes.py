@@ -20,7 +20,8 @@ STOPPED = 9
 INTERRUPTED = 130
 
 WHEN = {
-    DONE: "done; the verdict is VALID or SUSPECT",
+    DONE: "done; the verdict is VALID or SUSPECT; `loadgen tune run`: also if the budget is spent, as its last lines "
+    "say",
     INTERNAL: "an engine failed, a file could not be written, or an internal error; `loadgen audit`: inconsistent "
     "numbers were found; `loadgen import`: a result was not placed",
     BAD_INPUT: "bad input, or the server cannot be reached; nothing was measured",

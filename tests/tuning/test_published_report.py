@@ -78,7 +78,7 @@ def test_nothing_is_said_to_be_measured_by_loadgen(layout: str, tmp_path: Path) 
 
 def test_a_measured_study_says_how_it_was_measured(tmp_path: Path) -> None:
     text = written(found(), tmp_path)["small.md"]
-    assert "`loadgen` runs all workloads on each server that it starts" in text
+    assert "In a stage `loadgen` runs the deciding workload and those that the stage names" in text
     assert "imported" not in text
 
 

@@ -67,7 +67,8 @@ def test_a_server_is_started_by_its_whole_command_and_measured_as_it_was(tmp_pat
     text = script(
         tmp_path, {"fp8": 1.25, "quantization/fp8": 1.25}, objective={"workload": "short", "slo": "ttft_p99<5s"}
     )
-    serve, waiting, run = functions(text)["winner"]
+    free, serve, waiting, run = functions(text)["winner"]
+    assert free == ["expect_free", "127.0.0.1", "8000"]
     assert serve[:3] == ["serve", "winner-0", "."]
     assert serve[serve.index("vllm") :][:3] == ["vllm", "serve", "Qwen/Qwen3-8B-FP8"]
     assert waiting == ["await", "127.0.0.1", "8000"]
@@ -107,7 +108,7 @@ def test_the_lines_of_the_page_ask_a_server_and_never_start_one(tmp_path: Path) 
 
 def test_words_with_spaces_and_quotes_stay_one_word(tmp_path: Path) -> None:
     stages = [{"name": "raw", "choice": {"odd": {"raw": ["--note 'it is \"$HOME\" `x`'"]}}}]
-    serve, *_ = functions(script(tmp_path, {"odd": 1.25, "raw/odd": 1.25}, stages=stages))["winner"]
+    _, serve, *_ = functions(script(tmp_path, {"odd": 1.25, "raw/odd": 1.25}, stages=stages))["winner"]
     assert 'it is "$HOME" `x`' in serve
 
 

@@ -43,6 +43,10 @@ class TestEveryWorkload:
         [
             ({"base_url": "http://h"}, "every_workload.base_url: is decided by the study; leave it out"),
             ({"prompts": 3}, "every_workload.prompts: unknown setting; did you mean 'num_prompts'?"),
+            (
+                {"random_input_len": "64k"},
+                "every_workload.random_input_len: invalid length '64k' (workload short); write ",
+            ),
             ({"workload": "long"}, "every_workload.workload: is another workload for each; name it in workloads"),
             ({"compat": "vllm-0.1"}, "every_workload.compat: unknown tool 'vllm-0.1'; did you mean vllm-0.11?"),
             (

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from loadgen.config.settings import RunSettings, public
+from loadgen.config.target import SIMULATOR
 from loadgen.tuning.plan.estimate import Span
 from loadgen.tuning.plan.plan import Plan, PlannedArm, Step
 from loadgen.tuning.spec.objective import METRICS
@@ -47,7 +48,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     aim = "more" if objective.more_is_better else "less"
     devices = f", {hardware.devices} device{'s' * (hardware.devices != 1)}" if hardware.devices else ""
     yield f"Study {study.name}: {', '.join(dict.fromkeys(study.models.values()))}"
-    yield f"  on         {hardware.name}{devices}, as the file claims; a run compares it with NVML or npu-smi"
+    compared = "; a run compares it with NVML or npu-smi" if {*study.engines} - {SIMULATOR} else ""
+    yield f"  on         {hardware.name}{devices}, as the file claims{compared}"
     if engines := _never_started(study):
         yield f"  note       never started by loadgen's own tests: {engines}; commands follow the engines' sources"
     yield f"  objective  {objective.metric} on {objective.workload}, {aim} is better: {METRICS[objective.metric].text}"

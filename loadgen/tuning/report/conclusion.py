@@ -73,7 +73,8 @@ def caveats(model: ReportModel) -> Iterator[Line]:
             "A difference with bounds compares starts in the same blocks, so it may differ from the ratio of the "
             "two means beside it. Bounds of the deciding workload allow for every look and every arm of the stage: a "
             f"stage adopts an arm that is not {percent(decision.min_effect, 1)} better with a probability of at most "
-            f"{percent(1 - decision.confidence, 1)}. Bounds of other workloads are of one look."
+            f"{percent(1 - decision.confidence, 1)}, if its noise is that of the steps before. Bounds of other "
+            "workloads are of one look."
         )
         yield line(
             "In a result, > stands between arms that differ, and ≈ between arms of which no difference is shown."

@@ -54,7 +54,7 @@ def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
     ]
     yield Heading(2, "Optimization Objective")
     yield Paragraph(line(Span(model.label, Tone.STRONG), text))
-    yield Paragraph(line("An arm is considered as long as:"))
+    yield Paragraph(line("An arm counts only if:"))
     yield Items(tuple(map(line, limits)))
 
 
@@ -108,8 +108,8 @@ def _benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]
         "These results are imported: the study started no server. With `loadgen`, these commands run its workloads on "
         "the baseline's"
         if model.published
-        else "`loadgen` runs all workloads on each server that it starts, and empties the engine's caches in between. "
-        "These commands use the baseline's"
+        else "In a stage `loadgen` runs the deciding workload and those that the stage names, in the confirmation all "
+        "workloads. It empties the engine's caches in between. These commands use the baseline's"
     )
     yield Paragraph(prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:"))
     yield Code("\n\n".join(rows), "bash")

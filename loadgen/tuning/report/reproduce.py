@@ -36,6 +36,14 @@ serve() {{
     servers+=($!)
 }}
 
+# expect_free HOST PORT: fail if something listens there, which would be measured in place of the server.
+expect_free() {{
+    if (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; then
+        echo "something listens at $1:$2 already: end it, or change the port in this script" >&2
+        exit 1
+    fi
+}}
+
 # await HOST PORT: wait until a server listens there; fail if the last server ends.
 await() {{
     for ((second = 0; second < {patience}; second++)); do
@@ -87,8 +95,9 @@ def _function(name: str, planned: PlannedArm, study: Study, settings: RunSetting
         words = ["env", *variables] if variables else []
         words += ["python3" if word == sys.executable else word for word in redact_command(launch.argv)]
         folder = shlex.quote(str(launch.folder or "."))
-        yield f"    serve {name}-{number} {folder} {shlex.join(words)}"
         where = urlsplit(launch.base_url)
+        yield f"    expect_free {where.hostname} {where.port}"
+        yield f"    serve {name}-{number} {folder} {shlex.join(words)}"
         yield f"    await {where.hostname} {where.port}"
     yield f"    loadgen run {shlex.join(run_words(planned, study, settings))}"
     yield "}"

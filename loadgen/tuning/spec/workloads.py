@@ -12,6 +12,7 @@ from loadgen.tuning.spec.strict_model import At, AtFault, suggestion
 from loadgen.tuning.spec.study import Study
 from loadgen.workload import endpoints, vllm_load
 from loadgen.workload.datasets import rules
+from loadgen.workload.datasets.lengths import Lengths
 
 PROFILE_KEYS = gpustack_profile.KEYS.keys() - {field.name for field in dataclasses.fields(RunSettings)}
 TARGET_KEYS = {"backend", "endpoint", "tokenizer", "extra_body", "continuous_usage"}  # without its address
@@ -47,6 +48,9 @@ def _settings(at: At, said: Any, shared: Mapping[str, Any]) -> RunSettings:
         settings = endpoints.checked(RunSettings(**_given(at, said, shared)))
         if settings.dataset_rule is not None:
             rules.find(settings.dataset_name, settings.dataset_rule)
+        if settings.dataset_name == "random":
+            Lengths.parse("--random-input-len", settings.random_input_len)
+            Lengths.parse("--random-output-len", settings.random_output_len)
         return settings
     except AtFault:
         raise

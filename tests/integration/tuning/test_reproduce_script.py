@@ -64,6 +64,16 @@ def test_a_server_that_does_not_start_ends_the_script_with_what_to_look_at(tmp_p
     assert "Successful requests" not in done.stdout
 
 
+def test_another_server_at_the_port_is_never_measured(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = run(script(tmp_path, {}, **SIMULATED).replace("8000", str(port)), tmp_path)
+    assert done.returncode == 1
+    assert f"something listens at 127.0.0.1:{port} already: end it, or change the port in this script" in done.stderr
+    assert "Successful requests" not in done.stdout
+    assert not list(tmp_path.glob("*.log"))
+
+
 def test_an_arm_that_is_not_there_is_refused(tmp_path: Path) -> None:
     done = run(script(tmp_path, {}, **SIMULATED), tmp_path, "winner")
     assert (done.returncode, done.stderr.strip()) == (2, "unknown arm winner: use baseline")
