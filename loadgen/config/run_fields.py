@@ -18,6 +18,11 @@ class RunFields(
     """All fields of a run, in the order of the topics scale, output, data, target, load, cache, server calls."""
 
     @property
+    def counted_by_data(self) -> bool:
+        """Whether the data set alone says how many requests there are."""
+        return self.timed_by_data and self.num_prompts is None and self.duration is None
+
+    @property
     def requests(self) -> int | None:
         """The number of requests that --num-prompts means; None if it is not given."""
         return None if self.num_prompts is None else self.requests_of(self.num_prompts)

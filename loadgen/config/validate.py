@@ -27,6 +27,10 @@ from loadgen.errors import BadInput
 from loadgen.util import source_address
 from loadgen.util.redaction import HEADER_NAME
 
+# Headers that every request has, or that a connection sets.
+OWN_HEADERS = frozenset(
+    ("host", "connection", "content-length", "content-type", "transfer-encoding", "accept", "accept-encoding")
+)
 SESSION_TOKEN = "--session-token"
 MAX_DURATION_S = 30 * 86400.0
 MAX_PROBE_RATE = 1e3  # each waits for the one before it
@@ -208,7 +212,7 @@ def check_share(cap: int | None, workers: int, machines: int = 1) -> None:
     if cap is not None and count > cap:
         processes = f"{workers} processes" if machines == 1 else f"{machines} machines of {workers} processes"
         problem = f"{processes} cannot share {cap} requests in flight"
-        raise BadInput("--workers", problem, f"give --max-concurrency {count} or more, or use fewer processes")
+        raise BadInput("--workers", problem, f"use at most {cap} in all")
 
 
 def require(name: str, value: Any, holds: Callable[[Any], bool], expected: str) -> None:
@@ -295,14 +299,19 @@ def _check_engine(settings: RunFields) -> None:
 def _check_session_token(settings: RunFields) -> None:
     if settings.session_token is None:
         return
-    if not HEADER_NAME.fullmatch(settings.session_token):
-        problem = f"{settings.session_token!r} contains characters that are not allowed in a header's name"
-        raise BadInput(SESSION_TOKEN, problem, "give a name such as x-session-token, or set-cookie")
+    _check_header_name(SESSION_TOKEN, settings.session_token, "give a name such as x-session-token, or set-cookie")
     sent = "cookie" if settings.session_token.lower() == "set-cookie" else settings.session_token.lower()
     if sent in (each.partition("=")[0].strip().lower() for each in settings.header):
         raise BadInput(SESSION_TOKEN, f"--header sends {sent}, too", "leave one of the two out")
     if sent == settings.session_header.lower():
         raise BadInput(SESSION_TOKEN, f"--session-header sends {sent}, too", "give --session-header none")
+
+
+def _check_header_name(given: str, name: str, remedy: str) -> None:
+    if not HEADER_NAME.fullmatch(name):
+        raise BadInput(given, f"{name!r} contains characters that are not allowed in a header's name", remedy)
+    if name.lower() in OWN_HEADERS:
+        raise BadInput(given, f"{name} is a header of every request", remedy)
 
 
 def _check_target(settings: RunFields) -> None:
@@ -314,9 +323,7 @@ def _check_target(settings: RunFields) -> None:
     if settings.balance is not None and len(settings.urls) < 2 and settings.replicas < 2:
         remedy = "leave it out, or give --base-url for each server, or --replicas"
         raise BadInput("--balance", "given for a single target", remedy)
-    if not HEADER_NAME.fullmatch(settings.session_header):
-        problem = f"{settings.session_header!r} contains characters that are not allowed in a header's name"
-        raise BadInput("--session-header", problem, "give a name such as X-Session-ID, or none")
+    _check_header_name("--session-header", settings.session_header, "give a name such as X-Session-ID, or none")
     _check_session_token(settings)
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
         problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"

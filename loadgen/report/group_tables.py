@@ -46,7 +46,9 @@ def sessions_line(result: RunResult) -> str:
     sessions = result.sessions
     if sessions is None:
         return ""
-    text = f"{sessions.complete} of {sessions.count} sessions complete, {sessions.turns_mean:.3g} turns on average"
+    text = (
+        f"{sessions.complete} of {sessions.count} sessions complete, {sessions.turns_mean:.3g} turns planned on average"
+    )
     times = (sessions.time_ms.p50, sessions.time_ms.p99)
     return text + "".join(
         f", {title} of a session {duration(ms / 1000)}"

@@ -62,9 +62,13 @@ def _requests(result: RunResult) -> str:
     scheduled, unsent, schedule = result.scheduled, result.cancelled.never_sent, result.provenance.schedule
     if unsent:
         return f"{scheduled - unsent} of {plural(scheduled, 'request')} sent"
-    is_open_ended = result.closed_loop and result.provenance.settings.duration is not None
-    has_sessions = schedule.sessions not in (0, schedule.requests) and not is_open_ended
+    has_sessions = schedule.sessions not in (0, schedule.requests) and not _is_open_ended(result)
     return plural(scheduled, "request") + (f" in {plural(schedule.sessions, 'session')}" if has_sessions else "")
+
+
+def _is_open_ended(result: RunResult) -> bool:
+    """Whether time alone ended a closed loop: more was prepared than was sent."""
+    return result.closed_loop and result.provenance.settings.duration is not None
 
 
 def _tokens(result: RunResult) -> Iterator[str]:
@@ -99,10 +103,15 @@ def _images(result: RunResult) -> str:
 
 
 def _classes(result: RunResult) -> str:
-    """Write how many requests each class was to get; of many classes, the range. Empty without classes."""
+    """Write how many requests each class was to get; of many classes, the range. Empty without classes.
+
+    Where time alone ends a closed loop, the table of classes says how many each got.
+    """
     counts = result.provenance.saved_prompts.get("classes")
     if not counts:
         return ""
+    if _is_open_ended(result):
+        return f"classes {', '.join(counts)}" if len(counts) <= MAX_NAMED else f"{len(counts)} classes"
     if len(counts) > MAX_NAMED:
         return f"{len(counts)} classes with {min(counts.values())} to {max(counts.values())} requests each"
     return f"classes {', '.join(f'{name} ({count})' for name, count in counts.items())}"

@@ -138,7 +138,8 @@ class LoopRunner:
         self._stripe = schedule.stripe(job.partition.index, job.partition.count)
         self._header = job.header.with_requests(request_store.read_about(job.folder), schedule.about())
         self._sources = self._requests.sources() if settings.records else []
-        self._asked_due = request_store.requested_due_ns(job.folder) if self._writer else None
+        counted = settings.counted_by_data
+        self._asked_due = request_store.requested_due_ns(job.folder, counted_by_data=counted) if self._writer else None
         count = connection_budget.warm_count(settings, schedule, self._requests.output_tokens, job.partition)
         self._warm_connections = await self._warm(count)
         spare = connection_budget.spare_count(settings, schedule, self._warm_connections, job.partition)

@@ -161,7 +161,7 @@ def prepare(
             marks = set(map(prompt_mark, prompts))
         if count:
             about["sent_before"] = digest.count_marked(marks)
-        further, asked_due = None, request_store.requested_due_ns(folder)
+        further, asked_due = None, request_store.requested_due_ns(folder, counted_by_data=settings.counted_by_data)
         if asked_due is not None:
             schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), asked_due)
             request_store.write_schedule(folder, schedule)

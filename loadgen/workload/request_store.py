@@ -234,10 +234,10 @@ def read_about(folder: Path) -> dict[str, Any]:
     return found
 
 
-def requested_due_ns(folder: Path) -> "array[int] | None":
-    """Read the due times of the prompts: ns, DRAWN or FOLLOWS; None if all are DRAWN."""
+def requested_due_ns(folder: Path, *, counted_by_data: bool = False) -> "array[int] | None":
+    """Read the due times of the prompts: ns, DRAWN or FOLLOWS; None if all are DRAWN and their number was asked for."""
     due_ns = _columns((folder / "index").read_bytes())[DUE][: read_about(folder)["requests"]]
-    return None if due_ns.count(DRAWN) == len(due_ns) else due_ns
+    return None if due_ns.count(DRAWN) == len(due_ns) and not counted_by_data else due_ns
 
 
 def write_schedule(folder: Path, schedule: DueTimes) -> None:

@@ -293,3 +293,9 @@ def test_workload_gives_its_settings_by_name():
 def test_a_token_that_would_be_sent_twice_is_refused(changes: dict[str, object], says: str) -> None:
     with pytest.raises(BadInput, match=f"--session-token: {says}"):
         RunSettings(**changes).checked()
+
+
+@pytest.mark.parametrize(("field", "name"), [("session_token", "content-length"), ("session_header", "Host")])
+def test_a_header_of_every_request_cannot_name_a_session(field: str, name: str) -> None:
+    with pytest.raises(BadInput, match=f"--{field.replace('_', '-')}: {name} is a header of every request"):
+        RunSettings(**{field: name}).checked()

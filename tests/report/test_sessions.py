@@ -73,7 +73,7 @@ def test_the_console_has_a_row_for_each_turn_and_a_line_of_the_sessions() -> Non
         ["2", "2", "2", "0"],
         ["3", "1", "1", "0"],
     ]
-    assert lines[5].startswith("2 of 2 sessions complete, 2.5 turns on average, median time of a session ")
+    assert lines[5].startswith("2 of 2 sessions complete, 2.5 turns planned on average, median time of a session ")
 
 
 def test_many_turns_are_cut_on_the_console() -> None:

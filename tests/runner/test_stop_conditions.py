@@ -79,7 +79,7 @@ def test_failed_requests_are_beyond_every_latency() -> None:
     event = told.second(failed=3)
     assert event is not None
     assert event.value is None
-    assert "requests failed" in str(event)
+    assert "the percentile is a failed request, at" in str(event)
 
 
 def test_a_mean_is_of_requests_that_succeeded() -> None:

@@ -17,7 +17,7 @@ from loadgen.testing.truth import Truth
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
 from tests.helpers.scripted_server import chatting, serving
-from tests.workload.test_agentic_files import AGENT
+from tests.workload.test_agentic_files import AGENT, call, weka
 
 SESSIONS = loadgen.RunSettings(
     backend="openai-chat",
@@ -255,6 +255,23 @@ async def test_a_duration_alone_makes_as_many_sessions_as_begin_in_it() -> None:
         settings = SESSIONS.replace(base_url=url, num_prompts=None, duration=0.3, burstiness=float("inf"))
         result = await loadgen.run(settings)
     assert result.data["loadgen"]["outcomes"] == {"ok": 45}
+
+
+async def test_a_file_whose_sessions_have_one_call_is_sent_once(tmp_path: Path) -> None:
+    path, records = tmp_path / "agents.jsonl", tmp_path / "records.jsonl"
+    path.write_bytes(b"".join(orjson.dumps(weka(call(0, 8, 1, []))) + b"\n" for _ in range(3)))
+    async with serving(chatting(lambda ask: streamed(answer("yes")))) as url:
+        settings = SESSIONS.replace(
+            base_url=url,
+            dataset_name="agentic",
+            dataset_path=str(path),
+            turns=None,
+            num_prompts=None,
+            records=str(records),
+        )
+        result = await loadgen.run(settings)
+    assert result.data["loadgen"]["outcomes"] == {"ok": 3}
+    assert loadgen.load(records).data["loadgen"]["outcomes"] == {"ok": 3}
 
 
 async def test_warm_ups_are_first_turns() -> None:
