@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.cache import AS_IS
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.target import wants_engine
@@ -153,12 +152,11 @@ async def serving(
         yield await probe(asked, on_progress)
 
 
-def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBlock | None:
-    """Return the unit of the prefix cache; None where nobody asks for it, and no server is known to have one."""
+def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBlock:
+    """Return the unit of the prefix cache: as given, as the metrics of a server say, or as most servers have it."""
     if settings.cache_block_size is not None:
         return CacheBlock(settings.cache_block_size, "--cache-block-size")
-    found = scraping.cache_block if scraping else None
-    return found or (None if settings.cache == AS_IS else CacheBlock())
+    return (scraping.cache_block if scraping else None) or CacheBlock()
 
 
 def _check_data(settings: RunSettings) -> None:

@@ -162,17 +162,16 @@ async def _first_answer(base: str, settings: RunSettings, on_progress: Callable[
 
 
 def _require_models_of_classes(settings: RunSettings, base: str, listed: Sequence[str]) -> None:
-    """Refuse a class that asks a model or adapter by its name which the server does not list.
+    """Refuse a class that asks a model by its name which the server does not list.
 
-    A server that lists nothing may have it, and so may one that gets the name of an adapter in another field.
+    A server that lists nothing may have it. So may one that is asked for adapters (`--lora-modules`): it may load them
+    when they are first asked for, or get their names in another field.
     """
-    for one in settings.request_classes:
-        fields = (endpoints.find(settings).adapter_field, *(settings.extra_body or ()))
-        by_name = LORA_PATH not in fields
-        if one.model is not None and by_name and listed and one.model not in listed:
-            flag = "--class" if settings.classes else "--lora-modules"
+    fields = (endpoints.find(settings).adapter_field, *(settings.extra_body or ()))
+    for one in settings.request_classes if settings.classes and LORA_PATH not in fields else ():
+        if one.model is not None and listed and one.model not in listed:
             problem = f"{one.name}: the server at {base} has no model {one.model!r}"
-            raise BadInput(flag, problem, f"choose from {', '.join(map(repr, listed[:10]))}")
+            raise BadInput("--class", problem, f"choose from {', '.join(map(repr, listed[:10]))}")
 
 
 async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:

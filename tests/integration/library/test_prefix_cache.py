@@ -132,15 +132,14 @@ async def test_prompts_of_an_earlier_run_are_named(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "best"), [({}, None), ({"cache_block_size": 16}, 0.512), ({"cache": "cold"}, 0.512)]
+    ("changes", "source"),
+    [({}, "default"), ({"cache_block_size": 16}, "--cache-block-size"), ({"cache": "cold"}, "default")],
 )
-async def test_without_metrics_what_is_shared_is_counted_only_if_asked_for(
-    url: str, changes: dict[str, Any], best: float | None
-) -> None:
+async def test_what_is_shared_is_counted_without_metrics_too(url: str, changes: dict[str, Any], source: str) -> None:
     result = await measured(url, server_metrics=("off",), seed=11, **changes)
     assert result.prefix_cache is not None
-    assert result.prefix_cache.best_hit_rate == best
-    assert (result.prefix_cache.block_size is None) == (best is None)
+    assert result.prefix_cache.best_hit_rate == 0.512
+    assert (result.prefix_cache.block_size, result.prefix_cache.block_size_from) == (16, source)
 
 
 async def test_records_have_the_same_cache(url: str, tmp_path: Path) -> None:
