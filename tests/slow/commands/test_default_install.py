@@ -63,7 +63,8 @@ def test_a_command_needs_no_further_package(words: list[str], folder: Path) -> N
 
 
 def test_a_study_runs_without_further_packages(folder: Path) -> None:
-    twice = {"name": "twice", "decision": {"repeats": {"least": 2, "most": 2}}}
+    budget = SIMULATED["budget"] | {"quiet_wait": 0}  # other tests run beside it
+    twice = {"name": "twice", "decision": {"repeats": {"least": 2, "most": 2}}, "budget": budget}
     (folder / "study.yaml").write_text(as_yaml(**SIMULATED | twice))
     done = loadgen("tune", "run", "study.yaml", "--no-live", cwd=folder)
     assert done.returncode == 0, done.stderr
