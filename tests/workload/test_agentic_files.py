@@ -10,27 +10,19 @@ from loadgen.errors import BadInput
 from loadgen.workload.datasets.agentic.agent_file import AgentFile
 from loadgen.workload.datasets.agentic.recorded_session import ended_before
 from loadgen.workload.prompt import UNPLANNED
-
-
-@pytest.fixture
-def read(tmp_path):
-    """Reads a file with these rows, one a line."""
-
-    def of(*rows, name="auto"):
-        path = tmp_path / "sessions.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return list(AgentFile(path, name).sessions())
-
-    return of
-
-
-def order(session):
-    return [call.after for call in session.calls]
-
-
-def delays(session):
-    return [round(call.delay_s, 6) for call in session.calls]
-
+from tests.helpers.recorded_agents import (
+    AGENT,
+    CALLED,
+    call,
+    delays,
+    export,
+    message,
+    order,
+    span,
+    subagent,
+    tracelab,
+    weka,
+)
 
 # -- what times show
 
@@ -62,21 +54,8 @@ def test_what_is_waited_for_is_the_order_by_time_without_shortcuts(drawn):
 # -- Weka
 
 
-def call(t, tokens, out, blocks, **more):
-    return {"t": t, "type": "n", "model": "m", "in": tokens, "out": out, "hash_ids": blocks} | more
-
-
-def weka(*requests, **changes):
-    return {"id": "a", "models": ["m"], "block_size": 4, "hash_id_scope": "local", "requests": list(requests)} | changes
-
-
-def subagent(t, *requests):
-    about = {"agent_id": f"agent {t}", "subagent_type": "Explore", "status": "completed", "models": ["m"]}
-    return {"t": t, "type": "subagent", "requests": list(requests)} | about
-
-
-def test_weka_calls_wait_for_each_other_with_recorded_pauses(read):
-    (session,) = read(
+def test_weka_calls_wait_for_each_other_with_recorded_pauses(recorded):
+    (session,) = recorded(
         weka(
             call(0, 10, 5, [1, 2], api_time=2.0),
             call(5, 14, 6, [1, 2, 3], api_time=1.0),
@@ -90,8 +69,8 @@ def test_weka_calls_wait_for_each_other_with_recorded_pauses(read):
     assert not session.is_global
 
 
-def test_weka_subagents_begin_with_their_spawn_and_the_parent_waits_for_them(read):
-    (session,) = read(
+def test_weka_subagents_begin_with_their_spawn_and_the_parent_waits_for_them(recorded):
+    (session,) = recorded(
         weka(
             call(0, 10, 5, [1], api_time=1.0),
             subagent(2, call(2, 8, 2, [9], api_time=3.0), call(6, 8, 2, [9], api_time=1.0)),
@@ -104,8 +83,8 @@ def test_weka_subagents_begin_with_their_spawn_and_the_parent_waits_for_them(rea
     assert delays(session) == [0, 1, 1.5, 1, 1]
 
 
-def test_weka_subagent_that_outlives_the_next_call_runs_in_the_background(read):
-    (session,) = read(
+def test_weka_subagent_that_outlives_the_next_call_runs_in_the_background(recorded):
+    (session,) = recorded(
         weka(
             call(0, 10, 5, [], api_time=1.0),
             subagent(2, call(2, 8, 2, [], api_time=20.0)),
@@ -116,15 +95,15 @@ def test_weka_subagent_that_outlives_the_next_call_runs_in_the_background(read):
     assert order(session) == [(), (0,), (0,), (1, 2)]
 
 
-def test_weka_subagent_times_may_count_from_its_own_start(read):
-    (session,) = read(
+def test_weka_subagent_times_may_count_from_its_own_start(recorded):
+    (session,) = recorded(
         weka(call(100, 8, 1, [], api_time=1.0), subagent(103, call(0, 8, 1, [], api_time=1.0), call(4, 8, 1, [])))
     )
     assert (order(session), delays(session)) == ([(), (0,), (1,)], [0, 2, 3])
 
 
-def test_weka_calls_that_overlap_are_in_flight_together(read):
-    (session,) = read(
+def test_weka_calls_that_overlap_are_in_flight_together(recorded):
+    (session,) = recorded(
         weka(
             call(0, 8, 1, [], api_time=1.0),
             call(2, 8, 1, [], api_time=5.0),
@@ -158,8 +137,11 @@ def test_weka_calls_of_any_times_have_one_first_call_and_wait_for_earlier_ones(t
         assert one.delay_s >= 0
 
 
-def test_weka_sessions_stand_in_lines_in_a_list_or_alone_in_a_file(read, tmp_path):
-    assert [session.name for session in read(weka(call(0, 8, 1, [])), weka(call(0, 8, 1, []), id="b"))] == ["a", "b"]
+def test_weka_sessions_stand_in_lines_in_a_list_or_alone_in_a_file(recorded, tmp_path):
+    assert [session.name for session in recorded(weka(call(0, 8, 1, [])), weka(call(0, 8, 1, []), id="b"))] == [
+        "a",
+        "b",
+    ]
     path = tmp_path / "whole.json"
     path.write_text(json.dumps(weka(call(0, 8, 1, [])), indent=2))
     assert [session.name for session in AgentFile(path).sessions()] == ["a"]
@@ -182,32 +164,16 @@ def test_weka_sessions_stand_in_lines_in_a_list_or_alone_in_a_file(read, tmp_pat
         (weka(subagent(1, {"type": "n", "in": 8, "out": 1})), r"requests\[0\], requests\[0\]: 't' is missing"),
     ],
 )
-def test_weka_sessions_that_cannot_be_sent_are_refused_with_their_place(read, row, problem):
+def test_weka_sessions_that_cannot_be_sent_are_refused_with_their_place(recorded, row, problem):
     with pytest.raises(BadInput, match=problem):
-        read(row)
+        recorded(row)
 
 
 # -- MLPerf
 
 
-CALLED = [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]
-
-
-def message(turn, role, conversation="c", **more):
-    return {"conversation_id": conversation, "turn": turn, "role": role} | more
-
-
-AGENT = [
-    message(1, "user", content="Fix it.", system="You are an agent.", tools=[{"type": "function"}], max_new_tokens=70),
-    message(2, "assistant", tool_calls=CALLED),
-    message(3, "tool", tool_results=[{"tool_call_id": "c1", "content": "a.py"}], delay_seconds=1.25),
-    message(4, "assistant", content="Done."),
-    message(5, "user", content="Thanks.", delay_seconds=3, max_new_tokens=9),
-]
-
-
-def test_mlperf_rows_of_users_and_tools_are_calls_that_repeat_what_was_said(read):
-    (session,) = read({"_type": "dataset_metadata", "version": 1}, *AGENT)
+def test_mlperf_rows_of_users_and_tools_are_calls_that_repeat_what_was_said(recorded):
+    (session,) = recorded({"_type": "dataset_metadata", "version": 1}, *AGENT)
     assert (order(session), delays(session)) == ([(), (0,), (1,)], [0, 1.25, 3])
     assert [one.output_tokens for one in session.calls] == [70, 70, 9]
     assert {one.input_tokens for one in session.calls} == {UNPLANNED}
@@ -223,9 +189,9 @@ def test_mlperf_rows_of_users_and_tools_are_calls_that_repeat_what_was_said(read
     assert [list(one.messages) for one in session.calls] == [said[:2], said[:4], said]
 
 
-def test_mlperf_conversations_follow_each_other(read):
+def test_mlperf_conversations_follow_each_other(recorded):
     other = [message(1, "user", "d", content="Hi.")]
-    assert [(one.name, len(one.calls)) for one in read(*AGENT, *other)] == [("c", 3), ("d", 1)]
+    assert [(one.name, len(one.calls)) for one in recorded(*AGENT, *other)] == [("c", 3), ("d", 1)]
 
 
 @pytest.mark.parametrize(
@@ -244,29 +210,16 @@ def test_mlperf_conversations_follow_each_other(read):
         ([AGENT[0], message(1, "user", "d", content="a"), AGENT[1]], "line 3: the conversation 'c' goes on after"),
     ],
 )
-def test_mlperf_rows_that_cannot_be_sent_are_refused_with_their_line(read, rows, problem):
+def test_mlperf_rows_that_cannot_be_sent_are_refused_with_their_line(recorded, rows, problem):
     with pytest.raises(BadInput, match=problem):
-        read(*rows)
+        recorded(*rows)
 
 
 # -- TraceLab
 
 
-def at(second):
-    return f"2026-05-01T10:00:{second:06.3f}Z"
-
-
-def tracelab(session, given, answered, total, prefix, out, **more):
-    events = [
-        {"event_type": "tool_result", "timestamp": at(given)},
-        {"event_type": "text", "timestamp": at(answered)},
-    ]
-    row = {"session_id": session, "timing_events": events, "input_tokens_total": total, "prefix_tokens": prefix}
-    return row | {"output_tokens": out} | more
-
-
-def test_tracelab_rounds_share_what_the_engine_found_and_wait_for_the_round_before(read):
-    first, other = read(
+def test_tracelab_rounds_share_what_the_engine_found_and_wait_for_the_round_before(recorded):
+    first, other = recorded(
         tracelab("a", 0, 2, 100, 0, 10),
         tracelab("b", 1, 2, 50, 0, 5),
         tracelab("a", 5, 6, 130, 96, 20, reasoning_output_tokens=7),
@@ -282,8 +235,8 @@ def test_tracelab_rounds_share_what_the_engine_found_and_wait_for_the_round_befo
     assert len(other.calls) == 1
 
 
-def test_tracelab_rounds_are_put_in_the_order_of_their_times(read):
-    (session,) = read(tracelab("a", 5, 6, 20, 0, 1), tracelab("a", 0, 1, 10, 0, 1))
+def test_tracelab_rounds_are_put_in_the_order_of_their_times(recorded):
+    (session,) = recorded(tracelab("a", 5, 6, 20, 0, 1), tracelab("a", 0, 1, 10, 0, 1))
     assert [one.input_tokens for one in session.calls] == [10, 20]
 
 
@@ -296,118 +249,9 @@ def test_tracelab_rounds_are_put_in_the_order_of_their_times(read):
         ({"prefix_tokens": -4}, "line 1: 'prefix_tokens' is -4"),
     ],
 )
-def test_tracelab_rounds_that_cannot_be_sent_are_refused_with_their_line(read, changes, problem):
+def test_tracelab_rounds_that_cannot_be_sent_are_refused_with_their_line(recorded, changes, problem):
     with pytest.raises(BadInput, match=problem):
-        read(tracelab("a", 0, 1, 10, 0, 1) | changes)
-
-
-# -- OpenTelemetry
-
-
-def attribute(name, value):
-    kind = "intValue" if isinstance(value, int) else "stringValue"
-    return {"key": name, "value": {kind: str(value)}}
-
-
-def span(begin, end, trace="t1", operation="chat", **attributes):
-    given = {"gen_ai.operation.name": operation} | {
-        "gen_ai." + name.replace("__", "."): value if isinstance(value, int) else json.dumps(value)
-        for name, value in attributes.items()
-    }
-    times = {"startTimeUnixNano": str(begin * 10**9), "endTimeUnixNano": str(end * 10**9)}
-    return {"traceId": trace, "attributes": [attribute(*pair) for pair in given.items()]} | times
-
-
-def export(*spans):
-    return {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}
-
-
-def said(role, *parts):
-    return {"role": role, "parts": list(parts)}
-
-
-def test_otel_spans_of_models_are_calls_in_the_order_of_their_times(read):
-    lengths = {"usage__input_tokens": 30, "usage__output_tokens": 4}
-    (session,) = read(
-        export(span(8, 9, **lengths), span(3, 6, **lengths), span(2, 7, "t1", "invoke_agent")),
-        export(span(0, 1, **lengths), span(2, 4, **lengths)),
-    )
-    assert (order(session), delays(session)) == ([(), (0,), (0,), (1, 2)], [0, 1, 2, 2])
-    assert [(one.input_tokens, one.output_tokens) for one in session.calls] == [(30, 4)] * 4
-
-
-def test_otel_messages_become_those_of_a_chat(read):
-    called = {"type": "tool_call", "id": "c1", "name": "ls", "arguments": {"at": "."}}
-    messages = [
-        said("user", {"type": "text", "content": "Fix it."}),
-        said("assistant", {"type": "reasoning", "content": "hm"}, called),
-        said("tool", {"type": "tool_call_response", "id": "c1", "response": ["a.py"]}),
-    ]
-    tools = [{"type": "function", "name": "ls", "description": "list", "parameters": {}}]
-    instructions = [{"type": "text", "content": "You are an agent."}]
-    found = {"input__messages": messages, "system_instructions": instructions, "tool__definitions": tools}
-    (session,) = read(export(span(0, 1, usage__output_tokens=4, **found)))
-    (one,) = session.calls
-    assert list(one.messages) == [
-        {"role": "system", "content": "You are an agent."},
-        {"role": "user", "content": "Fix it."},
-        {"role": "assistant", "content": None, "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"at":"."}'}}]},
-        {"role": "tool", "tool_call_id": "c1", "content": '["a.py"]'},
-    ]  # fmt: skip
-    function = {"name": "ls", "description": "list", "parameters": {}}
-    assert one.fields == {"tools": [{"type": "function", "function": function}]}
-    assert (one.input_tokens, one.output_tokens) == (UNPLANNED, 4)
-
-
-def test_otel_sessions_are_conversations_or_traces(read):
-    conversation = attribute("gen_ai.conversation.id", "talk")
-    spans = [span(0, 1, "t1", usage__input_tokens=5), span(2, 3, "t2", usage__input_tokens=5)]
-    assert [session.name for session in read(export(*spans))] == ["t1", "t2"]
-    together = [one | {"attributes": [*one["attributes"], conversation]} for one in spans]
-    assert [(session.name, len(session.calls)) for session in read(export(*together))] == [("talk", 2)]
-
-
-def test_other_spans_may_have_no_attributes(read):
-    bare = {"traceId": "t1", "startTimeUnixNano": "0", "endTimeUnixNano": "1"}
-    (session,) = read(export(bare, span(0, 1, usage__input_tokens=5)), {"resourceSpans": [{"scopeSpans": [{}]}, {}]})
-    assert len(session.calls) == 1
-
-
-def with_value(name, value):
-    """A span whose attribute has a value in OTLP's own form."""
-    one = span(0, 1, usage__input_tokens=5)
-    return one | {"attributes": [*one["attributes"], {"key": name, "value": value}]}
-
-
-def test_otel_attributes_may_be_lists_and_objects(read):
-    text = {"kvlistValue": {"values": [{"key": "type", "value": {"stringValue": "text"}},
-                                       {"key": "content", "value": {"stringValue": "Hi"}}]}}  # fmt: skip
-    message = {"kvlistValue": {"values": [{"key": "role", "value": {"stringValue": "user"}},
-                                          {"key": "parts", "value": {"arrayValue": {"values": [text]}}}]}}  # fmt: skip
-    (session,) = read(export(with_value("gen_ai.input.messages", {"arrayValue": {"values": [message]}})))
-    assert session.calls[0].messages == ({"role": "user", "content": "Hi"},)
-
-
-@pytest.mark.parametrize(
-    ("broken", "problem"),
-    [
-        (with_value("x", {"arrayValue": {"values": [1]}}), r"spans\[0\]: 'x' is '1', not an object"),
-        (with_value("x", {"kvlistValue": {"values": [{"key": "a"}]}}), r"spans\[0\]: 'x' is missing"),
-        (with_value("x", {"kvlistValue": 3}), r"spans\[0\]: 'x' is '3', not an object"),
-        (
-            span(0, 1),
-            r"line 1, resourceSpans\[0\], scopeSpans\[0\], spans\[0\]: 'gen_ai.usage.input_tokens' is missing",
-        ),
-        (span(5, 1, usage__input_tokens=5), "it ends before it begins"),
-        (span(0, 1, usage__input_tokens=5) | {"endTimeUnixNano": None}, "'endTimeUnixNano' is missing"),
-        (span(0, 1, input__messages=[{"role": "user"}]), "has no 'role' or no 'parts'"),
-        (span(0, 1, input__messages=[said("user", {"type": "blob"})]), "a part of a message is 'blob'"),
-    ],
-)
-def test_otel_spans_that_cannot_be_sent_are_refused_with_their_place(read, broken, problem):
-    with pytest.raises(BadInput, match=problem):
-        read(export(broken))
+        recorded(tracelab("a", 0, 1, 10, 0, 1) | changes)
 
 
 # -- which format

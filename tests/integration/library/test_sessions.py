@@ -15,9 +15,9 @@ from loadgen.testing.process import Process
 from loadgen.testing.request import Request
 from loadgen.testing.truth import Truth
 from tests.helpers.command_line import TOKENIZER
+from tests.helpers.recorded_agents import AGENT, call, weka
 from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
 from tests.helpers.scripted_server import chatting, serving
-from tests.workload.test_agentic_files import AGENT, call, weka
 
 SESSIONS = loadgen.RunSettings(
     backend="openai-chat",
