@@ -52,7 +52,7 @@ class PrepareOrder:
         folder: Where to write them.
         template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
         further: Whether more of them are wanted while the clock runs, as far as the data set has any.
-        cache_block: The unit of the server's prefix cache; None: what prompts share is not counted.
+        cache_block: The unit of the server's prefix cache.
     """
 
     settings: RunSettings
@@ -61,7 +61,7 @@ class PrepareOrder:
     folder: Path
     template_tokens: TemplateTokens | None = None
     further: bool = False
-    cache_block: CacheBlock | None = None
+    cache_block: CacheBlock = CacheBlock()
 
 
 class FurtherPrompts:

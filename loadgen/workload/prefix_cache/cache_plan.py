@@ -25,7 +25,7 @@ class CachePlan:
         folder: The folder of the run's requests.
         target: The server, which decides the form of a request.
         ends: Tokenizes the prompts; None: there is no tokenizer.
-        block: The unit of the cache; None: what prompts share is not counted.
+        block: The unit of the cache.
         prefixes: A prompt of each distinct prefix alone.
     """
 
@@ -35,11 +35,11 @@ class CachePlan:
         folder: Path,
         target: Target,
         ends: TokenEnds | None,
-        block: CacheBlock | None,
+        block: CacheBlock,
         prefixes: Iterable[Prompt],
     ) -> None:
         self._warms, self._folder, self._body = protocol == WARM, folder, target.body
-        self._shared = None if block is None else SharedPrompts(ends, block, [one.model for one in target.each_class])
+        self._shared = SharedPrompts(ends, block, [one.model for one in target.each_class])
         self._prefixes = list(prefixes) if self._warms else []
         self._files = ExitStack()
         self._sent = 0
@@ -60,8 +60,6 @@ class CachePlan:
         Raises:
             BadInput: Such prompts cannot be sent before.
         """
-        if self._shared is None:
-            return iter(prompts)
         if not self._warms:
             return self._shared.watch(prompts)
         files = self._files.enter_context(RequestFiles(self._folder, self._body, WARM_CACHE_PREFIX))
@@ -76,8 +74,6 @@ class CachePlan:
 
     def about(self, sha256: str) -> dict[str, Any]:
         """Return what a cache can give back of the prompts with this hash, and what is sent to warm it up, as JSON."""
-        if self._shared is None:
-            return {}
         known = self._shared.about(sha256)
         if self._warms:
             known |= {"warm_requests": self._sent, "warmed_by": "prefix" if self._prefixes else "prompt"}
