@@ -104,7 +104,7 @@ class Histogram:
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
     def encode(self) -> str:
-        """Return the counts in HdrHistogram's V2 compressed base64 encoding, which `hdrh` and the other ports read.
+        """Return the counts in HdrHistogram's V2 compressed base64 encoding, which its ports and its plotters read.
 
         Raises:
             OverflowError: There are 2**62 values or more.

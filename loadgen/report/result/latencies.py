@@ -147,7 +147,7 @@ class ClientErrors(Struct, frozen=True, kw_only=True):
 
 
 class HistogramCounts(Struct, frozen=True, kw_only=True):
-    """A histogram of ns that `hdrhistogram` reads. Numbers above 2**53 are strings."""
+    """A histogram of ns that ports of HdrHistogram read. Numbers above 2**53 are strings."""
 
     counts: Annotated[str, about("HdrHistogram's V2 encoding, compressed, base64.")]
     count: Annotated[int | str, about("Number of values.")]
