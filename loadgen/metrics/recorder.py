@@ -102,8 +102,8 @@ class Recorder:
         name = f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
         self._outcomes[name] += 1
         sent = record.sent - self.start_ns if record.sent else -1
-        closed, inputs = record.closed - self.start_ns, input_tokens(record)
-        self._block += ROW.pack(record.index, sent, closed, *self._latencies_of(record), inputs)
+        closed, inputs = record.closed - self.start_ns, (input_tokens(record), record.cached_tokens)
+        self._block += ROW.pack(record.index, sent, closed, *self._latencies_of(record), *inputs)
         if len(self._block) >= _BLOCK_BYTES:
             self._blocks.append(self._block)
             self._block = bytearray()

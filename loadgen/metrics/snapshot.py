@@ -101,12 +101,12 @@ RETRY_COLUMNS = (
     *(("index", "u4"), ("attempts", "u2"), ("first_status", "u2"), ("first_ns", "i8"), ("retried_ns", "i8")),
     *(("ttft_ns", "i8"), ("e2el_ns", "i8")),
 )
-# One request: index, sent, closed, TTFT, E2EL, TPOT, input tokens; times in ns. Latencies are exact to 7 digits, since
-# rows may be millions.
-ROW = struct.Struct("=Iqqfffi")
+# One request: index, sent, closed, TTFT, E2EL, TPOT, input tokens and those of them that were cached; times in ns.
+# Latencies are exact to 7 digits, since rows may be millions.
+ROW = struct.Struct("=Iqqfffii")
 ROW_COLUMNS = (
     *(("index", "u4"), ("sent", "i8"), ("closed", "i8")),
-    *(("ttft", "f4"), ("e2el", "f4"), ("tpot", "f4"), ("input", "i4")),
+    *(("ttft", "f4"), ("e2el", "f4"), ("tpot", "f4"), ("input", "i4"), ("cached", "i4")),
 )
 
 
@@ -203,7 +203,7 @@ class Snapshot:
         histograms: The DISTRIBUTIONS, in ns.
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
         rows: A ROW for each request that a transport was given and that has ended, in any order. `index`, `sent`,
-            `closed`, `ttft`, `e2el`, `tpot` and `input` are its columns.
+            `closed`, `ttft`, `e2el`, `tpot`, `input` and `cached` are its columns.
         token_counts: Output tokens per BIN_NS of the run; `bins` is the same as a NumPy array.
         timeline: TTFT and gaps between events over time.
         silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
@@ -309,6 +309,11 @@ class Snapshot:
     def input(self) -> "Int64s":
         """Their input tokens, as the server counts them, else as expected, shape (rows,); negative if unknown."""
         return self._column("input")
+
+    @cached_property
+    def cached(self) -> "Int64s":
+        """Those of their input tokens that the server took from its cache, shape (rows,); negative if unknown."""
+        return self._column("cached")
 
     @property
     def retried(self) -> "NDArray[Any]":

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from loadgen.report.latency_table import few_mark
 from loadgen.report.result import RunResult
 from loadgen.report.result.request_group import GroupLatency, RequestGroup
-from loadgen.util.number_format import duration, fixed
+from loadgen.util.number_format import duration, fixed, percent
 
-COUNTS, LEFT, RATES = (("requests", 9), ("ok", 7), ("failed", 7)), ("left", 7), (("ok/s", 9), ("tok/s", 10))
+COUNTS, LEFT, CACHED = (("requests", 9), ("ok", 7), ("failed", 7)), ("left", 7), ("cached", 8)
+RATES = (("ok/s", 9), ("tok/s", 10))
 METRICS = {"TTFT": "ttft_ms", "TPOT": "tpot_ms", "E2EL": "e2el_ms"}
 MAX_TURNS = 20  # rows of the table of turns
 
@@ -18,8 +19,16 @@ def metrics(result: RunResult) -> dict[str, str]:
 
 
 def counts(groups: Sequence[RequestGroup]) -> tuple[tuple[str, int], ...]:
-    """Return the counts that groups have, by the names of their fields, each with the width of its column."""
-    return (*COUNTS, LEFT) if any(group.left for group in groups) else COUNTS
+    """Return the titles of the counts that groups have, each with the width of its column."""
+    left = (LEFT,) if any(group.left for group in groups) else ()
+    cached = (CACHED,) if any(group.cached_share is not None for group in groups) else ()
+    return (*COUNTS, *left, *cached)
+
+
+def count_cells(group: RequestGroup, groups: Sequence[RequestGroup]) -> list[str]:
+    """Return what a group has below the titles of `counts(groups)`."""
+    fields = {"cached": percent(group.cached_share, 1)}
+    return [fields[title] if title in fields else str(getattr(group, title)) for title, _ in counts(groups)]
 
 
 def tables(result: RunResult) -> Iterator[str]:
@@ -70,7 +79,7 @@ def _table(
     yield f"{kind.capitalize()}s; latencies in ms from {result.latency_from}, p50 / p99"
     yield f"{kind:<{width}}{titles}" + "".join(f"{name:>20}" for name in metrics(result))
     for number, (name, group) in enumerate(zip(names, groups, strict=True)):
-        cells = [str(getattr(group, name)) for name, _ in counts(groups)]
+        cells = count_cells(group, groups)
         if rates:
             cells += [fixed(rates[number][0], 2), fixed(rates[number][1], 1)]
         line = "".join(f"{cell:>{wide}}" for cell, (_, wide) in zip(cells, columns, strict=True))

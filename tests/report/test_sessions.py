@@ -61,6 +61,29 @@ def test_turns_whose_users_left_have_a_column_of_their_own() -> None:
     assert head.split()[:5] == ["turn", "requests", "ok", "failed", "left"]
 
 
+def with_cached(record: Record, cached: int, prompt: int) -> Record:
+    record.cached_tokens, record.prompt_tokens = cached, prompt
+    return record
+
+
+def test_turns_have_the_share_of_their_prompt_tokens_that_came_from_the_cache() -> None:
+    first, second = with_cached(steady(0, due=0), 0, 100), with_cached(steady(1, due=300), 96, 120)
+    other, uncounted = with_cached(steady(2, due=50), 60, 200), steady(3, due=400)
+    run = run_of([first, second, other, uncounted], [0, FOLLOWS, 50, FOLLOWS])
+    assert [turn.cached_share for turn in Turn.each(run)] == [pytest.approx(60 / 300), pytest.approx(0.8)]
+    lines = list(group_tables.tables(RunResult.of(run, [])))
+    assert [line.split()[:5] for line in lines[1:4]] == [
+        ["turn", "requests", "ok", "failed", "cached"],
+        ["1", "2", "2", "0", "20.0%"],
+        ["2", "2", "2", "0", "80.0%"],
+    ]
+
+
+def test_turns_of_a_server_that_counts_no_cached_tokens_have_no_such_column() -> None:
+    assert [turn.cached_share for turn in Turn.each(TWO_SESSIONS)] == [None] * 3
+    assert not any("cached" in line for line in group_tables.tables(RunResult.of(TWO_SESSIONS, [])))
+
+
 def test_single_requests_are_no_sessions() -> None:
     run = run_of([steady(0, due=0), steady(1, due=10)], [0, 10])
     assert (Turn.each(run), SessionTimes.of(run)) == ([], None)

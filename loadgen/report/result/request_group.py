@@ -43,6 +43,10 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
     ok: Annotated[int, about("Those that succeeded.")]
     failed: Annotated[int, about("Those that failed, without cancelled ones.")]
     left: Annotated[int, about("Those whose users left (--disconnect), and what they would have asked next.")] = 0
+    cached_share: Annotated[
+        float | None,
+        about("Share of the prompt tokens that came from the server's cache, of ok requests; null: it reported none."),
+    ] = None
     ttft_ms: Annotated[GroupLatency, about("TTFT, on the clock of `latency_from`.")]
     tpot_ms: Annotated[GroupLatency, about("TPOT, as vLLM divides.")]
     e2el_ms: Annotated[GroupLatency, about("E2EL, on the clock of `latency_from`.")]
@@ -58,11 +62,14 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
         """
         ttft, e2el, tpot = (column[members] for column in (snapshot.ttft, snapshot.e2el, snapshot.tpot))
         ok = e2el >= 0
+        cached, prompts = snapshot.cached[members], snapshot.input[members]
+        counted = ok & (cached >= 0) & (prompts > 0)
         return cls(
             requests=int(members.sum()),
             ok=int(ok.sum()),
             failed=int((e2el == FAILED).sum()),
             left=int((e2el == DISCONNECTED).sum()),
+            cached_share=float(cached[counted].sum() / prompts[counted].sum()) if counted.any() else None,
             ttft_ms=GroupLatency.of(ttft[ok & (ttft >= 0)]),
             tpot_ms=GroupLatency.of(tpot[ok & (tpot >= 0)]),
             e2el_ms=GroupLatency.of(e2el[ok]),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from loadgen.report import class_table, targets
-from loadgen.report.group_tables import counts, metrics, percentiles, sessions_line
+from loadgen.report.group_tables import count_cells, counts, metrics, percentiles, sessions_line
 from loadgen.report.html import Block, Heading, Paragraph, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.request_group import RequestGroup
@@ -47,4 +47,4 @@ def _titles(result: RunResult, groups: Sequence[RequestGroup]) -> tuple[str, ...
 
 def _cells(result: RunResult, group: RequestGroup, groups: Sequence[RequestGroup]) -> tuple[str, ...]:
     latencies = (percentiles(getattr(group, field)) for field in metrics(result).values())
-    return (*(str(getattr(group, name)) for name, _ in counts(groups)), *latencies)
+    return (*count_cells(group, groups), *latencies)
