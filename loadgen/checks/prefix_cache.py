@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from loadgen.checks.check import Check, inapplicable
-from loadgen.config.cache import AS_IS, COLD, FLAG, SALTED, WARM
+from loadgen.config.cache import AS_IS, CACHE, COLD, SALTED, WARM
 from loadgen.metrics.run_data import RunData
 from loadgen.util.number_format import percent
 
@@ -115,7 +115,7 @@ def _to_warm(run: RunData) -> int:
 
 def _compared(run: RunData, best: BestHits, rate: float, source: Source) -> Check:
     protocol, allowed = run.settings.cache, best.allowed(run.snapshot.counters["input_tokens"])
-    value = f"{percent(rate, 1)} of the input from the cache, by {source}, with {FLAG} {protocol}"
+    value = f"{percent(rate, 1)} of the input from the cache, by {source}, with {CACHE} {protocol}"
     if protocol == WARM:
         ok = rate >= MIN_WARM * best.rate
         limit = f"at least {percent(MIN_WARM)} of the {percent(best.rate, 1)} at best"

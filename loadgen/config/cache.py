@@ -9,7 +9,7 @@ from loadgen.errors import BadInput
 
 CacheProtocol = Literal["as-is", "cold", "salted", "warm"]
 AS_IS, COLD, SALTED, WARM = get_args(CacheProtocol)
-FLAG = "--cache"
+CACHE = "--cache"
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
@@ -35,4 +35,4 @@ def check(protocol: CacheProtocol, tokenizer: str | None) -> None:
     """
     if protocol == SALTED and tokenizer == NO_TOKENIZER:
         problem = f"salted needs a tokenizer, and --tokenizer is {NO_TOKENIZER}"
-        raise BadInput(FLAG, problem, "name the model's tokenizer, or give --cache cold")
+        raise BadInput(CACHE, problem, "name the model's tokenizer, or give --cache cold")

@@ -10,7 +10,7 @@ from typing import Any
 from loadgen.errors import BadInput
 from loadgen.util.redaction import HEADER_NAME, MARK, header_name
 
-FLAG = "--class"
+CLASS = "--class"
 FORM = "write NAME:KEY=VALUE,KEY=VALUE, such as chat:share=0.8,priority=0,random_input_len=200"
 ALIASES = {"headers": "header", "dataset": "dataset_name"}
 _NAME = re.compile(r"[\w.@/+-]{1,64}")
@@ -27,7 +27,7 @@ def name_of(text: str) -> str:
     name, colon, _ = text.partition(":")
     if not colon or not _NAME.fullmatch(name.strip()):
         shown = re.split("[:=]", text)[0]  # the rest may be a secret
-        raise BadInput(FLAG, f"{shown!r} is not a name of letters and digits before a colon", FORM)
+        raise BadInput(CLASS, f"{shown!r} is not a name of letters and digits before a colon", FORM)
     return name.strip()
 
 
@@ -48,7 +48,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
             key, value = found.pop()
             found.append((key, f"{value},{part}"))
         else:
-            raise BadInput(FLAG, f"{name}: {part.partition('=')[0].strip()!r} does not begin with KEY=", FORM)
+            raise BadInput(CLASS, f"{name}: {part.partition('=')[0].strip()!r} does not begin with KEY=", FORM)
     return found
 
 
@@ -71,11 +71,11 @@ def redacted(text: str) -> str:
 
 def _text(name: str, keys: Any) -> str:
     if not isinstance(keys, Mapping):
-        raise BadInput(FLAG, f"{name}: expected keys with values, such as share: 0.8", "write them below the name")
+        raise BadInput(CLASS, f"{name}: expected keys with values, such as share: 0.8", "write them below the name")
     given = [(_key(key), _value(each)) for key, value in keys.items() for each in _several(value)]
     text = _written(name, given)
     if pairs(text) != given:
-        raise BadInput(FLAG, f"{name}: a value has a comma before a word and =", "write it without the comma")
+        raise BadInput(CLASS, f"{name}: a value has a comma before a word and =", "write it without the comma")
     return text
 
 

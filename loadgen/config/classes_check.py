@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from loadgen.config import lora
-from loadgen.config.class_text import FLAG
+from loadgen.config.class_text import CLASS
 from loadgen.config.load import ALL_PROMPTS
 from loadgen.config.option import flag
 from loadgen.config.request_class import RequestClass, total_rate
@@ -21,12 +21,12 @@ def check(settings: RunFields) -> None:
     if not settings.classes:
         return
     if settings.lora_modules:
-        raise BadInput(lora.MODULES, f"given together with {FLAG}", "give each class its adapter with model=")
+        raise BadInput(lora.MODULES, f"given together with {CLASS}", "give each class its adapter with model=")
     _check_rates(settings)
     if settings.num_prompts == ALL_PROMPTS or settings.no_oversample:
         name = "--no-oversample" if settings.no_oversample else "--num-prompts"
         raise BadInput(
-            name, f"given together with {FLAG}, of which each may have a data set", "give a number of prompts"
+            name, f"given together with {CLASS}, of which each may have a data set", "give a number of prompts"
         )
 
 
@@ -60,9 +60,9 @@ def check_data(settings: RunFields, each: Sequence[tuple[RequestClass, RunFields
     for one, own in each:
         if own.keeps_trace_times:
             problem = f"{one.name}: a trace with its own times cannot be mixed with other classes"
-            raise BadInput(FLAG, problem, "add trace_times=ignore")
+            raise BadInput(CLASS, problem, "add trace_times=ignore")
         by_count = settings.num_prompts is not None or (settings.duration is None and settings.load_profile is None)
         is_burst = math.isinf(settings.request_rate) and not settings.rate_changes
         if own.timed_by_data and (by_count or is_burst):
             problem = f"{one.name}: it has sessions, and the number of their turns is not known before"
-            raise BadInput(FLAG, problem, "give --duration and --request-rate, and no --num-prompts")
+            raise BadInput(CLASS, problem, "give --duration and --request-rate, and no --num-prompts")

@@ -13,7 +13,7 @@ from typing import Any
 
 from loadgen.errors import BadInput
 
-FIELD = "--workload"
+FLAG = "--workload"
 AT_ONCE = {"request_rate": math.inf}
 GPUSTACK = {"burstiness": math.inf, "max_concurrency": 512, "ignore_eos": True}
 GPUSTACK_RULES = {"random": "guidellm-0.5", "sharegpt": "benchmark-runner"}  # of GPUStack's tool, by data set
@@ -76,7 +76,7 @@ def resolve(name_or_file: str) -> dict[str, Any]:
         from loadgen.config import gpustack_profile
 
         return gpustack(gpustack_profile.read(*found))
-    raise BadInput(FIELD, f"unknown preset or file {name_or_file!r}", f"choose one of: {', '.join(names())}")
+    raise BadInput(FLAG, f"unknown preset or file {name_or_file!r}", f"choose one of: {', '.join(names())}")
 
 
 def profile_file(name_or_file: str) -> tuple[Path, str | None] | None:

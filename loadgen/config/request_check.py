@@ -55,7 +55,7 @@ def _check_without_stream(settings: RunFields) -> None:
     named = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
     named += [("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())]
     conditions = StopCondition.parse(settings.stop_when) if settings.stop_when else ()
-    named += [(stop_condition.FLAG, condition.limit.metric) for condition in conditions]
+    named += [(stop_condition.STOP_WHEN, condition.limit.metric) for condition in conditions]
     if settings.percentile_metrics != RunFields.percentile_metrics:
         named += [("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")]
     for name, metric in named:

@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any, Self, get_args, get_origin, get_type_hints
 
 from loadgen.config import class_text, lora, slo
-from loadgen.config.class_text import FLAG
+from loadgen.config.class_text import CLASS
 from loadgen.config.data import DataSettings
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number
@@ -63,7 +63,7 @@ class RequestClass:
         try:
             yield
         except BadInput as error:
-            raise BadInput(FLAG, f"{self.name}: {error.field}: {error.problem}", error.remedy) from error
+            raise BadInput(CLASS, f"{self.name}: {error.field}: {error.problem}", error.remedy) from error
 
     @classmethod
     def each(cls, texts: tuple[str, ...]) -> tuple[Self, ...]:
@@ -73,10 +73,10 @@ class RequestClass:
             BadInput: One cannot be read, or they do not fit together.
         """
         if len(texts) > MAX_CLASSES:
-            raise BadInput(FLAG, f"{len(texts)} classes are too many", f"give at most {MAX_CLASSES}")
+            raise BadInput(CLASS, f"{len(texts)} classes are too many", f"give at most {MAX_CLASSES}")
         found = {class_text.name_of(text): _values(text) for text in texts}
         if len(found) < len(texts):
-            raise BadInput(FLAG, "two classes have the same name", "give each a name of its own")
+            raise BadInput(CLASS, "two classes have the same name", "give each a name of its own")
         made = [cls._of(name, share, found[name]) for name, share in _shares(found).items()]
         for one in made:
             with one.named_in_errors():
@@ -95,7 +95,7 @@ class RequestClass:
         header = tuple(values.get("header", ()))
         if any(each.partition("=")[2].startswith("@") for each in header):
             problem = f"{name}: a header of a class is not read from a file"
-            raise BadInput(FLAG, problem, "write its value, or give --header for all requests")
+            raise BadInput(CLASS, problem, "write its value, or give --header for all requests")
         return cls(
             name,
             share,
@@ -149,7 +149,7 @@ def rates_named_in_errors(texts: tuple[str, ...], rate_rps: float) -> Iterator[N
     except BadInput as error:
         if error.field != "--request-rate" or total_rate(texts) != rate_rps:
             raise
-        raise BadInput(FLAG, f"the rates of the classes together: {error.problem}", error.remedy) from error
+        raise BadInput(CLASS, f"the rates of the classes together: {error.problem}", error.remedy) from error
 
 
 def _values(text: str) -> Values:
@@ -157,12 +157,12 @@ def _values(text: str) -> Values:
     name, values = class_text.name_of(text), Values()
     for key, value in class_text.pairs(text):
         if key not in KEYS:
-            raise BadInput(FLAG, f"{name}: unknown key {key!r}", _known_keys(key, after_header="header" in values))
+            raise BadInput(CLASS, f"{name}: unknown key {key!r}", _known_keys(key, after_header="header" in values))
         if not value:
-            raise BadInput(FLAG, f"{name}: {key} is empty", "give a value, or leave it out")
+            raise BadInput(CLASS, f"{name}: {key} is empty", "give a value, or leave it out")
         values.setdefault(key, []).append(value)
         if len(values[key]) > 1 and not _takes_several(key):
-            raise BadInput(FLAG, f"{name}: {key} is given twice", "give it once")
+            raise BadInput(CLASS, f"{name}: {key} is given twice", "give it once")
     return values
 
 
@@ -182,17 +182,17 @@ def _shares(found: dict[str, Values]) -> dict[str, float]:
     if not kinds:
         return dict.fromkeys(found, 1 / len(found)) if found else {}
     if both := next((name for name, values in found.items() if {"share", "rate"} <= values.keys()), None):
-        raise BadInput(FLAG, f"{both}: has a share and a rate", "give one of the two")
+        raise BadInput(CLASS, f"{both}: has a share and a rate", "give one of the two")
     if len(kinds) > 1:
-        raise BadInput(FLAG, "some classes have a share, and some a rate", "give each a rate, or each a share")
+        raise BadInput(CLASS, "some classes have a share, and some a rate", "give each a rate, or each a share")
     (kind,) = kinds
     for name, values in found.items():
         if kind not in values:
-            raise BadInput(FLAG, f"{name}: has no {kind}, which the other classes have", f"add {kind}=")
+            raise BadInput(CLASS, f"{name}: has no {kind}, which the other classes have", f"add {kind}=")
     numbers = {name: _number(name, kind, values) for name, values in found.items()}
     total = sum(numbers.values())
     if kind == "share" and abs(total - 1) > _TOLERANCE:
-        raise BadInput(FLAG, f"the shares add up to {total:.10g}", "let them add up to 1")
+        raise BadInput(CLASS, f"the shares add up to {total:.10g}", "let them add up to 1")
     return {name: number / total for name, number in numbers.items()}
 
 
@@ -206,13 +206,15 @@ def _number(name: str, key: str, values: Values) -> float:
         number = math.nan
     if not 0 < number < math.inf or (key == "share" and number > 1):
         wanted = "a share above 0 and up to 1" if key == "share" else "requests per second, above 0"
-        raise BadInput(FLAG, f"{name}: invalid {key} {text!r}", f"give {wanted}")
+        raise BadInput(CLASS, f"{name}: invalid {key} {text!r}", f"give {wanted}")
     return number
 
 
 def _priority(name: str, text: str) -> int:
     if not re.fullmatch("[+-]?[0-9]{1,9}", text, re.ASCII):
-        raise BadInput(FLAG, f"{name}: invalid priority {text!r}", "give a whole number; a lower one is served earlier")
+        raise BadInput(
+            CLASS, f"{name}: invalid priority {text!r}", "give a whole number; a lower one is served earlier"
+        )
     return int(text)
 
 
@@ -242,5 +244,5 @@ def _typed(name: str, key: str, values: list[str]) -> Any:
         pass
     if {bool, float, int} & set(kinds) and str not in kinds:
         expected = "true or false" if bool in kinds else "a number"
-        raise BadInput(FLAG, f"{name}: invalid {key} {text!r}", f"give {expected}")
+        raise BadInput(CLASS, f"{name}: invalid {key} {text!r}", f"give {expected}")
     return text

@@ -9,7 +9,7 @@ from loadgen.config import slo
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
 
-FLAG = "--stop-when"
+STOP_WHEN = "--stop-when"
 ERRORS = "errors"
 REMEDY = 'write for example "ttft_p99>2s over 10s", "error_rate>5%" or "errors>100", with the metrics of --slo'
 MIN_ENDED = 30  # requests, before their error rate is judged
@@ -43,7 +43,7 @@ class StopCondition:
     def _one(cls, text: str) -> Self:
         form = _FORM.fullmatch(text)
         if form is None:
-            raise BadInput(FLAG, f"invalid condition {text.strip()!r}", REMEDY)
+            raise BadInput(STOP_WHEN, f"invalid condition {text.strip()!r}", REMEDY)
         name, sign, value, over = form.groups()
         kept = "<" if sign == ">=" else "<="
         try:
@@ -53,9 +53,11 @@ class StopCondition:
                 (limit,) = slo.parse(f"{name}{kept}{value}")
             over_s = None if over is None else parse_seconds(over)
         except (BadInput, ValueError) as error:
-            raise BadInput(FLAG, f"invalid condition {text.strip()!r}", REMEDY) from error
+            raise BadInput(STOP_WHEN, f"invalid condition {text.strip()!r}", REMEDY) from error
         if over_s is not None and not 1 <= over_s < math.inf:
-            raise BadInput(FLAG, f"invalid time in {text.strip()!r}", "give 1 s or more: it is looked at each second")
+            raise BadInput(
+                STOP_WHEN, f"invalid time in {text.strip()!r}", "give 1 s or more: it is looked at each second"
+            )
         return cls(" over ".join([f"{name}{sign}{value}", *([over] if over else [])]), limit, over_s)
 
     @property

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from loadgen.config.stop_condition import FLAG
+from loadgen.config.stop_condition import STOP_WHEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class StopEvent:
     value: float | None
 
     def __str__(self) -> str:
-        return f"{FLAG} {self.condition}: {self.shown} at {self.at_s:.1f} s"
+        return f"{STOP_WHEN} {self.condition}: {self.shown} at {self.at_s:.1f} s"
 
     @property
     def shown(self) -> str:

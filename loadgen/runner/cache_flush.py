@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
 
-from loadgen.config.cache import FLAG
+from loadgen.config.cache import CACHE
 from loadgen.errors import BadInput
 from loadgen.metrics.server_call import ServerCall
 from loadgen.util.http_client import Reply
@@ -15,9 +15,9 @@ SLOTS = "/slots"  # llama.cpp's: each keeps its last prompt
 UNKNOWN_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 REMEDY = (
     "start vLLM with VLLM_SERVER_DEV_MODE=1, or llama.cpp with --slot-save-path FOLDER --cache-ram 0, or give "
-    f"{FLAG} salted"
+    f"{CACHE} salted"
 )
-BUSY_REMEDY = f"wait until the server is idle, or give {FLAG} salted"
+BUSY_REMEDY = f"wait until the server is idle, or give {CACHE} salted"
 
 
 class Answer(NamedTuple):
@@ -68,7 +68,7 @@ class CacheFlush:
                 return [_required(answer)]
         slots = await self._slots(server)
         if not slots or (first := await self._send("POST", server, slots[0])).is_unknown:
-            raise BadInput(FLAG, f"{server} has no call that empties its prefix cache", REMEDY)
+            raise BadInput(CACHE, f"{server} has no call that empties its prefix cache", REMEDY)
         self._paths[server] = slots
         return [_required(first), *[await self._require(server, path) for path in slots[1:]]]
 
@@ -90,5 +90,5 @@ def _required(answer: Answer) -> ServerCall:
         BadInput: It failed.
     """
     if answer.error is not None:
-        raise BadInput(FLAG, f"POST {answer.error}", BUSY_REMEDY)
+        raise BadInput(CACHE, f"POST {answer.error}", BUSY_REMEDY)
     return answer.call

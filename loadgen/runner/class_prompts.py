@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.class_text import FLAG
+from loadgen.config.class_text import CLASS
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.runner.prompt_source import ClassCounts, PromptSource
@@ -52,7 +52,7 @@ def prompts_of_run(
         name, needed = settings.request_classes[first].name, counts[number]
         if not needed:
             problem = f"{name}: gets none of {count} requests"
-            raise BadInput(FLAG, problem, "send more requests, or give it a larger share")
+            raise BadInput(CLASS, problem, "send more requests, or give it a larger share")
         if not own.timed_by_data:
             own = own.replace(num_prompts=needed)
         with settings.request_classes[first].named_in_errors():

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.class_text import FLAG as CLASS
+from loadgen.config.class_text import CLASS
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.errors import BadInput
-from loadgen.workload.chat_template.template_tokens import FIELD, TemplateTokens
+from loadgen.workload.chat_template.template_tokens import INPUT_LEN_COUNTS, TemplateTokens
 from loadgen.workload.class_draws import ClassDraws, classed
 from loadgen.workload.prompt import Continued, Dataset, Prefixed, Prompt, Sessions, Timed
 from loadgen.workload.target import Target
@@ -57,7 +57,7 @@ class PromptSource:
             BadInput: The settings want prompts made to the server's measure, or a form that they cannot have.
         """
         if settings.input_len_counts == "server":
-            raise BadInput(FIELD, "the length of your own data set is fixed", "leave it out")
+            raise BadInput(INPUT_LEN_COUNTS, "the length of your own data set is fixed", "leave it out")
         for one in settings.request_classes:
             if one.data:
                 problem = f"{one.name}: {', '.join(one.data)} would change the prompts of your own data set"

@@ -61,7 +61,7 @@ class PromptForm:
             problem = "a chat has messages, not token ids" if target.chat else f"{target.api.path} takes no token ids"
             raise BadInput(IDS, problem, "use --backend openai or sglang-native, or leave it out")
         if settings.tokenizer == NO_TOKENIZER:
-            raise BadInput(flag, f"needs a tokenizer, and {tokenizers.FIELD} is {NO_TOKENIZER}", "give the model's")
+            raise BadInput(flag, f"needs a tokenizer, and {tokenizers.TOKENIZER} is {NO_TOKENIZER}", "give the model's")
         own = getattr(dataset, "tokenizer", None)
         tokenizer = own if isinstance(own, Tokenizer) else tokenizers.tokenizer_of(settings)
         if rendering is None:

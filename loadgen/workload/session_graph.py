@@ -7,7 +7,7 @@ from itertools import accumulate
 from loadgen.errors import BadInput
 from loadgen.workload.prompt import Prompt
 
-FIELD = "--dataset-name"
+FLAG = "--dataset-name"
 
 
 class SessionOrder:
@@ -33,16 +33,16 @@ class SessionOrder:
             return
         if not self.sessions:
             remedy = "begin with a prompt that follows none"
-            raise BadInput(FIELD, f"the first prompt follows another one ({prompt.source})", remedy)
+            raise BadInput(FLAG, f"the first prompt follows another one ({prompt.source})", remedy)
         for back in prompt.after:
             if not 0 < back <= self._place:
                 problem = f"{prompt.source}: follows the prompt {back} places before it, which is not in its session"
-                raise BadInput(FIELD, problem, f"name prompts from 1 to {self._place} places before it")
+                raise BadInput(FLAG, problem, f"name prompts from 1 to {self._place} places before it")
         if len(set(prompt.after)) < len(prompt.after):
-            raise BadInput(FIELD, f"{prompt.source}: follows one prompt twice", "name each prompt once")
+            raise BadInput(FLAG, f"{prompt.source}: follows one prompt twice", "name each prompt once")
         if prompt.think_ns < 0:
             problem = f"{prompt.source}: the think time is {prompt.think_ns} ns"
-            raise BadInput(FIELD, problem, "give 0 or more")
+            raise BadInput(FLAG, problem, "give 0 or more")
         self._place += 1
 
 

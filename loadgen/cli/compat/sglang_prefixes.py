@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import NONE, ONE, Given, ToolFlag, no_op, refused, renamed
-from loadgen.config.cache import COLD, WARM
-from loadgen.config.cache import FLAG as CACHE
+from loadgen.config.cache import CACHE, COLD, WARM
 from loadgen.config.data import PREFIX_REPETITION
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number

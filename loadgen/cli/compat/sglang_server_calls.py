@@ -6,7 +6,7 @@ from os.path import abspath
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field
-from loadgen.config.cache import COLD, FLAG
+from loadgen.config.cache import CACHE, COLD
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
@@ -37,11 +37,11 @@ def _flush_timeout(value: float, given: Given) -> dict[str, Any]:
 
 
 FLAGS = (
-    ToolFlag("--flush-cache", lambda value, given: {"cache": COLD}, f"`{FLAG} {COLD}`", values=NONE),
+    ToolFlag("--flush-cache", lambda value, given: {"cache": COLD}, f"`{CACHE} {COLD}`", values=NONE),
     ToolFlag(
         "--flush-cache-timeout",
         _flush_timeout,
-        f"no effect: with `{FLAG} {COLD}`, SGLang waits for 60 s until no request runs",
+        f"no effect: with `{CACHE} {COLD}`, SGLang waits for 60 s until no request runs",
         type_=number,
     ),
     ToolFlag(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import NONE, SOME, Given, ToolFlag, other_command
-from loadgen.config.cache import COLD, FLAG
+from loadgen.config.cache import CACHE, COLD
 from loadgen.config.output import OutputSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
@@ -57,7 +57,7 @@ FLAGS: tuple[ToolFlag, ...] = (
     ToolFlag(
         "--reset-prefix-cache",
         lambda value, given: {"cache": COLD},
-        f"`{FLAG} {COLD}`, before each run and after its warm-up",
+        f"`{CACHE} {COLD}`, before each run and after its warm-up",
         values=NONE,
     ),
     ToolFlag(

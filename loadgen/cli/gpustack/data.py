@@ -8,7 +8,7 @@ from typing import Any
 from loadgen.config.data import MULTI_TURN
 from loadgen.errors import BadInput
 
-FIELD = "--data"
+FLAG = "--data"
 SYNTHETIC = "write prompt_tokens=1024,output_tokens=128"
 SHAREGPT = "give lengths, or a file with sharegpt in its name; `loadgen run --dataset-name jsonl|csv|hf` sends others"
 WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -41,7 +41,7 @@ def fields(text: str, seed: int) -> dict[str, Any]:
     name = Path(text).name.lower()
     if "sharegpt" in name and name.endswith((".json", ".jsonl")):
         return {"dataset_name": "sharegpt", "dataset_path": text, "dataset_rule": "benchmark-runner", "seed": seed}
-    raise BadInput(FIELD, f"{text!r} is neither a list of lengths nor a ShareGPT file", SHAREGPT)
+    raise BadInput(FLAG, f"{text!r} is neither a list of lengths nor a ShareGPT file", SHAREGPT)
 
 
 def _object(text: str) -> dict[str, Any] | None:
@@ -61,18 +61,18 @@ def _object(text: str) -> dict[str, Any] | None:
 def _synthetic(given: dict[str, Any]) -> dict[str, Any]:
     for key in given:
         if key in ELSEWHERE:
-            raise BadInput(f"{FIELD} {key}", "not supported", ELSEWHERE[key])
+            raise BadInput(f"{FLAG} {key}", "not supported", ELSEWHERE[key])
         if key not in (*LENGTHS, TURNS, BUCKETS, "kind"):
-            raise BadInput(f"{FIELD} {key}", "unknown key", f"choose from {', '.join((*LENGTHS, TURNS, BUCKETS))}")
+            raise BadInput(f"{FLAG} {key}", "unknown key", f"choose from {', '.join((*LENGTHS, TURNS, BUCKETS))}")
     numbers = {key: _whole(key, given[key]) for key in LENGTHS if given.get(key) is not None}
     for key in ("prompt_tokens", "output_tokens"):
         if key not in numbers:
-            raise BadInput(f"{FIELD} {key}", "missing", SYNTHETIC)
+            raise BadInput(f"{FLAG} {key}", "missing", SYNTHETIC)
     prompt, output = _length(numbers, "prompt_tokens"), _length(numbers, "output_tokens")
     settings = {"dataset_name": "random", "random_input_len": prompt, "random_output_len": output, "ignore_eos": True}
     turns = 1 if given.get(TURNS) is None else _whole(TURNS, given[TURNS])
     if turns < 1:
-        raise BadInput(f"{FIELD} {TURNS}", f"{turns} is out of range", "give 1 or more")
+        raise BadInput(f"{FLAG} {TURNS}", f"{turns} is out of range", "give 1 or more")
     buckets = _buckets(given.get(BUCKETS))
     if turns > 1 or buckets:
         return settings | {
@@ -89,7 +89,7 @@ def _buckets(given: Any) -> str | None:
     """Return prefix buckets as `--prefix-buckets` of `loadgen run` has them; None if there are none."""
     if not given:
         return None
-    field = f"{FIELD} {BUCKETS}"
+    field = f"{FLAG} {BUCKETS}"
     if not isinstance(given, list) or not all(isinstance(bucket, dict) for bucket in given):
         raise BadInput(field, f"{given!r} is not a list of buckets", BUCKETS_REMEDY)
     found = []
@@ -113,5 +113,5 @@ def _length(numbers: dict[str, int], key: str) -> int | str:
 
 def _whole(key: str, value: Any) -> int:
     if isinstance(value, bool) or not WHOLE.fullmatch(str(value)):
-        raise BadInput(f"{FIELD} {key}", f"{value!r} is not a whole number", SYNTHETIC)
+        raise BadInput(f"{FLAG} {key}", f"{value!r} is not a whole number", SYNTHETIC)
     return int(value)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from loadgen.errors import BadInput
 from loadgen.testing.faults.fault import Fault, chosen
 
-FIELD = "--plan"
+FLAG = "--plan"
 REMEDY = "write NAME=SHARE or NAME:NUMBER=SHARE, separated by commas, with shares that add up to at most 1"
 
 
@@ -37,13 +37,13 @@ class Shares:
             except ValueError:
                 share = -1.0
             if not equals or not 0 <= share <= 1:
-                raise BadInput(FIELD, f"{part!r} is not a share", REMEDY)
-            met = chosen(name.strip(), FIELD)
+                raise BadInput(FLAG, f"{part!r} is not a share", REMEDY)
+            met = chosen(name.strip(), FLAG)
             if met in [(fault, number) for fault, number, _ in shares]:
-                raise BadInput(FIELD, f"{name.strip()!r} is given twice", REMEDY)
+                raise BadInput(FLAG, f"{name.strip()!r} is given twice", REMEDY)
             shares.append((*met, share))
         if sum(share for *_, share in shares) > 1 + 1e-9:
-            raise BadInput(FIELD, f"the shares of {text!r} add up to more than 1", REMEDY)
+            raise BadInput(FLAG, f"the shares of {text!r} add up to more than 1", REMEDY)
         return cls(tuple(shares), seed)
 
     def of(self, number: int) -> tuple[Fault, int | None] | None:

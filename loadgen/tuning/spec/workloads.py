@@ -60,7 +60,7 @@ def _settings(at: At, said: Any, shared: Mapping[str, Any]) -> RunSettings:
             raise AtFault((*at, key), error.problem, error.remedy) from error
         if key in shared:
             raise AtFault((EVERY, key), f"{error.problem} (workload {at[-1]})", error.remedy) from error
-        where = "" if error.field in ("", presets.FIELD) else f"{error.field}: "
+        where = "" if error.field in ("", presets.FLAG) else f"{error.field}: "
         raise AtFault(at, f"{where}{error.problem}", error.remedy) from error
 
 

@@ -11,8 +11,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.chat_template.template import ChatTemplate, user_message
 from loadgen.workload.chat_template.template_tokens import (
-    FIELD,
     GENERATION_PROMPT,
+    INPUT_LEN_COUNTS,
     KWARGS,
     PROBE,
     TemplateTokens,
@@ -109,7 +109,9 @@ class TokenPrediction:
         if needed and found.template is None:
             if not asks:
                 problem = f"the tokenizer {tokenizer.name} has no chat template, and no server is asked here"
-                raise BadInput(FIELD, problem, "give the folder of a tokenizer with its chat template, or leave it out")
+                raise BadInput(
+                    INPUT_LEN_COUNTS, problem, "give the folder of a tokenizer with its chat template, or leave it out"
+                )
             (raw,) = tokenizer.count([PROBE], special=True)
             return cls.known(asyncio.run(ask_server(target, base_url(settings), raw)))
         return found
@@ -199,10 +201,10 @@ def require_sized(dataset: Dataset, settings: RunSettings) -> None:
         return
     if settings.dataset_rule is not None:
         problem = f"the rule {settings.dataset_rule} counts tokens like its tool"
-        raise BadInput(FIELD, problem, f"leave out {FIELD} or --dataset-rule")
+        raise BadInput(INPUT_LEN_COUNTS, problem, f"leave out {INPUT_LEN_COUNTS} or --dataset-rule")
     problem = f"the data set {settings.dataset_name} cannot make prompts of a length by the server's count"
     remedy = "leave it out, or use --dataset-name random, prefix_repetition or prose"
-    raise BadInput(FIELD, problem, remedy)
+    raise BadInput(INPUT_LEN_COUNTS, problem, remedy)
 
 
 def template_variables(fields: dict[str, Any]) -> dict[str, Any]:

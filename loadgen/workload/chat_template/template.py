@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from loadgen.errors import BadInput
 from loadgen.workload.tokenizer import fact_cache
-from loadgen.workload.tokenizer.tokenizer import FIELD, TEMPLATES, Tokenizer
+from loadgen.workload.tokenizer.tokenizer import TEMPLATES, TOKENIZER, Tokenizer
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -51,7 +51,7 @@ class ChatTemplate:
         try:
             return _environment().from_string(self._text)
         except TemplateError as error:
-            raise BadInput(FIELD, f"{self.name} is not a chat template ({_one_line(error)})", REMEDY) from error
+            raise BadInput(TOKENIZER, f"{self.name} is not a chat template ({_one_line(error)})", REMEDY) from error
 
     def __repr__(self) -> str:
         return f"<Template {self.name}>"
@@ -101,7 +101,7 @@ class ChatTemplate:
             return template.render(messages=messages, **variables)
         except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             problem = f"the chat template {self.name} cannot be rendered ({_one_line(error)})"
-            raise BadInput(FIELD, problem, REMEDY) from error
+            raise BadInput(TOKENIZER, problem, REMEDY) from error
 
     def count(self, chats: Iterable[Sequence[Message]], **options: Any) -> list[int]:
         """Count the tokens of each chat like a server; `options` are those of `render`.
@@ -181,9 +181,9 @@ def _config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(_text(path))
     except ValueError as error:
-        raise BadInput(FIELD, f"{path} is not JSON ({_one_line(error)})", REMEDY) from error
+        raise BadInput(TOKENIZER, f"{path} is not JSON ({_one_line(error)})", REMEDY) from error
     if not isinstance(config, dict):
-        raise BadInput(FIELD, f"{path} is not a tokenizer configuration", REMEDY)
+        raise BadInput(TOKENIZER, f"{path} is not a tokenizer configuration", REMEDY)
     return config
 
 
@@ -191,7 +191,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(FIELD, f"{path} cannot be read ({_one_line(error)})", REMEDY) from error
+        raise BadInput(TOKENIZER, f"{path} cannot be read ({_one_line(error)})", REMEDY) from error
 
 
 def _named(given: Any, tools: bool) -> str | None:

@@ -14,7 +14,7 @@ PROBE = "Hello"  # the text of the one message that a server is asked to count
 KWARGS = "chat_template_kwargs"  # field of a request: further variables of the template
 GENERATION_PROMPT = "add_generation_prompt"  # whether the text ends with the start of an answer
 OPTIONS = (KWARGS, "tools", GENERATION_PROMPT)  # fields of a request that change the tokens of the template
-FIELD = "--input-len-counts"
+INPUT_LEN_COUNTS = "--input-len-counts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ async def ask_server(target: Target, base_url: str, raw: int) -> TemplateTokens:
         if type(counted) is int and counted > 0:
             return TemplateTokens(counted - raw, source)
     problem = f"the tokenizer has no chat template, and {base_url} does not count the tokens of a chat"
-    raise BadInput(FIELD, problem, "give the folder of a tokenizer with its chat template, or use raw")
+    raise BadInput(INPUT_LEN_COUNTS, problem, "give the folder of a tokenizer with its chat template, or use raw")
 
 
 async def _by_tokenize(target: Target, base_url: str) -> Any:

@@ -23,8 +23,7 @@ from loadgen.config.option import flag
 from loadgen.errors import BadInput
 from loadgen.util import plugins
 from loadgen.workload.datasets import rules
-from loadgen.workload.files.mapped_file import FIELD as PATH
-from loadgen.workload.files.mapped_file import checked_path
+from loadgen.workload.files.mapped_file import DATASET_PATH, checked_path
 from loadgen.workload.prompt import Dataset
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def check(settings: "RunSettings") -> None:
     settings.check_data()
     _require_used(settings)
     if settings.dataset_name in BUILT_IN and settings.dataset_path is not None:
-        checked_path(PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
+        checked_path(DATASET_PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
 
 
 def find(settings: "RunSettings") -> DatasetClass:
@@ -181,7 +180,7 @@ def _require_used(settings: "RunSettings") -> None:
         raise BadInput("--sharegpt-input-len", problem, "leave it out, or give that rule")
     if settings.dataset_rule is not None and settings.timed_by_data:
         raise BadInput(
-            rules.FIELD, "rules do not support sessions of several turns, or traces", "leave it or --turns out"
+            rules.FLAG, "rules do not support sessions of several turns, or traces", "leave it or --turns out"
         )
 
 

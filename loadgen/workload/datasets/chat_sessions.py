@@ -22,7 +22,7 @@ from loadgen.workload.datasets.session import (
     session_prompts,
     think_generator,
 )
-from loadgen.workload.files.mapped_file import FIELD
+from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
@@ -112,7 +112,7 @@ class ChatSessions:
         if row.fields:
             endpoints.check_row_fields(f"extra_body of {where}", row.fields, self.settings)
         if row.input_tokens is not None:
-            raise BadInput(FIELD, f"{where} has input_tokens, which its turns do not share", "leave them out")
+            raise BadInput(DATASET_PATH, f"{where} has input_tokens, which its turns do not share", "leave them out")
         turns = [self._turn(row, *exchange, where) for exchange in _exchanges(row, where)[: self.turns]]
         return session_prompts(
             row.source, turns, self.think, generator, recorded=self.recorded, tokens=0, fields=row.fields
@@ -141,11 +141,11 @@ def _exchanges(row: Row, where: str) -> list[Exchange]:
             new.append(message)
             continue
         if not new:
-            raise BadInput(FIELD, f"{where} has an answer to nothing, so {TURNS} cannot divide it", REMEDY)
+            raise BadInput(DATASET_PATH, f"{where} has an answer to nothing, so {TURNS} cannot divide it", REMEDY)
         found.append((new, message))
         new = []
     if new:
         found.append((new, NO_ANSWER))
     if not found:
-        raise BadInput(FIELD, f"{where} has no messages, which {TURNS} divides", REMEDY)
+        raise BadInput(DATASET_PATH, f"{where} has no messages, which {TURNS} divides", REMEDY)
     return found

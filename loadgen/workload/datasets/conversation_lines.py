@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.sharegpt_file import KEY, Conversation, is_text
-from loadgen.workload.files.mapped_file import FIELD, map_file, provenance
+from loadgen.workload.files.mapped_file import DATASET_PATH, map_file, provenance
 
 KEYS, TEXTS = (KEY, "conversation"), ("content", "value")
 REMEDY = 'give JSON lines of {"conversations": [{"content": QUESTION}, {"content": ANSWER}]}'
@@ -30,7 +30,7 @@ class ConversationLines:
                 if (found := _conversation(json.loads(line), number)) is not None:
                     self._found.append(found)
         if not self._found:
-            raise BadInput(FIELD, f"{path} has no conversation of two turns", REMEDY)
+            raise BadInput(DATASET_PATH, f"{path} has no conversation of two turns", REMEDY)
 
     def __len__(self) -> int:
         return len(self._found)

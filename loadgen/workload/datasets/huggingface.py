@@ -20,7 +20,7 @@ from loadgen.workload.datasets.hub.row_filter import row_filter
 from loadgen.workload.datasets.hub.split import split_files
 from loadgen.workload.datasets.prompt_rows import Row, count_tokens
 from loadgen.workload.files import file_hash
-from loadgen.workload.files.mapped_file import FIELD
+from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
@@ -42,7 +42,7 @@ def known_layout(dataset_name: str, name: str | None) -> Layout | None:
     known = NAMED.get(dataset_name) or (None if name is None else known_name(name))
     if known is not None and known in NOT_SENT:
         problem = f"{known} has {NOT_SENT[known]}, which loadgen does not send"
-        raise BadInput(FIELD, problem, "use another data set, or vLLM's own tool for this one")
+        raise BadInput(DATASET_PATH, problem, "use another data set, or vLLM's own tool for this one")
     return KNOWN.get(known or "")
 
 
@@ -78,7 +78,7 @@ class HubDataset:
         if name is None and settings.dataset_name == "speed_bench":
             name = SPEED_BENCH
         if name is None:
-            raise BadInput(FIELD, "is missing", "give a local copy of the data set, or its name on the hub")
+            raise BadInput(DATASET_PATH, "is missing", "give a local copy of the data set, or its name on the hub")
         row_filter(settings.hf_where)
         layout = known_layout(settings.dataset_name, settings.hf_name or name) if not settings.hf_column else None
         folder = HubFolder.of(name)
@@ -86,7 +86,7 @@ class HubDataset:
         files = tuple(split_files(folder, settings.hf_subset or (layout.subset if layout else None), split))
         first = next(iter(records(folder.fetch(files[0]))), None)
         if first is None:
-            raise BadInput(FIELD, f"{files[0]} of {name} has no records", "give another split")
+            raise BadInput(DATASET_PATH, f"{files[0]} of {name} has no records", "give another split")
         return cls(folder, files, layout or columns.layout_of(settings, first), settings, LazyTokenizer(settings))
 
     def prompts(self, count: int) -> Iterator[Prompt]:
@@ -104,7 +104,7 @@ class HubDataset:
             if not found:
                 meeting = f" that meets {' and '.join(self.settings.hf_where)}" if self.settings.hf_where else ""
                 problem = f"{self.folder.name} has no usable record{meeting}"
-                raise BadInput(FIELD, problem, "give another split or --hf-where")
+                raise BadInput(DATASET_PATH, problem, "give another split or --hf-where")
             repeats = random.Random(seed_of(self.settings, "prompts"))
             yield from (repeats.choice(found) for _ in range(count - made))
 
@@ -172,7 +172,7 @@ class HubDataset:
     def _unreadable(self, place: str, record: Mapping[str, Any], error: Exception) -> BadInput:
         problem = f"has no column {error}" if isinstance(error, KeyError) else str(error)
         remedy = f"give its columns: {COLUMN} prompt=COLUMN answer=COLUMN, of {', '.join(record)}"
-        return BadInput(FIELD, f"{place} of {self.folder.name} {problem}", remedy)
+        return BadInput(DATASET_PATH, f"{place} of {self.folder.name} {problem}", remedy)
 
     def _ordered(self) -> Iterable[Numbered]:
         keeps = row_filter(self.settings.hf_where)

@@ -8,10 +8,10 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
 from loadgen.workload.arrivals import DEFAULT_COUNT
-from loadgen.workload.files.mapped_file import FIELD as PATH
+from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.prompt import Continued, Dataset, Timed
 
-FIELD = "--num-prompts"
+FLAG = "--num-prompts"
 
 
 def with_known_count(settings: RunSettings, dataset: Dataset | None = None) -> RunSettings:
@@ -41,12 +41,12 @@ def _available(settings: RunSettings, limit: int | None, dataset: Dataset | None
     """Return the number of prompts in a data set, at most `limit`."""
     name = settings.dataset_name
     if dataset is None and name in datasets.ENDLESS:
-        raise BadInput(FIELD, f"is -1, and the data set {name} has no end", "give a number, or a data set with a file")
+        raise BadInput(FLAG, f"is -1, and the data set {name} has no end", "give a number, or a data set with a file")
     found = datasets.create(settings) if dataset is None else dataset
     if isinstance(found, Timed):
         return found.requests if limit is None else min(found.requests, limit)
     if not isinstance(found, Continued):
-        raise BadInput(FIELD, "is -1, and the number of prompts in the data set is not known", "give a number")
+        raise BadInput(FLAG, "is -1, and the number of prompts in the data set is not known", "give a number")
     if available := sum(1 for _ in islice(found.beyond(0), limit)):
         return available
-    raise BadInput(PATH, f"{settings.dataset_path} has no usable prompt", "give another file")
+    raise BadInput(DATASET_PATH, f"{settings.dataset_path} has no usable prompt", "give another file")

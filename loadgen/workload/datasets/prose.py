@@ -13,7 +13,7 @@ import numpy as np
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.files import file_hash
-from loadgen.workload.files.mapped_file import FIELD, checked_path
+from loadgen.workload.files.mapped_file import DATASET_PATH, checked_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.exact_text import Count
@@ -251,12 +251,12 @@ def _repaired(text: str, tokens: int, tokenizer: Tokenizer) -> str:
 
 def _uncuttable(tokenizer: Tokenizer, tokens: int) -> BadInput:
     problem = f"{tokenizer.name} cannot cut a text to {tokens} tokens"
-    return BadInput(tokenizers.FIELD, problem, "use another tokenizer or length")
+    return BadInput(tokenizers.TOKENIZER, problem, "use another tokenizer or length")
 
 
 def _path(settings: RunSettings) -> Path:
     if settings.dataset_path is not None:
-        return checked_path(FIELD, settings.dataset_path)
+        return checked_path(DATASET_PATH, settings.dataset_path)
     return Path(str(resources.files("loadgen.workload.datasets") / "prose.txt"))
 
 
@@ -264,11 +264,11 @@ def _lines(path: Path, tokenizer: Tokenizer) -> list[Line]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", REMEDY) from error
+        raise BadInput(DATASET_PATH, f"{path} cannot be read ({error.strerror})", REMEDY) from error
     except UnicodeDecodeError as error:
-        raise BadInput(FIELD, f"{path} is not UTF-8", REMEDY) from error
+        raise BadInput(DATASET_PATH, f"{path} is not UTF-8", REMEDY) from error
     if "\0" in text:
-        raise BadInput(FIELD, f"{path} is not a text: it contains NUL bytes", REMEDY)
+        raise BadInput(DATASET_PATH, f"{path} is not a text: it contains NUL bytes", REMEDY)
     stripped = [line.strip() for line in text.splitlines() if line.strip()]
     first = tokenizer.ends([FIRST])[0]
     ends = [own[len(first) :] for own in tokenizer.ends([f"{FIRST} {line}" for line in stripped])]
@@ -276,5 +276,5 @@ def _lines(path: Path, tokenizer: Tokenizer) -> list[Line]:
         Line(f" {line}", [end - len(FIRST) for end in own]) for line, own in zip(stripped, ends, strict=True) if own
     ]
     if not lines:
-        raise BadInput(FIELD, f"{path} contains no text", REMEDY)
+        raise BadInput(DATASET_PATH, f"{path} contains no text", REMEDY)
     return lines

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prompt_rows import FIELDS, Row
-from loadgen.workload.files.mapped_file import FIELD, map_file, provenance
+from loadgen.workload.files.mapped_file import DATASET_PATH, map_file, provenance
 
 REMEDY = f"give rows of {', '.join(FIELDS)}; prompt or messages is required"
 CHUNK = 1 << 24  # bytes scanned at a time
@@ -68,7 +68,7 @@ class RowFile:
                 raise self._bad("its header", f"contains {twice!r} twice")
             self._starts, self._ends = self._starts[1:], self._ends[1:]
         if not len(self):
-            raise BadInput(FIELD, f"{path} has no rows", remedy)
+            raise BadInput(DATASET_PATH, f"{path} has no rows", remedy)
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -140,7 +140,7 @@ class RowFile:
             raise self._bad(place, f"has an unknown field {unknown[0]!r}")
 
     def _bad(self, place: str, problem: str) -> BadInput:
-        return BadInput(FIELD, f"{self.path}: {place} {problem}", self._remedy)
+        return BadInput(DATASET_PATH, f"{self.path}: {place} {problem}", self._remedy)
 
 
 def _lines(data: mmap.mmap, *, quoted: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

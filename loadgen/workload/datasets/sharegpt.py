@@ -14,7 +14,7 @@ from loadgen.workload.datasets.conversation_lines import ConversationLines
 from loadgen.workload.datasets.session import parse_recorded_turns
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations, sharegpt_path
 from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
-from loadgen.workload.files.mapped_file import FIELD
+from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.image import part
 from loadgen.workload.image_file import referred
 from loadgen.workload.prompt import Prompt
@@ -106,7 +106,9 @@ class ShareGPTDataset:
                 yield prompt
         if len(used) < count:
             if not used:
-                raise BadInput(FIELD, f"{self.conversations.path} has no conversation of a usable length", REMEDY)
+                raise BadInput(
+                    DATASET_PATH, f"{self.conversations.path} has no conversation of a usable length", REMEDY
+                )
             repeats = random.Random(self.seed_prompts)
             more = [repeats.choice(used) for _ in range(count - len(used))]
             for start in range(0, len(more), BATCH):
@@ -170,10 +172,10 @@ class ShareGPTDataset:
         place = f"{self.conversations.path}: conversation {conversation.source}"
         if not conversation.image:
             raise BadInput(
-                FIELD, f"{place} has a video, which is not supported", "leave out the conversations with videos"
+                DATASET_PATH, f"{place} has a video, which is not supported", "leave out the conversations with videos"
             )
         try:
             picture = part(referred(conversation.image))
         except ValueError as error:
-            raise BadInput(FIELD, f"{place} {error}", REMEDY) from error
+            raise BadInput(DATASET_PATH, f"{place} {error}", REMEDY) from error
         return ({"role": "user", "content": [{"type": "text", "text": conversation.prompt}, picture]},)

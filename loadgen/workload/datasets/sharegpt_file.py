@@ -15,7 +15,7 @@ import orjson
 
 from loadgen.errors import BadInput
 from loadgen.workload.files.json_index import UNKNOWN, Structure
-from loadgen.workload.files.mapped_file import FIELD, dataset_path, map_file, provenance
+from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path, map_file, provenance
 
 if TYPE_CHECKING:
     from loadgen.config.settings import RunSettings
@@ -93,7 +93,7 @@ class Conversations:
         self.whole, self.cut_off = len(self._places), structure.end is None
         self._numbers = self._of_two_turns()
         if not self._numbers:
-            raise BadInput(FIELD, f"{path} has no complete conversation of two turns", REMEDY)
+            raise BadInput(DATASET_PATH, f"{path} has no complete conversation of two turns", REMEDY)
         if self.cut_off:
             _warn_of_cut(path, self.whole)
 
@@ -188,9 +188,9 @@ def _mapped(path: Path) -> mmap.mmap:
     """Map a file into memory, and check that it begins like a JSON list."""
     data = map_file(path, REMEDY)
     if data[:2] in UTF_16:
-        raise BadInput(FIELD, f"{path} is not UTF-8 from byte 0 on", ENCODING_REMEDY)
+        raise BadInput(DATASET_PATH, f"{path} is not UTF-8 from byte 0 on", ENCODING_REMEDY)
     if not START.match(data):
-        raise BadInput(FIELD, f"{path} is not a JSON list", REMEDY)
+        raise BadInput(DATASET_PATH, f"{path} is not a JSON list", REMEDY)
     return data
 
 
@@ -210,9 +210,9 @@ def _parsed(path: Path, data: mmap.mmap, start: int, end: int) -> dict[str, Any]
     try:
         entry = json.loads(content.decode())
     except UnicodeDecodeError as error:
-        raise BadInput(FIELD, f"{path} is not UTF-8 at byte {start + error.start}", ENCODING_REMEDY) from error
+        raise BadInput(DATASET_PATH, f"{path} is not UTF-8 at byte {start + error.start}", ENCODING_REMEDY) from error
     except (ValueError, RecursionError) as error:
-        raise BadInput(FIELD, f"{path} is not JSON in the object at byte {start} ({error})", REMEDY) from error
+        raise BadInput(DATASET_PATH, f"{path} is not JSON in the object at byte {start} ({error})", REMEDY) from error
     return entry
 
 
@@ -229,7 +229,7 @@ def _first_turns(entry: dict[str, Any], number: int) -> Conversation | None:
 
 def _require_nothing_after(path: Path, data: mmap.mmap, end: int | None) -> None:
     if end is not None and data[end:].strip(SPACE):
-        raise BadInput(FIELD, f"{path} has more after its list, from byte {end}", REMEDY)
+        raise BadInput(DATASET_PATH, f"{path} has more after its list, from byte {end}", REMEDY)
 
 
 def _warn_of_cut(path: Path, whole: int) -> None:

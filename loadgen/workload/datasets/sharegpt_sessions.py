@@ -12,7 +12,7 @@ from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.session import Turn, session_prompts, think_generator, user
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
-from loadgen.workload.files.mapped_file import FIELD
+from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -91,7 +91,7 @@ class ShareGPTSessions:
                 yield session
         if not used:
             problem = f"{self.conversations.path} has no conversation in which human and gpt alternate"
-            raise BadInput(FIELD, problem, REMEDY)
+            raise BadInput(DATASET_PATH, problem, REMEDY)
         repeats = random.Random(self.seed_prompts)
         while True:
             for _, session in self._read(repeats.choices(used, k=BATCH), generator):

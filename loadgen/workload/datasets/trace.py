@@ -11,7 +11,7 @@ from loadgen.util.clock import NS_PER_S
 from loadgen.workload.datasets.block_texts import BlockTexts
 from loadgen.workload.datasets.trace_file import COLUMNS, TraceFile, TraceRow
 from loadgen.workload.files import file_hash
-from loadgen.workload.files.mapped_file import FIELD, dataset_path
+from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer import word_list
@@ -83,7 +83,7 @@ class TraceDataset:
             if len(row.blocks) > -(-row.input_tokens // self.block_tokens):
                 found = f"{len(row.blocks)} blocks of {self.block_tokens} tokens"
                 problem = f"{self.file.path}, line {row.line}: {found} are more than its {row.input_tokens}"
-                raise BadInput(FIELD, problem, "give the size of its blocks: --trace-block-size TOKENS")
+                raise BadInput(DATASET_PATH, problem, "give the size of its blocks: --trace-block-size TOKENS")
             due_ns = None if self.time_scale is None else round((row.at_ns - first_ns) / self.time_scale)
             source = f"trace/{row.line}"
             yield Prompt(self._text(row, tokens, blocks), tokens + special, row.output_tokens, source, due_ns=due_ns)

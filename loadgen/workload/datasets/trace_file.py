@@ -12,7 +12,7 @@ import orjson
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.datasets.lengths import MAX_TOKENS
-from loadgen.workload.files.mapped_file import FIELD
+from loadgen.workload.files.mapped_file import DATASET_PATH
 
 REMEDY = "correct the line, or remove it"
 NS_PER_MS = 1_000_000
@@ -126,23 +126,23 @@ class TraceFile:
                 first = file.readline()
                 if not first or "\0" in first:
                     problem = "contains NUL bytes" if first else "is empty"
-                    raise BadInput(FIELD, f"{path} {problem}", "give the file of a trace")
+                    raise BadInput(DATASET_PATH, f"{path} {problem}", "give the file of a trace")
                 self.format = _recognised(path, first) if format_name == "auto" else format_name
                 file.seek(0)
                 form = FORMATS[self.format].adapted(columns or {}, unit_s)
                 lines = _json_lines(path, file) if self.format == "mooncake" else _csv(path, file, form)
                 rows = [_row(path, line, one, form) for line, one in lines]
         except OSError as error:
-            raise BadInput(FIELD, f"{path}: {error.strerror}", "give the file of a trace") from error
+            raise BadInput(DATASET_PATH, f"{path}: {error.strerror}", "give the file of a trace") from error
         except UnicodeDecodeError as error:
             raise BadInput(
-                FIELD, f"{path} is not a text ({error.reason})", "give the unpacked file of a trace"
+                DATASET_PATH, f"{path} is not a text ({error.reason})", "give the unpacked file of a trace"
             ) from error
         self.rows = sorted((row for row in rows if row is not None), key=lambda row: row.at_ns)
         self.left_out = len(rows) - len(self.rows)
         if not self.rows:
             why = f": none of its {len(rows):,} rows has input and output tokens" if rows else ""
-            raise BadInput(FIELD, f"{path} has no requests{why}", "give the file of a trace")
+            raise BadInput(DATASET_PATH, f"{path} has no requests{why}", "give the file of a trace")
 
 
 def _recognised(path: Path, first: str) -> str:
@@ -153,7 +153,7 @@ def _recognised(path: Path, first: str) -> str:
         if {form.at, form.input, form.output} <= names:
             return name
     known = ", ".join(FORMATS)
-    raise BadInput(FIELD, f"{path}, line 1: unknown format, none of {known}", "give --trace-format")
+    raise BadInput(DATASET_PATH, f"{path}, line 1: unknown format, none of {known}", "give --trace-format")
 
 
 def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -163,9 +163,9 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, dict[st
         try:
             found = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise BadInput(FIELD, f"{path}, line {number}: not JSON ({error})", REMEDY) from error
+            raise BadInput(DATASET_PATH, f"{path}, line {number}: not JSON ({error})", REMEDY) from error
         if not isinstance(found, dict):
-            raise BadInput(FIELD, f"{path}, line {number}: not a JSON object", REMEDY)
+            raise BadInput(DATASET_PATH, f"{path}, line {number}: not a JSON object", REMEDY)
         yield number, found
 
 
@@ -174,13 +174,13 @@ def _csv(path: Path, lines: Iterator[str], form: Format) -> Iterator[tuple[int, 
     missing = [name for name in (form.at, form.input, form.output) if name not in (reader.fieldnames or ())]
     if missing:
         raise BadInput(
-            FIELD, f"{path}, line 1: missing column {missing[0]!r}", "give --trace-format, or correct the file"
+            DATASET_PATH, f"{path}, line 1: missing column {missing[0]!r}", "give --trace-format, or correct the file"
         )
     try:
         for found in reader:
             yield reader.line_num, found
     except csv.Error as error:
-        raise BadInput(FIELD, f"{path}, line {reader.line_num}: not CSV ({error})", REMEDY) from error
+        raise BadInput(DATASET_PATH, f"{path}, line {reader.line_num}: not CSV ({error})", REMEDY) from error
 
 
 def _row(path: Path, line: int, found: dict[str, Any], form: Format) -> TraceRow | None:
@@ -207,4 +207,4 @@ def _row(path: Path, line: int, found: dict[str, Any], form: Format) -> TraceRow
 
 def _refusal(path: Path, line: int, name: str, found: dict[str, Any], kind: str) -> BadInput:
     value = repr(found[name])[:40] if found.get(name) is not None else "missing"
-    return BadInput(FIELD, f"{path}, line {line}: {name!r} is {value}, not a {kind}", REMEDY)
+    return BadInput(DATASET_PATH, f"{path}, line {line}: {name!r} is {value}, not a {kind}", REMEDY)

@@ -11,7 +11,7 @@ from loadgen.workload.files import file_hash
 if TYPE_CHECKING:
     from loadgen.config.settings import RunSettings
 
-FIELD = "--dataset-path"
+DATASET_PATH = "--dataset-path"
 
 
 def checked_path(field: str, given: str) -> Path:
@@ -38,8 +38,8 @@ def dataset_path(settings: "RunSettings", remedy: str) -> Path:
         BadInput: It is not given; `remedy` says what to give.
     """
     if settings.dataset_path is None:
-        raise BadInput(FIELD, f"is missing: the data set {settings.dataset_name} needs a file", remedy)
-    return checked_path(FIELD, settings.dataset_path)
+        raise BadInput(DATASET_PATH, f"is missing: the data set {settings.dataset_name} needs a file", remedy)
+    return checked_path(DATASET_PATH, settings.dataset_path)
 
 
 def map_file(path: Path, remedy: str) -> mmap.mmap:
@@ -51,12 +51,12 @@ def map_file(path: Path, remedy: str) -> mmap.mmap:
     try:
         with path.open("rb") as file:
             if not os.fstat(file.fileno()).st_size:
-                raise BadInput(FIELD, f"{path} is empty", remedy)
+                raise BadInput(DATASET_PATH, f"{path} is empty", remedy)
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except PermissionError as error:
-        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", "make it readable") from error
+        raise BadInput(DATASET_PATH, f"{path} cannot be read ({error.strerror})", "make it readable") from error
     except OSError as error:
-        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", remedy) from error
+        raise BadInput(DATASET_PATH, f"{path} cannot be read ({error.strerror})", remedy) from error
 
 
 def provenance(path: Path, size: int) -> dict[str, Any]:

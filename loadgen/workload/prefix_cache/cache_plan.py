@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from loadgen.config.cache import FLAG, WARM, CacheProtocol
+from loadgen.config.cache import CACHE, WARM, CacheProtocol
 from loadgen.errors import BadInput
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 from loadgen.workload.prefix_cache.shared_prompts import SharedPrompts
@@ -69,7 +69,7 @@ class CachePlan:
             return self._shared.watch(prompts)
         if further:
             problem = "warm cannot send prompts that are made while the run goes on"
-            raise BadInput(FLAG, problem, "give --num-prompts, or a data set with prefixes")
+            raise BadInput(CACHE, problem, "give --num-prompts, or a data set with prefixes")
         return self._distinct(files, self._shared.watch(prompts, sent_before=True))
 
     def about(self, sha256: str) -> dict[str, Any]:

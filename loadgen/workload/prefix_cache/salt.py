@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
-from loadgen.config.cache import FLAG
+from loadgen.config.cache import CACHE
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.prompt import Dataset, Prompt
@@ -81,7 +81,7 @@ class Salt:
             return first | {"content": [text, *content[1:]]}, *others
         if not isinstance(content, str):
             problem = f"{prompt.source} does not begin with a text, so no salt can come first"
-            raise BadInput(FLAG, problem, REMEDY)
+            raise BadInput(CACHE, problem, REMEDY)
         return first | {"content": self._salted(content, prompt.source)}, *others
 
     def _salted(self, text: str, source: str) -> str:
@@ -96,7 +96,7 @@ class Salt:
                 salted = self._replaced(text, ends, tokens, words)
                 if salted is not None and self.tokenizer.count([salted]) == [len(ends)]:
                     return salted
-        raise BadInput(FLAG, f"{source} cannot have a salt and keep its {len(ends)} tokens", REMEDY)
+        raise BadInput(CACHE, f"{source} cannot have a salt and keep its {len(ends)} tokens", REMEDY)
 
     def _replaced(self, text: str, ends: list[int], tokens: int, words: int) -> str | None:
         """Replace the first tokens by words; None if the number of tokens changes, as seen in a window after them."""

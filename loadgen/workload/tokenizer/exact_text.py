@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from loadgen.errors import BadInput
-from loadgen.workload.tokenizer.tokenizer import FIELD, Tokenizer
+from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer
 
 Count = Callable[[Sequence[str]], list[int]]  # returns the tokens of each text
 MAX_WORDS = 4096  # 12 bits per word: two texts of 4 words are equal once in 2**48
@@ -58,7 +58,7 @@ class Words:
             )
         if len(found) < MIN_WORDS:
             problem = f"{tokenizer.name} has {len(found)} words of one token, and random prompts need {MIN_WORDS}"
-            raise BadInput(FIELD, problem, "use another tokenizer, or a data set with its own texts")
+            raise BadInput(TOKENIZER, problem, "use another tokenizer, or a data set with its own texts")
         words = list(found)[: min(MAX_WORDS, 1 << (len(found).bit_length() - 1))]
         return cls(tuple(words), _tokens_add_up(words, tokenizer))
 
@@ -102,4 +102,4 @@ def fit_texts(
             return texts
         taken = [max(0, take + more) for take, more in zip(taken, missing, strict=True)]
     problem = f"{tokenizer.name} joins words into tokens, so texts of an exact length cannot be made"
-    raise BadInput(FIELD, problem, "use another tokenizer, or a data set with its own texts")
+    raise BadInput(TOKENIZER, problem, "use another tokenizer, or a data set with its own texts")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from loadgen.config.settings import RunSettings
     from loadgen.workload.tokenizer.gguf_file import GgufTokenizer
 
-FIELD = "--tokenizer"
+TOKENIZER = "--tokenizer"
 FILE = "tokenizer.json"
 VERSION = 1  # of the cached sizes
 GGUF = ".gguf"
@@ -141,9 +141,9 @@ def tokenizer_of(settings: "RunSettings") -> Tokenizer:
     name = tokenizer_name(settings)
     if name == NO_TOKENIZER:
         problem = f"is {name}, and the data set {settings.dataset_name} needs a tokenizer"
-        raise BadInput(FIELD, problem, "give one, or send ready prompts: --dataset-name jsonl, csv or custom")
+        raise BadInput(TOKENIZER, problem, "give one, or send ready prompts: --dataset-name jsonl, csv or custom")
     if name is None:
-        raise BadInput(FIELD, "is missing, and so is --model", f"give a {FILE} or a hub name")
+        raise BadInput(TOKENIZER, "is missing, and so is --model", f"give a {FILE} or a hub name")
     return load(name)
 
 
@@ -171,7 +171,7 @@ class LazyTokenizer:
             except BadInput as error:
                 if self.absent:
                     raise
-                remedy = f"{error.remedy}; or give {FIELD} {NO_TOKENIZER}: only the server then counts tokens"
+                remedy = f"{error.remedy}; or give {TOKENIZER} {NO_TOKENIZER}: only the server then counts tokens"
                 raise BadInput(error.field, error.problem, remedy) from error
         return self._loaded
 
@@ -227,9 +227,9 @@ def checked_path(name: str) -> Path | None:
         return path
     remedy = f"give a {FILE}, its folder or a hub name"
     if path.exists():
-        raise BadInput(FIELD, f"{name} is neither a file nor a folder", remedy)
+        raise BadInput(TOKENIZER, f"{name} is neither a file nor a folder", remedy)
     if name.startswith(("/", ".", "~")) or name.endswith((".json", GGUF)) or name.count("/") > 1:
-        raise BadInput(FIELD, f"file or folder {name} does not exist", remedy)
+        raise BadInput(TOKENIZER, f"file or folder {name} does not exist", remedy)
     return None
 
 
@@ -237,19 +237,19 @@ def _from_file(path: Path, name: str) -> Tokenizer:
     try:
         sha256 = file_hash.sha256(path)
     except OSError as error:
-        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", "make it readable") from error
+        raise BadInput(TOKENIZER, f"{path} cannot be read ({error.strerror})", "make it readable") from error
 
     def parse() -> "Core":
         from tokenizers import Tokenizer as Core
 
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != sha256:
-            raise BadInput(FIELD, f"{path} changes while it is read", "wait until it is complete")
+            raise BadInput(TOKENIZER, f"{path} changes while it is read", "wait until it is complete")
         try:
             return Core.from_buffer(content)
         except Exception as error:  # tokenizers raises the bare class
             problem = f"{path} is not a {FILE} ({first_line(error)})"
-            raise BadInput(FIELD, problem, "give that of the served model") from error
+            raise BadInput(TOKENIZER, problem, "give that of the served model") from error
 
     return Tokenizer(parse, name, sha256, path.parent)
 
@@ -257,7 +257,7 @@ def _from_file(path: Path, name: str) -> Tokenizer:
 def _from_gguf(path: Path, name: str) -> Tokenizer:
     from loadgen.workload.tokenizer import gguf_file
 
-    gguf = gguf_file.read(path, FIELD)
+    gguf = gguf_file.read(path, TOKENIZER)
     return Tokenizer(lambda: gguf.core, name, hashlib.sha256(gguf.core.to_str().encode()).hexdigest(), gguf=gguf)
 
 
@@ -269,7 +269,7 @@ def _from_transformers(folder: Path, name: str) -> Tokenizer:
         core = AutoTokenizer.from_pretrained(str(folder), local_files_only=True).backend_tokenizer
     except Exception as error:  # its errors have no common class
         problem = f"{name} has no {FILE}, and transformers cannot load it ({first_line(error)})"
-        raise BadInput(FIELD, problem, f"give a {FILE} of the served model") from error
+        raise BadInput(TOKENIZER, problem, f"give a {FILE} of the served model") from error
     return Tokenizer(lambda: core, name, hashlib.sha256(core.to_str().encode()).hexdigest(), folder)
 
 
@@ -282,7 +282,7 @@ def _from_hub(name: str) -> Tokenizer:
     try:
         return _from_file(Path(hf_hub_download(name, FILE, local_files_only=True)), name)
     except HFValidationError as error:
-        raise BadInput(FIELD, f"invalid path or hub name {name!r}", remedy) from error
+        raise BadInput(TOKENIZER, f"invalid path or hub name {name!r}", remedy) from error
     except LocalEntryNotFoundError as error:
         absent = error
     if (trouble := hub.why_unavailable()) is None:
@@ -291,12 +291,12 @@ def _from_hub(name: str) -> Tokenizer:
         except LocalEntryNotFoundError as error:  # it does not answer any more
             absent, trouble = error, first_line(error)
         except (OSError, ValueError) as error:
-            raise BadInput(FIELD, f"the hub does not have {name} ({first_line(error)})", remedy) from error
+            raise BadInput(TOKENIZER, f"the hub does not have {name} ({first_line(error)})", remedy) from error
     if (folder := _cached_folder(name)) is not None:
         return _from_transformers(folder, name)
     problem = f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached ({trouble})"
     files = f"give the path of a copy of the served model's {FILE}, or of its .gguf file"
-    raise BadInput(FIELD, problem, f"{files} (pip install gguf)") from absent
+    raise BadInput(TOKENIZER, problem, f"{files} (pip install gguf)") from absent
 
 
 def _fetched(name: str) -> Tokenizer:

@@ -9,7 +9,7 @@ from loadgen.errors import BadInput
 from loadgen.workload.datasets.agentic import mlperf_conversations, otel_spans, tracelab_rounds, weka_trace
 from loadgen.workload.datasets.agentic.json_row import read_rows
 from loadgen.workload.datasets.agentic.recorded_session import RecordedSession
-from loadgen.workload.files.mapped_file import FIELD
+from loadgen.workload.files.mapped_file import DATASET_PATH
 
 FORMAT = "--trace-format"
 REMEDY = "give a file with sessions of agents"
@@ -68,13 +68,13 @@ class AgentFile:
             is_empty = False
             yield session
         if is_empty:
-            raise BadInput(FIELD, f"{self.path} has no session of the format {self.format}", REMEDY)
+            raise BadInput(DATASET_PATH, f"{self.path} has no session of the format {self.format}", REMEDY)
 
 
 def _recognized(path: Path) -> str:
     row = next(read_rows(path, REMEDY), None)
     if row is None:
-        raise BadInput(FIELD, f"{path} is empty", REMEDY)
+        raise BadInput(DATASET_PATH, f"{path} is empty", REMEDY)
     for name, form in FORMATS.items():
         if form.is_row(row.found):
             return name

@@ -10,7 +10,7 @@ import orjson
 
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.lengths import MAX_TOKENS
-from loadgen.workload.files.mapped_file import FIELD, map_file
+from loadgen.workload.files.mapped_file import DATASET_PATH, map_file
 
 REMEDY = "correct it, or remove its session"
 MAX_S = 1e9  # 30 years
@@ -32,7 +32,7 @@ class JsonRow:
 
     def bad(self, problem: str, remedy: str = REMEDY) -> BadInput:
         """Return an error of this object."""
-        return BadInput(FIELD, f"{self.path}, {self.place}: {problem}", remedy)
+        return BadInput(DATASET_PATH, f"{self.path}, {self.place}: {problem}", remedy)
 
     def of_kind(self, kind: type, name: str, value: Any) -> Any:
         """Return a value that has to be of a kind.
@@ -133,10 +133,10 @@ def _objects(path: Path, place: str, data: bytes, remedy: str) -> Iterator[JsonR
     try:
         found = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise BadInput(FIELD, f"{path}, {place}: not JSON ({error})", remedy) from error
+        raise BadInput(DATASET_PATH, f"{path}, {place}: not JSON ({error})", remedy) from error
     many = found if isinstance(found, list) else [found]
     for number, each in enumerate(many, 1):
         own = f"{place}, object {number}" if isinstance(found, list) else place
         if not isinstance(each, dict):
-            raise BadInput(FIELD, f"{path}, {own}: not a JSON object", remedy)
+            raise BadInput(DATASET_PATH, f"{path}, {own}: not a JSON object", remedy)
         yield JsonRow(path, own, each)

@@ -7,7 +7,7 @@ import numpy as np
 
 from loadgen.errors import BadInput
 
-FIELD = "--trajectory-start"
+FLAG = "--trajectory-start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TrajectoryStart:
             ends = []
         if len(ends) not in (1, 2) or not 0 <= ends[0] <= ends[-1] < 1:
             remedy = "give a share from 0 to below 1, or MIN:MAX such as 0.25:0.75"
-            raise BadInput(FIELD, f"invalid share {text!r}", remedy)
+            raise BadInput(FLAG, f"invalid share {text!r}", remedy)
         return cls(ends[0], ends[-1], seed)
 
     def left_out(self, session: int, calls: int) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from loadgen.errors import BadInput, first_line
 from loadgen.workload.datasets.hub.record_file import SUFFIXES
 from loadgen.workload.files import hub
-from loadgen.workload.files.mapped_file import FIELD
+from loadgen.workload.files.mapped_file import DATASET_PATH
 
 KIND = "dataset"  # of a repository
 CONVERTED = "refs/convert/parquet"  # where the hub has the rows of data sets that are scripts
@@ -47,7 +47,7 @@ class HubFolder:
         if path.is_dir():
             return _in(path, name)
         if name.startswith(("/", ".", "~")) or name.endswith(SUFFIXES) or name.count("/") > 1:
-            raise BadInput(FIELD, f"file or folder {name} does not exist", REMEDY)
+            raise BadInput(DATASET_PATH, f"file or folder {name} does not exist", REMEDY)
         return _of_hub(name)
 
     def data_files(self) -> list[str]:
@@ -94,15 +94,15 @@ def _of_hub(name: str) -> HubFolder:
         try:
             return _listed(name)
         except HFValidationError as error:
-            raise BadInput(FIELD, f"invalid path or hub name {name!r}", REMEDY) from error
+            raise BadInput(DATASET_PATH, f"invalid path or hub name {name!r}", REMEDY) from error
         except Exception as error:  # its errors, and those of its HTTP library, have no common class
             if (found := _cached(name)) is None:
                 problem = f"{name} cannot be loaded from the hub ({first_line(error)})"
-                raise BadInput(FIELD, problem, remedy) from error
+                raise BadInput(DATASET_PATH, problem, remedy) from error
             return found
     if (found := _cached(name)) is None:
         problem = f"{name} is not a file or folder, not in the cache of the hub, and the hub cannot be reached"
-        raise BadInput(FIELD, f"{problem} ({trouble})", remedy)
+        raise BadInput(DATASET_PATH, f"{problem} ({trouble})", remedy)
     return found
 
 
@@ -128,7 +128,7 @@ def _fetched(name: str, file: str, revision: str | None) -> Path:
         return Path(hf_hub_download(name, file, repo_type=KIND, revision=revision))
     except (OSError, ValueError) as error:
         problem = f"{file} of {name} cannot be downloaded ({first_line(error)})"
-        raise BadInput(FIELD, problem, "give a local copy") from error
+        raise BadInput(DATASET_PATH, problem, "give a local copy") from error
 
 
 def _cached(name: str) -> HubFolder | None:

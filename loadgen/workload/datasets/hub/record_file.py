@@ -12,7 +12,7 @@ import orjson
 from loadgen.errors import BadInput
 from loadgen.util.packages import require
 from loadgen.workload.files.json_index import Structure
-from loadgen.workload.files.mapped_file import FIELD, map_file
+from loadgen.workload.files.mapped_file import DATASET_PATH, map_file
 
 Record = dict[str, Any]
 SUFFIXES = (".parquet", ".jsonl", ".json", ".csv")
@@ -40,9 +40,9 @@ def records(path: Path) -> Iterator[Record]:
         try:
             found = orjson.loads(content)
         except orjson.JSONDecodeError as error:
-            raise BadInput(FIELD, f"{path}, {where}: not JSON ({error})", REMEDY) from error
+            raise BadInput(DATASET_PATH, f"{path}, {where}: not JSON ({error})", REMEDY) from error
         if not isinstance(found, dict):
-            raise BadInput(FIELD, f"{path}, {where}: not a JSON object", REMEDY)
+            raise BadInput(DATASET_PATH, f"{path}, {where}: not a JSON object", REMEDY)
         yield found
 
 
@@ -53,7 +53,7 @@ def _list(path: Path, data: mmap.mmap) -> Iterator[tuple[str, bytes]]:
             number += 1
             yield f"record {number}", data[start:end]
     if structure.end is None:
-        raise BadInput(FIELD, f"{path} is cut off after record {number}", "copy the file again")
+        raise BadInput(DATASET_PATH, f"{path} is cut off after record {number}", "copy the file again")
 
 
 def _lines(data: mmap.mmap) -> Iterator[tuple[str, bytes]]:
@@ -66,11 +66,11 @@ def _csv(path: Path, data: mmap.mmap) -> Iterator[Record]:
     try:
         yield from csv.DictReader(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=""))
     except (csv.Error, UnicodeDecodeError) as error:
-        raise BadInput(FIELD, f"{path} is not CSV ({error})", REMEDY) from error
+        raise BadInput(DATASET_PATH, f"{path} is not CSV ({error})", REMEDY) from error
 
 
 def _parquet(path: Path) -> Iterator[Record]:
-    require(FIELD, f"reading {path.name}", "pyarrow")
+    require(DATASET_PATH, f"reading {path.name}", "pyarrow")
     from pyarrow import ArrowException, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     try:
@@ -78,4 +78,4 @@ def _parquet(path: Path) -> Iterator[Record]:
             for batch in file.iter_batches():
                 yield from batch.to_pylist()
     except (OSError, ArrowException) as error:
-        raise BadInput(FIELD, f"{path} is not Parquet ({error})", REMEDY) from error
+        raise BadInput(DATASET_PATH, f"{path} is not Parquet ({error})", REMEDY) from error

@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.errors import BadInput
 
-FIELD = "--hf-where"
+FLAG = "--hf-where"
 CONDITION = re.compile(r"([^<>=]+)(<=|>=|=)(.+)", re.DOTALL)
 COMPARE: Mapping[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge}
 
@@ -31,12 +31,12 @@ def _test(condition: str) -> Keeps:
     found = CONDITION.fullmatch(condition)
     remedy = "write COLUMN=TEXT, COLUMN<=NUMBER or COLUMN>=NUMBER"
     if found is None:
-        raise BadInput(FIELD, f"{condition!r} is not a condition", remedy)
+        raise BadInput(FLAG, f"{condition!r} is not a condition", remedy)
     column, sign, wanted = found.groups()
 
     def value(record: Mapping[str, Any]) -> Any:
         if column not in record:
-            raise BadInput(FIELD, f"unknown column {column!r}", f"choose from {', '.join(record)}")
+            raise BadInput(FLAG, f"unknown column {column!r}", f"choose from {', '.join(record)}")
         return record[column]
 
     if sign == "=":
@@ -44,12 +44,12 @@ def _test(condition: str) -> Keeps:
     try:
         bound = float(wanted)
     except ValueError as error:
-        raise BadInput(FIELD, f"{wanted!r} in {condition!r} is not a number", remedy) from error
+        raise BadInput(FLAG, f"{wanted!r} in {condition!r} is not a number", remedy) from error
 
     def holds(record: Mapping[str, Any]) -> bool:
         try:
             return COMPARE[sign](float(value(record)), bound)
         except (TypeError, ValueError) as error:
-            raise BadInput(FIELD, f"{record[column]!r} in {column!r} is not a number", remedy) from error
+            raise BadInput(FLAG, f"{record[column]!r} in {column!r} is not a number", remedy) from error
 
     return holds

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.hub.hub_folder import HubFolder
 from loadgen.workload.datasets.hub.record_file import SUFFIXES
-from loadgen.workload.files.mapped_file import FIELD
+from loadgen.workload.files.mapped_file import DATASET_PATH
 
 SUBSET, SPLIT = "--hf-subset", "--hf-split"
 README = "README.md"
@@ -41,7 +41,9 @@ def split_files(folder: HubFolder, subset: str | None, split: str | None) -> lis
     """
     files = folder.data_files()
     if not files:
-        raise BadInput(FIELD, f"{folder.name} has no file of {', '.join(SUFFIXES)}", "give a folder with such files")
+        raise BadInput(
+            DATASET_PATH, f"{folder.name} has no file of {', '.join(SUFFIXES)}", "give a folder with such files"
+        )
     if len(files) == 1 and Path(folder.name).expanduser().exists():
         _mention_others(folder, files[0], subset, split)
         return files

@@ -13,7 +13,7 @@ from loadgen.util.packages import require
 if TYPE_CHECKING:
     from loadgen.workload.datasets import DatasetClass
 
-FIELD = "--dataset-rule"
+FLAG = "--dataset-rule"
 RULES: Mapping[str, Mapping[str, str]] = {
     "random": {
         "vllm-0.11": "loadgen.workload.datasets.rules.vllm_0_11:Vllm011Random",
@@ -40,7 +40,7 @@ def require_packages(rule: str | None) -> None:
         BadInput: It is not.
     """
     if rule in PACKAGES:
-        require(FIELD, f"making texts as {rule}", PACKAGES[rule])
+        require(FLAG, f"making texts as {rule}", PACKAGES[rule])
 
 
 def find(kind: str, rule: str) -> "DatasetClass":
@@ -56,7 +56,7 @@ def find(kind: str, rule: str) -> "DatasetClass":
             if rules
             else "leave it out: the data set has no rules"
         )
-        raise BadInput(FIELD, f"unknown rule {rule!r} for {kind}", remedy)
+        raise BadInput(FLAG, f"unknown rule {rule!r} for {kind}", remedy)
     module, attribute = rules[rule].split(":")
     found: DatasetClass = getattr(import_module(module), attribute)
     return found
