@@ -1,13 +1,14 @@
 """`Population`: the users of a run, each of whom sends a request, waits for the answer, and thinks."""
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.config.think_time import ThinkTime
+from loadgen.util.clock import NS_PER_S
 from loadgen.util.partition import Partition
 from loadgen.workload.due_times import Stripe
+from loadgen.workload.uniforms import uniforms
 
 
 class Population:
@@ -53,14 +54,8 @@ class Population:
             return None
         number = self._sessions[self._begun]
         self._begun += 1
-        return number, ended_ns + self._think.draw_ns(self._uniform(b"think", number).__next__)
+        return number, ended_ns + int(self._think.draw_s(uniforms(2, self._seed, "think", number)) * NS_PER_S)
 
     def _start_ns(self, user: int) -> int:
-        draws = self._uniform(b"start", user)
-        return int(next(draws) * self._think.draw_ns(draws.__next__))
-
-    def _uniform(self, purpose: bytes, number: int) -> Iterator[float]:
-        """Yield three numbers from 0 up to, and without, 1."""
-        drawn = hashlib.blake2b(b"%b/%d/%d" % (purpose, self._seed, number), digest_size=18).digest()
-        for place in (0, 6, 12):
-            yield int.from_bytes(drawn[place : place + 6]) / 2**48
+        part, *of_think_time = uniforms(3, self._seed, "start", user)
+        return int(part * self._think.draw_s(of_think_time) * NS_PER_S)

@@ -1,6 +1,5 @@
 """`Retries`: requests that the server refused, until they are sent again."""
 
-import hashlib
 import time
 from collections.abc import Callable
 from typing import Self
@@ -11,6 +10,7 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.util.clock import NS_PER_S, Clock
+from loadgen.workload.uniforms import uniforms
 
 # The waits of OpenAI's Python client: what Retry-After says, up to a minute; else from half a second, doubled each time
 # up to eight seconds, less up to a quarter, so that those refused together do not come back together.
@@ -58,9 +58,9 @@ class Retries:
         asked_s = retry_after_s(record.retry_after)
         if asked_s is not None and 0 < asked_s <= MAX_RETRY_AFTER_S:
             return asked_s
-        draw = hashlib.blake2b(b"retry/%d/%d/%d" % (self._seed, record.index, record.attempts), digest_size=6).digest()
+        (jitter,) = uniforms(1, self._seed, "retry", record.index, record.attempts)
         longest_s = min(FIRST_WAIT_S * 2.0 ** (record.attempts - 1), MAX_WAIT_S)
-        return longest_s * (1 - JITTER * int.from_bytes(draw) / 2**48)
+        return longest_s * (1 - JITTER * jitter)
 
     def close(self) -> list[Record]:
         """Send nothing again from now on; return the last attempts of those that wait."""

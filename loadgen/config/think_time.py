@@ -1,7 +1,7 @@
 """`ThinkTime`: how long a user thinks between an answer and the next request, such as `2`, `1:3` or `exp:2`."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -11,9 +11,8 @@ from loadgen.util.number_format import parse_seconds
 FLAG = "--think-time"
 REMEDY = "write seconds, MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV, each up to a day"
 MAX_S = 86_400.0
-NS_PER_S = 1_000_000_000  # not that of `util.clock`, which imports asyncio
 Law = Literal["constant", "uniform", "exp", "lognormal"]
-_NUMBERS: dict[Law, int] = {"constant": 1, "uniform": 2, "exp": 1, "lognormal": 2}  # that each law has
+_PARAMETERS: dict[Law, int] = {"constant": 1, "uniform": 2, "exp": 1, "lognormal": 2}  # of each law
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +21,12 @@ class ThinkTime:
 
     Attributes:
         law: Its kind.
-        first: The time itself; of uniform times the shortest; else the mean, s.
-        second: Of uniform times the longest, of lognormal ones the standard deviation, s.
+        parameters_s: The time itself; of uniform times the shortest and the longest; of exponential ones the mean; of
+            lognormal ones mean and standard deviation, s.
     """
 
     law: Law
-    first: float
-    second: float = 0.0
+    parameters_s: tuple[float, ...]
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -42,49 +40,42 @@ class ThinkTime:
         if words[0] in ("exp", "lognormal"):
             law = "exp" if words.pop(0) == "exp" else "lognormal"
         try:
-            numbers = [parse_seconds(word) for word in words]
+            times_s = tuple(map(parse_seconds, words))
         except ValueError:
-            numbers = []
-        made = cls(law, *numbers) if len(numbers) == _NUMBERS[law] else None
-        if made is None or not all(0 <= number <= MAX_S for number in numbers) or not made._is_ordered:
+            times_s = ()
+        is_complete = len(times_s) == _PARAMETERS[law] and all(0 <= time_s <= MAX_S for time_s in times_s)
+        if not is_complete or (law == "uniform" and times_s[0] > times_s[1]):
             raise BadInput(FLAG, f"invalid time {text!r}", REMEDY)
-        return made
+        return cls(law, times_s)
 
     def __str__(self) -> str:
-        numbers = (self.first, self.second)[: _NUMBERS[self.law]]
         name = [self.law] if self.law in ("exp", "lognormal") else []
-        return ":".join([*name, *(f"{number:g}s" for number in numbers)])
+        return ":".join([*name, *(f"{time_s:g}s" for time_s in self.parameters_s)])
 
     @property
     def mean_s(self) -> float:
         """The mean, s."""
-        return (self.first + self.second) / 2 if self.law == "uniform" else self.first
+        return sum(self.parameters_s) / 2 if self.law == "uniform" else self.parameters_s[0]
 
     @property
     def varies(self) -> bool:
         """Whether each time is drawn; else all are the same."""
         return self.law != "constant"
 
-    def draw_ns(self, uniform: Callable[[], float]) -> int:
-        """Draw one think time, ns.
+    def draw_s(self, uniforms: Sequence[float]) -> float:
+        """Draw one think time, s.
 
         Args:
-            uniform: Draws a number from 0 up to, and without, 1; it is called once or twice.
+            uniforms: Two numbers from 0 up to, and without, 1.
         """
-        return int(self._draw_s(uniform) * NS_PER_S)
-
-    def _draw_s(self, uniform: Callable[[], float]) -> float:
         if self.law == "uniform":
-            return self.first + (self.second - self.first) * uniform()
+            shortest_s, longest_s = self.parameters_s
+            return shortest_s + (longest_s - shortest_s) * uniforms[0]
         if self.law == "exp":
-            return -self.first * math.log1p(-uniform())
-        if self.law == "lognormal" and self.first:
-            variance = math.log1p((self.second / self.first) ** 2)  # of the logarithm
-            normal = math.sqrt(-2 * math.log1p(-uniform())) * math.cos(2 * math.pi * uniform())  # Box and Muller
-            return self.first * math.exp(math.sqrt(variance) * normal - variance / 2)
-        return self.first
-
-    @property
-    def _is_ordered(self) -> bool:
-        """Whether the longest time is no shorter than the shortest."""
-        return self.law != "uniform" or self.first <= self.second
+            return -self.mean_s * math.log1p(-uniforms[0])
+        if self.law == "lognormal" and self.mean_s:
+            mean_s, deviation_s = self.parameters_s
+            variance = math.log1p((deviation_s / mean_s) ** 2)  # of the logarithm
+            normal = math.sqrt(-2 * math.log1p(-uniforms[0])) * math.cos(2 * math.pi * uniforms[1])  # Box and Muller
+            return mean_s * math.exp(math.sqrt(variance) * normal - variance / 2)
+        return self.mean_s

@@ -1,6 +1,5 @@
 """`Departures`: which requests lose their user before the answer is complete, and when."""
 
-import hashlib
 from dataclasses import dataclass
 from typing import Self
 
@@ -8,6 +7,7 @@ from loadgen.config.disconnect import Disconnect
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.record import Record
 from loadgen.util.clock import NS_PER_S
+from loadgen.workload.uniforms import uniforms
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,7 @@ class Departures:
 
     def drawn(self, index: int) -> bool:
         """Return whether the user of request `index` leaves; it depends on the index, the seed and the share alone."""
-        draw = hashlib.blake2b(b"disconnect/%d/%d" % (self.seed, index), digest_size=6).digest()
-        return int.from_bytes(draw) < self.disconnect.share * 2**48
+        return uniforms(1, self.seed, "disconnect", index)[0] < self.disconnect.share
 
     def mark(self, record: Record) -> None:
         """Write into the record of a request that is about to be sent when its user leaves, if it was drawn."""

@@ -8,18 +8,23 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
+from loadgen.util.arrays import Floats
 
 COUNT = 100_000
+
+
+def times_s(think: ThinkTime) -> Floats:
+    return np.array([think.draw_s(drawn) for drawn in np.random.default_rng(5).random((COUNT, 2)).tolist()])
 
 
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("0", ThinkTime("constant", 0)),
-        ("500ms", ThinkTime("constant", 0.5)),
-        ("1:3", ThinkTime("uniform", 1, 3)),
-        ("exp:2s", ThinkTime("exp", 2)),
-        ("lognormal:2:500ms", ThinkTime("lognormal", 2, 0.5)),
+        ("0", ThinkTime("constant", (0,))),
+        ("500ms", ThinkTime("constant", (0.5,))),
+        ("1:3", ThinkTime("uniform", (1, 3))),
+        ("exp:2s", ThinkTime("exp", (2,))),
+        ("lognormal:2:500ms", ThinkTime("lognormal", (2, 0.5))),
     ],
 )
 def test_its_text_names_the_distribution(text: str, read: ThinkTime) -> None:
@@ -43,8 +48,8 @@ def test_what_is_no_time_is_refused(text: str) -> None:
     ],
 )
 def test_drawn_times_have_the_quantiles_of_the_law(text: str, quantile) -> None:  # type: ignore[no-untyped-def]
-    think, uniform = ThinkTime.parse(text), np.random.default_rng(5).random
-    drawn = np.array([think.draw_ns(uniform) for _ in range(COUNT)]) / 1e9
+    think = ThinkTime.parse(text)
+    drawn = times_s(think)
     assert float(drawn.mean()) == pytest.approx(think.mean_s, rel=0.02)
     for share in (0.1, 0.5, 0.9, 0.99):
         # Six standard errors of a share, at most.
@@ -53,10 +58,8 @@ def test_drawn_times_have_the_quantiles_of_the_law(text: str, quantile) -> None:
 
 
 def test_lognormal_times_have_the_mean_and_the_deviation_that_are_asked() -> None:
-    think, uniform = ThinkTime.parse("lognormal:2:1"), np.random.default_rng(5).random
-    drawn = np.array([think.draw_ns(uniform) for _ in range(COUNT)]) / 1e9
     variance = math.log(1.25)
-    logs = np.log(drawn)
+    logs = np.log(times_s(ThinkTime.parse("lognormal:2:1")))
     assert float(logs.mean()) == pytest.approx(math.log(2) - variance / 2, abs=0.01)
     assert float(logs.std()) == pytest.approx(math.sqrt(variance), rel=0.02)
 

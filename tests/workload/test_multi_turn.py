@@ -169,8 +169,15 @@ def test_think_times_follow_from_the_seed_of_arrivals():
         return [prompt.think_ns for prompt in made(think_time="exp:2", **seeds).sessions(500) if prompt.follows]
 
     drawn = times(seed_arrivals=1)
+    assert len(set(drawn)) == len(drawn)
     assert sum(drawn) / len(drawn) == pytest.approx(2 * S, rel=0.1)
     assert drawn == times(seed_arrivals=1, seed_prompts=9) != times(seed_arrivals=2)
+
+
+def test_sessions_beyond_a_run_have_think_times_of_their_own():
+    data = made(think_time="exp:2")
+    known = [prompt.think_ns for prompt in data.sessions(50)]
+    assert [prompt.think_ns for prompt in islice(data.beyond(4), 100)] == known[4:104]
 
 
 def test_multi_turn_data_set_is_sessions():

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from itertools import chain, cycle, islice
 from typing import Any, Self
 
-import numpy as np
-
-from loadgen.config.settings import RunSettings, seed_of
-from loadgen.config.think_time import ThinkTime
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 from loadgen.workload.datasets.prompt_rows import Row, message_texts
@@ -20,8 +17,8 @@ from loadgen.workload.datasets.session import (
     Turn,
     parse_recorded_turns,
     session_prompts,
-    think_generator,
 )
+from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
@@ -42,8 +39,8 @@ class ChatSessions:
         rows: The file.
         turns: Maximum turns of a session; None for all.
         recorded: Whether further turns repeat the recorded answers; else those of the measured server.
-        think: The time from an answer to the next turn.
-        settings: The settings, with the seed of think times.
+        think_times: The times from an answer to the next turn.
+        settings: The settings: lengths of answers, and what bodies may have.
         tokenizer: Counts the tokens, if there is one.
     """
 
@@ -51,7 +48,7 @@ class ChatSessions:
     rows: RowFile
     turns: int | None
     recorded: bool
-    think: ThinkTime
+    think_times: ThinkTimes
     settings: RunSettings
     tokenizer: LazyTokenizer
 
@@ -67,7 +64,7 @@ class ChatSessions:
             rows=rows,
             turns=parse_recorded_turns(settings.turns),
             recorded=settings.history == "recorded",
-            think=ThinkTime.parse(settings.think_time),
+            think_times=ThinkTimes.from_settings(settings),
             settings=settings,
             tokenizer=LazyTokenizer(settings),
         )
@@ -95,8 +92,7 @@ class ChatSessions:
             "rule": "whole chats in the file's order",
             "turns": self.turns,
             "history": "recorded" if self.recorded else "real",
-            "think_time_s": self.think.mean_s,
-            "think_time_varies": self.think.varies,
+            **self.think_times.provenance(),
             "output_tokens": self.settings.custom_output_len,
             **self.rows.provenance(),
             **self.tokenizer.provenance(),
@@ -104,10 +100,10 @@ class ChatSessions:
 
     def _all(self) -> Iterator[Iterator[Prompt]]:
         """Yield sessions endlessly."""
-        generator = think_generator(seed_of(self.settings, "arrivals"))
-        return (self._session(self.rows[number], generator) for number in cycle(range(len(self.rows))))
+        numbers = enumerate(cycle(range(len(self.rows))))
+        return (self._session(session, self.rows[number]) for session, number in numbers)
 
-    def _session(self, row: Row, generator: np.random.Generator) -> Iterator[Prompt]:
+    def _session(self, number: int, row: Row) -> Iterator[Prompt]:
         where = f"{row.source} in {self.rows.path}"
         if row.fields:
             endpoints.check_row_fields(f"extra_body of {where}", row.fields, self.settings)
@@ -115,7 +111,7 @@ class ChatSessions:
             raise BadInput(DATASET_PATH, f"{where} has input_tokens, which its turns do not share", "leave them out")
         turns = [self._turn(row, *exchange, where) for exchange in _exchanges(row, where)[: self.turns]]
         return session_prompts(
-            row.source, turns, self.think, generator, recorded=self.recorded, tokens=0, fields=row.fields
+            number, row.source, turns, self.think_times, recorded=self.recorded, tokens=0, fields=row.fields
         )
 
     def _turn(self, row: Row, messages: list[Message], answer: Message, where: str) -> Turn:

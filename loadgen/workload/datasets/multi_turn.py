@@ -9,11 +9,11 @@ import numpy as np
 
 from loadgen.config.data import MULTI_TURN
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, Turn, TurnCounts, session_prompts, think_generator, user
+from loadgen.workload.datasets.session import TURNS, Turn, TurnCounts, session_prompts, user
+from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -30,14 +30,12 @@ class MultiTurnDataset:
         questions: Draws questions and the tokens of their answers: as many for each session as the longest has. Its
             prefixes are the system messages, one of which each session begins with.
         turns: Questions in each session.
-        think: The time from an answer to the next question.
-        seed_arrivals: The seed of think times.
+        think_times: The times from an answer to the next question.
     """
 
     questions: RandomDataset
     turns: TurnCounts
-    think: ThinkTime
-    seed_arrivals: int
+    think_times: ThinkTimes
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
@@ -60,8 +58,7 @@ class MultiTurnDataset:
         turns = TurnCounts.parse(settings.turns, DEFAULT_TURNS, seed_of(settings, "prompts"))
         if settings.history == "recorded":
             raise BadInput("--history", "recorded is not possible for random sessions", "leave it out")
-        think, seed_arrivals = ThinkTime.parse(settings.think_time), seed_of(settings, "arrivals")
-        return cls(questions, turns, think, seed_arrivals)
+        return cls(questions, turns, ThinkTimes.from_settings(settings))
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -94,7 +91,6 @@ class MultiTurnDataset:
         """Yield the prompts of sessions by number, with these questions."""
         special = self.questions.tokenizer.special_tokens
         prefixes = self.questions.prefixes.draw(self.questions.drawing)
-        generator = think_generator(self.seed_arrivals)
         for number in numbers:
             turns = [
                 Turn((user(question.text),), question.input_tokens - special, question.output_tokens)
@@ -103,10 +99,10 @@ class MultiTurnDataset:
             (group,) = self.questions.prefixes.numbers_of(np.array([number]))
             prefix = prefixes[group]
             yield from session_prompts(
+                number,
                 f"{self.questions.name}/{self.questions.seed_prompts}/{number}",
                 turns[: self.turns.of(number)],
-                self.think,
-                generator,
+                self.think_times,
                 recorded=False,
                 opening=({"role": "system", "content": prefix.text},) if prefix.tokens else (),
                 tokens=prefix.tokens + special,
@@ -117,7 +113,6 @@ class MultiTurnDataset:
         turns = self.turns
         return self.questions.provenance() | {
             "turns": turns.low if turns.low == turns.high else [turns.low, turns.high],
-            "think_time_s": self.think.mean_s,
-            "think_time_varies": self.think.varies,
+            **self.think_times.provenance(),
             "history": "real",
         }

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prompt_rows import message_texts
+from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
 
 Message = dict[str, Any]
@@ -81,16 +81,11 @@ class TurnCounts:
         return session
 
 
-def think_generator(seed_arrivals: int) -> np.random.Generator:
-    """Create the generator of think times, seeded like the arrivals because both decide when requests are due."""
-    return np.random.default_rng([seed_arrivals, *b"think"])
-
-
 def session_prompts(
+    session: int,
     source: str,
     turns: Sequence[Turn],
-    think: ThinkTime,
-    generator: np.random.Generator,
+    think_times: ThinkTimes,
     *,
     recorded: bool,
     opening: tuple[Message, ...] = (),
@@ -100,10 +95,10 @@ def session_prompts(
     """Yield the prompts of one session, each a chat that repeats the turns before it.
 
     Args:
+        session: The number of the session in the run.
         source: The source of the session; the source of a turn is this and its number.
         turns: The turns in order.
-        think: The time before each turn except the first.
-        generator: Draws the think times.
+        think_times: The times before its turns.
         recorded: Whether to repeat the recorded answers; else those of the measured server.
         opening: Messages before the first question.
         tokens: The tokens of `opening` and of the special tokens of a prompt.
@@ -120,7 +115,7 @@ def session_prompts(
             f"{source}/{number}",
             messages,
             after=(1,) if number else (),
-            think_ns=think.draw_ns(generator.random) if number else 0,
+            think_ns=think_times.before_ns(session, number),
             fields=dict(fields or {}),
         )
         messages += (turn.answer if recorded else turn.answer | {"content": ANSWER},)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.conversation_lines import ConversationLines
 from loadgen.workload.datasets.session import parse_recorded_turns
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations, sharegpt_path
 from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
+from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.image import part
 from loadgen.workload.image_file import referred
@@ -61,7 +61,7 @@ class ShareGPTDataset:
             BadInput: The file or the tokenizer cannot be used, or turns or think time cannot be read.
         """
         path = sharegpt_path(settings)
-        turns, think = parse_recorded_turns(settings.turns), ThinkTime.parse(settings.think_time)
+        turns, think_times = parse_recorded_turns(settings.turns), ThinkTimes.from_settings(settings)
         conversations = Conversations(path)
         tokenizer = tokenizers.tokenizer_of(settings)
         if turns != 1:
@@ -71,8 +71,7 @@ class ShareGPTDataset:
                 turns=turns,
                 output_tokens=settings.sharegpt_output_len,
                 recorded=settings.history == "recorded",
-                think=think,
-                seed_arrivals=seed_of(settings, "arrivals"),
+                think_times=think_times,
                 seed_prompts=seed_of(settings, "prompts"),
                 seed_order=seed_of(settings, "order"),
             )

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.session import Turn, session_prompts, think_generator, user
+from loadgen.workload.datasets.session import Turn, session_prompts, user
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
+from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
@@ -32,8 +30,7 @@ class ShareGPTSessions:
         turns: Maximum questions of a session; None for all.
         output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
         recorded: Whether further turns repeat the recorded answers; else those of the measured server.
-        think: The time from an answer to the next question.
-        seed_arrivals: The seed of think times.
+        think_times: The times from an answer to the next question.
         seed_prompts: The seed of the repeated rows if the file is too short.
         seed_order: The seed of the shuffled order.
     """
@@ -43,8 +40,7 @@ class ShareGPTSessions:
     turns: int | None
     output_tokens: int | None
     recorded: bool
-    think: ThinkTime
-    seed_arrivals: int
+    think_times: ThinkTimes
     seed_prompts: int
     seed_order: int
 
@@ -71,8 +67,7 @@ class ShareGPTSessions:
             "rule": "whole conversations",
             "turns": self.turns,
             "history": "recorded" if self.recorded else "real",
-            "think_time_s": self.think.mean_s,
-            "think_time_varies": self.think.varies,
+            **self.think_times.provenance(),
             "seed_prompts": self.seed_prompts,
             "seed_order": self.seed_order,
             "output_tokens": self.output_tokens,
@@ -84,9 +79,9 @@ class ShareGPTSessions:
         """Yield sessions endlessly: after the end of the file, random ones are repeated."""
         shuffled = list(range(len(self.conversations)))
         random.Random(self.seed_order).shuffle(shuffled)
-        generator, used = think_generator(self.seed_arrivals), list[int]()
+        numbers, used = itertools.count(), list[int]()
         for start in range(0, len(shuffled), BATCH):
-            for row, session in self._read(shuffled[start : start + BATCH], generator):
+            for row, session in self._read(shuffled[start : start + BATCH], numbers):
                 used.append(row)
                 yield session
         if not used:
@@ -94,11 +89,11 @@ class ShareGPTSessions:
             raise BadInput(DATASET_PATH, problem, REMEDY)
         repeats = random.Random(self.seed_prompts)
         while True:
-            for _, session in self._read(repeats.choices(used, k=BATCH), generator):
+            for _, session in self._read(repeats.choices(used, k=BATCH), numbers):
                 yield session
 
-    def _read(self, rows: Sequence[int], generator: np.random.Generator) -> Iterator[tuple[int, list[Prompt]]]:
-        """Read conversations, and yield the sessions of the usable ones, each with its row."""
+    def _read(self, rows: Sequence[int], numbers: Iterator[int]) -> Iterator[tuple[int, list[Prompt]]]:
+        """Read conversations, and yield the sessions of the usable ones, each with its row and the next number."""
         found = [(row, *taken) for row in rows if (taken := self.conversations.exchanges(row))]
         found = [(row, source, pairs[: self.turns]) for row, source, pairs in found]
         counts = iter(self.tokenizer.count([text for _, _, pairs in found for pair in pairs for text in pair]))
@@ -110,6 +105,6 @@ class ShareGPTSessions:
                 turns.append(Turn((user(question),), asked, self.output_tokens or answered, given, answered))
             special = self.tokenizer.special_tokens
             session = session_prompts(
-                f"sharegpt/{source}", turns, self.think, generator, recorded=self.recorded, tokens=special
+                next(numbers), f"sharegpt/{source}", turns, self.think_times, recorded=self.recorded, tokens=special
             )
             yield row, list(session)
