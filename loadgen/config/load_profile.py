@@ -8,19 +8,15 @@ values that begins with the first.
 import csv
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, count, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import Self
 
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
 
-if TYPE_CHECKING:
-    from loadgen.util.arrays import Floats
-
-T = TypeVar("T", float, "Floats")
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 _PHASE = re.compile(rf"{_NUMBER}(?:(-|~){_NUMBER}(?:/([^@]+))?)?@(.+)")
 
@@ -79,13 +75,8 @@ class Phase:
         """Return the integral of the value over so many of its first seconds: of a rate, the expected requests."""
         if self.period_s is None:
             return (self.first + self.value_at(at_s)) / 2 * at_s
-        return self.integral_of_wave(at_s, math.sin)
-
-    def integral_of_wave(self, at_s: T, sin: Callable[[T], T]) -> T:
-        """Return `integral` of a wave, for a time or for an array of times, whose sine `sin` returns."""
-        assert self.period_s is not None
         swing, angular = (self.first - self.last) / 2, 2 * math.pi / self.period_s
-        return (self.first + self.last) / 2 * at_s + swing / angular * sin(angular * at_s)
+        return (self.first + self.last) / 2 * at_s + swing / angular * math.sin(angular * at_s)
 
     @property
     def mean(self) -> float:

@@ -84,23 +84,25 @@ class ExponentialRamp:
 
 @dataclass(frozen=True)
 class Wave:
-    """The rate of a phase that is a sine wave."""
+    """A rate that is a sine wave, from `start_rps` to `turn_rps` after half a period, and back."""
 
-    phase: Phase
-
-    @property
-    def mean_rps(self) -> float:
-        """The mean rate over the phase, requests/s."""
-        return self.phase.mean
+    start_rps: float
+    turn_rps: float
+    period_s: float
 
     def when(self, expected: Floats, window_s: float) -> Floats:
         """Invert the integral of the rate, by halving brackets."""
         low, high = np.zeros_like(expected), np.full_like(expected, window_s)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            below = self.phase.integral_of_wave(middle, np.sin) < expected
+            below = self._expected(middle) < expected
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return high
+
+    def _expected(self, at_s: Floats) -> Floats:
+        """Return how many requests are expected by these times: the integral of the rate."""
+        swing, angular = (self.start_rps - self.turn_rps) / 2, 2 * math.pi / self.period_s
+        return (self.start_rps + self.turn_rps) / 2 * at_s + swing / angular * np.sin(angular * at_s)
 
 
 @dataclass(frozen=True)
@@ -128,4 +130,4 @@ class ProfileRate:
 def _rate(phase: Phase) -> LinearRamp | Wave:
     if phase.period_s is None:
         return LinearRamp(phase.first, phase.last)
-    return Wave(phase)
+    return Wave(phase.first, phase.last, phase.period_s)
