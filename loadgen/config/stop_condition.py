@@ -60,6 +60,12 @@ class StopCondition:
             )
         return cls(" over ".join([f"{name}{sign}{value}", *([over] if over else [])]), limit, over_s)
 
+    def with_unit(self, value: float) -> str:
+        """Format a value of what it limits: a latency in ms, a share as a percentage, or a number of errors."""
+        if self.limit.metric == ERRORS:
+            return f"{value:g}"
+        return f"{100 * value:.4g}%" if self.limit.name in slo.RATES else f"{value:.4g} ms"
+
     @property
     def min_values(self) -> int:
         """How many requests, or gaps between tokens, must have been measured before it is judged."""

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from loadgen.config.stop_condition import STOP_WHEN
+from loadgen.config.stop_condition import STOP_WHEN, StopCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,8 @@ class StopEvent:
         """The value as text."""
         if self.value is None:
             return "the percentile is a failed request,"
-        if self.condition.startswith("error_rate"):
-            return f"{100 * self.value:.4g}%"
-        if self.condition.startswith("errors"):
-            return f"{self.value:g}"
-        return f"{self.value:.4g} ms"
+        (condition,) = StopCondition.parse(self.condition)
+        return condition.with_unit(self.value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""

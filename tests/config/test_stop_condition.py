@@ -49,3 +49,11 @@ def test_times_of_tokens_are_refused_where_there_are_none() -> None:
     with pytest.raises(BadInput, match="--stop-when"):
         settings.checked()
     assert settings.replace(stop_when="e2el_p99>2s").checked()
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "shown"),
+    [("ttft_p99>2s", 2345.6, "2346 ms"), ("error_rate>5%", 0.0625, "6.25%"), ("errors>=100 over 5s", 120, "120")],
+)
+def test_a_value_is_shown_with_the_unit_of_its_limit(text: str, value: float, shown: str) -> None:
+    assert StopCondition.parse(text)[0].with_unit(value) == shown
