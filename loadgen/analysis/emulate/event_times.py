@@ -7,8 +7,7 @@ from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun, SelectedEv
 from loadgen.metrics.snapshot import BIN_NS
 from loadgen.metrics.throughput import best_second
 from loadgen.util.arrays import Floats, Int64s
-
-SECOND_NS = 1_000_000_000
+from loadgen.util.clock import NS_PER_S
 
 
 def gaps(run: RecordedRun, tokens: bytes, marks: bytes, included: Bools, imputed: bool = False) -> Distribution:
@@ -75,7 +74,7 @@ def busiest_whole_second(at: Int64s, begin: int, weights: Int64s | None = None) 
         begin: Time, ns.
         weights: The weights of the times; None: 1 each.
     """
-    return float(np.bincount((at - begin) // SECOND_NS, weights).max(initial=0))
+    return float(np.bincount((at - begin) // NS_PER_S, weights).max(initial=0))
 
 
 def max_sharing_a_second(starts: Int64s, ends: Int64s) -> int:
@@ -83,7 +82,7 @@ def max_sharing_a_second(starts: Int64s, ends: Int64s) -> int:
     if not len(starts):
         return 0
     begin = starts.min()
-    first, last = (starts - begin) // SECOND_NS, (ends - begin) // SECOND_NS
+    first, last = (starts - begin) // NS_PER_S, (ends - begin) // NS_PER_S
     steps = np.bincount(first, minlength=int(last.max()) + 2)
     np.subtract.at(steps, last + 1, 1)
     return int(np.cumsum(steps).max())

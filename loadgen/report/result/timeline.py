@@ -14,9 +14,9 @@ from loadgen.metrics.snapshot import BIN_NS, Snapshot
 from loadgen.metrics.throughput import most_in_each
 from loadgen.report.result.fields import about
 from loadgen.util.arrays import Int64s
+from loadgen.util.clock import NS_PER_S
 
 ROWS_JOINED = 2  # rows of the timeline that make one of the heat map: 8 a doubling
-NS_PER_S = 1_000_000_000
 
 
 class PercentileCourse(Struct, frozen=True, kw_only=True):
