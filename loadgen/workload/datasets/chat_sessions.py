@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, cycle, islice
+from itertools import cycle
 from typing import Any, Self
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
+from loadgen.workload.datasets.endless_sessions import EndlessSessions
 from loadgen.workload.datasets.prompt_rows import Row, message_texts
 from loadgen.workload.datasets.row_file import RowFile
 from loadgen.workload.datasets.session import (
@@ -29,7 +30,7 @@ Exchange = tuple[list[Message], Message]  # what is new in a turn, and its answe
 
 
 @dataclass(frozen=True, slots=True)
-class ChatSessions:
+class ChatSessions(EndlessSessions):
     """The rows of a file in its order, each a session: all messages between two answers are one turn.
 
     If the file has too few rows, they are repeated.
@@ -69,22 +70,6 @@ class ChatSessions:
             tokenizer=LazyTokenizer(settings),
         )
 
-    def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. The last session may be incomplete.
-
-        Raises:
-            BadInput: A row is no chat that can be sent turn by turn.
-        """
-        return islice(chain.from_iterable(self._all()), count)
-
-    def sessions(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts of `count` sessions, the same in every call.
-
-        Raises:
-            BadInput: As `prompts`.
-        """
-        return chain.from_iterable(islice(self._all(), count))
-
     def provenance(self) -> dict[str, Any]:
         """Return the rule, and name, size and hash of file and tokenizer. Reads the whole file."""
         return {
@@ -98,8 +83,12 @@ class ChatSessions:
             **self.tokenizer.provenance(),
         }
 
-    def _all(self) -> Iterator[Iterator[Prompt]]:
-        """Yield sessions endlessly."""
+    def endless(self) -> Iterator[Iterator[Prompt]]:
+        """Yield the prompts of each session.
+
+        Raises:
+            BadInput: A row is no chat that can be sent turn by turn.
+        """
         numbers = enumerate(cycle(range(len(self.rows))))
         return (self._session(session, self.rows[number]) for session, number in numbers)
 

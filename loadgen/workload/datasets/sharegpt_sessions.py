@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadgen.errors import BadInput
+from loadgen.workload.datasets.endless_sessions import EndlessSessions
 from loadgen.workload.datasets.session import Turn, session_prompts, user
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
 from loadgen.workload.datasets.think_times import ThinkTimes
@@ -18,7 +19,7 @@ BATCH = 64  # conversations read and encoded at a time
 
 
 @dataclass(frozen=True, slots=True)
-class ShareGPTSessions:
+class ShareGPTSessions(EndlessSessions):
     """Conversations in an order that `seed_order` shuffles, each a session of up to `turns` questions.
 
     A conversation is used if human (user) and gpt (assistant) alternate from the start and every text can be sent. A
@@ -44,22 +45,6 @@ class ShareGPTSessions:
     seed_prompts: int
     seed_order: int
 
-    def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. The last session may be incomplete.
-
-        Raises:
-            BadInput: The part of the file that is read is not JSON, or no conversation in it can be used.
-        """
-        return itertools.islice((prompt for session in self._all() for prompt in session), count)
-
-    def sessions(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts of `count` sessions, the same in every call.
-
-        Raises:
-            BadInput: As `prompts`.
-        """
-        return itertools.chain.from_iterable(itertools.islice(self._all(), count))
-
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds, and name, size and hash of file and tokenizer. Reads the whole file."""
         return {
@@ -75,8 +60,12 @@ class ShareGPTSessions:
             **self.tokenizer.provenance(),
         }
 
-    def _all(self) -> Iterator[list[Prompt]]:
-        """Yield sessions endlessly: after the end of the file, random ones are repeated."""
+    def endless(self) -> Iterator[list[Prompt]]:
+        """Yield the prompts of each session: after the end of the file, random ones are repeated.
+
+        Raises:
+            BadInput: The part of the file that is read is not JSON, or no conversation in it can be used.
+        """
         shuffled = list(range(len(self.conversations)))
         random.Random(self.seed_order).shuffle(shuffled)
         numbers, used = itertools.count(), list[int]()

@@ -14,6 +14,7 @@ from loadgen.workload.datasets.agentic.agent_file import REMEDY, AgentFile
 from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession
 from loadgen.workload.datasets.agentic.trajectory_start import TrajectoryStart
 from loadgen.workload.datasets.block_texts import BlockTexts
+from loadgen.workload.datasets.endless_sessions import EndlessSessions
 from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
@@ -32,7 +33,7 @@ class _Size:
 
 
 @dataclass(frozen=True)
-class AgenticDataset:
+class AgenticDataset(EndlessSessions):
     """The calls of recorded sessions, each after those that it waited for, with the recorded pauses.
 
     Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are random words, exact to
@@ -72,22 +73,6 @@ class AgenticDataset:
         """
         return self._size.requests
 
-    def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts; the last session may be incomplete. If the file has too few, it is repeated.
-
-        Raises:
-            BadInput: A session is invalid, or its words need a tokenizer.
-        """
-        return itertools.islice((prompt for session in self._sessions() for prompt in session), count)
-
-    def sessions(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts of `count` sessions, the same in every call.
-
-        Raises:
-            BadInput: As `prompts`.
-        """
-        return itertools.chain.from_iterable(itertools.islice(self._sessions(), count))
-
     def provenance(self) -> dict[str, Any]:
         """Return the file's name, format and hash, and how it is sent."""
         return {
@@ -121,8 +106,12 @@ class AgenticDataset:
     def _texts(self) -> BlockTexts:
         return BlockTexts(self._random_text)
 
-    def _sessions(self) -> Iterator[Iterator[Prompt]]:
-        """Yield the prompts of each session, without an end."""
+    def endless(self) -> Iterator[Iterator[Prompt]]:
+        """Yield the prompts of each session: after the end of the file, it is repeated.
+
+        Raises:
+            BadInput: A session is invalid, or its words need a tokenizer.
+        """
         begun = itertools.count()
         for copy in itertools.count():
             for number, session in enumerate(self.file.sessions()):
