@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.agentic.agent_file import AgentFile
-from loadgen.workload.datasets.agentic.recorded_session import ended_before
+from loadgen.workload.datasets.agentic.recorded_session import direct_predecessors
 from loadgen.workload.prompt import UNPLANNED
 from tests.helpers.recorded_agents import (
     AGENT,
@@ -28,19 +28,19 @@ from tests.helpers.recorded_agents import (
 
 
 def test_calls_one_after_another_wait_for_the_one_before():
-    assert ended_before([(0, 1), (1, 2), (3, 4)]) == [[], [0], [1]]
+    assert direct_predecessors([(0, 1), (1, 2), (3, 4)]) == [[], [0], [1]]
 
 
 def test_calls_that_overlap_do_not_wait_for_each_other_and_the_next_waits_for_both():
-    assert ended_before([(0, 1), (2, 5), (3, 4), (6, 7)]) == [[], [0], [0], [1, 2]]
+    assert direct_predecessors([(0, 1), (2, 5), (3, 4), (6, 7)]) == [[], [0], [0], [1, 2]]
 
 
 def test_a_call_that_began_before_any_had_ended_waits_for_none():
-    assert ended_before([(0, 3), (1, 2), (2.5, 4)]) == [[], [], [1]]
+    assert direct_predecessors([(0, 3), (1, 2), (2.5, 4)]) == [[], [], [1]]
 
 
 def test_calls_without_a_length_wait_for_the_last_one():
-    assert ended_before([(0, 0), (0, 0), (5, 5)]) == [[], [0], [1]]
+    assert direct_predecessors([(0, 0), (0, 0), (5, 5)]) == [[], [0], [1]]
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), min_size=1, max_size=25))
@@ -48,7 +48,7 @@ def test_what_is_waited_for_is_the_order_by_time_without_shortcuts(drawn):
     times = sorted((begin, begin + length) for begin, length in drawn)
     before = [{j for j in range(i) if times[j][1] <= times[i][0]} for i in range(len(times))]
     expected = [sorted(all_of - {k for j in all_of for k in before[j]}) for all_of in before]
-    assert ended_before(times) == expected
+    assert direct_predecessors(times) == expected
 
 
 # -- Weka

@@ -76,6 +76,6 @@ def _recognized(path: Path) -> str:
     if row is None:
         raise BadInput(DATASET_PATH, f"{path} is empty", REMEDY)
     for name, form in FORMATS.items():
-        if form.is_row(row.found):
+        if form.is_row(row.fields):
             return name
-    raise row.bad(f"unknown format, none of {', '.join(FORMATS)}", f"give {FORMAT}")
+    raise row.error(f"unknown format, none of {', '.join(FORMATS)}", f"give {FORMAT}")

@@ -121,8 +121,8 @@ class AgenticDataset(EndlessSessions):
     def _prompts(self, session: RecordedSession, number: int, copy: int) -> Iterator[Prompt]:
         scope = f"{copy}" if session.is_global else f"{copy}/{number}"
         name = f"agentic/{session.name}" + (f"/copy {copy}" if copy else "")
-        for place, call in enumerate(session.calls):
-            source, after = f"{name}/{place}", tuple(place - before for before in call.after)
+        for call_number, call in enumerate(session.calls):
+            source, after = f"{name}/{call_number}", tuple(call_number - before for before in call.after)
             think_ns, wanted = self._think_ns(call), self._output_tokens(call)
             if call.messages:
                 yield Prompt(
@@ -133,7 +133,7 @@ class AgenticDataset(EndlessSessions):
             special = self._random_text.tokenizer.special_tokens
             blocks = [_row(scope, "block", block) for block in call.blocks]
             tokens = max(call.input_tokens - special, 1)
-            text = self._texts.text(blocks, call.sizes, tokens, _row(f"{copy}/{number}", "call", place))
+            text = self._texts.text(blocks, call.sizes, tokens, _row(f"{copy}/{number}", "call", call_number))
             yield Prompt(text, tokens + special, wanted, source, after=after, think_ns=think_ns)
 
     def _think_ns(self, call: RecordedCall) -> int:
@@ -144,7 +144,7 @@ class AgenticDataset(EndlessSessions):
         if call.output_tokens is not None:
             return call.output_tokens
         if (usual := self.settings.custom_output_len) < 1:
-            problem = f"is {usual}, and {call.place} of {self.file.path} has no output length"
+            problem = f"is {usual}, and {call.location} of {self.file.path} has no output length"
             raise BadInput("--custom-output-len", problem, "give a length")
         return usual
 

@@ -1,4 +1,4 @@
-"""`JsonRow`: one JSON object of a file, whose fields are read with errors that name file and place."""
+"""`JsonRow`: one JSON object of a file, whose fields are read with errors that name file and location."""
 
 import math
 from collections.abc import Iterator
@@ -22,17 +22,21 @@ class JsonRow:
 
     Attributes:
         path: The file.
-        place: Where it stands in the file, such as "line 3, requests[2]".
-        found: The object.
+        location: Where it stands in the file, such as "line 3, requests[2]".
+        fields: The object.
     """
 
     path: Path
-    place: str
-    found: dict[str, Any]
+    location: str
+    fields: dict[str, Any]
 
-    def bad(self, problem: str, remedy: str = REMEDY) -> BadInput:
-        """Return an error of this object."""
-        return BadInput(DATASET_PATH, f"{self.path}, {self.place}: {problem}", remedy)
+    def error(self, problem: str, remedy: str = REMEDY) -> BadInput:
+        """Return an error of this object that names its location."""
+        return BadInput(DATASET_PATH, f"{self.path}, {self.location}: {problem}", remedy)
+
+    def wrong(self, name: str, value: Any, wanted: str) -> BadInput:
+        """Return an error of a field that is missing, or whose value is not what is wanted, such as "a date"."""
+        return self.error(f"{name!r} is " + ("missing" if value is None else f"{str(value)[:40]!r}, not {wanted}"))
 
     def of_kind(self, kind: type, name: str, value: Any) -> Any:
         """Return a value that has to be of a kind.
@@ -41,9 +45,8 @@ class JsonRow:
             BadInput: It is not, or is missing.
         """
         if not isinstance(value, kind) or isinstance(value, bool):
-            wanted = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}[kind]
-            shown = "missing" if value is None else f"{str(value)[:40]!r}, not {wanted}"
-            raise self.bad(f"{name!r} is {shown}")
+            kinds = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}
+            raise self.wrong(name, value, kinds[kind])
         return value
 
     def text(self, name: str) -> str:
@@ -52,20 +55,20 @@ class JsonRow:
         Raises:
             BadInput: The field has none.
         """
-        if not (found := self.of_kind(str, name, self.found.get(name))):
-            raise self.bad(f"{name!r} is empty")
-        return str(found)
+        if not (text := self.of_kind(str, name, self.fields.get(name))):
+            raise self.error(f"{name!r} is empty")
+        return str(text)
 
-    def whole(self, name: str, *others: str, default: int | None = None) -> int:
+    def integer(self, name: str, *others: str, default: int | None = None) -> int:
         """Return a number of tokens, or of anything else; the field may have other names.
 
         Raises:
             BadInput: It is missing without a default, no whole number, negative, or too large.
         """
-        value = next((self.found[each] for each in (name, *others) if self.found.get(each) is not None), default)
+        value = next((self.fields[each] for each in (name, *others) if self.fields.get(each) is not None), default)
         number = int(self.of_kind(int, name, value))
         if not 0 <= number <= MAX_TOKENS:
-            raise self.bad(f"{name!r} is {number}, not from 0 to {MAX_TOKENS}")
+            raise self.error(f"{name!r} is {number}, not from 0 to {MAX_TOKENS}")
         return number
 
     def seconds(self, name: str) -> float | None:
@@ -74,13 +77,13 @@ class JsonRow:
         Raises:
             BadInput: It is no number, negative, or too large.
         """
-        value = self.found.get(name)
+        value = self.fields.get(name)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.bad(f"{name!r} is {str(value)[:40]!r}, not a number of seconds")
+            raise self.wrong(name, value, "a number of seconds")
         if not math.isfinite(value) or not 0 <= value <= MAX_S:
-            raise self.bad(f"{name!r} is {value:g} s, not from 0 to {MAX_S:g}")
+            raise self.error(f"{name!r} is {value:g} s, not from 0 to {MAX_S:g}")
         return float(value)
 
     def rows(self, name: str, *, optional: bool = False) -> "list[JsonRow]":
@@ -89,11 +92,11 @@ class JsonRow:
         Raises:
             BadInput: It is no list of objects.
         """
-        value = self.found.get(name)
-        found = self.of_kind(list, name, [] if value is None and optional else value)
+        value = self.fields.get(name)
+        objects = self.of_kind(list, name, [] if value is None and optional else value)
         return [
-            JsonRow(self.path, f"{self.place}, {name}[{number}]", self.of_kind(dict, f"{name}[{number}]", each))
-            for number, each in enumerate(found)
+            JsonRow(self.path, f"{self.location}, {name}[{number}]", self.of_kind(dict, f"{name}[{number}]", each))
+            for number, each in enumerate(objects)
         ]
 
 
@@ -129,14 +132,13 @@ def _is_json(data: bytes) -> bool:
     return True
 
 
-def _objects(path: Path, place: str, data: bytes, remedy: str) -> Iterator[JsonRow]:
+def _objects(path: Path, location: str, data: bytes, remedy: str) -> Iterator[JsonRow]:
     try:
-        found = orjson.loads(data)
+        value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise BadInput(DATASET_PATH, f"{path}, {place}: not JSON ({error})", remedy) from error
-    many = found if isinstance(found, list) else [found]
-    for number, each in enumerate(many, 1):
-        own = f"{place}, object {number}" if isinstance(found, list) else place
+        raise BadInput(DATASET_PATH, f"{path}, {location}: not JSON ({error})", remedy) from error
+    for number, each in enumerate(value if isinstance(value, list) else [value], 1):
+        own = f"{location}, object {number}" if isinstance(value, list) else location
         if not isinstance(each, dict):
             raise BadInput(DATASET_PATH, f"{path}, {own}: not a JSON object", remedy)
         yield JsonRow(path, own, each)

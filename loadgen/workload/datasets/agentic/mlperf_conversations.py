@@ -19,9 +19,9 @@ LENGTHS = ("max_new_tokens", "max_completion_tokens", "max_tokens")
 KEPT = ("content", "name", "tool_calls", "reasoning_content")
 
 
-def is_row(found: dict[str, Any]) -> bool:
+def is_row(fields: dict[str, Any]) -> bool:
     """Return whether an object is a message of this format, or what the file says of itself."""
-    return {"conversation_id", "turn", "role"} <= found.keys() or found.get("_type") == "dataset_metadata"
+    return {"conversation_id", "turn", "role"} <= fields.keys() or fields.get("_type") == "dataset_metadata"
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
@@ -30,63 +30,63 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
     Raises:
         BadInput: The file cannot be read, or a row is invalid.
     """
-    rows = (row for row in read_rows(path, REMEDY) if row.found.get("_type") != "dataset_metadata")
+    rows = (row for row in read_rows(path, REMEDY) if row.fields.get("_type") != "dataset_metadata")
     seen = set[str]()
     for name, own in itertools.groupby(rows, key=lambda row: row.text("conversation_id")):
         conversation = list(own)
         if name in seen:
             remedy = "put the rows of each conversation together"
-            raise conversation[0].bad(f"the conversation {name!r} goes on after another one", remedy)
+            raise conversation[0].error(f"the conversation {name!r} goes on after another one", remedy)
         seen.add(name)
         yield RecordedSession(name, _calls(conversation))
 
 
 def _calls(rows: list[JsonRow]) -> list[RecordedCall]:
-    system = next((row.text("system") for row in rows if row.found.get("system")), "")
+    system = next((row.text("system") for row in rows if row.fields.get("system")), "")
     messages: tuple[dict[str, Any], ...] = ({"role": "system", "content": system},) if system else ()
-    tools = rows[0].of_kind(list, "tools", rows[0].found.get("tools") or [])
+    tools = rows[0].of_kind(list, "tools", rows[0].fields.get("tools") or [])
     usual, calls, before = _length(rows[0]), list[RecordedCall](), rows[0]
     for turn, row in enumerate(rows, 1):
         _check(row, turn, before if turn > 1 else None)
         messages += _messages(row)
         before = row
         if row.text("role") != "assistant":
-            fields = {"tools": own} if (own := row.found.get("tools") or tools) else {}
+            fields = {"tools": own} if (own := row.fields.get("tools") or tools) else {}
             after = (len(calls) - 1,) if calls else ()
             delay_s, wanted = row.seconds("delay_seconds") or 0.0, _length(row) or usual
             calls.append(
-                RecordedCall(row.place, after, delay_s, output_tokens=wanted, messages=messages, fields=fields)
+                RecordedCall(row.location, after, delay_s, output_tokens=wanted, messages=messages, fields=fields)
             )
     return calls
 
 
 def _check(row: JsonRow, turn: int, before: JsonRow | None) -> None:
     """Check number and role of a row."""
-    if (given := row.whole("turn")) != turn:
-        raise row.bad(f"'turn' is {given}, and {turn} comes next", "number the rows of a conversation from 1")
+    if (given := row.integer("turn")) != turn:
+        raise row.error(f"'turn' is {given}, and {turn} comes next", "number the rows of a conversation from 1")
     state, role = before.text("role") if before else "", row.text("role")
     if role not in NEXT[state]:
-        raise row.bad(f"the role {role!r} cannot come {f'after {state!r}' if state else 'first'}")
-    called = before is not None and bool(before.found.get("tool_calls"))
+        raise row.error(f"the role {role!r} cannot come {f'after {state!r}' if state else 'first'}")
+    called = before is not None and bool(before.fields.get("tool_calls"))
     if role == "tool" and not called:
-        raise row.bad("a result of a tool that was not called: the row before it has no 'tool_calls'")
+        raise row.error("a result of a tool that was not called: the row before it has no 'tool_calls'")
     if role == "user" and called:
-        raise row.bad("the row before it has 'tool_calls', whose results are missing")
+        raise row.error("the row before it has 'tool_calls', whose results are missing")
 
 
 def _messages(row: JsonRow) -> tuple[dict[str, Any], ...]:
-    role, found = row.text("role"), row.found
+    role, fields = row.text("role"), row.fields
     if role == "tool":
         results = row.rows("tool_results")
         if not results:
-            raise row.bad("'tool_results' is empty")
+            raise row.error("'tool_results' is empty")
         return tuple(_result(result) for result in results)
     if role == "user":
-        if not found.get("content"):
-            raise row.bad("'content' is missing")
-    elif not found.get("content") and not found.get("tool_calls"):
-        raise row.bad("it has neither 'content' nor 'tool_calls'")
-    message = {"role": role} | {name: found[name] for name in KEPT if found.get(name) is not None}
+        if not fields.get("content"):
+            raise row.error("'content' is missing")
+    elif not fields.get("content") and not fields.get("tool_calls"):
+        raise row.error("it has neither 'content' nor 'tool_calls'")
+    message = {"role": role} | {name: fields[name] for name in KEPT if fields.get(name) is not None}
     if "tool_calls" in message:
         row.rows("tool_calls")
         message.setdefault("content", None)
@@ -94,10 +94,10 @@ def _messages(row: JsonRow) -> tuple[dict[str, Any], ...]:
 
 
 def _result(result: JsonRow) -> dict[str, Any]:
-    if result.found.get("content") is None:
-        raise result.bad("'content' is missing")
-    return {"role": "tool", "tool_call_id": result.text("tool_call_id"), "content": result.found["content"]}
+    if result.fields.get("content") is None:
+        raise result.error("'content' is missing")
+    return {"role": "tool", "tool_call_id": result.text("tool_call_id"), "content": result.fields["content"]}
 
 
 def _length(row: JsonRow) -> int | None:
-    return row.whole(*LENGTHS) if any(row.found.get(name) is not None for name in LENGTHS) else None
+    return row.integer(*LENGTHS) if any(row.fields.get(name) is not None for name in LENGTHS) else None

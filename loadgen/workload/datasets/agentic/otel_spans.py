@@ -13,16 +13,16 @@ import orjson
 
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.datasets.agentic.json_row import JsonRow, read_rows
-from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession, ended_before
+from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession, direct_predecessors
 
 REMEDY = "give spans of OpenTelemetry as OTLP JSON, with gen_ai attributes"
 OPERATIONS = ("chat", "text_completion", "generate_content")
 VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 
 
-def is_row(found: dict[str, Any]) -> bool:
+def is_row(fields: dict[str, Any]) -> bool:
     """Return whether an object is an export of spans."""
-    return "resourceSpans" in found
+    return "resourceSpans" in fields
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
@@ -47,7 +47,7 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
 def _in_order(calls: list[tuple[float, float, RecordedCall]]) -> list[RecordedCall]:
     """Let each call wait for those that had ended when it began."""
     ordered = sorted(calls, key=lambda each: each[0])
-    waited_for = ended_before([(begin, end) for begin, end, _ in ordered])
+    waited_for = direct_predecessors([(begin, end) for begin, end, _ in ordered])
     for number, ((begin, _, call), before) in enumerate(zip(ordered, waited_for, strict=True)):
         call.after = tuple(before or range(min(1, number)))  # there is one first call
         call.delay_s = max(0.0, begin - max(ordered[each][1] for each in call.after)) if number else 0.0
@@ -58,18 +58,17 @@ def _times(span: JsonRow) -> tuple[float, float]:
     """Return begin and end of a span, s."""
     times = []
     for name in ("startTimeUnixNano", "endTimeUnixNano"):
-        value = span.found.get(name)
+        value = span.fields.get(name)
         if not str(value).isdecimal():  # a 64-bit number is a text in OTLP JSON
-            shown = "missing" if value is None else f"{str(value)[:40]!r}, not a time in ns"
-            raise span.bad(f"{name!r} is {shown}")
+            raise span.wrong(name, value, "a time in ns")
         times.append(int(str(value)) / NS_PER_S)
     if times[1] < times[0]:
-        raise span.bad("it ends before it begins")
+        raise span.error("it ends before it begins")
     return times[0], times[1]
 
 
 def _attributes(span: JsonRow) -> dict[str, Any]:
-    pairs = ((each.text("key"), each.found.get("value")) for each in span.rows("attributes", optional=True))
+    pairs = ((each.text("key"), each.fields.get("value")) for each in span.rows("attributes", optional=True))
     return {name: _value(span, name, value) for name, value in pairs if isinstance(value, dict)}
 
 
@@ -91,10 +90,10 @@ def _values(span: JsonRow, name: str, found: Any) -> list[Any]:
 
 
 def _call(span: JsonRow, attributes: dict[str, Any]) -> RecordedCall:
-    own = JsonRow(span.path, span.place, attributes)
+    own = JsonRow(span.path, span.location, attributes)
     asked = "gen_ai.usage.output_tokens", "gen_ai.request.max_tokens"
-    wanted = own.whole(*asked) if any(attributes.get(name) is not None for name in asked) else None
-    call = RecordedCall(span.place, output_tokens=wanted or None)
+    wanted = own.integer(*asked) if any(attributes.get(name) is not None for name in asked) else None
+    call = RecordedCall(span.location, output_tokens=wanted or None)
     instructions = _list(own, "gen_ai.system_instructions")
     system = _text(instructions)
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
@@ -105,18 +104,18 @@ def _call(span: JsonRow, attributes: dict[str, Any]) -> RecordedCall:
         if tools := _list(own, "gen_ai.tool.definitions"):
             call.fields = {"tools": [_tool(tool) for tool in tools]}
     else:
-        call.input_tokens = max(own.whole("gen_ai.usage.input_tokens"), 1)
+        call.input_tokens = max(own.integer("gen_ai.usage.input_tokens"), 1)
     return call
 
 
 def _list(row: JsonRow, name: str) -> list[dict[str, Any]]:
     """Return the objects of an attribute, which may be the text of a JSON list."""
-    found = row.found.get(name)
+    found = row.fields.get(name)
     if isinstance(found, str):
         try:
             found = orjson.loads(found)
         except orjson.JSONDecodeError as error:
-            raise row.bad(f"{name!r} is not JSON ({error})") from error
+            raise row.error(f"{name!r} is not JSON ({error})") from error
     found = row.of_kind(list, name, [] if found is None else found)
     return [row.of_kind(dict, name, each) for each in found]
 
@@ -125,7 +124,7 @@ def _chat_messages(row: JsonRow, message: dict[str, Any]) -> list[dict[str, Any]
     """Convert a message with its parts to messages of a chat: each result of a tool is one of its own."""
     role, parts = message.get("role"), message.get("parts")
     if not isinstance(role, str) or not isinstance(parts, list):
-        raise row.bad("a message of 'gen_ai.input.messages' has no 'role' or no 'parts'")
+        raise row.error("a message of 'gen_ai.input.messages' has no 'role' or no 'parts'")
     calls, results = list[dict[str, Any]](), list[dict[str, Any]]()
     for part in parts:
         kind = part.get("type") if isinstance(part, dict) else None
@@ -136,7 +135,9 @@ def _chat_messages(row: JsonRow, message: dict[str, Any]) -> list[dict[str, Any]
             content = _as_text(part.get("response", part.get("result", "")))
             results.append({"role": "tool", "tool_call_id": str(part.get("id")), "content": content})
         elif kind not in ("text", "reasoning"):
-            raise row.bad(f"a part of a message is {kind!r}", "leave the session out: only texts and tools can be sent")
+            raise row.error(
+                f"a part of a message is {kind!r}", "leave the session out: only texts and tools can be sent"
+            )
     text = _text(parts)
     own: dict[str, Any] = {"role": role, "content": text or None}
     if calls:

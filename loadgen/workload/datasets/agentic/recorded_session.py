@@ -12,8 +12,8 @@ class RecordedCall:
     """One call of a model. Its prompt has messages, or blocks of text that it shares with other calls.
 
     Attributes:
-        place: Where it stands in its file.
-        after: The places of the calls in the session that had to end before it, ascending; empty for the first.
+        location: Where it stands in its file.
+        after: The numbers, from 0, of the calls that had to end before it, ascending; empty for the first.
         delay_s: Seconds from the end of the last of these until it was sent: a tool ran, or somebody thought.
         input_tokens: Tokens of the prompt; UNPLANNED if only its messages are known.
         output_tokens: Tokens of the answer; None if unknown.
@@ -23,7 +23,7 @@ class RecordedCall:
         fields: Further fields of the body of the request.
     """
 
-    place: str
+    location: str
     after: tuple[int, ...] = ()
     delay_s: float = 0.0
     input_tokens: int = UNPLANNED
@@ -51,13 +51,13 @@ class RecordedSession:
     def without_first(self, count: int) -> "RecordedSession":
         """Return the session without its first calls; what waited for these alone waits for the first of the others."""
         kept = []
-        for place, call in enumerate(self.calls[count:]):
+        for number, call in enumerate(self.calls[count:]):
             after = tuple(before - count for before in call.after if before >= count)
-            kept.append(replace(call, after=after) if after else replace(call, after=(0,) * (place > 0), delay_s=0.0))
+            kept.append(replace(call, after=after) if after else replace(call, after=(0,) * (number > 0), delay_s=0.0))
         return replace(self, calls=kept)
 
 
-def ended_before(times: Sequence[tuple[float, float]]) -> list[list[int]]:
+def direct_predecessors(times: Sequence[tuple[float, float]]) -> list[list[int]]:
     """Return which calls each call waited for, as far as times show it.
 
     A call waited for those that had ended when it began, but for those that others of these had waited for in turn.

@@ -17,9 +17,9 @@ REMEDY = "give JSON lines of TraceLab"
 INPUTS, OUTPUTS = ("user_message", "tool_result"), ("text", "reasoning", "tool_call")
 
 
-def is_row(found: dict[str, Any]) -> bool:
+def is_row(fields: dict[str, Any]) -> bool:
     """Return whether an object is a round of this format."""
-    return {"session_id", "timing_events"} <= found.keys()
+    return {"session_id", "timing_events"} <= fields.keys()
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
@@ -30,7 +30,7 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
     """
     rows = dict[str, list[tuple[float, float, int, JsonRow]]]()
     for row in read_rows(path, REMEDY):
-        rows.setdefault(row.text("session_id"), []).append((*_times(row), row.whole("round_index", default=0), row))
+        rows.setdefault(row.text("session_id"), []).append((*_times(row), row.integer("round_index", default=0), row))
     for name, rounds in rows.items():
         yield RecordedSession(name, _calls(sorted(rounds, key=lambda each: (each[0], each[2]))))
 
@@ -40,14 +40,14 @@ def _calls(rounds: list[tuple[float, float, int, JsonRow]]) -> list[RecordedCall
     calls, last_s = list[RecordedCall](), 0.0
     blocks, sizes = list[int](), list[int]()
     for number, (begin, end, _, row) in enumerate(rounds):
-        tokens = max(row.whole("input_tokens_total"), 1)
-        shared = min(row.whole("prefix_tokens", default=0), tokens, sum(sizes))
+        tokens = max(row.integer("input_tokens_total"), 1)
+        shared = min(row.integer("prefix_tokens", default=0), tokens, sum(sizes))
         blocks, sizes = _cut(blocks, sizes, shared)
         if tokens > shared:
             blocks, sizes = [*blocks, number], [*sizes, tokens - shared]
-        wanted = row.whole("output_tokens", default=0) + row.whole("reasoning_output_tokens", default=0)
+        wanted = row.integer("output_tokens", default=0) + row.integer("reasoning_output_tokens", default=0)
         after, delay_s = ((number - 1,), max(0.0, begin - last_s)) if number else ((), 0.0)
-        calls.append(RecordedCall(row.place, after, delay_s, tokens, max(wanted, 1), blocks, sizes))
+        calls.append(RecordedCall(row.location, after, delay_s, tokens, max(wanted, 1), blocks, sizes))
         last_s = end
     return calls
 
@@ -67,10 +67,10 @@ def _times(row: JsonRow) -> tuple[float, float]:
     """Return when a round was sent and when its answer ended, s: from the last input to the last output."""
     events = row.rows("timing_events")
     given, answered = (
-        [_second(event) for event in events if event.found.get("event_type") in kinds] for kinds in (INPUTS, OUTPUTS)
+        [_second(event) for event in events if event.fields.get("event_type") in kinds] for kinds in (INPUTS, OUTPUTS)
     )
     if not given and not answered:
-        raise row.bad("'timing_events' has no time of an input or output")
+        raise row.error("'timing_events' has no time of an input or output")
     begin = max(given) if given else min(answered)
     return begin, max([begin, *answered])
 
@@ -80,5 +80,5 @@ def _second(event: JsonRow) -> float:
     try:
         at = datetime.datetime.fromisoformat(text)
     except ValueError as error:
-        raise event.bad(f"'timestamp' is {text[:40]!r}, not a date") from error
+        raise event.wrong("timestamp", text, "a date") from error
     return (at if at.tzinfo else at.replace(tzinfo=datetime.UTC)).timestamp()

@@ -1,4 +1,4 @@
-"""`WekaTrace`: sessions of coding agents with subagents, in the format of Weka's KV cache tester, which AgentX uses.
+"""`WekaSession`: sessions of coding agents with subagents, in the format of Weka's KV cache tester, which AgentX uses.
 
 A session is an object with `block_size`, `hash_id_scope` and `requests`: calls (`type` "n" or "s") with `t`, `in`,
 `out`, `hash_ids`, `api_time` and `think_time`, times in seconds, and subagents (`type` "subagent") with `requests`.
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.workload.datasets.agentic.json_row import JsonRow, read_rows
-from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession, ended_before
+from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession, direct_predecessors
 
 CALLS, SUBAGENT = ("n", "s"), "subagent"
 REMEDY = "give a trace of Weka: a session in each line, or one in the file"
 
 
-def is_row(found: dict[str, Any]) -> bool:
+def is_row(fields: dict[str, Any]) -> bool:
     """Return whether an object is a session of this format."""
-    return "requests" in found and "hash_id_scope" in found
+    return {"requests", "hash_id_scope"} <= fields.keys()
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
@@ -31,10 +31,10 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
     for row in read_rows(path, REMEDY):
         scope = row.text("hash_id_scope")
         if scope not in ("local", "global"):
-            raise row.bad(f"'hash_id_scope' is {scope!r}, not local or global")
-        if not (block := row.whole("block_size")):
-            raise row.bad("'block_size' is 0")
-        yield RecordedSession(row.text("id"), WekaTrace(block).calls(row), scope == "global")
+            raise row.wrong("hash_id_scope", scope, "local or global")
+        if not (block := row.integer("block_size")):
+            raise row.error("'block_size' is 0")
+        yield RecordedSession(row.text("id"), WekaSession(block).calls(row), scope == "global")
 
 
 @dataclass(slots=True, eq=False)
@@ -48,7 +48,7 @@ class _TimedCall:
     waited_for: "list[_TimedCall]" = field(default_factory=list)
 
 
-class WekaTrace:
+class WekaSession:
     """The calls of one session, which are put in order.
 
     Calls of one agent wait for each other as their times show. The first calls of a subagent wait for the call before
@@ -60,7 +60,7 @@ class WekaTrace:
 
     def __init__(self, block_tokens: int) -> None:
         self._block_tokens = block_tokens
-        self._found: list[_TimedCall] = []
+        self._timed_calls: list[_TimedCall] = []
 
     def calls(self, session: JsonRow) -> list[RecordedCall]:
         """Return the calls in the order of their times.
@@ -69,13 +69,13 @@ class WekaTrace:
             BadInput: An entry is invalid, or there is none.
         """
         self._add(session.rows("requests"), None, 0.0)
-        if not self._found:
-            raise session.bad("it has no requests")
-        ordered = sorted(self._found, key=lambda each: each.begin)  # a stable sort: parents stay before subagents
-        places = {id(each): place for place, each in enumerate(ordered)}
-        for place, each in enumerate(ordered):
-            before = each.waited_for or ordered[: min(1, place)]  # there is one first call
-            each.call.after = tuple(sorted(places[id(one)] for one in before))
+        if not self._timed_calls:
+            raise session.error("it has no requests")
+        ordered = sorted(self._timed_calls, key=lambda each: each.begin)  # a stable sort: parents stay before subagents
+        numbers = {id(each): number for number, each in enumerate(ordered)}
+        for number, each in enumerate(ordered):
+            before = each.waited_for or ordered[: min(1, number)]  # there is one first call
+            each.call.after = tuple(sorted(numbers[id(one)] for one in before))
             if len(before) == 1 and each.think_s is not None:
                 each.call.delay_s = each.think_s
             elif before:
@@ -88,15 +88,15 @@ class WekaTrace:
         for entry in entries:
             kind = entry.text("type")
             if kind in CALLS:
-                own.append(self._timed(entry, spawner, offset_s))
+                own.append(self._timed_call(entry, spawner, offset_s))
             elif kind == SUBAGENT:
                 agents.append((entry, own[-1] if own else spawner, offset_s + self._begin(entry)))
             else:
-                raise entry.bad(f"'type' is {kind!r}, not n, s or {SUBAGENT}")
+                raise entry.wrong("type", kind, f"n, s or {SUBAGENT}")
         own.sort(key=lambda each: each.begin)
-        for each, before in zip(own, ended_before([(each.begin, each.end) for each in own]), strict=True):
+        for each, before in zip(own, direct_predecessors([(each.begin, each.end) for each in own]), strict=True):
             each.waited_for = [own[number] for number in before] or ([spawner] if spawner else [])
-        self._found += own
+        self._timed_calls += own
         followed = {id(one) for each in own for one in each.waited_for}
         last = [each for each in own if id(each) not in followed]
         for entry, by, at_s in agents:
@@ -112,22 +112,22 @@ class WekaTrace:
     def _begin(self, entry: JsonRow) -> float:
         begin = entry.seconds("t")
         if begin is None:
-            raise entry.bad("'t' is missing")
+            raise entry.wrong("t", begin, "a number of seconds")
         return begin
 
-    def _timed(self, entry: JsonRow, spawner: _TimedCall | None, offset_s: float) -> _TimedCall:
-        blocks = entry.found.get("hash_ids") or []
+    def _timed_call(self, entry: JsonRow, spawner: _TimedCall | None, offset_s: float) -> _TimedCall:
+        blocks = entry.fields.get("hash_ids") or []
         if not isinstance(blocks, list) or not all(type(each) is int and each >= 0 for each in blocks):
-            raise entry.bad("'hash_ids' is not a list of whole numbers of 64 bits")
-        tokens, wanted = entry.whole("in", "input_length"), entry.whole("out", "output_length")
+            raise entry.error("'hash_ids' is not a list of whole numbers of 64 bits")
+        tokens, wanted = entry.integer("in", "input_length"), entry.integer("out", "output_length")
         if len(blocks) > -(-tokens // self._block_tokens):
-            found = f"{len(blocks)} blocks of {self._block_tokens} tokens"
-            raise entry.bad(f"{found} are more than its {tokens} input tokens")
+            shown = f"{len(blocks)} blocks of {self._block_tokens} tokens"
+            raise entry.error(f"{shown} are more than its {tokens} input tokens")
         begin = offset_s + self._begin(entry)
         if spawner is not None:
             begin = max(begin, spawner.begin)  # clocks of agents may differ
         call = RecordedCall(
-            entry.place,
+            entry.location,
             input_tokens=max(tokens, 1),
             output_tokens=max(wanted, 1),
             blocks=blocks,
