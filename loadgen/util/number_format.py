@@ -1,8 +1,10 @@
 """Format numbers with units for people, the same way everywhere, and parse numbers and times. None is shown as n/a."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
+N = TypeVar("N", int, float)
 UNKNOWN = "n/a"
 LONG_MS = 10_000.0  # latencies from here on are shown in seconds
 TIME_UNITS_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of `parse_seconds`
@@ -130,6 +132,32 @@ def parse_number(text: str) -> float:
     if math.isinf(value) and "inf" not in text.lower():
         raise ValueError(f"{text!r} is too large")
     return value
+
+
+def parse_whole_number(text: str) -> int:
+    """Parse a whole number of digits alone, without a sign.
+
+    Raises:
+        ValueError: With the reason.
+    """
+    if not (text.isascii() and text.isdecimal()):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def parse_range(text: str, parse: Callable[[str], N]) -> tuple[N, N] | None:
+    """Parse a number, or MIN:MAX, and return both ends; None if it is neither, or MIN is above MAX.
+
+    Args:
+        text: The text.
+        parse: Parses one number; raises ValueError for what is none.
+    """
+    low, colon, high = text.partition(":")
+    try:
+        ends = parse(low), parse(high if colon else low)
+    except ValueError:
+        return None
+    return ends if ends[0] <= ends[1] else None
 
 
 def parse_seconds(text: str) -> float:

@@ -11,6 +11,8 @@ from loadgen.util.number_format import (
     latency,
     latency_unit,
     ms,
+    parse_range,
+    parse_whole_number,
     percent,
     percentile,
     plural,
@@ -95,3 +97,13 @@ def test_long_lists_say_how_much_they_leave_out():
         "a, b",
         "a, b and 1 more",
     )
+
+
+@pytest.mark.parametrize(("text", "ends"), [("3", (3, 3)), ("2:8", (2, 8)), ("4:4", (4, 4))])
+def test_a_range_is_one_number_or_two(text, ends):
+    assert parse_range(text, parse_whole_number) == ends
+
+
+@pytest.mark.parametrize("text", ["", ":", "2:", ":8", "8:2", "1:2:3", "-1", "+1", "1.5", "1_0", " 1", "٣"])
+def test_what_is_no_range_of_whole_numbers_is_none(text):
+    assert parse_range(text, parse_whole_number) is None

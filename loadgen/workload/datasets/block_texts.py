@@ -1,5 +1,6 @@
 """`BlockTexts`: prompts that begin with blocks of text; equal blocks are equal texts."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,6 +8,16 @@ import numpy as np
 from loadgen.workload.tokenizer.random_text import Prefix, RandomText
 
 CACHED_TOKENS = 1 << 23  # tokens of blocks whose texts are in memory: about 50 MB
+
+
+def check_blocks(blocks: int, block_tokens: int, input_tokens: int) -> None:
+    """Check that so many blocks, the last of which may be cut, fit into a prompt.
+
+    Raises:
+        ValueError: With the reason.
+    """
+    if blocks > math.ceil(input_tokens / block_tokens):
+        raise ValueError(f"{blocks} blocks of {block_tokens} tokens are more than its {input_tokens} input tokens")
 
 
 class BlockTexts:
@@ -33,7 +44,7 @@ class BlockTexts:
             tokens: The tokens of the text, without special tokens, at least 1.
             rest: The row of the words after the blocks.
         """
-        whole, before = 0, 0
+        whole, before = 0, 0  # blocks with words after them, and their tokens
         while whole < len(rows) and before + sizes[whole] < tokens:
             before += sizes[whole]
             whole += 1

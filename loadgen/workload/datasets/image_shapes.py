@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadgen.errors import BadInput
+from loadgen.util.number_format import parse_range, parse_whole_number
 
 COUNT, SIZES = "--images", "--image-sizes"
 MAX_IMAGES = 1000
@@ -69,13 +70,10 @@ def _text(low: Size, high: Size) -> str:
 
 
 def _parse_count(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"([0-9]{1,4})(?::([0-9]{1,4}))?", text, re.ASCII)
-    if found is None:
+    bounds = parse_range(text, parse_whole_number)
+    if bounds is None or bounds[1] > MAX_IMAGES:
         raise BadInput(COUNT, f"invalid number of images {text!r}", COUNT_FORMS)
-    fewest, most = int(found[1]), int(found[2] or found[1])
-    if not fewest <= most <= MAX_IMAGES:
-        raise BadInput(COUNT, f"{text} is out of range", COUNT_FORMS)
-    return fewest, most
+    return bounds
 
 
 def _parse_kind(text: str) -> tuple[Size, Size, float]:

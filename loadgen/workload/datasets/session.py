@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from loadgen.errors import BadInput
+from loadgen.util.number_format import parse_range, parse_whole_number
 from loadgen.workload.datasets.prompt_rows import message_texts
 from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
@@ -61,10 +62,10 @@ class TurnCounts:
         Raises:
             BadInput: It is neither, or the range is empty.
         """
-        ends = [default] if text is None else [int(end) if end.isdecimal() else 0 for end in text.split(":")]
-        if len(ends) > 2 or ends[0] < 1 or ends[-1] < ends[0]:
+        bounds = (default, default) if text is None else parse_range(text, parse_whole_number)
+        if bounds is None or bounds[0] < 1:
             raise BadInput(TURNS, f"invalid number of turns {text!r}", "give 1 or more, or MIN:MAX such as 2:8")
-        return cls(ends[0], ends[-1], seed)
+        return cls(*bounds, seed)
 
     def of(self, session: int) -> int:
         """Return the turns of the session with this number."""

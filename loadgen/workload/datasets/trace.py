@@ -8,7 +8,7 @@ from typing import Any, Self
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
-from loadgen.workload.datasets.block_texts import BlockTexts
+from loadgen.workload.datasets.block_texts import BlockTexts, check_blocks
 from loadgen.workload.datasets.trace_file import COLUMNS, TraceFile, TraceRow
 from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path
@@ -80,10 +80,12 @@ class TraceDataset:
         first_ns, special = self.file.rows[0].at_ns, self.tokenizer.special_tokens
         for row in self.rows[:count]:
             tokens = max(row.input_tokens - special, 1)
-            if len(row.blocks) > -(-row.input_tokens // self.block_tokens):
-                found = f"{len(row.blocks)} blocks of {self.block_tokens} tokens"
-                problem = f"{self.file.path}, line {row.line}: {found} are more than its {row.input_tokens}"
-                raise BadInput(DATASET_PATH, problem, "give the size of its blocks: --trace-block-size TOKENS")
+            try:
+                check_blocks(len(row.blocks), self.block_tokens, row.input_tokens)
+            except ValueError as error:
+                problem = f"{self.file.path}, line {row.line}: {error}"
+                remedy = "give the size of its blocks: --trace-block-size TOKENS"
+                raise BadInput(DATASET_PATH, problem, remedy) from error
             due_ns = None if self.time_scale is None else round((row.at_ns - first_ns) / self.time_scale)
             source = f"trace/{row.line}"
             yield Prompt(self._text(row, tokens, blocks), tokens + special, row.output_tokens, source, due_ns=due_ns)

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 
 from loadgen.errors import BadInput
+from loadgen.util.number_format import parse_number, parse_range
 
 FLAG = "--trajectory-start"
 
@@ -30,14 +31,11 @@ class TrajectoryStart:
         Raises:
             BadInput: It is neither, or the range is empty.
         """
-        try:
-            ends = [float(end) for end in text.split(":")]
-        except ValueError:
-            ends = []
-        if len(ends) not in (1, 2) or not 0 <= ends[0] <= ends[-1] < 1:
+        bounds = parse_range(text, parse_number)
+        if bounds is None or not 0 <= bounds[0] <= bounds[1] < 1:
             remedy = "give a share from 0 to below 1, or MIN:MAX such as 0.25:0.75"
             raise BadInput(FLAG, f"invalid share {text!r}", remedy)
-        return cls(ends[0], ends[-1], seed)
+        return cls(*bounds, seed)
 
     def left_out(self, session: int, calls: int) -> int:
         """Return how many of the calls of a session, by its number in the run, are left out: never all of them."""

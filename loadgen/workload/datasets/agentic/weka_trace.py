@@ -12,6 +12,7 @@ from typing import Any
 
 from loadgen.workload.datasets.agentic.json_row import JsonRow, read_rows
 from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession, direct_predecessors
+from loadgen.workload.datasets.block_texts import check_blocks
 
 CALLS, SUBAGENT = ("n", "s"), "subagent"
 REMEDY = "give a trace of Weka: a session in each line, or one in the file"
@@ -120,9 +121,10 @@ class WekaSession:
         if not isinstance(blocks, list) or not all(type(each) is int and each >= 0 for each in blocks):
             raise entry.error("'hash_ids' is not a list of whole numbers of 64 bits")
         tokens, wanted = entry.integer("in", "input_length"), entry.integer("out", "output_length")
-        if len(blocks) > -(-tokens // self._block_tokens):
-            shown = f"{len(blocks)} blocks of {self._block_tokens} tokens"
-            raise entry.error(f"{shown} are more than its {tokens} input tokens")
+        try:
+            check_blocks(len(blocks), self._block_tokens, tokens)
+        except ValueError as error:
+            raise entry.error(str(error)) from error
         begin = offset_s + self._begin(entry)
         if spawner is not None:
             begin = max(begin, spawner.begin)  # clocks of agents may differ
