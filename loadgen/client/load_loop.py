@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from loadgen.client.loop_probe import LoopProbe
+from loadgen.client.open_sessions import OpenSessions
 from loadgen.client.pacer import Pacer
 from loadgen.client.population import Population
 from loadgen.client.retries import Retries
 from loadgen.client.session_tokens import SessionTokens
-from loadgen.client.sessions import Sessions
 from loadgen.config.settings import RunSettings, is_bounded_by_time, is_closed_loop
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
@@ -112,8 +112,9 @@ class Load:
         )
         self.sending_s = None if following else settings.duration if closed_loop else _last_s(stripe)
         self._streamed_before, self._sent_before = transport.hook.tokens, transport.hook.sends
-        self._sessions = Sessions(requests, index[-1] + 1) if has_sessions else None
-        self._tokens = SessionTokens(settings.session_token) if has_sessions and settings.session_token else None
+        self._sessions = OpenSessions(requests, index[-1] + 1) if has_sessions else None
+        token = settings.session_token if has_sessions else None
+        self._session_tokens = SessionTokens(token) if token else None
         self._has_classes = bool(settings.request_classes)
         self._body = self._sessions.body if self._sessions else requests.body
         repeats_answers = self._sessions is not None and requests.repeats_answers
@@ -242,8 +243,8 @@ class Load:
                 record.keeps_answer = True
             if self._sessions is not None:
                 record.turn = self._requests.turn(index)
-                if self._tokens is not None:
-                    self._tokens.prepare(record)
+                if self._session_tokens is not None:
+                    self._session_tokens.prepare(record)
                     without = record.turn > 0 and record.session_token is None
                     self._recorder.counters["turns_without_token"] += without
             if self._has_classes:
@@ -283,10 +284,10 @@ class Load:
                 self._answers.append((record.index, record.answer_text))
             if self._on_record is not None:
                 self._on_record(record)
-            if self._tokens is not None:
-                self._tokens.take(record)
+            if self._session_tokens is not None:
+                self._session_tokens.take(record)
             if not self._pacer.all_sent.is_set():  # else what would follow was counted as cancelled
-                continues = self._sessions is not None and self._go_on(self._sessions, record)
+                continues = self._sessions is not None and self._continue_session(self._sessions, record)
                 if self._population is not None and not continues:
                     self._begin_next(self._population, record)
             self._pacer.release()
@@ -308,7 +309,7 @@ class Load:
         if session is not None:
             self._pacer.follow(*session)
 
-    def _go_on(self, sessions: Sessions, record: Record) -> bool:
+    def _continue_session(self, sessions: OpenSessions, record: Record) -> bool:
         """Have the requests follow that are due after this one, or none where it has failed.
 
         Returns:
@@ -319,8 +320,8 @@ class Load:
             self._pacer.follow(index, due_ns)
         given_up = [] if is_ok else sessions.given_up(record)
         is_over = sessions.is_over(record)
-        if self._tokens is not None and is_over:
-            self._tokens.end(record)
+        if self._session_tokens is not None and is_over:
+            self._session_tokens.end(record)
         for never_due in given_up:
             self._recorder.add(never_due)
             if self._on_record is not None:

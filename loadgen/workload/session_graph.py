@@ -1,7 +1,6 @@
 """`SessionGraph`: which requests follow which; `SessionOrder` checks it while the prompts are made."""
 
 from array import array
-from collections.abc import Sequence
 from itertools import accumulate
 
 from loadgen.errors import BadInput
@@ -19,7 +18,7 @@ class SessionOrder:
 
     def __init__(self) -> None:
         self.sessions = 0
-        self._place = 0  # of the next prompt in its session
+        self._prompts = 0  # of the last session
 
     def add(self, prompt: Prompt) -> None:
         """Check the next prompt.
@@ -29,25 +28,27 @@ class SessionOrder:
         """
         if not prompt.after:
             self.sessions += 1
-            self._place = 1
+            self._prompts = 1
             return
         if not self.sessions:
             remedy = "begin with a prompt that follows none"
             raise BadInput(FLAG, f"the first prompt follows another one ({prompt.source})", remedy)
         for back in prompt.after:
-            if not 0 < back <= self._place:
+            if not 0 < back <= self._prompts:
                 problem = f"{prompt.source}: follows the prompt {back} places before it, which is not in its session"
-                raise BadInput(FLAG, problem, f"name prompts from 1 to {self._place} places before it")
+                raise BadInput(FLAG, problem, f"name prompts from 1 to {self._prompts} places before it")
         if len(set(prompt.after)) < len(prompt.after):
             raise BadInput(FLAG, f"{prompt.source}: follows one prompt twice", "name each prompt once")
         if prompt.think_ns < 0:
             problem = f"{prompt.source}: the think time is {prompt.think_ns} ns"
             raise BadInput(FLAG, problem, "give 0 or more")
-        self._place += 1
+        self._prompts += 1
 
 
 class SessionGraph:
-    """Which rows of a store follow which.
+    """Which requests follow which.
+
+    A run that sends more requests than the store has rows repeats the rows; so do their sessions.
 
     Args:
         after: How many rows back those lie that each row follows, row by row.
@@ -55,27 +56,24 @@ class SessionGraph:
     """
 
     def __init__(self, after: "array[int]", ends: "array[int]") -> None:
-        self._after, self._ends = after, ends
+        self._back, self._back_ends = after, ends
         counts = array("q", bytes(8 * len(ends)))  # followers of each row
-        rows = array("q", (row for row in range(len(ends)) for _ in range(*self._part(row))))
+        rows = array("q", (row for row in range(len(ends)) for _ in _part(after, ends, row)))
         for row, back in zip(rows, after, strict=True):
             counts[row - back] += 1
-        self._follower_ends = array("q", accumulate(counts))
-        self._ahead = array("q", bytes(8 * len(after)))
+        self._ahead, self._ahead_ends = array("q", bytes(8 * len(after))), array("q", accumulate(counts))
         for row, back in zip(rows, after, strict=True):
             counts[row - back] -= 1
-            self._ahead[self._follower_ends[row - back] - 1 - counts[row - back]] = back
+            self._ahead[self._ahead_ends[row - back] - 1 - counts[row - back]] = back
 
-    def __len__(self) -> int:
-        return len(self._ends)
+    def predecessors(self, index: int) -> list[int]:
+        """Return the numbers of the requests that request `index` follows, in the order of its prompt's `after`."""
+        return [index - rows for rows in _part(self._back, self._back_ends, index % len(self._back_ends))]
 
-    def back(self, row: int) -> Sequence[int]:
-        """Return how many rows back those lie that `row` follows."""
-        return self._after[slice(*self._part(row))]
+    def followers(self, index: int) -> list[int]:
+        """Return the numbers of the requests that follow request `index`, ascending."""
+        return [index + rows for rows in _part(self._ahead, self._ahead_ends, index % len(self._ahead_ends))]
 
-    def ahead(self, row: int) -> Sequence[int]:
-        """Return how many rows ahead those lie that follow `row`, ascending."""
-        return self._ahead[self._follower_ends[row - 1] if row else 0 : self._follower_ends[row]]
 
-    def _part(self, row: int) -> tuple[int, int]:
-        return self._ends[row - 1] if row else 0, self._ends[row]
+def _part(values: "array[int]", ends: "array[int]", row: int) -> "array[int]":
+    return values[ends[row - 1] if row else 0 : ends[row]]

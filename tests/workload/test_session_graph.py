@@ -32,15 +32,21 @@ def checked(*prompts: Prompt) -> SessionOrder:
 
 def test_a_chain_has_one_follower_each():
     found = graph((), (1,), (1,), (), (1,))
-    assert [list(found.ahead(row)) for row in range(5)] == [[1], [1], [], [1], []]
-    assert [list(found.back(row)) for row in range(5)] == [[], [1], [1], [], [1]]
+    assert [found.followers(row) for row in range(5)] == [[1], [2], [], [4], []]
+    assert [found.predecessors(row) for row in range(5)] == [[], [0], [1], [], [3]]
 
 
 def test_a_spawn_has_several_followers_and_a_join_several_before_it():
     found = graph((), (1,), (2,), (3,), (1, 2, 3))
-    assert list(found.ahead(0)) == [1, 2, 3]
-    assert [list(found.ahead(row)) for row in (1, 2, 3, 4)] == [[3], [2], [1], []]
-    assert list(found.back(4)) == [1, 2, 3]
+    assert found.followers(0) == [1, 2, 3]
+    assert [found.followers(row) for row in (1, 2, 3, 4)] == [[4], [4], [4], []]
+    assert found.predecessors(4) == [3, 2, 1]
+
+
+def test_requests_beyond_the_rows_repeat_them():
+    found = graph((), (1,), (1, 2))
+    assert [found.followers(index) for index in (3, 4, 5)] == [[4, 5], [5], []]
+    assert [found.predecessors(index) for index in (3, 4, 5)] == [[], [3], [4, 3]]
 
 
 @given(st.lists(st.sets(st.integers(1, 6)), min_size=1, max_size=20))
@@ -48,8 +54,8 @@ def test_followers_are_the_reverse_of_what_is_followed(drawn):
     back = [tuple(sorted(rows for rows in each if rows <= row)) for row, each in enumerate(drawn)]
     found = graph(*back)
     for row in range(len(back)):
-        assert list(found.back(row)) == list(back[row])
-        assert list(found.ahead(row)) == [later - row for later in range(len(back)) if later - row in back[later]]
+        assert found.predecessors(row) == [row - rows for rows in back[row]]
+        assert found.followers(row) == [later for later in range(len(back)) if later - row in back[later]]
 
 
 def test_a_store_keeps_the_graph(tmp_path):
@@ -57,7 +63,7 @@ def test_a_store_keeps_the_graph(tmp_path):
     request_store.write(tmp_path, prompts, lambda one: b"{}", dict, 6)
     with Requests(tmp_path) as read:
         found = read.graph()
-        assert [tuple(found.back(row)) for row in range(len(found))] == [one.after for one in prompts]
+        assert [found.predecessors(row) for row in range(6)] == [[], [0], [0], [2, 1, 0], [], [4]]
         assert [read.turn(row) for row in range(6)] == [0, 1, 2, 3, 0, 1]
 
 

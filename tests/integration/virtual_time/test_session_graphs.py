@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from loadgen.client.load_loop import Load
-from loadgen.client.sessions import Sessions
+from loadgen.client.open_sessions import OpenSessions
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.testing import virtual
@@ -150,7 +150,7 @@ def test_a_request_repeats_the_answers_of_the_conversation_of_the_first_that_it_
 def test_a_session_is_over_once_all_its_requests_have_ended_or_are_given_up(tmp_path, lost):
     request_store.write(tmp_path, DIAMOND * 2, TARGET.body, dict, 10)
     with request_store.Requests(tmp_path) as requests:
-        sessions = Sessions(requests, 10)
+        sessions = OpenSessions(requests, 10)
         over, given_up = [], set[int]()
         for index in range(5):
             if index in given_up:
@@ -174,7 +174,7 @@ def test_nothing_is_kept_of_a_session_that_is_over(tmp_path, lost):
     ]
     request_store.write(tmp_path, prompts, TARGET.body, dict, 4)
     with request_store.Requests(tmp_path) as requests:
-        sessions, given_up = Sessions(requests, 4), set[int]()
+        sessions, given_up = OpenSessions(requests, 4), set[int]()
         for index in range(4):
             if index in given_up:
                 continue

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from loadgen.client.load_loop import Load
-from loadgen.client.sessions import Sessions
+from loadgen.client.open_sessions import OpenSessions
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import OUR_FAULTS, Outcome
 from loadgen.metrics.failures import Failures
@@ -196,7 +196,7 @@ def test_turns_after_a_fault_of_the_client_are_its_fault_too(fault: Outcome, tmp
     request_store.write(tmp_path, session(5) * 2, TARGET.body, dict, 10)
     first = failed(0, fault)
     with request_store.Requests(tmp_path) as requests:
-        turns = Sessions(requests, 10).given_up(first)
+        turns = OpenSessions(requests, 10).given_up(first)
     assert [(turn.index, turn.outcome, turn.sent) for turn in turns] == [(index, fault, 0) for index in range(1, 5)]
     assert measured([first, *turns]).failures == Failures(of=5, server=0, client=5)
 

@@ -1,7 +1,6 @@
-"""Sessions: the requests that follow others, and the answers that their bodies repeat."""
+"""`OpenSessions`: the requests that follow others, and the answers that their bodies repeat."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadgen.core.outcome import OUR_FAULTS, Outcome
@@ -26,8 +25,8 @@ class _Join:
     is_lost: bool = False
 
 
-class Sessions:
-    """The state of the sessions of one load.
+class OpenSessions:
+    """The sessions of one load of which a request has been sent, and another one is still to come.
 
     Args:
         requests: The requests of the run; those of a session are neighbors.
@@ -56,7 +55,7 @@ class Sessions:
         given, found = self._answers.pop(record.index, []), []
         for index in self._followers(record.index):
             join = self._ended(index, record.closed)
-            repeats = self._requests.repeats_answers and self._back(index)[0] == index - record.index
+            repeats = self._requests.repeats_answers and self._graph.predecessors(index)[0] == record.index
             if repeats and not join.is_lost:
                 self._answers[index] = [*given, _sendable(record)]
             if join.open == 0 and not join.is_lost:
@@ -97,7 +96,7 @@ class Sessions:
     def _size(self, first: int) -> int:
         """Return how many requests a session has."""
         size = 1
-        while first + size < self._end and self._back(first + size):
+        while first + size < self._end and self._graph.predecessors(first + size):
             size += 1
         return size
 
@@ -110,7 +109,7 @@ class Sessions:
 
     def _ended(self, index: int, at_ns: int) -> _Join:
         """Note that one of the requests that `index` follows has ended, and return the state of the others."""
-        join = self._joins.pop(index, None) or _Join(len(self._back(index)))
+        join = self._joins.pop(index, None) or _Join(len(self._graph.predecessors(index)))
         join.open -= 1
         join.last_ns = max(join.last_ns, at_ns)
         if join.open:
@@ -118,11 +117,7 @@ class Sessions:
         return join
 
     def _followers(self, index: int) -> list[int]:
-        ahead = self._graph.ahead(index % len(self._graph))
-        return [index + rows for rows in ahead if index + rows < self._end]
-
-    def _back(self, index: int) -> Sequence[int]:
-        return self._graph.back(index % len(self._graph))
+        return [follower for follower in self._graph.followers(index) if follower < self._end]
 
 
 def _sendable(record: Record) -> bytes:
