@@ -7,7 +7,6 @@ wait for one. aiohttp's reader decodes compressed bodies.
 """
 
 import asyncio
-import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from loadgen.client.capture import TappedReader
 from loadgen.client.connect_errors import CannotConnect
 from loadgen.client.connector import Connector
 from loadgen.client.idle_connections import IdleConnections
+from loadgen.client.limit_watch import LimitWatch
+from loadgen.client.request_encoder import RequestEncoder
 from loadgen.client.spare_connections import SpareConnections
 from loadgen.client.timeouts import Timeouts
 from loadgen.core.dialect_scan import DialectScanner
@@ -24,10 +25,9 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
-from loadgen.metrics.reachability import SILENCE_NS, Reachability, ReachabilityTracker
+from loadgen.metrics.reachability import Reachability, ReachabilityTracker
 from loadgen.util import machine
 from loadgen.util.clock import clock_for, now_ns
-from loadgen.util.redaction import Redaction
 from loadgen.util.source_address import SourceAddresses
 from loadgen.workload.departures import left_after
 from loadgen.workload.target import Target
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 CONNECTS_AT_ONCE = 64
 # A request that reached no server is handed on this much later: a closed loop must not retry a dead one at full speed.
 REFUSED_PAUSE_S = 0.1
-MIN_SWEEP_NS = 20_000_000
-SWEPT_AT_ONCE = 200  # connections: a tenth of a millisecond
 HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
 HELD_NS = 500_000_000  # a proxy accepts at once and closes only when it has found no server
 
@@ -57,9 +55,8 @@ class Transport:
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
         hook: Compares each read with the next due time.
+        encoder: Makes the bytes of its requests; another one may take its place at any time.
         opened: Connections opened so far.
-        silent: Requests of whose streams no token has come for SILENCE_NS as they were looked at last, by index, and
-            the stamp of the last token.
     """
 
     def __init__(
@@ -75,15 +72,12 @@ class Transport:
         self._read_loop = read_loop or ReadLoop()
         self.hook = self._read_loop.hook
         self.opened = 0
-        self.silent: dict[int, int] = {}
         self._tracker = ReachabilityTracker()
-        run = f"{secrets.token_hex(8)}-"
-        self._heads = [(each.head(run), each.session_head(run)) for each in target.each_class]
+        self.encoder = RequestEncoder(target)
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
-        self._redacted = [Redaction(each.headers) for each in target.each_class]
-        self._generates, self._streams = target.generates, target.streams
         self._idle = IdleConnections(self._close)
         self._active: set[Connection] = set()
+        self._limits = LimitWatch(self._active, timeouts, self._abandon)
         self._departures = AlarmQueue(self._leave, clock_for(self._read_loop))
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
         self._pausing: dict[Record, asyncio.Handle] = {}  # what reached no server, until it is handed on
@@ -98,7 +92,7 @@ class Transport:
         self._reading: dict[Connection, asyncio.Task[None]] = {}  # connections whose responses aiohttp's reader reads
         self._tap: Tap | None = None
         self._abandoned = (Outcome.CANCELLED, "the run ended")
-        self._sweeper: asyncio.Handle | None = None
+        self._is_open = False
         self._connector = Connector(
             target.url,
             timeouts.connect / 1e9 or None,
@@ -110,9 +104,9 @@ class Transport:
         """Begin to read connections; call in the loop that will send."""
         if self.target.may_be_compressed:
             from aiohttp import client_proto  # noqa: F401 - now, so that the first response does not wait
-        loop = asyncio.get_running_loop()
-        self._read_loop.open(loop)
-        self._sweeper = loop.call_later(self.timeouts.smallest / 1e9, self._sweep)
+        self._read_loop.open(asyncio.get_running_loop())
+        self._limits.start()
+        self._is_open = True
 
     @property
     def reuses(self) -> bool:
@@ -140,6 +134,11 @@ class Transport:
         self._spare.keep(count)
 
     @property
+    def silent(self) -> dict[int, int]:
+        """Requests whose streams have been silent for a while, by index, and the stamp of the last token."""
+        return self._limits.silent
+
+    @property
     def spare_opened(self) -> int:
         """Connections that were opened in the background."""
         return self._spare.opened
@@ -152,17 +151,7 @@ class Transport:
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as a connection is open; `on_end` is called with the record later."""
-        head, session_head = self._heads[record.class_number]
-        record.redaction = self._redacted[record.class_number]
-        if not self._streams:
-            record.is_whole = self._generates
-            record.results = -1 if self._generates else 0
-        if record.turn < 0 or session_head is None:
-            lines = head % (record.index, len(body))
-        else:
-            lines = session_head % (record.index, len(body), record.index - record.turn)
-        token = record.session_token  # a line of its own
-        request = lines + body if token is None else b"%b%b\r\n%b" % (lines[:-2], token, body)
+        request = self.encoder.encode(record, body)
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
         if connection is not None:
@@ -208,8 +197,8 @@ class Transport:
         self._departures.close()
         self._idle.close_all()
         self._connector.close()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+        self._limits.stop()
+        if self._is_open:
             self._read_loop.close()
         await asyncio.sleep(0)  # lets the loop run the transports' connection_lost
 
@@ -340,46 +329,6 @@ class Transport:
             reading.cancel()
         connection.abandon(outcome, detail, now_ns())
         self.ended(connection)
-
-    def _sweep(self) -> None:
-        """End what has passed a limit, and look again when the next request may have: what is sent meanwhile cannot
-        pass one before the smallest limit is over.
-        """
-        self._look(list(self._active), now_ns() + self.timeouts.smallest, {})
-
-    def _look(self, among: list[Connection], again_ns: int, silent: dict[int, int]) -> None:
-        """Look at a few connections in this turn of the loop, so that no token waits, at the rest in those after it.
-
-        Args:
-            among: Those that are left; emptied.
-            again_ns: When the first of the others may pass a limit.
-            silent: Silent streams among the others.
-        """
-        at_ns = now_ns()
-        for connection in among[-SWEPT_AT_ONCE:]:
-            if connection not in self._active:  # it has ended since
-                continue
-            record = connection.record
-            left_ns, outcome = self.timeouts.left(record, at_ns)
-            if left_ns <= 0:
-                self._abandon(connection, outcome, f"no {'end' if outcome is Outcome.TIMEOUT else 'token'} in time")
-                continue
-            if record.last_token:
-                silent_ns = at_ns - record.last_token
-                if silent_ns >= SILENCE_NS:
-                    silent[record.index] = record.last_token
-                    left_ns = min(left_ns, SILENCE_NS // 10)  # so that a stream that goes on soon leaves the list
-                else:
-                    left_ns = min(left_ns, SILENCE_NS - silent_ns)
-            again_ns = min(again_ns, at_ns + left_ns)
-        del among[-SWEPT_AT_ONCE:]
-        loop = asyncio.get_running_loop()
-        if among:
-            self._sweeper = loop.call_soon(self._look, among, again_ns, silent)
-            return
-        self.silent = silent
-        pause_ns = max(again_ns - at_ns, self.timeouts.smallest // 10, MIN_SWEEP_NS)
-        self._sweeper = loop.call_later(pause_ns / 1e9, self._sweep)
 
     async def _read(self, connection: Connection, handler: Any) -> None:
         try:

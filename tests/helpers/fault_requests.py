@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
+from loadgen.client.request_encoder import RequestEncoder
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
@@ -55,7 +56,7 @@ class Sender:
     def start(self, count: int = 1, fault: str | None = None) -> "list[asyncio.Future[Record]]":
         """Send `count` requests that meet `fault`; returns what will be their records."""
         # A run sends the same headers with each request; here one transport has to serve good and bad alike.
-        self.transport._heads = [(target(self.url, fault, api=self.target.api).head(), None)]
+        self.transport.encoder = RequestEncoder(target(self.url, fault, api=self.target.api))
         return [self._send() for _ in range(count)]
 
     async def ended(self, count: int) -> list[Record]:

@@ -1,0 +1,35 @@
+"""`RequestEncoder`: the bytes of the requests to one target."""
+
+import secrets
+
+from loadgen.core.record import Record
+from loadgen.util.redaction import Redaction
+from loadgen.workload.target import Target
+
+
+class RequestEncoder:
+    """Puts the head of its class before the body of each request.
+
+    Args:
+        target: Where the requests go; X-Request-Ids of two encoders differ.
+    """
+
+    def __init__(self, target: Target) -> None:
+        run = f"{secrets.token_hex(8)}-"
+        self._heads = [(each.head(run), each.session_head(run)) for each in target.each_class]
+        self._redacted = [Redaction(each.headers) for each in target.each_class]
+        self._generates, self._streams = target.generates, target.streams
+
+    def encode(self, record: Record, body: bytes) -> bytes:
+        """Return head and body of a request; the record gets what its answer is, and what must not be shown of it."""
+        head, session_head = self._heads[record.class_number]
+        record.redaction = self._redacted[record.class_number]
+        if not self._streams:
+            record.is_whole = self._generates
+            record.results = -1 if self._generates else 0
+        if record.turn < 0 or session_head is None:
+            lines = head % (record.index, len(body))
+        else:
+            lines = session_head % (record.index, len(body), record.index - record.turn)
+        token = record.session_token  # a line of its own
+        return lines + body if token is None else b"%b%b\r\n%b" % (lines[:-2], token, body)
