@@ -70,7 +70,7 @@ def main() -> int:
 def _try_apis(name: str, real: Real, *, write: bool) -> None:
     """Try each API of an engine; its rows take the place of those that the document has of it."""
     with tempfile.TemporaryDirectory() as folder:
-        rows = list(protocols.tried(name, real, Path(folder)))
+        rows = list(protocols.protocol_table(name, real, Path(folder)))
     print(table(protocols.HEAD, rows), flush=True)
     if write:
         old = cells_of(found_between(APIS, APIS_BEGIN, APIS_END))
@@ -80,7 +80,7 @@ def _try_apis(name: str, real: Real, *, write: bool) -> None:
 def _try_features(name: str, real: Real, *, write: bool) -> bool:
     """Try each feature of an engine, and print and write its rows; whether none failed."""
     with tempfile.TemporaryDirectory() as folder:
-        rows = list(features.tried(name, real, Path(folder)))
+        rows = list(features.feature_table(name, real, Path(folder)))
     if not rows:
         return True
     print(table(features.HEAD, rows), flush=True)

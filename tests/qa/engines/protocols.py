@@ -68,7 +68,7 @@ PROTOCOLS = (
 )
 
 
-def tried(name: str, real: Real, folder: Path) -> Iterator[tuple[str, ...]]:
+def protocol_table(name: str, real: Real, folder: Path) -> Iterator[tuple[str, ...]]:
     """Try each protocol that an engine serves, and yield a row of the table for each.
 
     Args:

@@ -11,7 +11,7 @@ from loadgen.client.capture_file import CapturedResponse, End
 from tests.helpers.captured_responses import Golden
 from tests.qa.engines.engines import ENGINES
 from tests.qa.engines.features import classes, departures, sessions, structured_output, table
-from tests.qa.engines.features.measured import Measured, summed
+from tests.qa.engines.features.measured_run import MeasuredRun, summed
 
 
 def turn(session: int, place: int, **more: Any) -> dict[str, Any]:
@@ -25,13 +25,13 @@ def turn(session: int, place: int, **more: Any) -> dict[str, Any]:
 SESSION = [turn(0, 1), turn(0, 2), turn(0, 3)]
 
 
-def measured(records: Iterable[dict[str, Any]] = (), answers: Iterable[bytes] = (), **own: Any) -> Measured:
+def measured(records: Iterable[dict[str, Any]] = (), answers: Iterable[bytes] = (), **own: Any) -> MeasuredRun:
     """A run with these records and streamed answers, and what its result says."""
     responses = {
         index: Golden("", CapturedResponse(index, 0, 0, 1, 1, ((0, answer),), End.RESPONSE, 0), {})
         for index, answer in enumerate(answers)
     }
-    return Measured({"loadgen": own}, list(records), responses, {})
+    return MeasuredRun({"loadgen": own}, list(records), responses, {})
 
 
 @pytest.mark.parametrize(
@@ -43,22 +43,22 @@ def measured(records: Iterable[dict[str, Any]] = (), answers: Iterable[bytes] = 
     ],
 )
 def test_a_turn_follows_its_predecessor(wrong: dict[str, int], problem: str) -> None:
-    assert list(sessions.following([*SESSION, turn(5, 1)])) == []
-    (found,) = sessions.following([SESSION[0], SESSION[1] | wrong, turn(5, 1)])
+    assert list(sessions.order_problems([*SESSION, turn(5, 1)])) == []
+    (found,) = sessions.order_problems([SESSION[0], SESSION[1] | wrong, turn(5, 1)])
     assert problem in found
 
 
 @pytest.mark.parametrize(("cached", "is_right"), [(98, False), (99, True), (120, True), (121, False)])
 def test_a_turn_finds_its_predecessor_in_the_cache(cached: int, is_right: bool) -> None:
     run = measured([SESSION[0], SESSION[1] | {"cached_tokens": cached}], prefix_cache={"block_size": 1})
-    assert (list(sessions.reused(run)) == []) is is_right
+    assert (list(sessions.cache_problems(run)) == []) is is_right
 
 
 def test_blocks_of_a_predecessor_are_found_whole() -> None:
     run = measured([SESSION[0], SESSION[1] | {"cached_tokens": 96}], prefix_cache={"block_size": 32})
-    assert list(sessions.reused(run)) == []
+    assert list(sessions.cache_problems(run)) == []
     run.records[1]["cached_tokens"] = 64
-    assert len(list(sessions.reused(run))) == 1
+    assert len(list(sessions.cache_problems(run))) == 1
 
 
 def test_conversations_have_the_turns_that_were_asked(tmp_path: Path) -> None:
@@ -67,13 +67,15 @@ def test_conversations_have_the_turns_that_were_asked(tmp_path: Path) -> None:
     assert len(rows[0]["conversations"][0]["value"].split()) == 5
 
 
-@pytest.mark.parametrize(("asked", "field"), [(departures.ASKED[0], "content_events"), (departures.ASKED[1], "closed")])
+@pytest.mark.parametrize(
+    ("asked", "field"), [(departures.DISCONNECTS[0], "content_events"), (departures.DISCONNECTS[1], "closed")]
+)
 def test_users_leave_when_they_were_to(asked: str, field: str) -> None:
     times = {"sent": 0, "closed": 300_100_000, "content_events": 10, "reasoning_events": 0}
     record = {"index": 0, "outcome": "disconnected", **times}
-    assert list(departures.at_other_times(asked, measured([record]))) == []
+    assert list(departures.time_problems(asked, measured([record]))) == []
     later = record | {field: 10 * times[field]}
-    assert len(list(departures.at_other_times(asked, measured([later])))) == 1
+    assert len(list(departures.time_problems(asked, measured([later])))) == 1
 
 
 def test_a_session_ends_with_its_user() -> None:
@@ -81,9 +83,9 @@ def test_a_session_ends_with_its_user() -> None:
     unsent = SESSION[2] | {"outcome": "disconnected", "sent": None}
     counts = {"disconnected": 1, "never_sent": 1}
     first = SESSION[0] | {"outcome": "ok"}
-    assert list(departures.without_user(measured([first, gone, unsent], departures=counts))) == []
+    assert list(departures.session_problems(measured([first, gone, unsent], departures=counts))) == []
     sent = unsent | {"sent": 10}
-    assert list(departures.without_user(measured([first, gone, sent], departures=counts)))
+    assert list(departures.session_problems(measured([first, gone, sent], departures=counts)))
 
 
 def stream(*events: dict[str, Any]) -> bytes:
@@ -104,8 +106,8 @@ def answered(model: str, text: str) -> bytes:
 )
 def test_each_adapter_answers_its_own_class(answers: list[tuple[str, str]], problem: str) -> None:
     records = [{"class": "sql"}, {"class": "chat"}]
-    assert list(classes.adapters(measured(records, [answered("sql", "a"), answered("chat", "b")]))) == []
-    (found,) = classes.adapters(measured(records, [answered(*answer) for answer in answers]))
+    assert list(classes.adapter_problems(measured(records, [answered("sql", "a"), answered("chat", "b")]))) == []
+    (found,) = classes.adapter_problems(measured(records, [answered(*answer) for answer in answers]))
     assert problem in found
 
 
@@ -113,9 +115,9 @@ def test_answers_are_held_to_the_keys_of_their_schemas() -> None:
     texts = [json.dumps(dict.fromkeys(fields, 1)) for fields in structured_output.PROPERTIES] + ["Red."]
     counts = dict.fromkeys(("answers", "json", "checked", "matching"), 4)
     run = measured(answers=[answered("m", text) for text in texts * 2], structured_output=counts)
-    assert list(structured_output.wrong(run)) == []
+    assert list(structured_output.answer_problems(run)) == []
     run = measured(answers=[answered("m", text) for text in [*texts, "{}", *texts[1:]]], structured_output=counts)
-    assert list(structured_output.wrong(run)) == ["answer 3 has other keys than its schema: {}"]
+    assert list(structured_output.answer_problems(run)) == ["answer 3 has other keys than its schema: {}"]
 
 
 def test_samples_of_one_name_are_summed() -> None:
@@ -124,4 +126,4 @@ def test_samples_of_one_name_are_summed() -> None:
 
 
 def test_every_engine_with_features_is_one_that_is_tried() -> None:
-    assert set(table.SUBJECTS) <= set(ENGINES)
+    assert set(table.FEATURES) <= set(ENGINES)

@@ -3,25 +3,25 @@
 from collections.abc import Iterator
 
 from loadgen.checks.prefix_cache import NAME
-from tests.qa.engines.features.measured import Measured, Row, Trial
-from tests.qa.engines.features.sessions import as_counted, rate
+from tests.qa.engines.features.measured_run import MeasuredRun, Row, TriedServer
+from tests.qa.engines.features.sessions import counter_problems, hit_rate_text
 
 PREFIXES, PROMPTS = 3, 12
 
 
-def rows(trial: Trial) -> Iterator[Row]:
+def rows(server: TriedServer) -> Iterator[Row]:
     """Run the same prompts again and again, from a cache in each state."""
     flags = ["--backend", "openai", "--dataset-name", "prefix_repetition", "--prefix-repetition-output-len", "4"]
-    flags += ["--prefix-repetition-prefix-len", str(2 * trial.words), "--prefix-repetition-suffix-len", "20"]
+    flags += ["--prefix-repetition-prefix-len", str(2 * server.words), "--prefix-repetition-suffix-len", "20"]
     flags += ["--prefix-repetition-num-prefixes", str(PREFIXES), "--num-prompts", str(PROMPTS)]
     flags += ["--max-concurrency", "1", "--ignore-eos"]
     # The second and the third run show that the server knows the prompts, and that it does not after `cold`.
     for state in ("cold", "as-is", "cold", "salted", "salted", "warm"):
-        run = trial.measure(*flags, "--cache", state)
-        yield Row(f"--cache {state}", str(PROMPTS), rate(run), tuple(not_as_asked(trial, run, state)))
+        run = server.measure(*flags, "--cache", state)
+        yield Row(f"--cache {state}", str(PROMPTS), hit_rate_text(run), tuple(state_problems(server, run, state)))
 
 
-def not_as_asked(trial: Trial, run: Measured, state: str) -> Iterator[str]:
+def state_problems(server: TriedServer, run: MeasuredRun, state: str) -> Iterator[str]:
     """Where a run found anything else in the cache than its state allows."""
     own, cache = run.own, run.own["prefix_cache"]
     checks = {check["name"]: check["ok"] for check in own["checks"]}
@@ -41,4 +41,4 @@ def not_as_asked(trial: Trial, run: Measured, state: str) -> Iterator[str]:
         if (cache["warmed"], cache["warmed_by"]) != (PREFIXES, "prefix"):
             yield f"{cache['warmed']} requests warmed the cache up, by {cache['warmed_by']}"
     else:  # the requests that warm it up are counted, too
-        yield from as_counted(trial, run)
+        yield from counter_problems(server, run)

@@ -3,40 +3,40 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.qa.engines.features.measured import Measured, Row, Trial
+from tests.qa.engines.features.measured_run import MeasuredRun, Row, TriedServer
 
 REQUESTS, TOKENS = 16, 10
 TURNS, SESSIONS = 3, 5
-ASKED = (f"20%@tokens={TOKENS}", "20%@after=300ms")
+DISCONNECTS = (f"20%@tokens={TOKENS}", "20%@after=300ms")
 
 
-def rows(trial: Trial) -> Iterator[Row]:
+def rows(server: TriedServer) -> Iterator[Row]:
     """Run with users who leave at a token, after a time, and in the middle of a session; nothing is sent again."""
-    load = ["--backend", "openai-chat", "--random-output-len", str(trial.output_tokens), "--max-concurrency", "4"]
-    for asked in ASKED:
-        run = trial.measure(*load, "--random-input-len", "50", "--num-prompts", str(REQUESTS), "--disconnect", asked)
-        problems = (*mixed_up(trial, run), *at_other_times(asked, run), *went_on(trial, run))
-        yield Row(f"--disconnect {asked}", str(REQUESTS), seen(trial, run), problems)
+    load = ["--backend", "openai-chat", "--random-output-len", str(server.output_tokens), "--max-concurrency", "4"]
+    for asked in DISCONNECTS:
+        run = server.measure(*load, "--random-input-len", "50", "--num-prompts", str(REQUESTS), "--disconnect", asked)
+        problems = (*outcome_problems(server, run), *time_problems(asked, run), *server_problems(server, run))
+        yield Row(f"--disconnect {asked}", str(REQUESTS), summary(server, run), problems)
     load += ["--random-input-len", "20", "--dataset-name", "multi_turn", "--num-prompts", str(TURNS * SESSIONS)]
-    run = trial.measure(*load, "--turns", str(TURNS), "--disconnect", ASKED[0])
+    run = server.measure(*load, "--turns", str(TURNS), "--disconnect", DISCONNECTS[0])
     departures = run.own["departures"]
     found = f"{departures['disconnected']} left, and {departures['never_sent']} further turns were not sent"
-    asked = f"--turns {TURNS} --disconnect {ASKED[0]}"
-    yield Row(asked, f"{TURNS * SESSIONS} in {SESSIONS} sessions", found, tuple(without_user(run)))
+    asked = f"--turns {TURNS} --disconnect {DISCONNECTS[0]}"
+    yield Row(asked, f"{TURNS * SESSIONS} in {SESSIONS} sessions", found, tuple(session_problems(run)))
 
 
-def seen(trial: Trial, run: Measured) -> str:
+def summary(server: TriedServer, run: MeasuredRun) -> str:
     """What the result says of the server and of the users who left."""
     stop = run.own["departures"]["server"]
     answer = {True: "stopped", False: "went on", None: "not known whether it stopped"}[stop["stopped"]]
     aborted = "no counter" if stop["aborted"] is None else f"{stop['aborted']:.0f}"
     return (
-        f"{len(gone(run))} left; {answer}: {stop['unread_tokens']:.0f} tokens generated of {rest(trial, run)} that "
-        f"they did not read; aborted requests counted: {aborted}"
+        f"{len(departed(run))} left; {answer}: {stop['unread_tokens']:.0f} tokens generated of "
+        f"{unread_tokens(server, run)} that they did not read; aborted requests counted: {aborted}"
     )
 
 
-def without_user(run: Measured) -> Iterator[str]:
+def session_problems(run: MeasuredRun) -> Iterator[str]:
     """Where a session goes on without its user."""
     ended = set[int]()
     for record in run.records:
@@ -51,56 +51,56 @@ def without_user(run: Measured) -> Iterator[str]:
         yield f"{len(ended)} users left, {unsent} turns were not sent, and the result says {departures}"
 
 
-def gone(run: Measured) -> list[dict[str, Any]]:
+def departed(run: MeasuredRun) -> list[dict[str, Any]]:
     """The records of users who left."""
     return [record for record in run.records if record["outcome"] == "disconnected"]
 
 
-def came(record: dict[str, Any]) -> int:
+def received_tokens(record: dict[str, Any]) -> int:
     """Events with tokens that had come."""
     return int(record["content_events"] + record["reasoning_events"])
 
 
-def rest(trial: Trial, run: Measured) -> int:
+def unread_tokens(server: TriedServer, run: MeasuredRun) -> int:
     """Tokens that the users who left had asked for and not read."""
-    return sum(trial.output_tokens - came(record) for record in gone(run))
+    return sum(server.output_tokens - received_tokens(record) for record in departed(run))
 
 
-def mixed_up(trial: Trial, run: Measured) -> Iterator[str]:
+def outcome_problems(server: TriedServer, run: MeasuredRun) -> Iterator[str]:
     """Where those who left are among the others, or nobody left."""
-    own, left = run.own, len(gone(run))
+    own, left = run.own, len(departed(run))
     ok = REQUESTS - left
     if own["outcomes"] != {"ok": ok, "disconnected": left} or not 0 < left < REQUESTS:
         yield f"outcomes are {own['outcomes']}"
     counts = {latency["count"] for name, latency in own["latency_ms"].items() if name.startswith(("ttft", "e2el"))}
     if (counts, run.result["completed"], run.result["failed"], own["error_rate"]) != ({ok}, ok, 0, 0.0):
         yield f"latencies are of {counts} requests, {run.result['completed']} ok, {run.result['failed']} failed"
-    if run.result["total_output_tokens"] != ok * trial.output_tokens:
+    if run.result["total_output_tokens"] != ok * server.output_tokens:
         yield f"{run.result['total_output_tokens']} output tokens of {ok} answers"
     prompts = sum(record["prompt_tokens"] for record in run.records if record["outcome"] == "ok") / max(1, ok)
-    if own["retries"] is not None or trial.looked_up(run)[0] > REQUESTS * prompts:
+    if own["retries"] is not None or server.looked_up(run)[0] > REQUESTS * prompts:
         yield "requests were sent again"
 
 
-def at_other_times(asked: str, run: Measured) -> Iterator[str]:
+def time_problems(asked: str, run: MeasuredRun) -> Iterator[str]:
     """Where a user left at another moment than asked."""
-    for record in gone(run):
+    for record in departed(run):
         name = f"request {record['index']}"
         # Several tokens may come at once.
-        if asked.endswith(f"tokens={TOKENS}") and not TOKENS <= came(record) < 2 * TOKENS:
-            yield f"{name} was left after {came(record)} tokens"
+        if asked.endswith(f"tokens={TOKENS}") and not TOKENS <= received_tokens(record) < 2 * TOKENS:
+            yield f"{name} was left after {received_tokens(record)} tokens"
         if asked.endswith("ms") and not 300e6 <= record["closed"] - record["sent"] < 600e6:
             yield f"{name} was left after {(record['closed'] - record['sent']) / 1e6:.0f} ms"
 
 
-def went_on(trial: Trial, run: Measured) -> Iterator[str]:
+def server_problems(server: TriedServer, run: MeasuredRun) -> Iterator[str]:
     """Where the server went on, by its own counters, or the result says anything else than they do."""
     stop = run.own["departures"]["server"]
-    generated = run.grown[trial.counters.generated]
-    unread = generated - run.result["total_output_tokens"] - sum(map(came, gone(run)))
+    generated = run.increases[server.counters.generated]
+    unread = generated - run.result["total_output_tokens"] - sum(map(received_tokens, departed(run)))
     if stop["unread_tokens"] != max(0, unread):
         yield f"{unread:.0f} tokens came to nobody by the counters, and the result says {stop['unread_tokens']}"
-    if unread > rest(trial, run) / 2:
+    if unread > unread_tokens(server, run) / 2:
         yield f"the server generated {unread:.0f} tokens that nobody read"
     if stop["unfinished"] != 0:
         yield f"unfinished requests: {stop['unfinished']}"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.qa.engines.features.measured import Measured, Row, Trial
+from tests.qa.engines.features.measured_run import MeasuredRun, Row, TriedServer
 
 # Of few tokens, for the models are tiny and end no text of their own.
 PROPERTIES: tuple[dict[str, Any], ...] = (
@@ -14,15 +14,15 @@ PROPERTIES: tuple[dict[str, Any], ...] = (
 REQUESTS, PLAIN = 6, 2  # each third row asks for no JSON
 
 
-def rows(trial: Trial) -> Iterator[Row]:
+def rows(server: TriedServer) -> Iterator[Row]:
     """Run rows with two schemas and without one."""
-    path = trial.folder / "rows.jsonl"
+    path = server.folder / "rows.jsonl"
     path.write_text("".join(json.dumps(row(number)) + "\n" for number in range(REQUESTS)))
     flags = ["--backend", "openai-chat", "--dataset-name", "jsonl", "--dataset-path", str(path)]
-    run = trial.measure(*flags, "--num-prompts", str(REQUESTS), "--max-concurrency", "2")
+    run = server.measure(*flags, "--num-prompts", str(REQUESTS), "--max-concurrency", "2")
     found = run.own["structured_output"]
     seen = f"{found['matching']} of {found['answers']} answers match their schema"
-    yield Row("response_format", str(REQUESTS), seen, tuple(wrong(run)))
+    yield Row("response_format", str(REQUESTS), seen, tuple(answer_problems(run)))
 
 
 def row(number: int) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def row(number: int) -> dict[str, Any]:
     return plain | {"extra_body": {"response_format": _form(PROPERTIES[number % 3])}}
 
 
-def wrong(run: Measured) -> Iterator[str]:
+def answer_problems(run: MeasuredRun) -> Iterator[str]:
     """Where an answer is not as its schema says, or the result says so without a reason."""
     asked = [number for number in range(REQUESTS) if number % 3 != PLAIN]
     if run.own["structured_output"] != dict.fromkeys(("answers", "json", "checked", "matching"), len(asked)):

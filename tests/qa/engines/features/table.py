@@ -8,24 +8,24 @@ from pathlib import Path
 
 from tests.qa.engines.engines import Real
 from tests.qa.engines.features import cache_states, classes, departures, sessions, structured_output
-from tests.qa.engines.features.measured import Counters, FeatureFailed, Row, Trial
+from tests.qa.engines.features.measured_run import Counters, FeatureFailed, Row, TriedServer
 from tests.qa.engines.tiny_lora import RANK, tiny_lora
 
 HEAD = ("engine", "version", "asked", "requests", "seen")
 FAILED = "FAILED"
-Rows = Callable[[Trial], Iterator[Row]]
+Rows = Callable[[TriedServer], Iterator[Row]]
 
 
 @dataclass(frozen=True)
-class Subject:
-    """An engine that has features to be tried.
+class EngineFeatures:
+    """The features of an engine, and what runs of them need.
 
     Attributes:
         raw: The engine's own flags of the server, which may need files in a folder.
         counters: The names of its counters.
-        words: As in `Trial`.
-        output_tokens: As in `Trial`.
-        features: Those that it has.
+        words: As in `TriedServer`.
+        output_tokens: As in `TriedServer`.
+        features: The features that it has.
     """
 
     raw: Callable[[Path], Sequence[str]]
@@ -49,15 +49,15 @@ def _llamacpp(folder: Path) -> Sequence[str]:
     return ["--slot-save-path", f"{folder}/", "--cache-ram", "0"]
 
 
-SUBJECTS = {
-    "vllm": Subject(
+FEATURES = {
+    "vllm": EngineFeatures(
         _vllm,
         Counters(("vllm:prefix_cache_queries_total",), "vllm:prefix_cache_hits_total", "vllm:generation_tokens_total"),
         words=150,
         output_tokens=200,
         features=(sessions.rows, departures.rows, cache_states.rows, classes.rows, structured_output.rows),
     ),
-    "llamacpp": Subject(
+    "llamacpp": EngineFeatures(
         _llamacpp,
         Counters(
             ("llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total"),
@@ -71,8 +71,8 @@ SUBJECTS = {
 }
 
 
-def tried(name: str, real: Real, folder: Path) -> Iterator[tuple[str, ...]]:
-    """Try each feature of an engine, and yield a row of the table for each run; nothing if it has none.
+def feature_table(name: str, real: Real, folder: Path) -> Iterator[tuple[str, ...]]:
+    """Run each feature of an engine, and yield a row of the table for each run; nothing if it has none.
 
     Args:
         name: The engine's name in the table.
@@ -82,20 +82,20 @@ def tried(name: str, real: Real, folder: Path) -> Iterator[tuple[str, ...]]:
     Raises:
         EngineFailed: The server does not start.
     """
-    subject = SUBJECTS.get(name)
-    if subject is None:
+    engine = FEATURES.get(name)
+    if engine is None:
         return
-    with real.case.begin(more=subject.raw(folder)) as server:
+    with real.case.begin(more=engine.raw(folder)) as server:
         server.ready(real.case.ready_s)
         version = server.version() or server.engine.version() or "unknown"
-        trial = Trial(real, server, subject.counters, folder, subject.words, subject.output_tokens)
-        for row in itertools.chain.from_iterable(_rows(feature, trial) for feature in subject.features):
+        tried = TriedServer(real, server, engine.counters, folder, engine.words, engine.output_tokens)
+        for row in itertools.chain.from_iterable(_rows(feature, tried) for feature in engine.features):
             seen = f"{row.seen}; {FAILED}: {'; '.join(row.problems)}" if row.problems else row.seen
             yield (name, version, f"`{row.asked}`", row.requests, seen)
 
 
-def _rows(feature: Rows, trial: Trial) -> Iterator[Row]:
+def _rows(feature: Rows, tried: TriedServer) -> Iterator[Row]:
     try:
-        yield from feature(trial)
+        yield from feature(tried)
     except FeatureFailed as failed:
         yield Row(feature.__module__.rpartition(".")[2], "-", "no result", (str(failed),))

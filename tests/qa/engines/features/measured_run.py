@@ -55,20 +55,20 @@ class Counters:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRun:
     """A run, and what its server counted meanwhile.
 
     Attributes:
         result: The result as JSON.
         records: Each line of its records, by index.
         answers: The captured response to each request, by index.
-        grown: The increase of each of the server's samples, summed over labels.
+        increases: The increase of each of the server's samples, summed over labels.
     """
 
     result: dict[str, Any]
     records: list[dict[str, Any]]
     answers: dict[int, Golden]
-    grown: Mapping[str, float]
+    increases: Mapping[str, float]
 
     @property
     def own(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Trial:
+class TriedServer:
     """A server that is tried.
 
     Attributes:
@@ -108,7 +108,7 @@ class Trial:
     output_tokens: int
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def measure(self, *flags: str) -> Measured:
+    def measure(self, *flags: str) -> MeasuredRun:
         """Run with these flags beside those that name the server.
 
         Raises:
@@ -124,16 +124,16 @@ class Trial:
         if done.returncode:
             raise FeatureFailed(f"loadgen run {' '.join(flags)} ended with {done.returncode}: {done.stderr[-2000:]}")
         lines = [json.loads(line) for line in Path(records).read_text().splitlines()[1:-1]]
-        return Measured(
+        return MeasuredRun(
             json.loads(done.stdout),
             sorted(lines, key=lambda line: int(line["index"])),
             {answer.index: Golden("", answer, {}) for answer in capture_file.load(capture).responses},
             {name: value - before.get(name, 0.0) for name, value in after.items()},
         )
 
-    def looked_up(self, run: Measured) -> tuple[float, float]:
+    def looked_up(self, run: MeasuredRun) -> tuple[float, float]:
         """Tokens that the server looked up in its prefix cache in a run, and those that it found, by its counters."""
-        return sum(run.grown[name] for name in self.counters.looked_up), run.grown[self.counters.found]
+        return sum(run.increases[name] for name in self.counters.looked_up), run.increases[self.counters.found]
 
 
 def samples(base_url: str) -> dict[str, float]:
