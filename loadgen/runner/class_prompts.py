@@ -79,7 +79,7 @@ def settings_of_data(settings: RunSettings) -> list[RunSettings]:
 def _data_numbers(settings: RunSettings) -> list[int]:
     """Return the number of the data set of each class, from 0 in the order of the classes."""
     each = [one.data for one in settings.request_classes]
-    distinct = [data for place, data in enumerate(each) if data not in each[:place]]
+    distinct = [data for number, data in enumerate(each) if data not in each[:number]]
     return [distinct.index(data) for data in each]
 
 
@@ -143,8 +143,8 @@ class _Dealer:
         """Return where the prompts come from, by class, as JSON."""
         names = [one.name for one in self._settings.request_classes]
         of_source = [
-            {"classes": [name for name, number in zip(names, self._numbers, strict=True) if number == place]}
-            for place in range(len(self._sources))
+            {"classes": [name for name, number in zip(names, self._numbers, strict=True) if number == source]}
+            for source in range(len(self._sources))
         ]
         pairs = zip(of_source, self._sources, strict=True)
         sources = [known | one.origin() for known, one in pairs]

@@ -34,7 +34,7 @@ END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS, AFTER = range(9)  # co
 COLUMNS = AFTER + 1
 ROW_BYTES = 8 * COLUMNS  # of the index
 ROWS_AT_ONCE = 1 << 20  # rows read at a time before the clock starts
-WARMUP_PREFIX = "rehearsal-"
+WARMUP_PREFIX = "warmup-"
 WARM_CACHE_PREFIX = "warm-cache-"
 ABOUT, PARTS = "about.json", ("bodies", "sources", "after", "index")  # the index is written last
 SCHEDULE = "schedule"
@@ -325,7 +325,7 @@ class Requests:
         return SessionGraph(array("q", (self._folder / f"{self._of}after").read_bytes()), ends)
 
     def turn(self, index: int) -> int:
-        """Return the place of request `index` in its session, from 0."""
+        """Return how many requests of its session come before request `index`."""
         return self._turns[self._row(index)]
 
     def class_number(self, index: int) -> int:

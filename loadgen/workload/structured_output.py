@@ -34,7 +34,7 @@ def schema_of(body: dict[str, Any]) -> Schema | None:
         The schema, {} where any JSON object will do; None if the body asks for no JSON.
     """
     form = _object(body, "response_format") or _object(_object(body, "text"), "format")
-    places = (
+    schemas = (
         _object(form, "json_schema").get("schema"),
         form.get("schema"),
         body.get("guided_json"),
@@ -42,7 +42,7 @@ def schema_of(body: dict[str, Any]) -> Schema | None:
         body.get("json_schema"),
         _object(body, "sampling_params").get("json_schema"),
     )
-    found = next((place for place in places if place is not None), None)
+    found = next((schema for schema in schemas if schema is not None), None)
     if found is None:
         return {} if form.get("type") in ("json_object", "json_schema") else None
     if isinstance(found, str):

@@ -155,12 +155,12 @@ class HubDataset:
         read, needs_answer = self.layout.read, self.settings.hf_output_len is None
         answer = self.layout.answer if needs_answer else None
         for number, record in self._ordered():
-            place = f"{self.settings.dataset_name}/{number}"
+            source = f"{self.settings.dataset_name}/{number}"
             try:
-                row = read(record, place)
+                row = read(record, source)
                 recorded = answer(record) if row is not None and answer else ""
             except (LookupError, TypeError, ValueError, AttributeError) as error:
-                raise self._unreadable(place, record, error) from error
+                raise self._unreadable(source, record, error) from error
             if row is not None:
                 yield row, recorded
 
@@ -169,10 +169,10 @@ class HubDataset:
         bounds, given = self.layout.bounds, self.settings.hf_output_len is not None
         return None if bounds is None or (given and not bounds.of_any_answer) else bounds
 
-    def _unreadable(self, place: str, record: Mapping[str, Any], error: Exception) -> BadInput:
+    def _unreadable(self, source: str, record: Mapping[str, Any], error: Exception) -> BadInput:
         problem = f"has no column {error}" if isinstance(error, KeyError) else str(error)
         remedy = f"give its columns: {COLUMN} prompt=COLUMN answer=COLUMN, of {', '.join(record)}"
-        return BadInput(DATASET_PATH, f"{place} of {self.folder.name} {problem}", remedy)
+        return BadInput(DATASET_PATH, f"{source} of {self.folder.name} {problem}", remedy)
 
     def _ordered(self) -> Iterable[Numbered]:
         keeps = row_filter(self.settings.hf_where)

@@ -223,9 +223,9 @@ def plain_length(flag: str, given: int | str, rule: str) -> int:
 
 
 def _numbers(flag: str, words: list[str]) -> list[int]:
-    for place, word in enumerate(words, 1):
+    for number, word in enumerate(words, 1):
         if not word.strip() and len(words) > 1:
-            raise BadInput(flag, f"number {place} of {len(words)} is missing", FORMS)
+            raise BadInput(flag, f"number {number} of {len(words)} is missing", FORMS)
         if not WHOLE.fullmatch(word):
             shown = repr(word) if len(word) <= MAX_SHOWN else f"{word[:MAX_SHOWN]!r}..."
             raise BadInput(flag, f"invalid length {shown}", FORMS)

@@ -40,12 +40,12 @@ class Row:
     fields: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @classmethod
-    def of(cls, found: Mapping[str, Any], place: str) -> Self:
+    def of(cls, found: Mapping[str, Any], source: str) -> Self:
         """Create a row from its fields. None counts as missing.
 
         Args:
             found: The fields; names that are not in FIELDS are ignored.
-            place: The source of a row without an id.
+            source: The source of a row without an id.
 
         Raises:
             ValueError: A field has the wrong type, or there are none or both of prompt and messages.
@@ -66,7 +66,7 @@ class Row:
             messages=chat,
             input_tokens=_count("input_tokens", found.get("input_tokens")),
             output_tokens=_count("output_tokens", found.get("output_tokens")),
-            source=place if name is None else str(name),
+            source=source if name is None else str(name),
             fields=fields or {},
         )
 

@@ -206,15 +206,15 @@ class ProseDataset:
 
 def _join_lines(lines: Iterator[Line], tokens: int, prefix: str = "") -> tuple[str, int]:
     """Join lines after a prefix until they exceed the tokens; returns the text, and the offset to cut it at."""
-    found, length, place, held = [prefix], len(prefix), 0, 0
+    found, length, cut_at, held = [prefix], len(prefix), 0, 0
     while held < tokens + SPARE_TOKENS:
         line = next(lines)
         text = line.text if length else line.text[1:]
         if held < tokens <= held + len(line.ends):
-            place = length + line.ends[tokens - held - 1] - (len(line.text) - len(text))
+            cut_at = length + line.ends[tokens - held - 1] - (len(line.text) - len(text))
         found.append(text)
         length, held = length + len(text), held + len(line.ends)
-    return "".join(found), place
+    return "".join(found), cut_at
 
 
 def cut_to_tokens(texts: Sequence[tuple[str, int]], tokens: int, tokenizer: Tokenizer) -> list[str]:
@@ -228,7 +228,7 @@ def cut_to_tokens(texts: Sequence[tuple[str, int]], tokens: int, tokenizer: Toke
     Raises:
         BadInput: The tokenizer joins text into tokens, so an exact length is not possible.
     """
-    found = [text[:place] for text, place in texts]
+    found = [text[:cut_at] for text, cut_at in texts]
     for at, count in enumerate(tokenizer.count(found)):
         if count != tokens or found[at][-1:].isspace():
             found[at] = _repaired(texts[at][0], tokens, tokenizer)

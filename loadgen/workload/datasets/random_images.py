@@ -114,11 +114,11 @@ def _placed(tokenizer: Tokenizer) -> Callable[[Sequence[Part]], str]:
     """
     template = ChatTemplate.of(tokenizer)
 
-    def place(content: Sequence[Part]) -> str:
+    def render(content: Sequence[Part]) -> str:
         parts = [part if part["type"] == "text" else {"type": "image"} for part in content]
         with contextlib.suppress(BadInput):
             if template is not None:
                 return template.render([{"role": "user", "content": parts}])
         return TAG + "".join(part["text"] for part in parts if part["type"] == "text")
 
-    return place
+    return render

@@ -129,10 +129,10 @@ class RandomDataset:
             count += len(rows)
 
     def _generate(
-        self, order: NDArray[np.int64], places: Sequence[int] | NDArray[np.int64]
+        self, order: NDArray[np.int64], positions: Sequence[int] | NDArray[np.int64]
     ) -> Iterator[tuple[int, Prompt]]:
         """Yield rows and their prompts, which are sent at these positions in the run."""
-        own, outputs = self._lengths(order, places)
+        own, outputs = self._lengths(order, positions)
         drawn, groups = self.prefixes.draw(self.drawing), self.prefixes.numbers_of(order)
         before = [drawn[group] for group in groups]
         special, template = self.tokenizer.special_tokens, self.template_tokens
@@ -200,16 +200,16 @@ class RandomDataset:
         }
 
     def _lengths(
-        self, order: NDArray[np.int64], places: Sequence[int] | NDArray[np.int64]
+        self, order: NDArray[np.int64], positions: Sequence[int] | NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw the tokens of each prompt and its answer: by its row, or for listed lengths by its position."""
         count = int(order.max(initial=-1)) + 1
         own = self.inputs.draw(generator(self.seed_prompts, INPUT_LENGTHS), count)
         outputs = self.outputs.draw(generator(self.seed_prompts, OUTPUT_LENGTHS), count)
-        placed = np.asarray(places)
+        at = np.asarray(positions)
         return (
-            own[placed if self.inputs.listed else order],
-            outputs[placed if self.outputs.listed else order],
+            own[at if self.inputs.listed else order],
+            outputs[at if self.outputs.listed else order],
         )
 
 

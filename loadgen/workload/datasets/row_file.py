@@ -79,33 +79,33 @@ class RowFile:
         Raises:
             BadInput: The row is invalid.
         """
-        place = f"row {number + 1}"
-        found = self._object(place, number) if self._kind == "jsonl" else self._record(place, number)
-        self._refuse_unknown(place, found)
+        location = f"row {number + 1}"
+        found = self._object(location, number) if self._kind == "jsonl" else self._record(location, number)
+        self._refuse_unknown(location, found)
         try:
             return Row.of(self._convert(found), f"{self._kind}/{number + 1}")
         except ValueError as error:
-            raise self._bad(place, str(error)) from error
+            raise self._bad(location, str(error)) from error
 
     def provenance(self) -> dict[str, Any]:
         """Return name, size and hash of the file and the number of its rows, as JSON. Reads the whole file."""
         return provenance(self.path, self.size) | {"rows": len(self)}
 
-    def _object(self, place: str, number: int) -> dict[str, Any]:
+    def _object(self, location: str, number: int) -> dict[str, Any]:
         data = self._bytes(number)
         try:
             found = orjson.loads(data)
         except ValueError as error:
             problem = "is not UTF-8" if not _is_utf8(data) else f"is not JSON ({error})"
-            raise self._bad(place, problem) from error
+            raise self._bad(location, problem) from error
         if not isinstance(found, dict):
-            raise self._bad(place, "is not a JSON object")
+            raise self._bad(location, "is not a JSON object")
         return found
 
-    def _record(self, place: str, number: int) -> dict[str, Any]:
-        cells = self._cells(place, number)
+    def _record(self, location: str, number: int) -> dict[str, Any]:
+        cells = self._cells(location, number)
         if len(cells) != len(self.columns):
-            raise self._bad(place, f"has {len(cells)} columns, and the header has {len(self.columns)}")
+            raise self._bad(location, f"has {len(cells)} columns, and the header has {len(self.columns)}")
         found: dict[str, Any] = {name: cell for name, cell in zip(self.columns, cells, strict=True) if cell}
         try:
             for name in found.keys() & {"input_tokens", "output_tokens"}:
@@ -113,16 +113,16 @@ class RowFile:
             for name in found.keys() & {"messages", "extra_body"}:
                 found[name] = orjson.loads(found[name])
         except ValueError as error:
-            raise self._bad(place, f"has a number, messages or extra_body that cannot be read ({error})") from error
+            raise self._bad(location, f"has a number, messages or extra_body that cannot be read ({error})") from error
         return found
 
-    def _cells(self, place: str, number: int) -> list[str]:
+    def _cells(self, location: str, number: int) -> list[str]:
         try:
             text = self._bytes(number).decode()
         except ValueError as error:
-            raise self._bad(place, "is not UTF-8") from error
+            raise self._bad(location, "is not UTF-8") from error
         if "\0" in text:
-            raise self._bad(place, "contains NUL bytes")
+            raise self._bad(location, "contains NUL bytes")
         cells, at = [], 0
         while match := CELL.match(text, at):
             quoted, plain, end = match.groups()
@@ -130,17 +130,17 @@ class RowFile:
             at = match.end()
             if end != ",":
                 return cells
-        raise self._bad(place, "is not CSV: a quote is misplaced, or not closed")
+        raise self._bad(location, "is not CSV: a quote is misplaced, or not closed")
 
     def _bytes(self, number: int) -> bytes:
         return self._data[self._starts[number] : self._ends[number]]
 
-    def _refuse_unknown(self, place: str, names: "dict[str, Any] | list[str]") -> None:
+    def _refuse_unknown(self, location: str, names: "dict[str, Any] | list[str]") -> None:
         if self._strict and (unknown := [name for name in names if name not in FIELDS]):
-            raise self._bad(place, f"has an unknown field {unknown[0]!r}")
+            raise self._bad(location, f"has an unknown field {unknown[0]!r}")
 
-    def _bad(self, place: str, problem: str) -> BadInput:
-        return BadInput(DATASET_PATH, f"{self.path}: {place} {problem}", self._remedy)
+    def _bad(self, location: str, problem: str) -> BadInput:
+        return BadInput(DATASET_PATH, f"{self.path}: {location} {problem}", self._remedy)
 
 
 def _lines(data: mmap.mmap, *, quoted: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -168,13 +168,15 @@ class ShareGPTDataset:
         """
         if not (self.HAS_IMAGES and (conversation.image or conversation.video)):
             return ()
-        place = f"{self.conversations.path}: conversation {conversation.source}"
+        location = f"{self.conversations.path}: conversation {conversation.source}"
         if not conversation.image:
             raise BadInput(
-                DATASET_PATH, f"{place} has a video, which is not supported", "leave out the conversations with videos"
+                DATASET_PATH,
+                f"{location} has a video, which is not supported",
+                "leave out the conversations with videos",
             )
         try:
             picture = part(referred(conversation.image))
         except ValueError as error:
-            raise BadInput(DATASET_PATH, f"{place} {error}", REMEDY) from error
+            raise BadInput(DATASET_PATH, f"{location} {error}", REMEDY) from error
         return ({"role": "user", "content": [{"type": "text", "text": conversation.prompt}, picture]},)

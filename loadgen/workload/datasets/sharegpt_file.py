@@ -128,9 +128,9 @@ class Conversations:
             problem = f"{self.path} has images or videos in conversation {entry.get('id', number)}"
             raise BadInput("--turns", f"{problem}, which sessions do not support", "leave it out, or them")
         texts = list[str]()
-        for place, turn in enumerate(_turns(entry)):
+        for number, turn in enumerate(_turns(entry)):
             text = turn.get("value") if isinstance(turn, dict) else None
-            if not is_text(text) or not text or turn.get("from") not in (ANSWERS if place % 2 else ASKS):
+            if not is_text(text) or not text or turn.get("from") not in (ANSWERS if number % 2 else ASKS):
                 return None
             texts.append(text)
         pairs = list(zip(texts[::2], texts[1::2], strict=False))
@@ -173,8 +173,8 @@ class ConversationsInOrder:
             BadInput: The part of the file that is read is not JSON.
         """
         structure, number = Structure(self._data, KEY.encode()), 0
-        for places in structure:
-            for start, end, _ in places.tolist():
+        for spans in structure:
+            for start, end, _ in spans.tolist():
                 found = _first_turns(_parsed(self.path, self._data, start, end), number)
                 if found is not None:
                     yield found

@@ -143,8 +143,8 @@ class TokenEnds:
             else:
                 own = _text_of(content)
                 ends = self._word_ends(own, words)
-            for piece, places in ((own, ends), (after, self._piece_ends(after))):
-                parts.append(places + sum(map(len, text)))
+            for piece, piece_ends in ((own, ends), (after, self._piece_ends(after))):
+                parts.append(piece_ends + sum(map(len, text)))
                 text.append(piece)
         ends = np.concatenate(parts)
         tokens = prompt.server_tokens or self.before + len(ends)

@@ -27,8 +27,8 @@ def layout_of(settings: RunSettings, first: Record) -> Layout:
         return READING
     columns = _columns(settings, first)
 
-    def read(record: Record, place: str) -> Row | None:
-        return _row({field: record.get(column) for field, column in columns.items()}, place)
+    def read(record: Record, source: str) -> Row | None:
+        return _row({field: record.get(column) for field, column in columns.items()}, source)
 
     def answer(record: Record) -> str:
         chat = record.get(columns["messages"]) if "messages" in columns else None
@@ -38,13 +38,13 @@ def layout_of(settings: RunSettings, first: Record) -> Layout:
     return Layout(read, answer, split=None, columns=columns)
 
 
-def _row(fields: dict[str, Any], place: str) -> Row:
+def _row(fields: dict[str, Any], source: str) -> Row:
     chat, prompt = fields.get("messages"), fields.get("prompt")
     if chat and _is_answered(chat):
         fields["messages"] = chat[:-1]
     if isinstance(prompt, list):
         fields["prompt"] = _text(prompt, ASKS)
-    return Row.of(fields, place)
+    return Row.of(fields, source)
 
 
 def _columns(settings: RunSettings, first: Record) -> dict[str, str]:

@@ -34,7 +34,7 @@ class Layout:
     """How the records of a data set become prompts.
 
     Attributes:
-        read: Makes the row of a record, given its place; None: the record is left out. Raises LookupError, TypeError,
+        read: Makes the row of a record, given its source; None: the record is left out. Raises LookupError, TypeError,
             ValueError or AttributeError for a record of another form.
         answer: Returns the recorded answer of a record; "" for none. None: the data set has none.
         output_len: Maximum tokens of an answer without a recorded one.
@@ -62,8 +62,8 @@ class Layout:
 def asking(prompt: Callable[[Record], Any]) -> Callable[[Record, str], Row | None]:
     """Return a `Layout.read` for a function that makes the text, or the messages, of a record; None leaves it out."""
 
-    def read(record: Record, place: str) -> Row | None:
+    def read(record: Record, source: str) -> Row | None:
         asked = prompt(record)
-        return None if asked is None else Row.of({"messages" if isinstance(asked, list) else "prompt": asked}, place)
+        return None if asked is None else Row.of({"messages" if isinstance(asked, list) else "prompt": asked}, source)
 
     return read

@@ -48,8 +48,8 @@ def records(path: Path) -> Iterator[Record]:
 
 def _list(path: Path, data: mmap.mmap) -> Iterator[tuple[str, bytes]]:
     structure, number = Structure(data, b""), 0
-    for places in structure:
-        for start, end, _ in places.tolist():
+    for spans in structure:
+        for start, end, _ in spans.tolist():
             number += 1
             yield f"record {number}", data[start:end]
     if structure.end is None:
