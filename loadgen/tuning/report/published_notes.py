@@ -18,7 +18,7 @@ def assumptions(model: ReportModel) -> Iterator[Line]:
     for run in model.runs:
         origin = run.findings.provenance
         for note in origin.notes if origin else ():
-            places.setdefault(note, {})[_place(run)] = None
+            places.setdefault(note, {})[place(run)] = None
     for note, where in places.items():
         yield line(f"{first_of([*where], MAX_PLACES)}: {note}")
 
@@ -34,6 +34,13 @@ def other_command(arm: ArmResult, workload: str) -> Line | None:
     return None
 
 
+def place(run: WorkloadRun) -> str:
+    """Return the file and line of a published result, without folders."""
+    origin = run.findings.provenance
+    assert origin is not None
+    return origin.place.removeprefix(origin.file.rpartition("/")[0]).lstrip("/")
+
+
 def changes(run: WorkloadRun) -> str:
     """Return which numbers of a result are not as published, in one line; empty if all are."""
     changed = {name: value for name, value in run.findings.published.items() if run.summary.get(name) != value}
@@ -46,10 +53,3 @@ def changes(run: WorkloadRun) -> str:
     parts = [f"Computed again from tokens and duration: {', '.join(again)}."] if again else []
     parts += [f"Left out, since they are not what they are called: {', '.join(left_out)}."] if left_out else []
     return " ".join(parts)
-
-
-def _place(run: WorkloadRun) -> str:
-    """Return the file and line of a published result, without folders."""
-    origin = run.findings.provenance
-    assert origin is not None
-    return origin.place.removeprefix(origin.file.rpartition("/")[0]).lstrip("/")
