@@ -148,7 +148,9 @@ def test_gains_over_the_baseline_and_over_an_arm_that_the_winner_does_not_build_
     conclusion = section(plain(imported(tmp_path, page(RESULTS)), tmp_path), "Conclusion")
     assert "Total TPS on short, from single runs: 3350.00 tok/s." in conclusion
     assert "- compared with the baseline, 2010.00 tok/s: (+66.67%; single runs)" in conclusion  # 3350 / 2010
-    assert "- compared with `engine/sglang` (not part of the winner), 2512.50 tok/s: (+33.33%; single runs)" in conclusion  # 3350 / 2512.5
+    assert (
+        "- compared with `engine/sglang` (not part of the winner), 2512.50 tok/s: (+33.33%; single runs)" in conclusion
+    )  # 3350 / 2512.5
 
 
 def test_summary_of_options_says_what_each_gain_is_over(tmp_path: Path) -> None:
@@ -195,7 +197,10 @@ def test_page_without_results_of_an_expected_winner_keeps_the_baseline(tmp_path:
 def test_a_measured_winner_is_compared_with_what_it_does_not_build_on(tmp_path: Path) -> None:
     gains = {"sglang": 1.25, "engine/sglang": 1.25, "fp8": 1.5, "quantization/fp8": 1.5}
     text = written(found(truth(gains), stages=PARTS["stages"][:2]), tmp_path)["small.md"]
-    (gain,) = re.findall(r"compared with `engine/sglang` \(not part of the winner\), [\d.]+ tok/s \(est.\): .*\(\+([\d.]+)%; (.*)\)", text)
+    (gain,) = re.findall(
+        r"compared with `engine/sglang` \(not part of the winner\), [\d.]+ tok/s \(est.\): .*\(\+([\d.]+)%; (.*)\)",
+        text,
+    )
     assert float(gain[0]) == pytest.approx(20.0, abs=1.0)  # 1.5 / 1.25
     assert gain[1] == "not measured in the same blocks"
 
