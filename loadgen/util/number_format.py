@@ -132,6 +132,16 @@ def parse_number(text: str) -> float:
     return value
 
 
+def parse_share(text: str) -> float:
+    """Parse a share: 0.05, 5%.
+
+    Raises:
+        ValueError: With the reason.
+    """
+    text = text.strip()
+    return parse_number(text[:-1]) / 100 if text.endswith("%") else parse_number(text)
+
+
 def parse_seconds(text: str) -> float:
     """Parse a time and return seconds: 30, 30s, 500ms, 2m, 1h.
 
