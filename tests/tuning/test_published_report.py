@@ -278,5 +278,6 @@ def test_row_that_the_source_lacks_is_not_added(tmp_path: Path) -> None:
 def test_numbers_that_are_not_as_published_are_named(tmp_path: Path) -> None:
     name = "qwen3.5-9b-h100"
     text = written(imported_files.page(name).findings, tmp_path, {"source": "import"})[f"{name}.md"]
-    assert "total_token_throughput 11389.66 (published: 11527.14)." in text
-    assert "Left out, since they are not what they are called: max_output_tokens_per_s, mean_tpot_ms, " in text
+    assert "Total token throughput (tok/s) 11389.66 (published: 11527.14)." in text
+    left_out = "Peak output token throughput (tok/s), Mean TPOT (ms), "
+    assert f"Left out, since the audit finds them inconsistent: {left_out}" in text

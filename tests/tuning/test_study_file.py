@@ -215,6 +215,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
             "  sglang2: {}\n  vllm:",
             "study.yaml:5: engines.sglang2: unknown name 'sglang2'; choose from",
         ),
+        ("  vllm:", "  vlm:", "study.yaml:5: engines.vlm: unknown name 'vlm'; choose from"),
         ("name: second", "name: first", "study.yaml:13: stages.1.name: another stage has the name 'first';"),
         ("name: second", "name: second\n    from: third", "study.yaml:14: stages.1.from: unknown name 'third';"),
         (

@@ -147,6 +147,11 @@ class Study(Strict, frozen=True):
         Raises:
             AtFault: A name is unknown.
         """
+        for name in self.engines:
+            try:
+                find("engines", name)
+            except BadInput as error:
+                raise AtFault(("engines", name), error.problem, error.remedy) from error
         self._check_change(("baseline",), self.baseline)
         for key in ("engine", "model"):
             if getattr(self.baseline, key) is None:
@@ -156,11 +161,6 @@ class Study(Strict, frozen=True):
             raise AtFault(("hardware",), "has no gpu_hour_price", "give it: cost_per_mtok is computed with it")
         if self.decision.rounds > 1:
             self._check_rounds()
-        for name in self.engines:
-            try:
-                find("engines", name)
-            except BadInput as error:
-                raise AtFault(("engines", name), error.problem, error.remedy) from error
         self._check_stages()
 
     def _check_rounds(self) -> None:
