@@ -9,6 +9,7 @@ from loadgen.config.settings import is_bounded_by_time
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.util.number_format import percent
+from loadgen.workload.datasets.rules import missed_length
 
 TOKENS_PER_EVENT = "several tokens per event"
 PAST_THE_END = "answers past their end"
@@ -39,6 +40,9 @@ def _input(run: RunData) -> Check:
     counted, unplanned = counters["input_counted"], counters["unplanned_requests"]
     if run.header.provenance["prompts"].get("images"):
         return inapplicable(name, "only the server counts the tokens of images")
+    if missed := _missed_length(run):
+        advice = f"{missed_length.CAUSE}: {missed_length.REMEDY}"
+        return Check(name, False, missed, f"within {percent(missed_length.MAX_MISS)}", advice, run.relied_on)
     if not counted:
         if run.settings.tokenizer == NO_TOKENIZER:
             return inapplicable(name, "with --tokenizer none no length is planned")
@@ -56,6 +60,15 @@ def _input(run: RunData) -> Check:
         _advice_on_input(run, predicted),
         run.relied_on,
     )
+
+
+def _missed_length(run: RunData) -> str:
+    """Describe prompts that the rule of another tool has made far from the requested length; empty: there are none."""
+    prompts, ok = run.header.provenance["prompts"], run.snapshot.ok
+    if not ok or run.settings.dataset_rule is None or prompts.get("name") != "random":
+        return ""
+    low, high = (prompts.get("prefix_tokens", 0) + own for own in prompts["input_tokens"])
+    return missed_length.describe_miss(run.snapshot.counters["planned_input_tokens"] / ok, low, high)
 
 
 def _advice_on_input(run: RunData, predicted: bool) -> str:

@@ -12,7 +12,7 @@ from loadgen.config import class_text, lora, slo
 from loadgen.config.class_text import CLASS
 from loadgen.config.data import DataSettings
 from loadgen.errors import BadInput
-from loadgen.util.number_format import parse_number
+from loadgen.util.number_format import parse_number, parse_share
 
 MAX_CLASSES = 255
 OWN_KEYS = ("share", "rate", "priority", "model", "header", "slo", "goodput")
@@ -199,9 +199,8 @@ def _shares(found: dict[str, Values]) -> dict[str, float]:
 def _number(name: str, key: str, values: Values) -> float:
     """Return a share or a rate."""
     text = values[key][0]
-    is_percent = key == "share" and text.endswith("%")
     try:
-        number = parse_number(text.removesuffix("%")) / (100 if is_percent else 1)
+        number = parse_share(text) if key == "share" else parse_number(text)
     except ValueError:
         number = math.nan
     if not 0 < number < math.inf or (key == "share" and number > 1):

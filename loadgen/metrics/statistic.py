@@ -10,6 +10,7 @@ from loadgen.util.number_format import to_ms
 FLOOR_MS = 0.05
 CLOCK_MS = 0.002  # the greatest width of a pair of readings by which the kernel's stamps are converted
 RESOLUTION = 0.0005  # of a percentile: half a bucket of a histogram
+GAPS = ("itl", "icl")  # latencies whose values are the gaps of a stream
 
 
 def statistic_ms(histogram: Histogram, name: str, failed: int = 0) -> float | None:
@@ -43,6 +44,17 @@ def _percentile(histogram: Histogram, p: float, failed: int) -> float | None:
 def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int = 0) -> float | None:
     """Compute how far a statistic of a latency can be from the truth because of the client.
 
+    It is the distance to the same statistic of the least, or of the greatest, that each value may truly have been. For
+    the mean of gaps there is a closer bound, since the gaps of an answer add up to its stream, from the first token to
+    the last: whatever is added to one gap is taken from the next. So the mean gap is the streams' total length divided
+    by the number of gaps, and only first and last tokens can move it. That length is E2EL minus TTFT, both of which are
+    known with their bounds:
+
+        least    = (total of the least E2EL    - total of the greatest TTFT) / gaps
+        greatest = (total of the greatest E2EL - total of the least TTFT)    / gaps
+
+    Without it, the bound would add up the same uncertain time once for each token that was read in it.
+
     Args:
         snapshot: What was measured.
         name: The latency, one of `snapshot.LATENCIES`.
@@ -62,4 +74,22 @@ def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int =
     if value is None or least is None or greatest is None or math.isinf(value):
         return None
     resolution = 0.0 if statistic == "mean" else RESOLUTION * value
+    if statistic == "mean" and name in GAPS:
+        low, high = _mean_gap_ms(snapshot, name)
+        least, greatest = max(least, low), min(greatest, high)
     return max(greatest - value, value - least) + resolution + CLOCK_MS + FLOOR_MS
+
+
+def _mean_gap_ms(snapshot: Snapshot, name: str) -> tuple[float, float]:
+    """Return the least and the greatest that the mean of gaps may truly be, by the lengths of the streams.
+
+    (-inf, inf) where the gaps do not add up to the streams, as where the last events of streams bear no token.
+    """
+    points, lower, upper = snapshot.histograms, snapshot.lower, snapshot.upper
+    gaps = points[name].count
+    streamed = points["e2el_due"].total - points["ttft_due"].total
+    if abs(streamed - points[name].total) > gaps:  # each gap of several tokens is rounded down to whole ns
+        return -math.inf, math.inf
+    least = lower["e2el_due"].total - upper["ttft_due"].total
+    greatest = upper["e2el_due"].total - lower["ttft_due"].total
+    return least / gaps / 1e6, greatest / gaps / 1e6

@@ -34,6 +34,21 @@ def peak_output_tokens(snapshot: Snapshot) -> int:
     return best_second(snapshot.bins)
 
 
+def peak_output_rate(snapshot: Snapshot) -> float:
+    """Return the output tokens per second of the best second; of a run shorter than a second, of the whole run."""
+    return peak_rate(peak_output_tokens(snapshot), wall_ns(snapshot) / 1e9)
+
+
+def peak_rate(best: int, duration_s: float) -> float:
+    """Return the rate in the best second of a run, or in all of a shorter run; 0 where nothing was sent.
+
+    Args:
+        best: The count in its best second.
+        duration_s: How long the run was, s.
+    """
+    return best / min(duration_s, 1.0) if duration_s else 0.0
+
+
 def best_second(bins: Int64s) -> int:
     """Return the maximum sum of a second's worth of neighbouring bins, each of BIN_NS."""
     if not len(bins):

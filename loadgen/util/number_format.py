@@ -160,6 +160,16 @@ def parse_range(text: str, parse: Callable[[str], N]) -> tuple[N, N] | None:
     return ends if ends[0] <= ends[1] else None
 
 
+def parse_share(text: str) -> float:
+    """Parse a share: 0.05, 5%.
+
+    Raises:
+        ValueError: With the reason.
+    """
+    text = text.strip()
+    return parse_number(text[:-1]) / 100 if text.endswith("%") else parse_number(text)
+
+
 def parse_seconds(text: str) -> float:
     """Parse a time and return seconds: 30, 30s, 500ms, 2m, 1h.
 

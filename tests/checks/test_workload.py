@@ -51,6 +51,26 @@ def test_lengths_of_prompts_with_images_are_not_judged():
     assert (check.ok, check.limit) == (None, "only the server counts the tokens of images")
 
 
+@pytest.mark.parametrize(
+    ("requested", "prefix", "missed"),
+    [
+        ([4, 4], 0, "prompts have 10.0 tokens on average where 4 were requested"),
+        ([20, 30], 0, "prompts have 10.0 tokens on average where 20 to 30 were requested"),
+        ([4, 4], 6, None),
+        ([9, 9], 0, "prompts have 10.0 tokens on average where 9 were requested"),
+        ([10, 10], 0, None),
+        ([11, 11], 0, None),  # as where neighbouring tokens merge
+    ],
+)
+def test_prompts_of_a_rule_that_are_far_from_the_request_are_noted(requested, prefix, missed):
+    facts = {"name": "random", "rule": "vllm-0.11", "input_tokens": requested, "prefix_tokens": prefix}
+    check = of([reply(i) for i in range(10)], RunSettings(dataset_rule="vllm-0.11"), prompts=facts)["input length off"]
+    assert (check.ok, check.counts) == (missed is None, False)
+    if missed:
+        assert check.value == missed
+        assert "name that of a real model" in check.advice
+
+
 def predicted(record, tokens):
     record.server_tokens = tokens
     return record

@@ -37,6 +37,41 @@ def test_error_does_not_reach_below_a_latency_of_0() -> None:
     assert client_error_ms(run_of(30), "ttft_sent", "mean") == pytest.approx(20 + FLOOR)
 
 
+def read_at_once() -> Snapshot:
+    """10 answers of events at 20, 60, 60, 60 and 100 ms, of which those at 60 ms came at 20 ms at the earliest."""
+    records = []
+    for index in range(10):
+        record = answered(index, tokens=[20, 60, 60, 60, 100])
+        at_20_ms = record.first_token
+        record.restore([], earliest=[(event, at_20_ms) for event in (1, 2, 3)])
+        records.append(record)
+    return measured(records)
+
+
+@pytest.mark.parametrize("gap", ["itl", "icl"])
+def test_mean_of_gaps_cannot_move_where_first_and_last_tokens_are_exact(gap: str) -> None:
+    snapshot = read_at_once()
+    assert statistic_ms(snapshot.histograms[gap], "mean") == 20
+    assert statistic_ms(snapshot.upper[gap], "mean") == 50  # 40, 40, 40 and 80 ms, in a stream of 80 ms
+    assert client_error_ms(snapshot, gap, "mean") == pytest.approx(FLOOR)
+    assert client_error_ms(snapshot, gap, "p99") == pytest.approx(40 + FLOOR + RESOLUTION * 40, rel=1e-2)
+
+
+def test_mean_of_gaps_moves_by_what_first_tokens_can_have_been_early() -> None:
+    record = answered(tokens=[20, 30, 40])
+    record.restore([], earliest=[(0, record.first_token - 4 * MS)])
+    assert client_error_ms(measured([record]), "icl", "mean") == pytest.approx(4 / 2 + FLOOR)
+
+
+def test_mean_of_gaps_is_bounded_gap_by_gap_where_they_are_not_the_whole_stream() -> None:
+    record = answered(tokens=[20, 30, 40])
+    record.last_token += 60 * MS  # an event that bears no token
+    record.restore([record.last_token], [0], earliest=[(1, record.first_token)])
+    snapshot = measured([record])  # 10 and 10 ms, each of them 0 to 20 ms
+    assert statistic_ms(snapshot.histograms["itl"], "mean") == 10
+    assert client_error_ms(snapshot, "itl", "mean") == pytest.approx(15 - 10 + FLOOR)
+
+
 def test_statistic_among_failed_requests_has_no_error() -> None:
     snapshot = measured([answered(), failed(1)])
     assert statistic_ms(snapshot.histograms["ttft_sent"], "p99", 1) == math.inf

@@ -14,6 +14,7 @@ from loadgen.metrics.throughput import (
     answer_rate,
     most_in_each,
     peak_concurrency,
+    peak_output_rate,
     peak_output_tokens,
     steady_output_rate,
     wall_ns,
@@ -93,12 +94,20 @@ def test_a_second_holds_a_hundred_hundredths_and_no_more():
     assert peak_output_tokens(with_bins(bins)) == 6
 
 
-def test_peak_of_a_run_under_a_second_is_its_total():
-    assert peak_output_tokens(measured([answered(tokens=[20, 30, 40])])) == 3
+def test_peak_rate_of_a_run_under_a_second_is_its_mean():
+    run = measured([answered(tokens=[20, 30, 40])])
+    assert peak_output_rate(run) == pytest.approx(3e9 / wall_ns(run))
+    assert peak_output_rate(run) > 3  # tokens, in less than a second
+
+
+def test_peak_rate_of_a_longer_run_is_that_of_its_best_second():
+    run = measured([steady(0, ttft=20, gap=100, n=21)])
+    assert peak_output_rate(run) == peak_output_tokens(run) == 10
 
 
 def test_without_tokens_the_peak_is_zero():
     assert peak_output_tokens(measured([failed()])) == 0
+    assert peak_output_rate(measured([failed()])) == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 50)), min_size=1, max_size=60))

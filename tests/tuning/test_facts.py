@@ -93,7 +93,7 @@ def test_other_questions_are_another_study(tmp_path: Path) -> None:
     made = study(SEQS, objective={"workload": "short", "accuracy": {"file": str(path)}})
     first = facts.gather(made, Planner(made), "")
     path.write_text('{"question": "2 + 4?", "answer": 6}\n')
-    with pytest.raises(BadInput, match=r"questions is '\w+' now, but was '\w+' when the store was begun"):
+    with pytest.raises(BadInput, match=r"questions, SHA-256: '\w+' now, but '\w+' when the store was begun"):
         facts.check_unchanged(first, facts.gather(made, Planner(made), ""), tmp_path)
 
 
@@ -107,7 +107,7 @@ def test_a_data_set_is_known_by_its_contents(tmp_path: Path) -> None:
     again = facts.gather(made, Planner(made), "")
     facts.check_unchanged(first, again, tmp_path)
     path.write_text("[ ]")
-    with pytest.raises(BadInput, match=r"data\.short\.bytes is 3 now, but was 2"):
+    with pytest.raises(BadInput, match=r"data of short, bytes: 3 now, but 2"):
         facts.check_unchanged(first, facts.gather(made, Planner(made), ""), tmp_path)
 
 
@@ -146,5 +146,5 @@ def test_a_workload_that_is_called_as_a_free_part_is_compared_as_any_other(tmp_p
     made = study(SEQS, workloads={"budget": load}, objective={"workload": "budget"})
     first = facts.gather(made, Planner(made), "")
     path.write_text("[ ]")
-    with pytest.raises(BadInput, match=r"data\.budget\.bytes is 3 now, but was 2"):
+    with pytest.raises(BadInput, match=r"data of budget, bytes: 3 now, but 2"):
         facts.check_unchanged(first, facts.gather(made, Planner(made), ""), tmp_path)

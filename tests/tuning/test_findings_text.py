@@ -120,4 +120,13 @@ def test_time_left_is_estimated_from_past_starts() -> None:
     assert study_time_left(walk, expected) == "9 starts left"  # no winner is expected: the baseline alone is confirmed
     assert walk.request is not None
     walk.add(trial(walk.request, 1000.0))
-    assert study_time_left(walk, expected) == "about 8 min left"  # a minute each
+    # a minute each, and 20 s before each
+    assert study_time_left(walk, expected) == "about 8 min left, and up to 2.7 min of waits for a quiet machine"
+
+
+def test_time_left_of_a_study_that_never_waits_has_no_waits() -> None:
+    made = study(QUANTIZED, budget={"quiet_wait": 0}, **TWICE)
+    walk, expected = Walk(made, Planner(made)), plan(made)
+    assert walk.request is not None
+    walk.add(trial(walk.request, 1000.0))
+    assert study_time_left(walk, expected) == "about 8 min left"

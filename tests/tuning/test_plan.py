@@ -52,10 +52,13 @@ def test_the_other_workloads_are_run_in_the_end_and_where_a_stage_asks_for_them(
 
 
 def test_stage_without_arms_starts_no_server() -> None:
-    for stage in (SEQS | {"where": "max_seqs > 1000"}, {"name": "seqs", "choice": {"as it is": {}}}):
+    for stage, why in (
+        (SEQS | {"where": "max_seqs > 1000"}, "no combination meets its condition `where`"),
+        ({"name": "seqs", "choice": {"as it is": {}}}, "it tries only the arm that it starts from"),
+    ):
         found = step(stage)
         assert (found.starts, found.seconds) == ((0, 0), (0.0, 0.0))
-        assert found.notes == ("it tries only the arm that it starts from: nothing is started",)
+        assert found.notes == (f"{why}: nothing is started",)
 
 
 def test_without_a_winner_the_baseline_alone_is_confirmed() -> None:

@@ -36,8 +36,18 @@ def test_noise_and_disturbances_are_named() -> None:
 def test_blocks_and_time_that_it_would_take_are_named() -> None:
     line = list(shortfall(spent(11)))[1]
     assert line.startswith("quantization: at this noise a gain of ")
-    assert " needs about " in line
+    assert " (the largest so far) needs about " in line
     assert line.endswith("; repeats allows 7")
+
+
+def test_gain_that_is_assumed_is_twice_the_smallest_that_counts() -> None:
+    def equal(request: TrialRequest) -> Came:
+        return {"total": 1000.0 * random.Random(str(request)).lognormvariate(0, 0.02)}
+
+    found = dataclasses.replace(walked(study(QUANTIZED, decision=DECISION), equal, 7), open=BUDGET)
+    assert (
+        "a gain of 10.0% (twice min_effect: no arm has gained more than min_effect so far)" in list(shortfall(found))[1]
+    )
 
 
 def test_undecided_study_within_its_budget_lacks_nothing() -> None:

@@ -165,9 +165,9 @@ def test_budget_report_and_what_is_expected_may_be_edited(begun: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "now", "message"),
     [
-        ("host", {"name": "elsewhere"}, "host.name is"),
-        ("builds", {"vllm": "9.9"}, "builds.vllm is"),
-        ("data", {"short": {"sha256": "0"}}, "data.short is"),
+        ("host", {"name": "elsewhere"}, "machine: "),
+        ("builds", {"vllm": "9.9"}, "version of vllm: "),
+        ("data", {"short": {"sha256": "0"}}, "data of short: "),
     ],
 )
 def test_another_machine_engine_or_data_set_is_refused(begun: Path, name: str, now: Any, message: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.tuning.plan.planner import plan
+from loadgen.tuning.plan.planner import Planner, plan
 from loadgen.tuning.spec.strict_model import AtFault, convert
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.study_file import MAX_BYTES
@@ -52,6 +52,48 @@ def read_and_planned(folder: Path, text: str) -> None:
 def changed(before: str, after: str) -> str:
     assert TEXT.count(before) == 1
     return TEXT.replace(before, after)
+
+
+DECIDES = "workload: short}"  # more keys may follow
+
+
+@pytest.mark.parametrize(
+    ("written", "of", "name", "value"),
+    [
+        ("decision: {min_effect: 5%}", "decision", "min_effect", 0.05),
+        ("decision: {confidence: 90%}", "decision", "confidence", 0.9),
+        ("budget: {hours: 6m}", "budget", "hours", 0.1),
+        ("budget: {gpu_hours: 8h}", "budget", "gpu_hours", 8),
+        ("budget: {start_timeout: 5m}", "budget", "start_timeout", 300),
+        ("budget: {quiet_wait: 0s}", "budget", "quiet_wait", 0),
+    ],
+)
+def test_shares_and_times_may_have_units(tmp_path: Path, written: str, of: str, name: str, value: float) -> None:
+    study = read(tmp_path, changed(DECIDES, f"{DECIDES}\n{written}")).study
+    assert getattr(getattr(study, of), name) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("expect", ["max_seqs=64", "{max_seqs: 64}", "[{max_seqs: 64}]"])
+def test_a_grid_expects_an_arm_by_its_name_or_by_its_values(tmp_path: Path, expect: str) -> None:
+    planned = plan(read(tmp_path, changed("    grid:", f"    expect: {expect}\n    grid:")).study)
+    assert planned.steps[2].wins == ("max_seqs=64",)
+
+
+def test_values_that_a_grid_expects_may_be_in_any_order(tmp_path: Path) -> None:
+    expect = "    expect: {max_batched_tokens: 4096, max_seqs: 64}\n    grid:"
+    text = changed("    grid:", expect) + "      max_batched_tokens: [2048, 4096]\n"
+    assert plan(read(tmp_path, text).study).steps[2].wins == ("max_seqs=64 max_batched_tokens=4096",)
+
+
+def test_a_run_may_have_other_arms_than_its_plan_expects(tmp_path: Path) -> None:
+    stage = "    where: (prefix_cache or 0) == 1\n    expect: max_seqs=64\n    grid:"
+    text = changed("    grid:", stage).replace("    choice:", "    expect: cached\n    choice:")
+    study = read(tmp_path, text).study
+    assert plan(study).steps[2].wins == ("max_seqs=64",)
+    planner = Planner(study)
+    planner.noise()
+    planner.adopt(0, planner.stage(0).arms, [])  # as where the run keeps the baseline, which meets no `where`
+    assert planner.stage(1).wins == ()
 
 
 def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
@@ -112,6 +154,53 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         ("name: small", "keep: x\nname: a/b", "study.yaml:1: keep: invalid value 'x'; write a whole number"),
         ("name: small", "name: a/b\nkepe: 1", "study.yaml:2: kepe: unknown key; did you mean keep?"),
         ("devices: 1", f"gpu_hour_price: 1{'0' * 400}", "study.yaml:3: hardware.gpu_hour_price: invalid value 1000"),
+        # shares and times
+        (
+            DECIDES,
+            DECIDES + "\ndecision: {min_effect: 5}",
+            "study.yaml:8: decision.min_effect: 5 is not a share; write 0.05, or 5%",
+        ),
+        (
+            DECIDES,
+            DECIDES + "\ndecision: {confidence: 95}",
+            "study.yaml:8: decision.confidence: 95 is not a share; write 0.95, or 95%",
+        ),
+        (
+            DECIDES,
+            DECIDES + "\ndecision: {min_effect: x%}",
+            "study.yaml:8: decision.min_effect: 'x%' is not a share; write a number from 0 to",
+        ),
+        (
+            DECIDES,
+            DECIDES + "\ndecision: {min_effect: 500}",
+            "study.yaml:8: decision.min_effect: invalid value 500; write less than 1",
+        ),
+        (
+            DECIDES,
+            DECIDES + "\nbudget: {hours: '6'}",
+            "study.yaml:8: budget.hours: '6' is not a time; write hours, as 0.5, or a time as",
+        ),
+        (
+            DECIDES,
+            DECIDES + "\nbudget: {hours: 0m}",
+            "study.yaml:8: budget.hours: invalid value 0.0; write more than 0",
+        ),
+        # conditions and expected arms
+        (
+            "    grid:",
+            "    expect: max_seqs=64\n    where: max_seqs > 200\n    grid:",
+            "study.yaml:15: stages.1.where: no combination of the grid meets 'max_seqs > 200'; change the condition",
+        ),
+        (
+            "    grid:",
+            "    expect: {max_seqs: 65}\n    grid:",
+            "study.yaml:14: stages.1.expect: unknown arm 'max_seqs=65'; the arms are max_seqs=64, max_seqs=128",
+        ),
+        (
+            "    grid:",
+            "    expect: [3]\n    grid:",
+            "study.yaml:14: stages.1.expect: [3] names no arm; write combinations of the grid",
+        ),
         # names
         ("engine: vllm", "engine: vlm", "study.yaml:8: baseline.engine: unknown name 'vlm'; did you mean vllm?"),
         ("model: bf16", "model: fp8", "study.yaml:8: baseline.model: unknown name 'fp8';"),
@@ -126,6 +215,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
             "  sglang2: {}\n  vllm:",
             "study.yaml:5: engines.sglang2: unknown name 'sglang2'; choose from",
         ),
+        ("  vllm:", "  vlm:", "study.yaml:5: engines.vlm: unknown name 'vlm'; choose from"),
         ("name: second", "name: first", "study.yaml:13: stages.1.name: another stage has the name 'first';"),
         ("name: second", "name: second\n    from: third", "study.yaml:14: stages.1.from: unknown name 'third';"),
         (

@@ -206,6 +206,24 @@ def test_merged_neighbours_shorten_a_prompt(tmp_path):
         assert ({prompt.input_tokens for prompt in made} == {200}) == (not honest)
 
 
+@pytest.mark.parametrize(("rule", "longer"), [("guidellm-0.5", True), ("vllm-0.11", False)])
+def test_prompts_far_from_the_requested_length_are_warned_of(rule, longer, caplog):
+    if rule == "guidellm-0.5":
+        pytest.importorskip("faker", reason="random prompts by guidellm's rule need faker")
+    made = prompts(30, dataset_rule=rule, random_input_len=128)
+    mean = sum(prompt.input_tokens for prompt in made) / len(made)
+    assert (mean > 1.1 * 128, mean < 0.9 * 128) == (longer, not longer)
+    (warning,) = caplog.messages
+    assert warning.startswith(f"prompts have {mean:.1f} tokens on average where 128 were requested: the tokenizer ")
+
+
+def test_prompts_of_nearly_the_requested_length_are_not_warned_of(tmp_path, caplog):
+    path = str(trained.superwords(tmp_path))
+    made = prompts(300, tokenizer=path, dataset_rule="vllm-0.11", random_input_len=200)
+    assert sum(prompt.input_tokens for prompt in made) < 300 * 200
+    assert caplog.messages == []
+
+
 def test_answers_of_no_token_are_the_older_rules_alone():
     asked = {"random_output_len": 4, "random_range_ratio": '{"input": 0, "output": 0.9}'}
     assert min(prompt.output_tokens for prompt in prompts(200, dataset_rule="vllm-0.11", **asked)) == 1

@@ -28,6 +28,7 @@ from loadgen.analysis.emulate.rule import (
     Rule,
     Rules,
 )
+from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
 
 
@@ -147,7 +148,7 @@ class Answers:
 
     @property
     def peak_tokens(self) -> float:
-        """Maximum number of tokens in a second."""
+        """Maximum number of tokens in a second; loadgen divides by a run that is shorter."""
         completed, selected = self.completed, self.run.select(self.tokens)
         if not completed.any():
             return 0.0
@@ -161,9 +162,8 @@ class Answers:
         weights = None if counts_one else tokens_per_event(self.run, selected, completed)
         if WHOLE_SECONDS in self.active:
             return busiest_whole_second(at, int(self.start[completed].min()), weights)
-        return float(
-            busiest_sliding_second(at, self.run.start_ns, np.ones(len(at), np.int64) if weights is None else weights)
-        )
+        each = np.ones(len(at), np.int64) if weights is None else weights
+        return peak_rate(busiest_sliding_second(at, self.run.start_ns, each), self.duration_s)
 
     @property
     def peak_requests(self) -> float:

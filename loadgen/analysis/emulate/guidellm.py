@@ -18,6 +18,7 @@ from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING, FROM_SENT, MEAN_ITL, ZERO, Rule, Rules
 from loadgen.analysis.emulate.tool import Tool
 from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
+from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
 
 EMPTY_IS_TOKEN = Rule(
@@ -179,7 +180,7 @@ class Requests:
             return self._rate(prompts=False)[1]
         at, counts = self.timings
         ns = np.round(at * S).astype(np.int64) + self.run.start_ns
-        return float(busiest_sliding_second(ns, self.run.start_ns, counts))
+        return peak_rate(busiest_sliding_second(ns, self.run.start_ns, counts), self.duration_s)
 
     @property
     def peak_requests(self) -> float:

@@ -54,5 +54,6 @@ def main(argv: list[str]) -> int:
     sys.stdout.write("".join(f"{printable(line)}\n" for each in summaries for line in each.lines))
     imported = counted([trial for each in summaries for trial in each.imported])
     unplaced = sum(each.unplaced for each in summaries)
-    print(f"{imported} imported into {folder}" + (f"; {unplaced} not placed" if unplaced else ""))
+    where = f" into {folder}" if any(each.imported for each in summaries) else ""
+    print(f"{imported} imported{where}" + (f"; {unplaced} not placed" if unplaced else ""))
     return exit_codes.UNPLACED if unplaced else exit_codes.DONE

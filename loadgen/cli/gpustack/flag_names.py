@@ -1,9 +1,10 @@
-"""The names that flags of `loadgen run` have in a job: errors name those that the job gave."""
+"""The names that flags of `loadgen run` have in a job: errors and their remedies name those of the job."""
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Unreachable
 
 FLAG_NAMES = {
     "--base-url": "--target",
@@ -28,9 +29,12 @@ FLAG_NAMES = {
 }
 
 
+FLAG = re.compile(r"`[^`]*`|--[a-z][a-z-]*")  # or a command line in backquotes, which stays as it is
+
+
 @contextlib.contextmanager
 def renamed_flags(names: Mapping[str, str] = FLAG_NAMES) -> Iterator[None]:
-    """Replace the flag that a BadInput names by its name here.
+    """Replace the flags that an error names, in its remedy too, by their names here.
 
     Args:
         names: The names here, by the flags of `loadgen run`.
@@ -38,4 +42,11 @@ def renamed_flags(names: Mapping[str, str] = FLAG_NAMES) -> Iterator[None]:
     try:
         yield
     except BadInput as error:
-        raise BadInput(names.get(error.field, error.field), error.problem, error.remedy) from error
+        field, remedy = _renamed(error.field, names), _renamed(error.remedy, names)
+        raise BadInput(field, error.problem, remedy) from error
+    except Unreachable as error:
+        raise Unreachable(_renamed(str(error), names)) from error
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return FLAG.sub(lambda flag: names.get(flag[0], flag[0]), text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.cli.live.progress_line import REDRAWS_PER_S, Cadence, describe
 from loadgen.tuning.report import findings_text
-from loadgen.util.number_format import brief, duration_range, value_range
+from loadgen.util.number_format import brief, duration, duration_range, value_range
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -149,22 +149,27 @@ def study_view(plan: "Plan", *, lines: bool) -> Iterator[StudyLines | StudyScree
 
 
 def study_time_left(walk: "Walk", plan: "Plan") -> str:
-    """Estimate the time that is left from the number of starts that are left and the mean time of those so far."""
+    """Estimate the time that is left from the number of starts that are left and the mean time of those so far.
+
+    Waits for a quiet machine are apart: only how long they can be is known.
+    """
     findings = walk.found()
     trials = findings.trials
     done = {found.step.name: sum(len(arm.trials) for arm in found.arms) for found in findings.steps}
     open_ = findings.steps[-1].step.name if findings.steps else ""
-    low = high = 0
+    low = high = blocks = 0
     begun = [found.step for found in findings.steps if found.step.name == open_]
     for step in [*begun, *(step for step in plan.steps if step.name not in done)]:
         starts = [max(0, number - done.get(step.name, 0)) for number in step.starts]
-        low, high = low + starts[0], high + starts[1]
+        low, high, blocks = low + starts[0], high + starts[1], blocks - (-starts[1] // max(1, len(step.arms)))
     if walk.request is None:
         return "nothing left"
     if not trials:
         return f"{value_range(low, high)} starts left"
     each_s = findings.seconds / len(trials)
-    return f"about {duration_range(low * each_s, high * each_s)} left"
+    wait_s = plan.max_quiet_wait_of(high, blocks)
+    waits = f", and up to {duration(wait_s)} of waits for a quiet machine" if wait_s else ""
+    return f"about {duration_range(low * each_s, high * each_s)} left{waits}"
 
 
 def run_text(summary: Any) -> str:

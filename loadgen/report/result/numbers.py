@@ -101,7 +101,11 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         float | None, about("Input and output tokens per second of `duration`; null where either is null.")
     ]
     max_output_tokens_per_s: Annotated[
-        float | None, about("Output tokens in the peak second; null: answers came in one piece.")
+        float | None,
+        about(
+            "Output tokens per second of the peak second, or of a run shorter than a second; null: answers came in one "
+            "piece."
+        ),
     ]
     max_concurrent_requests: Annotated[int, about("Peak number of requests in flight.")]
     rtfx: Annotated[float, about("Always 0: vLLM's inverse real-time factor of audio.")] = 0.0
@@ -238,7 +242,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             input_throughput=None if inputs is None else rates.rate(inputs),
             output_throughput=rates.rate(outputs) if settings.generates else None,
             total_token_throughput=None if inputs is None else rates.rate(inputs + outputs),
-            max_output_tokens_per_s=None if settings.disable_stream else float(throughput.peak_output_tokens(snapshot)),
+            max_output_tokens_per_s=None if settings.disable_stream else throughput.peak_output_rate(snapshot),
             max_concurrent_requests=throughput.peak_concurrency(snapshot),
             **_ramp(run),
             steady_state=SteadyState.of(run),

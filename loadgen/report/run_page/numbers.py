@@ -24,7 +24,7 @@ def headline(result: RunResult) -> Facts:
     wanted = "" if isinstance(asked, str) else f"asked: {asked:g} req/s"
     gone_s = result.no_answer_since_s
     tokens_per_s = numbers.output_throughput if gone_s is None else numbers.total_output_tokens / gone_s
-    beside_tokens = "" if peak is None else f"{three_digits(peak, 'tok/s')} in the best second"
+    beside_tokens = "" if peak is None or numbers.duration < 1 else f"{three_digits(peak, 'tok/s')} in the best second"
     if gone_s is not None:
         until = f"until {gone_s:.1f} s"
         wanted, beside_tokens = f"{until}{f'; {wanted}' if wanted else ''}", f"{until}; {beside_tokens}"

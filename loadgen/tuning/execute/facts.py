@@ -9,6 +9,7 @@ from typing import Any
 from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput
 from loadgen.tuning.execute import joint_search
+from loadgen.tuning.execute.fact_names import fact_name
 from loadgen.tuning.execute.hardware import Accelerators
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
@@ -121,7 +122,7 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
     for ground in GROUNDS:
         if (at := _first_change(before.get(ground), now[ground], (ground,))) is not None:
             was, is_ = _at(before, at), _at(now, at)
-            problem = f"{'.'.join(map(str, at))} is {is_} now, but was {was} when the store was begun"
+            problem = f"{fact_name(at)}: {is_} now, but {was} when the store was begun"
             raise BadInput(str(folder), problem, "begin another store with --store: results would not be comparable")
 
 

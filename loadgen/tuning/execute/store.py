@@ -8,7 +8,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -155,6 +155,17 @@ class Store:
             database.execute("COMMIT")
         with cls.open(folder) as store:
             yield store
+
+    @classmethod
+    def remove_empty(cls, folder: Path) -> None:
+        """Remove a store without trials, and its folder if nothing else is in it. The caller has locked it."""
+        with cls.open(folder) as store:
+            if store.trials():
+                return
+        for name in (DATABASE, LOCK):
+            (folder / name).unlink()
+        with suppress(OSError):
+            folder.rmdir()
 
     @classmethod
     @contextmanager

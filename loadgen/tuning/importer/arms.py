@@ -62,17 +62,22 @@ class Arms:
             raise BadInput("--as", f"unknown workload {workload!r}", f"name one of {', '.join(self.workloads.names)}")
         return arms[path], workload
 
-    def started_by(self, command: ServingCommand, stage: str) -> tuple[PlannedArm, str]:
+    def names_model(self, command: ServingCommand) -> bool:
+        """Return whether a command names a model of the study."""
+        return _bare(command.model) in map(_bare, self._study.models.values())
+
+    def started_by(self, command: ServingCommand, stage: str, *, similar_models: bool = True) -> tuple[PlannedArm, str]:
         """Return the arm that a command starts, and a remark; empty if there is none.
 
         Args:
             command: The command as printed.
             stage: Title of the stage above it; empty: none.
+            similar_models: Whether a model that the study does not have may be taken for one with a similar name.
 
         Raises:
             Unplaced: No arm has this command, or several have.
         """
-        model, note = self._model(command)
+        model, note = self._model(command, similar=similar_models)
         found = self._with_command(command, model)
         if not found and (found := self._with_command(command, model, shared=True)):
             shared = ", ".join(self._study.engines[found[0].spec.engine].knobs)
@@ -87,7 +92,7 @@ class Arms:
             raise Unplaced(f"`{command.text}` is the command of {' and '.join(arm.path for arm in best)}")
         return best[0], note
 
-    def _model(self, command: ServingCommand) -> tuple[str, str]:
+    def _model(self, command: ServingCommand, *, similar: bool) -> tuple[str, str]:
         """Return the study's variant of a command's model, and a remark if the names are only similar.
 
         Raises:
@@ -101,9 +106,9 @@ class Arms:
             if same:
                 return same[0], ""
         by_bare_name = {_bare(model): variant for variant, model in models.items()}
-        near = get_close_matches(_bare(command.model), by_bare_name, 1)
+        near = get_close_matches(_bare(command.model), by_bare_name, 1) if similar else []
         if not near:
-            raise Unplaced(f"unknown model {command.model}")
+            raise Unplaced(f"unknown model {command.model}; the study has {', '.join(models.values())}")
         variant = by_bare_name[near[0]]
         return variant, f"its command names the unknown model {command.model}; taken for {models[variant]}"
 

@@ -82,14 +82,19 @@ def facts(file: StudyFile) -> dict[str, Any]:
 def store(folder: Path, file: StudyFile) -> Iterator[Store]:
     """Lock and open the store of a study's published results; create it if there is none.
 
+    A new store in which nothing is kept is removed again.
+
     Raises:
         BadInput: It belongs to another study, or cannot be written.
     """
     current = facts(file)
     with locked(folder):
         if not Store.exists(folder):
-            with Store.create(folder, current) as created:
-                yield created
+            try:
+                with Store.create(folder, current) as created:
+                    yield created
+            finally:
+                Store.remove_empty(folder)
             return
         with Store.open(folder) as found:
             if found.facts["source"] != IMPORTED:
@@ -157,7 +162,7 @@ class Importer:
             else:
                 summary.lines.append(f"{entry.place}: left out: it has the same numbers as {known.place}")
             return
-        placed = self._placed(entry, named=source.is_part)
+        placed = self._placed(entry, source)
         if entry.result is not None:
             for key in _keys(placed.arm, placed.config, placed.workload) & self._filled.keys():
                 problem = f"{placed.arm.path} has a result on {placed.workload}, {self._filled[key].place}"
@@ -175,19 +180,21 @@ class Importer:
         summary.lines += [f"{entry.place}: {note}" for note in placed.notes]
         summary.lines.append(f"{entry.place}: {placed.arm.path}, {_shown(trial)}")
 
-    def _placed(self, entry: Entry, *, named: bool) -> Placement:
+    def _placed(self, entry: Entry, source: Source) -> Placement:
         """Find arm and workload of an entry.
 
         Raises:
             Unplaced: Nothing matches it.
         """
         workload, notes = None, []
-        if self._as is not None and (named or entry.command is None):
+        if self._as is not None and (source.is_part or entry.command is None):
             arm, workload = self._as
         elif entry.command is None:
             raise Unplaced("it has no serving command")
         else:
-            arm, note = self._arms.started_by(entry.command, entry.stage)
+            # One model that is unknown among known ones is misspelled; a file of unknown ones is about other models.
+            similar = any(self._arms.names_model(each.command) for each in source.entries if each.command)
+            arm, note = self._arms.started_by(entry.command, entry.stage, similar_models=similar)
             notes += [note] if note else []
         config = arm.identity
         if entry.baseline and config != self._arms.baseline.identity:

@@ -10,7 +10,7 @@ from typing import Any
 from loadgen.errors import BadInput
 from loadgen.tuning.spec.arm_spec import ArmSpec, baseline
 from loadgen.tuning.spec.expression import Expression
-from loadgen.tuning.spec.stages import BASELINE, INCUMBENT, AnyStage, Change, Choice, Grid, Interactions, Joint
+from loadgen.tuning.spec.stages import BASELINE, INCUMBENT, AnyStage, Change, Choice, Grid, Interactions, Joint, Named
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 
@@ -96,16 +96,43 @@ class Candidates:
                 yield " && ".join(names), tuple(c for name in names for c in won[name]), (*at, "interactions")
 
 
-def expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> list[ArmSpec]:
-    """Return the arms that a plan takes for a stage's winners.
+def expected(stage: AnyStage, tried: Sequence[ArmSpec]) -> list[ArmSpec]:
+    """Return the arms that a plan takes for a stage's winners, as far as the stage tries them.
 
-    Raises:
-        AtFault: The stage expects an unknown arm.
+    A run may have another incumbent than the plan, and then other arms.
     """
     if isinstance(stage, Joint):
         return list(tried)
-    places = [(place,) for place in range(len(stage.expect))] if len(stage.expect) > 1 else [()]  # one stands alone
-    return [_find(name, tried, (*at, "expect", *place)) for place, name in zip(places, stage.expect, strict=False)]
+    arms = {spec.name: spec for spec in tried}
+    return [arms[name] for name in _expected_names(stage) if name in arms]
+
+
+def check_expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> None:
+    """Check that a stage has the arms that its plan expects to win.
+
+    Raises:
+        AtFault: It has not.
+    """
+    if isinstance(stage, Joint):
+        return
+    names = _expected_names(stage)
+    if names and not tried and isinstance(stage, Grid) and stage.where is not None:
+        problem = f"no combination of the grid meets {stage.where!r}"
+        raise AtFault((*at, "where"), problem, "change the condition, or add values to the grid that meet it")
+    for number, name in enumerate(names):
+        _find(name, tried, (*at, "expect", *((number,) if len(names) > 1 else ())))
+
+
+def _expected_names(stage: Named) -> list[str]:
+    if not isinstance(stage, Grid):
+        return stage.expect
+    return [each if isinstance(each, str) else _name_of(_ordered(each, stage)) for each in stage.expect]
+
+
+def _ordered(combination: Mapping[str, Any], grid: Grid) -> dict[str, Any]:
+    """Return a combination with its knobs in the order of the grid."""
+    known = [name for name in grid.grid if name in combination]
+    return {name: combination[name] for name in (*known, *(name for name in combination if name not in grid.grid))}
 
 
 def _change_to(values: Mapping[str, Any]) -> Change:

@@ -155,13 +155,17 @@ class Plan:
 
     @property
     def max_quiet_wait_s(self) -> float:
-        """Maximum time of waits for a quiet machine, without those before repeated starts and rounds.
+        """Maximum time of waits for a quiet machine, without those before repeated starts and rounds."""
+        steps = [step for step in self.steps if not step.idle]
+        starts = sum(step.starts[1] for step in steps)
+        return self.max_quiet_wait_of(starts, sum(step.max_starts + step.trials for step in steps))
+
+    def max_quiet_wait_of(self, starts: int, blocks: int) -> float:
+        """Return the maximum time of the waits for a quiet machine before these starts, in these blocks.
 
         A start waits once. In a study with rounds a block waits once for each round.
         """
-        rounds, steps = self.study.decision.rounds, [step for step in self.steps if not step.idle]
-        starts = sum(step.starts[1] for step in steps)
-        blocks = sum(step.max_starts + step.trials for step in steps)
+        rounds = self.study.decision.rounds
         return (starts if rounds == 1 else blocks * rounds) * self.study.budget.quiet_wait
 
     @property

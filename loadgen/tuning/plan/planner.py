@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import BadInput
 from loadgen.tuning.plan import estimate, feasibility
-from loadgen.tuning.plan.candidates import Candidates, expected
+from loadgen.tuning.plan.candidates import Candidates, check_expected, expected
 from loadgen.tuning.plan.estimate import Span, UsualStart
 from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, Plan, PlannedArm, Step
 from loadgen.tuning.plan.study_engines import StudyEngines, identity
 from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.search_effort import Effort
-from loadgen.tuning.spec.stages import Change, Interactions, Joint
+from loadgen.tuning.spec.stages import Change, Grid, Interactions, Joint
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.workloads import loads
@@ -38,6 +38,7 @@ def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan
     steps = [planner.noise()]
     for number in range(len(study.stages)):
         step = planner.stage(number)
+        planner.check_expected(number)
         won = [arm for arm in step.arms if arm.name in step.wins]
         planner.adopt(number, step.arms, sorted(won, key=lambda arm: step.wins.index(arm.name)))
         steps.append(step)
@@ -109,6 +110,8 @@ class Planner:
             self._seen.setdefault(each.identity, each.path)
         if isinstance(stage, Interactions) and not arms:
             notes.append("fewer than two of these stages have a winner")
+        elif isinstance(stage, Grid) and not tried:
+            notes.append("no combination meets its condition `where`: nothing is started")
         elif not isinstance(stage, Joint) and all(each.start for each in everything):
             notes.append("it tries only the arm that it starts from: nothing is started")
         names = {each.name for each in everything}
@@ -121,9 +124,17 @@ class Planner:
             min_starts=repeats.least,
             max_starts=repeats.most,
             trials=stage.trials if isinstance(stage, Joint) else 0,
-            wins=tuple(each.name for each in expected(stage, at, tried) if each.name in names),
+            wins=tuple(each.name for each in expected(stage, tried) if each.name in names),
             notes=tuple(notes),
         )
+
+    def check_expected(self, number: int) -> None:
+        """Check that a stage has the arms that the study expects to win it, if the stages before ended as expected.
+
+        Raises:
+            AtFault: It has not.
+        """
+        check_expected(self._study.stages[number], ("stages", number), self._candidates.of_stage(number))
 
     def drawn(self, number: int, values: Mapping[str, Any]) -> PlannedArm:
         """Return the arm that a joint stage draws.

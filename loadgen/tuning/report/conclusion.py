@@ -10,9 +10,8 @@ from loadgen.tuning.report.arm_text import DIGITS, TONES, command, difference_sp
 from loadgen.tuning.report.published_notes import assumptions
 from loadgen.tuning.report.report_model import ReportModel
 from loadgen.tuning.report.shortfall import shortfall
-from loadgen.util.number_format import percent, plural, signed
-
-MAX_REASONS = 3  # of SUSPECT runs that are shown
+from loadgen.tuning.report.suspect_runs import suspect_runs
+from loadgen.util.number_format import percent, signed
 
 
 def warnings(model: ReportModel) -> Iterator[Block]:
@@ -97,13 +96,7 @@ def caveats(model: ReportModel) -> Iterator[Line]:
     if repeated := sum(arm.repeated for step in model.steps for arm in step.arms):
         starts = len(model.findings.trials)
         yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
-    suspect = [run.findings for run in model.runs if run.findings.verdict == "SUSPECT"]
-    if suspect:
-        reasons = list(dict.fromkeys(reason for found in suspect for reason in found.reasons))
-        shown = "; ".join(reasons[:MAX_REASONS]) or "without a reason"
-        more = len(reasons) - MAX_REASONS
-        left = f"; and {plural(more, 'more reason')}, which `loadgen tune export` lists" if more > 0 else ""
-        yield prose(f"{len(suspect)} of {len(model.runs)} runs are SUSPECT: {shown}{left}")
+    yield from suspect_runs(model)
 
 
 def _command(arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip") -> Iterator[Block]:
@@ -127,29 +120,29 @@ def _baseline_stays(model: ReportModel) -> Line:
 
 
 def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
-    """Yield what the winner gains over the baseline, and over the adopted arms that it has to be compared with."""
+    """Yield what the winner gains over the baseline, and over the adopted arms that it does not build on."""
     workload = model.workload
     if workload not in winner.workloads:
         text = f"No result of this configuration on {workload} is known, so its gain there is not known either."
         yield Paragraph(line(text))
         return
-    others: list[tuple[str | Span, ArmResult]] = []
+    others: list[tuple[list[str | Span], ArmResult]] = []
     if model.published:
         value = score(winner.workloads[workload], model, model.unit)
         yield Paragraph(line(f"{model.label} on {workload}, from single runs: {value}."))
-        others += [("the baseline", model.baseline)] if model.baseline else []
+        others += [(["the baseline"], model.baseline)] if model.baseline else []
     else:
         yield Paragraph(_confirmed(model, winner))
-    others += [(Span(link.name, Tone.CODE), link.arm) for link in model.overtaken]
+    others += [([Span(link.name, Tone.CODE), " (not part of the winner)"], link.arm) for link in model.overtaken]
     compared = [(name, arm, model.apart(winner, arm)) for name, arm in others]
     if lines := [_compared(model, name, arm, apart) for name, arm, apart in compared if apart is not None]:
         yield Items(tuple(lines))
 
 
-def _compared(model: ReportModel, name: str | Span, arm: ArmResult, apart: Difference) -> Line:
+def _compared(model: ReportModel, name: list[str | Span], arm: ArmResult, apart: Difference) -> Line:
     value = score(arm.workloads[model.workload], model, model.unit)
     gain = Span(f"({signed(apart.share, DIGITS)}; {apart.bounds(DIGITS)})", TONES[apart.direction])
-    return line("compared with ", name, f", {value}: ", gain)
+    return line("compared with ", *name, f", {value}: ", gain)
 
 
 def _confirmed(model: ReportModel, winner: ArmResult) -> Line:

@@ -267,12 +267,12 @@ class ReportModel:
 
     @property
     def overtaken(self) -> list[ChainLink]:
-        """The adopted arms that the winner is compared with: the first one, and those that it does not build on."""
+        """The adopted arms that the winner does not build on: a later stage started from another arm."""
         adopted = [ChainLink(f"{stage.name}/{arm.name}", arm) for stage in self.stages if (arm := stage.adopted)]
-        own = self.winner.planned.identity if self.winner else ""
         built_on = {link.arm.planned.identity for link in self.chain}
-        others = [link for link in adopted[1:] if link.arm.planned.identity not in built_on]
-        return [link for link in (*adopted[:1], *others) if link.arm.planned.identity != own]
+        if self.winner:
+            built_on.add(self.winner.planned.identity)
+        return [link for link in adopted if link.arm.planned.identity not in built_on]
 
     @property
     def failed(self) -> list[FailedArm]:

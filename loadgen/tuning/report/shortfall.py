@@ -13,6 +13,8 @@ from loadgen.tuning.plan.plan import NOISE
 from loadgen.util.machine import MAX_STOLEN_SHARE
 from loadgen.util.number_format import duration, percent, value_range
 
+TWICE, MEASURED = " (twice min_effect: no arm has gained more than min_effect so far)", " (the largest so far)"
+
 
 def shortfall(findings: Findings) -> Iterator[str]:
     """Yield why the last step is not decided, and how much more it needs; nothing unless the budget is spent."""
@@ -45,7 +47,8 @@ def _need(findings: Findings, step: StepResult, noise: Noise) -> Iterator[str]:
     decision, rivals = findings.study.decision, [arm for arm in step.arms if arm.name != step.reference]
     plan = Plan(decision.min_effect, decision.confidence, step.step.min_starts, step.step.max_starts)
     effect = max((_gain(arm) for arm in rivals if arm.undecided), default=0.0)
-    if effect <= plan.least_effect:
+    assumed = effect <= plan.least_effect  # so far no arm has gained more
+    if assumed:
         effect = 2 * plan.least_effect
     blocks = group_sequential.blocks_needed(effect, noise, max(1, len(rivals)), plan)
     if blocks is None:
@@ -53,7 +56,8 @@ def _need(findings: Findings, step: StepResult, noise: Noise) -> Iterator[str]:
     going = [arm for arm in step.arms if arm.undecided or arm.name == step.reference]
     done = min((len(arm.values) for arm in going), default=0)
     left_s = max(0, blocks - done) * sum(map(_seconds, going))
-    text = f"{step.step.name}: at this noise a gain of {percent(effect, 1)} needs about {blocks} blocks, "
+    which = TWICE if assumed else MEASURED
+    text = f"{step.step.name}: at this noise a gain of {percent(effect, 1)}{which} needs about {blocks} blocks, "
     text += f"{duration(left_s)} more"
     yield text + (f"; repeats allows {plan.last}" if blocks > plan.last else "")
 

@@ -5,9 +5,11 @@ from typing import Any
 
 from loadgen.report.html import Cell, Line, Span, Table, Tone, cell, line
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
+from loadgen.tuning.execute.fact_names import fact_name
 from loadgen.tuning.report.arm_text import DIGITS, difference_text, numbers, score
 from loadgen.tuning.report.findings_text import time_spent
 from loadgen.tuning.report.report_model import ReportModel, StageSummary
+from loadgen.tuning.spec.strict_model import At
 from loadgen.util.number_format import fixed, percent, signed
 
 VERDICT_TONES = {Verdict.ADOPTED: Tone.GOOD, Verdict.FAILED: Tone.BAD, Verdict.INFEASIBLE: Tone.BAD}
@@ -166,19 +168,23 @@ def provenance(model: ReportModel) -> Table:
         "results" if model.published else "spent": time_spent(model.findings),
         "decision": "none: single runs say nothing about noise" if model.published else decided,
     }
-    facts = {name: value for name, value in model.facts.items() if name not in ("study", "text")}
+    facts = {name: value for name, value in model.facts.items() if name not in ("study", "text", "source")}
+    if model.published:
+        facts.pop("host", None)
+    if facts.get("accelerators_from", "") is None:
+        facts["accelerators_from"] = "nothing: neither NVML nor npu-smi is here"
     if model.study.objective.accuracy is None:
         facts.pop("questions", None)
     rows = [(cell(name), cell(text)) for name, text in (*found.items(), *_leaves(facts))]
     return Table(("What", "Value"), tuple(rows))
 
 
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the single values of nested facts by their names, lists on one line."""
+def _leaves(value: Any, at: At = ()) -> Iterator[tuple[str, str]]:
+    """Yield the single values of nested facts with their names for readers, lists on one line."""
     if isinstance(value, Mapping):
         for key, each in value.items():
-            yield from _leaves(each, f"{name}.{key}" if name else str(key))
+            yield from _leaves(each, (*at, key))
     elif isinstance(value, Sequence) and not isinstance(value, str):
-        yield name, ", ".join(map(str, value)) or "none"
+        yield fact_name(at), ", ".join(map(str, value)) or "none"
     else:
-        yield name, "unknown" if value is None else str(value)
+        yield fact_name(at), "unknown" if value is None else str(value)

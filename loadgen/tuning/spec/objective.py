@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from loadgen.analysis.search.criteria import RequestShare, joint_criterion
 from loadgen.config import slo
+from loadgen.tuning.spec.quantities import Share
 from loadgen.tuning.spec.strict_model import Strict, refused
 
 MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_p50", "cost_per_mtok"]
@@ -47,7 +48,7 @@ class Accuracy(Strict, frozen=True):
         Annotated[str, Meta(min_length=1)] | None,
         Meta(description="questions and answers, one JSON line each (60 of loadgen's own)"),
     ] = None
-    max_loss: Annotated[float, Meta(ge=0, lt=1, description="most that may be lost against the baseline, a share")] = (
+    max_loss: Annotated[Share, Meta(ge=0, lt=1, description="most that may be lost against the baseline, a share")] = (
         0.01
     )
 
@@ -63,7 +64,7 @@ class Objective(Strict, frozen=True, kw_only=True):
         Limits | None, Meta(description="limits that an arm must meet, as --slo: ttft_p99<500ms,error_rate<1%")
     ] = None
     success_rate: Annotated[
-        float, Meta(gt=0, le=1, description="share of requests that must succeed, or the arm is out")
+        Share, Meta(gt=0, le=1, description="share of requests that must succeed, or the arm is out")
     ] = 0.99
     accuracy: Annotated[Accuracy | None, Meta(description="questions that a changed model must still answer")] = None
 

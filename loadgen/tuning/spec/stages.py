@@ -37,6 +37,13 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _listed_combinations(value: Any) -> Any:
+    listed = [value] if isinstance(value, str | dict) else value
+    if isinstance(listed, list) and not all(isinstance(each, str | dict) for each in listed):
+        raise refused(f"{value!r} names no arm", "write combinations of the grid, as {max_seqs: 512}")
+    return listed
+
+
 def _check_where(text: str) -> None:
     try:
         Expression(text)
@@ -49,6 +56,10 @@ Text = Annotated[str, Meta(extra={"before": _as_text}, extra_json_schema={"type"
 RawFlag = Annotated[str, Meta(extra={"check": _check_flag})]
 Condition = Annotated[str, Meta(extra={"check": _check_where})]
 Names = Annotated[list[str], Meta(extra={"before": _listed}, extra_json_schema={"type": ["string", "array"]})]
+Combinations = Annotated[
+    list[Any],
+    Meta(extra={"before": _listed_combinations}, extra_json_schema={"type": ["string", "object", "array"]}),
+]
 
 
 class Change(Strict, frozen=True):
@@ -110,6 +121,9 @@ class Grid(Named, frozen=True, kw_only=True):
         dict[str, Annotated[list[Any], Meta(min_length=1, max_length=MAX_VALUES)]],
         Meta(min_length=1, description="knobs (also model and replicas) to the values they are tried with"),
     ]
+    expect: Annotated[
+        Combinations, Meta(description="the combinations that plan takes for the winners; ignored by run")
+    ] = field(default_factory=list)
     where: Annotated[
         Condition | None,
         Meta(description="combinations that are tried: an expression over knobs, replicas and devices"),

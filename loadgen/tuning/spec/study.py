@@ -7,6 +7,7 @@ from msgspec import Meta, field
 
 from loadgen.errors import BadInput
 from loadgen.tuning.spec.objective import Objective
+from loadgen.tuning.spec.quantities import Hours, Seconds, Share
 from loadgen.tuning.spec.stages import BASELINE, INCUMBENT, AnyStage, Change, Interactions, Name, RawFlag, Text
 from loadgen.tuning.spec.strict_model import AtFault, Strict, refused, suggestion
 from loadgen.util.plugins import find
@@ -22,6 +23,7 @@ def _version(value: Any) -> Any:
 
 Version = Annotated[str, Meta(extra={"before": _version}, extra_json_schema={"type": ["string", "integer"]})]
 Positive = Annotated[float, Meta(gt=0)]
+PositiveHours = Annotated[Hours, Meta(gt=0)]
 
 
 class Hardware(Strict, frozen=True):
@@ -64,8 +66,8 @@ class Repeats(Strict, frozen=True):
 class Decision(Strict, frozen=True):
     """When an arm counts as better."""
 
-    min_effect: Annotated[float, Meta(ge=0, lt=1, description="a gain below this share counts as no gain")] = 0.01
-    confidence: Annotated[float, Meta(gt=0.5, lt=1, description="confidence with which a gain must be shown")] = 0.95
+    min_effect: Annotated[Share, Meta(ge=0, lt=1, description="a gain below this share counts as no gain")] = 0.01
+    confidence: Annotated[Share, Meta(gt=0.5, lt=1, description="confidence with which a gain must be shown")] = 0.95
     repeats: Repeats = Repeats()
     rounds: Annotated[
         int,
@@ -81,11 +83,11 @@ class Decision(Strict, frozen=True):
 class Budget(Strict, frozen=True):
     """Limits of the time."""
 
-    hours: Annotated[Positive | None, Meta(description="hours of time")] = None
-    gpu_hours: Annotated[Positive | None, Meta(description="hours times the devices of the box")] = None
-    start_timeout: Annotated[float, Meta(gt=0, le=86400, description="seconds until a server answers")] = 600.0
+    hours: Annotated[PositiveHours | None, Meta(description="hours of time")] = None
+    gpu_hours: Annotated[PositiveHours | None, Meta(description="hours times the devices of the box")] = None
+    start_timeout: Annotated[Seconds, Meta(gt=0, le=86400, description="seconds until a server answers")] = 600.0
     quiet_wait: Annotated[
-        float,
+        Seconds,
         Meta(ge=0, le=3600, description="seconds that a start waits at most for a quiet machine; 0: it never waits"),
     ] = 20.0
 
@@ -145,6 +147,11 @@ class Study(Strict, frozen=True):
         Raises:
             AtFault: A name is unknown.
         """
+        for name in self.engines:
+            try:
+                find("engines", name)
+            except BadInput as error:
+                raise AtFault(("engines", name), error.problem, error.remedy) from error
         self._check_change(("baseline",), self.baseline)
         for key in ("engine", "model"):
             if getattr(self.baseline, key) is None:
@@ -154,11 +161,6 @@ class Study(Strict, frozen=True):
             raise AtFault(("hardware",), "has no gpu_hour_price", "give it: cost_per_mtok is computed with it")
         if self.decision.rounds > 1:
             self._check_rounds()
-        for name in self.engines:
-            try:
-                find("engines", name)
-            except BadInput as error:
-                raise AtFault(("engines", name), error.problem, error.remedy) from error
         self._check_stages()
 
     def _check_rounds(self) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from loadgen.cli.gpustack import arguments
+from loadgen.cli.gpustack.flag_names import renamed_flags
 from loadgen.cli.gpustack.job import Job
 from loadgen.cli.gpustack.steps import Step
 from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transient
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Unreachable
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.gpustack_contract import COMMAND_LINES, DATA, argv
 from tests.helpers.source import ROOT
@@ -323,3 +324,14 @@ class TestRefused:
             *TARGET, *LENGTHS, "--max-requests", "3", "--axis", "concurrency", "--stages", f'[{{"rate": {rate}}}]'
         )
         assert refused.field == "--stages rate"
+
+
+class TestFlagsOfErrors:
+    def test_an_unreachable_server_is_named_by_target(self) -> None:
+        with pytest.raises(Unreachable, match=r"^refused; name another with --target$"), renamed_flags():
+            raise Unreachable("refused; name another with --base-url")
+
+    def test_remedies_have_the_names_of_a_job_and_command_lines_their_own(self) -> None:
+        with pytest.raises(BadInput) as refused, renamed_flags():
+            raise BadInput("--num-prompts", "0", "give --duration, or use `loadgen run --duration`")
+        assert str(refused.value) == "--max-requests: 0; give --max-seconds, or use `loadgen run --duration`"

@@ -76,7 +76,7 @@ def test_unknown_model_is_taken_for_the_nearest_name() -> None:
             "no arm has the command `vllm serve Qwen/Qwen3-8B --max-num-seqs 65`",
         ),
         ("trtllm-serve Qwen/Qwen3-8B", "no arm has the command `trtllm-serve Qwen/Qwen3-8B`"),
-        ("vllm serve mistralai/Large", "unknown model mistralai/Large"),
+        ("vllm serve mistralai/Large", "unknown model mistralai/Large; the study has Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8"),
     ],
 )
 def test_command_without_an_arm_is_not_placed(text: str, why: str) -> None:

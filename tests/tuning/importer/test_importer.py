@@ -12,6 +12,10 @@ from loadgen.tuning.execute import publications
 from loadgen.tuning.execute.findings import Verdict
 from loadgen.tuning.execute.store import Store
 from loadgen.tuning.execute.trial import INVALID
+from loadgen.tuning.importer.arms import Arms
+from loadgen.tuning.importer.entries import Source
+from loadgen.tuning.importer.importer import Importer, store
+from loadgen.tuning.plan.planner import plan
 from loadgen.tuning.report.findings_text import time_spent
 from loadgen.tuning.spec.study_file import StudyFile
 from tests.helpers.audited_pages import block, fence
@@ -332,3 +336,26 @@ def test_result_shown_as_baseline_is_imported_as_baseline(study: StudyFile, tmp_
     assert achieved(found.findings, "engine", "sglang", "short") == 2512.5
     shown = arm(found.findings, "confirmation", "baseline")
     assert (shown.values, shown.why) == ((2512.5,), f"short: of `{SGL}`")
+
+
+def test_page_about_another_model_is_not_placed_and_leaves_no_store(study: StudyFile, tmp_path: Path) -> None:
+    path = write(tmp_path, page("vllm serve Qwen/Qwen3-32B", block(duration=10.0)))
+    with store(tmp_path / "store", study) as empty:
+        summary = Importer(empty, Arms(plan(study.study)), study.study).add(Source.read(path))
+    assert (summary.imported, summary.unplaced) == ([], 1)
+    assert "not placed: unknown model Qwen/Qwen3-32B; the study has Qwen/Qwen3-8B" in summary.lines[0]
+    assert not (tmp_path / "store").exists()
+
+
+def test_unknown_model_among_known_ones_is_taken_for_the_nearest_name(study: StudyFile, tmp_path: Path) -> None:
+    path = write(tmp_path, page(SERVE, block(duration=10.0), SGL.replace("8B", "9B"), block(duration=8.0)))
+    found = take(study, tmp_path / "store", path)
+    assert "its command names the unknown model Qwen/Qwen3-9B; taken for Qwen/Qwen3-8B" in found.lines
+
+
+def test_files_beside_an_empty_store_stay(study: StudyFile, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "notes.txt").write_text("mine")
+    with store(tmp_path / "store", study):
+        pass
+    assert [path.name for path in (tmp_path / "store").iterdir()] == ["notes.txt"]

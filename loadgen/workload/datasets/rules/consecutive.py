@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, plain_length
+from loadgen.workload.datasets.rules.missed_length import warn_of_miss
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
@@ -105,7 +106,7 @@ class ConsecutiveIds(ABC):
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the same in every call. One block at a time is in memory."""
-        drawn = self.draw(count)
+        drawn, total = self.draw(count), 0
         block = max(1, BLOCK_TOKENS // (self.prefix_tokens + self.input_range()[1]))
         for start in range(0, count, block):
             rows = range(start, min(start + block, count))
@@ -119,7 +120,12 @@ class ConsecutiveIds(ABC):
             texts = self.tokenizer.decode_batch(cut)
             outputs = drawn.outputs[start : start + block].tolist()
             for row, text, own, ids, wanted in zip(rows, texts, lengths, cut, outputs, strict=True):
-                yield Prompt(text, self.reported_tokens(own, len(ids)), wanted, f"random/{self.RULE}/{self.seed}/{row}")
+                tokens = self.reported_tokens(own, len(ids))
+                total += tokens
+                yield Prompt(text, tokens, wanted, f"random/{self.RULE}/{self.seed}/{row}")
+        if count:
+            low, high = self.input_range()
+            warn_of_miss(total / count, self.prefix_tokens + low, self.prefix_tokens + high)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seed and lengths in tokens, and the tokenizer's name and hash."""

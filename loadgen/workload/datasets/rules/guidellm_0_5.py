@@ -9,6 +9,7 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets import rules
 from loadgen.workload.datasets.lengths import INPUT_LEN, plain_length
+from loadgen.workload.datasets.rules.missed_length import warn_of_miss
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
@@ -57,11 +58,14 @@ class Guidellm05Random:
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the first k of which are those of `prompts(k)`. One at a time is in memory."""
-        faker = _faker(self.seed)
+        faker, total = _faker(self.seed), 0
         for row in range(count):
             text = self._text(faker, row)
             (tokens,) = self.tokenizer.count([text], special=True)
+            total += tokens
             yield Prompt(text, tokens, self.output_tokens, f"random/{RULE}/{self.seed}/{row}")
+        if count:
+            warn_of_miss(total / count, self.input_tokens, self.input_tokens)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seed and lengths in tokens, Faker's version, and the tokenizer's name and hash."""
