@@ -114,7 +114,8 @@ RATES = {
     ),
     "peak_throughput": Term(
         "peak output throughput",
-        "The maximum number of output tokens in any one second that begins at a multiple of 10 ms.",
+        "The maximum number of output tokens in any one second that begins at a multiple of 10 ms. In a run shorter "
+        "than a second it is the output throughput of the run.",
     ),
     "peak_concurrency": Term(
         "peak concurrent requests",
