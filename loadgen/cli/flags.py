@@ -12,10 +12,10 @@ from typing import Any
 from loadgen.cli import compat
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import SWEPT
-from loadgen.config.option import GROUPS, flag, times
+from loadgen.config.option import GROUPS, flag, shares, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds
+from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds, share
 
 RUN = (
     "Measure a server. If no server is named, start loadgen's own simulator and measure it for 10 s. The flags of "
@@ -118,7 +118,7 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
     )
     meanings = compat.tool_of(tool)
     topics: dict[str, Any] = {}
-    kinds, in_seconds = typing.get_type_hints(RunSettings), times(RunSettings)
+    kinds, in_seconds, in_shares = typing.get_type_hints(RunSettings), times(RunSettings), shares(RunSettings)
     fields = [f for f in dataclasses.fields(RunSettings) if f.name in wanted and f.name not in meanings.replaced]
     order = list(GROUPS)
     for field in sorted(fields, key=lambda field: order.index(field.metadata["group"])):
@@ -130,11 +130,11 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
             options["metavar"] = meta["metavar"]
         if field.name in in_seconds:
             options["type"] = seconds
-        if meta["metavar"] == "SHARE":
-            options["type"] = _share
+        if field.name in in_shares:
+            options["type"] = share
         if field.name in SWEPT:
             options["type"] = _one_or_several(options["type"])
-        if field.name in ("slo", "stop_when"):
+        if meta["listed"]:
             options["action"] = _Joined
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
         topics[title].add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
@@ -209,15 +209,6 @@ def json_value(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not valid JSON") from error
-
-
-def _share(text: str) -> float:
-    try:
-        return number(text)
-    except argparse.ArgumentTypeError as error:
-        percent = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", text, re.ASCII)
-        remedy = f"write {float(percent[1]) / 100:g}" if percent else "write 0.01 for 1 %"
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 1; {remedy}") from error
 
 
 def _integer_or_text(text: str) -> int | str:

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from loadgen.client.idle_connections import FIRST_LIMIT_NS
 from loadgen.client.spare_connections import MAINTAIN_NS
+from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import machine, source_address
@@ -37,11 +38,17 @@ def check_limits(settings: RunSettings, schedule: DueTimes, partition: Partition
     ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
     short = lacking(settings, max(at_once, ahead), partition)
     if short is not None:
-        flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
+        asks = "--warm-connections" if ahead > at_once else _flag_of_cap(settings)
         many = f"{at_once} requests at once need as many connections" if at_once > 1 else "a request needs a connection"
         what = f"{plural(ahead, 'connection')} ahead" if ahead > at_once else many
         problem, remedy = short
-        raise BadInput(flag, f"{what}, and {problem}", f"{remedy}, or ask for fewer")
+        raise BadInput(asks, f"{what}, and {problem}", f"{remedy}, or ask for fewer")
+
+
+def _flag_of_cap(settings: RunSettings) -> str:
+    """Return the flag that says how many requests may be in flight."""
+    names = ("users", "concurrency_profile")
+    return next((flag(name) for name in names if getattr(settings, name) is not None), "--max-concurrency")
 
 
 def warn_of_limits(

@@ -1,5 +1,6 @@
 """`Population`: the users of a run, each of whom sends a request, waits for the answer, and thinks."""
 
+import logging
 from collections.abc import Sequence
 from typing import Self
 
@@ -9,6 +10,8 @@ from loadgen.util.clock import NS_PER_S
 from loadgen.util.partition import Partition
 from loadgen.workload.due_times import Stripe
 from loadgen.workload.uniforms import uniforms
+
+logger = logging.getLogger(__name__)
 
 
 class Population:
@@ -37,6 +40,8 @@ class Population:
         if settings.users is None:
             return None
         users = range(partition.index, settings.users, partition.count)
+        if len(sessions) < len(users):
+            logger.warning("%s sessions for %s users: the other users send nothing", len(sessions), len(users))
         return cls(users, ThinkTime.parse(settings.think_time), seed_of(settings, "arrivals"), sessions)
 
     def beginnings(self) -> Stripe:

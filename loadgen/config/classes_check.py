@@ -35,7 +35,7 @@ def _check_rates(settings: RunFields) -> None:
     if rate is None:
         return
     problem = "given together with classes that have rates of their own"
-    for name in ("ramp_up_strategy", "rate_profile"):
+    for name in ("ramp_up_strategy", "rate_profile", "users", "concurrency_profile"):
         if getattr(settings, name) is not None:
             raise BadInput(flag(name), problem, "leave it out, or give each class a share")
     if not math.isclose(settings.request_rate, rate):
@@ -65,4 +65,6 @@ def check_data(settings: RunFields, each: Sequence[tuple[RequestClass, RunFields
         is_burst = math.isinf(settings.request_rate) and not settings.rate_changes
         if own.timed_by_data and (by_count or is_burst):
             problem = f"{one.name}: it has sessions, and the number of their turns is not known before"
-            raise BadInput(CLASS, problem, "give --duration and --request-rate, and no --num-prompts")
+            given = (name for name in ("users", "concurrency_profile") if getattr(settings, name) is not None)
+            without = flag(next(given, "num_prompts"))
+            raise BadInput(CLASS, problem, f"give --duration and --request-rate, and no {without}")

@@ -123,6 +123,7 @@ class DataSettings:
         "prefixes of multi_turn (its system messages) and prefix_repetition: how many, of how many tokens, and how "
         "often each kind is drawn",
         metavar="COUNTxTOKENS:WEIGHT,...",
+        listed=True,
     )
     prefix_zipf: float | None = option(
         None,
@@ -148,7 +149,7 @@ class DataSettings:
         (), DATA, "columns of a trace with other names: time, input, output, blocks", metavar="FIELD=COLUMN"
     )
     trace_time_unit: float | None = option(
-        None, DATA, "seconds of a time of 1 in the trace (by its format)", metavar="SECONDS"
+        None, DATA, "how long a time of 1 in the trace is, such as 1ms (by its format)", metavar="TIME"
     )
     trace_block_size: int = option(512, DATA, "tokens of a block that prompts of the trace share", metavar="TOKENS")
     trace_times: Literal["keep", "ignore"] = option(
@@ -158,7 +159,7 @@ class DataSettings:
         1.0, DATA, "factor by which a trace is sent faster, and the pauses of agents are shorter", metavar="FACTOR"
     )
     max_think_time: float | None = option(
-        None, DATA, "longest pause before a call of an agent; longer ones are cut (as recorded)", metavar="SECONDS"
+        None, DATA, "longest pause before a call of an agent; longer ones are cut (as recorded)", metavar="TIME"
     )
     trajectory_start: str = option(
         "0",

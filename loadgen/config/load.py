@@ -12,6 +12,15 @@ SEEDS: tuple[SeedPurpose, ...] = get_args(SeedPurpose)
 SEED_FIELDS = ("seed", *(f"seed_{purpose}" for purpose in SEEDS))
 ALL_PROMPTS = -1  # value of --num-prompts: as many as the data set has
 SWEPT = ("request_rate", "max_concurrency")  # a command takes several values of these, for one run each
+# What a kind of load excludes, since it says itself when requests are sent, how many, or for how long.
+EXCLUDED = {
+    "rate_profile": ("request_rate", "ramp_up_strategy", "num_prompts", "users", "concurrency_profile", "duration"),
+    "concurrency_profile": (
+        *("request_rate", "ramp_up_strategy", "burstiness", "num_prompts", "users", "duration", "max_concurrency"),
+    ),
+    "users": ("request_rate", "ramp_up_strategy", "burstiness", "max_concurrency"),
+    "ramp_up_strategy": ("request_rate",),
+}
 AxisName = Literal["rate", "concurrency"]
 AXES: tuple[AxisName, ...] = get_args(AxisName)  # their names, as what a sweep or search varies
 
@@ -52,6 +61,7 @@ class LoadSettings:
         "a rate that changes: phases such as 10@60s,10-50@30s,50@60s or 10~50/60s@5m (a wave), or a CSV file of "
         "seconds and rates",
         metavar="PHASES|FILE",
+        listed=True,
     )
     concurrency_profile: str | None = option(
         None,
@@ -59,6 +69,7 @@ class LoadSettings:
         "a number of requests in flight that changes: phases such as 16@60s,64@30s,16@60s, ramps and waves as of "
         "--rate-profile, or a CSV file of seconds and numbers",
         metavar="PHASES|FILE",
+        listed=True,
     )
     users: int | None = option(
         None,
@@ -89,6 +100,7 @@ class LoadSettings:
         "HTTP statuses upon which a request is sent again, such as 429,503 or 429@attempts=5 (3 attempts); waits as "
         "Retry-After says, else 0.5 s and longer each time; latencies from due include it",
         metavar="STATUSES",
+        listed=True,
     )
     num_warmups: int = option(0, LOAD, "warm-up requests before the clock starts; they are not measured", metavar="N")
     warmup_prompt: Literal["other", "first"] = option(
@@ -133,7 +145,7 @@ class LoadSettings:
         (), JUDGEMENT, "limits in ms for a good request: ttft:200 tpot:50 e2el:5000", metavar="METRIC:MS"
     )
     slo: str | None = option(
-        None, JUDGEMENT, 'limits, such as "ttft_p99<500ms,error_rate<1%"; repeatable', metavar="LIMITS"
+        None, JUDGEMENT, 'limits, such as "ttft_p99<500ms,error_rate<1%"; repeatable', metavar="LIMITS", listed=True
     )
     stop_when: str | None = option(
         None,
@@ -141,6 +153,7 @@ class LoadSettings:
         'conditions that end the run, such as "ttft_p99>2s over 10s,errors>100"; what was measured until then is '
         "reported, with exit code 9; repeatable",
         metavar="CONDITIONS",
+        listed=True,
     )
     max_error_rate: float = option(
         0.01,

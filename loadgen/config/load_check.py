@@ -2,14 +2,15 @@
 
 import math
 
-from loadgen.config.load_profile import CONCURRENCY, RATE
+from loadgen.config.load import EXCLUDED
+from loadgen.config.load_profile import CONCURRENCY, MAX_RATE, RATE
 from loadgen.config.option import flag
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import wants_simulator
 from loadgen.config.think_time import ThinkTime
 from loadgen.errors import BadInput
 
-MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
+MAX_DURATION_S = 30 * 86400.0
 MAX_REQUESTS = 50_000_000
 
 
@@ -21,8 +22,10 @@ def check(settings: RunFields) -> None:
     """
     _check_trace(settings)
     _check_ramp(settings)
+    _check_excluded(settings)
     _check_profile(settings)
-    _check_users(settings)
+    if settings.users is not None:
+        ThinkTime.parse(settings.think_time)
     _check_duration(settings)
 
 
@@ -45,44 +48,38 @@ def _check_ramp(settings: RunFields) -> None:
         return
     if start is None or end is None:
         raise BadInput("--ramp-up-strategy", "given without rates", "give --ramp-up-start-rps and --ramp-up-end-rps")
-    if math.isfinite(settings.request_rate):
-        raise BadInput("--request-rate", "given together with a ramp", "leave it out: the ramp has its own rates")
-    if not start < end <= MAX_RATE or (settings.ramp_up_strategy == "exponential" and start == 0):
+    if end > MAX_RATE:
+        raise BadInput("--ramp-up-end-rps", f"{end:,.10g} requests/s", f"give at most {MAX_RATE:,.0f} requests/s")
+    if not start < end or (settings.ramp_up_strategy == "exponential" and start == 0):
         problem = f"invalid ramp from {start:g} to {end:g} requests/s"
         raise BadInput("--ramp-up-end-rps", problem, "the rate must rise; an exponential ramp starts above 0")
+
+
+def _check_excluded(settings: RunFields) -> None:
+    profile = settings.load_profile
+    implied = {
+        "duration": None if profile is None else profile.length_s,
+        "max_concurrency": settings.users if profile is None else profile.highest,
+    }
+    for load, names in EXCLUDED.items():
+        if getattr(settings, load) is not None:
+            for name in names:
+                if getattr(settings, name) not in (getattr(RunFields, name), implied.get(name)):
+                    problem = f"given together with {flag(load)}, which says itself when requests are sent"
+                    raise BadInput(flag(name), problem, "leave it out")
 
 
 def _check_profile(settings: RunFields) -> None:
     profile = settings.load_profile
     if profile is None:
         return
-    own, other = (RATE, ["concurrency_profile"]) if settings.rate_profile is not None else (CONCURRENCY, [])
-    for name in ("request_rate", "ramp_up_strategy", "num_prompts", "users", *other):
-        if getattr(settings, name) != getattr(RunFields, name):
-            raise BadInput(flag(name), f"given together with {own.flag}, which sets it", "leave it out")
-    if settings.duration not in (None, profile.length_s):
-        raise BadInput("--duration", f"given together with {own.flag}, which has its own length", "leave it out")
-    if own is CONCURRENCY:
-        if settings.max_concurrency != profile.highest:
-            raise BadInput("--max-concurrency", f"given together with {own.flag}, which sets it", "leave it out")
-        return
-    if profile.highest > MAX_RATE:
-        raise BadInput(own.flag, f"{profile.highest:g} requests/s", f"give at most {MAX_RATE:g} requests/s")
-    if profile.mean * profile.length_s > MAX_REQUESTS:
-        problem = f"{profile.mean * profile.length_s:.3g} requests are too many"
-        raise BadInput(own.flag, problem, f"keep a run under {MAX_REQUESTS:,} requests")
-
-
-def _check_users(settings: RunFields) -> None:
-    if settings.users is None:
-        return
-    ThinkTime.parse(settings.think_time)
-    for name in ("request_rate", "ramp_up_strategy"):
-        if getattr(settings, name) != getattr(RunFields, name):
-            problem = "given together with --users, who send when they have thought"
-            raise BadInput(flag(name), problem, "leave it out, or --users")
-    if settings.max_concurrency != settings.users:
-        raise BadInput("--max-concurrency", "given together with --users, which sets it", "leave it out")
+    own = RATE if settings.rate_profile is not None else CONCURRENCY
+    if profile.length_s > MAX_DURATION_S:
+        problem = f"lasts {profile.length_s:,.10g} s"
+        raise BadInput(own.flag, problem, f"give at most {MAX_DURATION_S:,.0f} s")
+    requests = profile.mean * profile.length_s
+    if own is RATE and requests > MAX_REQUESTS:
+        raise BadInput(own.flag, f"{requests:.3g} requests are too many", f"keep a run under {MAX_REQUESTS:,} requests")
 
 
 def _check_duration(settings: RunFields) -> None:

@@ -17,6 +17,8 @@ from typing import Self
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
 
+MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
+MAX_IN_FLIGHT = 1_000_000  # Linux lets a process open as many files, and so connections (fs.nr_open)
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 _PHASE = re.compile(rf"{_NUMBER}(?:(-|~){_NUMBER}(?:/([^@]+))?)?@(.+)")
 
@@ -29,12 +31,16 @@ class Quantity:
         flag: The flag that takes the profile.
         name: The quantity, in a word.
         unit: Its unit.
+        most: The highest value.
+        heads: What a column of a file with its values may be called.
         whole: Whether its values are whole numbers.
     """
 
     flag: str
     name: str
     unit: str
+    most: float
+    heads: tuple[str, ...]
     whole: bool = False
 
     @property
@@ -44,8 +50,16 @@ class Quantity:
         return f"write phases as {form}, or name a CSV file of seconds and {self.unit}"
 
 
-RATE = Quantity("--rate-profile", "rate", "requests/s")
-CONCURRENCY = Quantity("--concurrency-profile", "concurrency", "requests in flight", whole=True)
+TIME_HEADS = ("seconds", "s", "sec", "time", "time_s", "time_seconds", "t")
+RATE = Quantity(
+    *("--rate-profile", "rate", "requests/s", MAX_RATE),
+    heads=("rate", "request_rate", "rps", "qps", "requests/s", "requests_per_s", "requests_per_second"),
+)
+CONCURRENCY = Quantity(
+    *("--concurrency-profile", "concurrency", "requests in flight", MAX_IN_FLIGHT),
+    heads=("concurrency", "max_concurrency", "requests", "in_flight", "requests_in_flight", "users"),
+    whole=True,
+)
 
 
 @dataclass(frozen=True)
@@ -135,8 +149,11 @@ class LoadProfile:
         values = [value for phase in profile.phases for value in (phase.first, phase.last)]
         if not any(values):
             raise BadInput(quantity.flag, f"{text!r} has no {quantity.name} above 0", quantity.remedy)
-        for value in values if quantity.whole else ():
-            if not value.is_integer():
+        for value in values:
+            if value > quantity.most:
+                problem = f"{value:,.10g} {quantity.unit}"
+                raise BadInput(quantity.flag, problem, f"give at most {quantity.most:,.0f} {quantity.unit}")
+            if quantity.whole and not value.is_integer():
                 raise BadInput(quantity.flag, f"{value:g} {quantity.unit}", "give whole numbers")
         return profile
 
@@ -195,11 +212,17 @@ def _seconds(text: str, quantity: Quantity) -> float:
     return seconds
 
 
+def _is_head(row: list[str], quantity: Quantity) -> bool:
+    """Return whether a row names the columns of a file: seconds, and the quantity."""
+    names = [re.sub(r"[\s-]+", "_", name.strip().lower()) for name in row]
+    return len(names) == 2 and names[0] in TIME_HEADS and names[1] in quantity.heads
+
+
 def _file_phases(path: Path, quantity: Quantity) -> Iterator[Phase]:
-    """Read a CSV file; a first row without numbers is a head."""
+    """Read a CSV file; a first row that names the columns is a head."""
     flag = quantity.flag
     try:
-        rows = [row for row in csv.reader(path.read_text().splitlines()) if row]
+        rows = [row for row in csv.reader(path.read_text("utf-8-sig").splitlines()) if row]
     except (OSError, UnicodeDecodeError) as error:
         problem = f"{str(path)!r} is neither a phase nor a readable file ({error})"
         raise BadInput(flag, problem, quantity.remedy) from error
@@ -208,10 +231,11 @@ def _file_phases(path: Path, quantity: Quantity) -> Iterator[Phase]:
         try:
             at_s, value = map(float, row)
         except ValueError as error:
-            if number == 0:
+            if number == 0 and _is_head(row, quantity):
                 continue
             problem = f"{path}, row {number + 1}: {','.join(row)!r} is not a time in seconds and a {quantity.name}"
-            raise BadInput(flag, problem, "write rows such as 60,10") from error
+            remedy = f"write rows such as 60,10, below the head seconds,{quantity.name} or without one"
+            raise BadInput(flag, problem, remedy) from error
         if not (at_s >= (points[-1][0] if points else 0) and 0 <= value < float("inf")):
             problem = f"{path}, row {number + 1}: a time goes back, or a number is out of range"
             raise BadInput(flag, problem, "sort the rows by time, from 0, and write numbers from 0")

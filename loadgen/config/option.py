@@ -22,7 +22,15 @@ GROUPS = {  # the topics of flags in their order, and what each is about
 
 
 def option(
-    default: Any, group: str, text: str, *, alias: str = "", metavar: str = "", file: bool = False, instead: str = ""
+    default: Any,
+    group: str,
+    text: str,
+    *,
+    alias: str = "",
+    metavar: str = "",
+    file: bool = False,
+    instead: str = "",
+    listed: bool = False,
 ) -> Any:
     """Declare a dataclass field that is also a flag.
 
@@ -34,9 +42,11 @@ def option(
         metavar: The placeholder of the value in `--help`.
         file: Whether the value names a file that a run writes.
         instead: What a program does instead, if only the command can do this; the library refuses the field.
+        listed: Whether the value is a list in a text, with commas: its parts may be in several flags, and a file may
+            have them as a list.
     """
     meta = {"group": group, "help": text, "alias": alias, "metavar": metavar, "file": file, "instead": instead}
-    return field(default=default, metadata=meta)
+    return field(default=default, metadata=meta | {"listed": listed})
 
 
 def flag(name: str) -> str:
@@ -44,9 +54,19 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def listed(settings: Any) -> tuple[str, ...]:
+    """Return the names of the fields of an options dataclass, or of an instance, that hold a list in a text."""
+    return tuple(each.name for each in fields(settings) if each.metadata["listed"])
+
+
 def times(settings: Any) -> tuple[str, ...]:
     """Return the names of the fields of an options dataclass, or of an instance, that hold seconds."""
     return tuple(each.name for each in fields(settings) if each.metadata["metavar"] == "TIME" and each.type is not str)
+
+
+def shares(settings: Any) -> tuple[str, ...]:
+    """Return the names of the fields of an options dataclass, or of an instance, that hold a share of 1."""
+    return tuple(each.name for each in fields(settings) if each.metadata["metavar"] == "SHARE")
 
 
 def read_times(settings: Any) -> None:

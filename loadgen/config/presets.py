@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from loadgen.config.load import EXCLUDED
 from loadgen.errors import BadInput
 
 FLAG = "--workload"
@@ -58,6 +59,16 @@ PROFILES = {
 def names() -> tuple[str, ...]:
     """Return the names of all presets."""
     return *PRESETS, *PROFILES
+
+
+def merged(name_or_file: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a preset or profile with the user's own, which override what they exclude, too.
+
+    Raises:
+        BadInput: As `resolve`.
+    """
+    excluded = {name for load, names in EXCLUDED.items() if own.get(load) is not None for name in names}
+    return {name: value for name, value in resolve(name_or_file).items() if name not in excluded} | dict(own)
 
 
 def resolve(name_or_file: str) -> dict[str, Any]:

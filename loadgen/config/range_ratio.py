@@ -3,6 +3,7 @@
 import json
 
 from loadgen.errors import BadInput
+from loadgen.util.number_format import parse_share
 
 FLAG = "--random-range-ratio"
 REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
@@ -16,7 +17,7 @@ def parse_ratios(text: str) -> tuple[float, float]:
     """
     try:
         given = json.loads(text) if text.lstrip().startswith("{") else {"input": text, "output": text}
-        ratios = {key: float(ratio) for key, ratio in given.items()}
+        ratios = {key: parse_share(str(ratio)) for key, ratio in given.items()}
     except (ValueError, TypeError) as error:
         raise BadInput(FLAG, f"invalid ratio {text!r}", REMEDY) from error
     if ratios.keys() != {"input", "output"} or not all(0 <= ratio < 1 for ratio in ratios.values()):

@@ -11,10 +11,13 @@ from typing import Any, Self, get_args, get_origin, get_type_hints
 from loadgen.config import class_text, lora, slo
 from loadgen.config.class_text import CLASS
 from loadgen.config.data import DataSettings
+from loadgen.config.load_profile import MAX_RATE
+from loadgen.config.option import times
 from loadgen.errors import BadInput
-from loadgen.util.number_format import parse_number, parse_share
+from loadgen.util.number_format import parse_number, parse_seconds, parse_share
 
 MAX_CLASSES = 255
+MAX_PRIORITY = 999_999_999
 OWN_KEYS = ("share", "rate", "priority", "model", "header", "slo", "goodput")
 _OF_RUN = {"workload", "random_batch_size", "no_reranker", "no_oversample"}  # fields that a class cannot have
 DATA_KEYS = tuple(each.name for each in fields(DataSettings) if each.name not in _OF_RUN)
@@ -184,11 +187,12 @@ def _shares(found: dict[str, Values]) -> dict[str, float]:
     if both := next((name for name, values in found.items() if {"share", "rate"} <= values.keys()), None):
         raise BadInput(CLASS, f"{both}: has a share and a rate", "give one of the two")
     if len(kinds) > 1:
-        raise BadInput(CLASS, "some classes have a share, and some a rate", "give each a rate, or each a share")
+        raise BadInput(CLASS, "some classes have a share, and some a rate", "give each a share, or each a rate")
     (kind,) = kinds
     for name, values in found.items():
         if kind not in values:
-            raise BadInput(CLASS, f"{name}: has no {kind}, which the other classes have", f"add {kind}=")
+            remedy = "add share=" if kind == "share" else "add rate=, or give each a share"
+            raise BadInput(CLASS, f"{name}: has no {kind}, which the other classes have", remedy)
     numbers = {name: _number(name, kind, values) for name, values in found.items()}
     total = sum(numbers.values())
     if kind == "share" and abs(total - 1) > _TOLERANCE:
@@ -199,21 +203,21 @@ def _shares(found: dict[str, Values]) -> dict[str, float]:
 def _number(name: str, key: str, values: Values) -> float:
     """Return a share or a rate."""
     text = values[key][0]
+    parse, most = (parse_share, 1.0) if key == "share" else (parse_number, MAX_RATE)
     try:
-        number = parse_share(text) if key == "share" else parse_number(text)
+        number = parse(text)
     except ValueError:
         number = math.nan
-    if not 0 < number < math.inf or (key == "share" and number > 1):
-        wanted = "a share above 0 and up to 1" if key == "share" else "requests per second, above 0"
+    if not 0 < number <= most:
+        wanted = "a share above 0 and up to 1" if key == "share" else f"requests/s, above 0 and up to {MAX_RATE:,.0f}"
         raise BadInput(CLASS, f"{name}: invalid {key} {text!r}", f"give {wanted}")
     return number
 
 
 def _priority(name: str, text: str) -> int:
-    if not re.fullmatch("[+-]?[0-9]{1,9}", text, re.ASCII):
-        raise BadInput(
-            CLASS, f"{name}: invalid priority {text!r}", "give a whole number; a lower one is served earlier"
-        )
+    if not re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII) or abs(int(text)) > MAX_PRIORITY:
+        remedy = f"give a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a lower one is served earlier"
+        raise BadInput(CLASS, f"{name}: invalid priority {text!r}", remedy)
     return int(text)
 
 
@@ -238,7 +242,7 @@ def _typed(name: str, key: str, values: list[str]) -> Any:
         if bool in kinds:
             return _SWITCHES[text.lower()]
         if float in kinds:
-            return parse_number(text)
+            return parse_seconds(text) if key in times(DataSettings) else parse_number(text)
     except (KeyError, ValueError):
         pass
     if {bool, float, int} & set(kinds) and str not in kinds:

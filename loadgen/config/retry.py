@@ -10,7 +10,7 @@ FLAG = "--retry"
 REMEDY = "write HTTP statuses, such as 429 or 429,503, and the number of attempts as 429@attempts=4"
 ATTEMPTS = 3  # of OpenAI's client, which retries twice
 MAX_ATTEMPTS = 100
-_FORM = re.compile(r"([0-9]{1,4}(?:,[0-9]{1,4})*)(?:@attempts=([0-9]{1,4}))?", re.ASCII)
+_FORM = re.compile(r"([0-9]{1,4}(?:,[0-9]{1,4})*)(?:@attempts=([0-9]{1,18}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Retry:
         Raises:
             BadInput: It is no such value, or out of range.
         """
-        form = _FORM.fullmatch(text.strip())
+        form = _FORM.fullmatch("".join(text.split()))
         if form is None:
             raise BadInput(FLAG, f"invalid value {text!r}", REMEDY)
         statuses = tuple(int(status) for status in form[1].split(","))

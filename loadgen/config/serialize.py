@@ -4,15 +4,15 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from loadgen.config.data import FULL_ANSWERS
 from loadgen.config.load import SWEPT
-from loadgen.config.option import flag, times
+from loadgen.config.option import flag, listed, shares, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.util.number_format import parse_number, parse_seconds
+from loadgen.util.number_format import parse_number, parse_seconds, parse_share
 
 SECRET = ("api_key", "header")
 REMEDY = "see `loadgen run --help-all`"
@@ -36,13 +36,19 @@ def fields(found: Mapping[Any, Any]) -> dict[str, Any]:
     Raises:
         BadInput: A key is unknown, or a value has the wrong type; its field is the key.
     """
-    return {(name := _field(key)): _one_or_several(name, value) for key, value in found.items()}
+    read: dict[str, Any] = {}
+    for key, value in found.items():
+        if (name := _field(key)) in read:
+            raise BadInput(str(key), "is given twice, with another spelling", "give it once")
+        read[name] = _one_or_several(name, value)
+    return read
 
 
 def _field(key: Any) -> str:
     known = [field.name for field in dataclasses.fields(RunSettings)]
     name = str(key).replace("-", "_").removeprefix("__")
-    name = {"rate": "request_rate"}.get(name, name)
+    aliases = {field.metadata["alias"]: field.name for field in dataclasses.fields(RunSettings)}
+    name = aliases.get(flag(name), name)
     if name not in known:
         import difflib  # not before: it is slow to import
 
@@ -55,8 +61,10 @@ def _field(key: Any) -> str:
 
 
 def _one_or_several(name: str, value: Any) -> Any:
-    several = name in SWEPT and isinstance(value, list) and len(value) > 1
-    return tuple(_typed(name, each) for each in value) if several else _typed(name, value)
+    if name in SWEPT and isinstance(value, list) and value:
+        several = tuple(_typed(name, each) for each in value)
+        return several if len(several) > 1 else several[0]
+    return _typed(name, value)
 
 
 def _typed(name: str, value: Any) -> Any:
@@ -69,9 +77,12 @@ def _typed(name: str, value: Any) -> Any:
     shown = "" if name in SECRET else f"{value!r}: "
     try:
         if isinstance(value, str) and float in members:
-            return parse_seconds(value) if name in times(RunSettings) else parse_number(value)
+            return _parser_of(name)(value)
     except ValueError as error:
-        raise BadInput(name, str(error), REMEDY) from error
+        remedy = "give seconds, for example 30 or 30s" if name in times(RunSettings) else REMEDY
+        raise BadInput(name, str(error), remedy) from error
+    if isinstance(value, list) and name in listed(RunSettings):
+        value = ",".join(map(str, value))
     if isinstance(value, str) and bool in members:
         value = TRUE_WORDS.get(value.lower(), value)
     try:
@@ -81,13 +92,25 @@ def _typed(name: str, value: Any) -> Any:
         raise BadInput(name, f"{shown}expected {expected}", REMEDY) from error
 
 
+def _parser_of(name: str) -> Callable[[str], float]:
+    """Return what reads the text of a number."""
+    if name in times(RunSettings):
+        return parse_seconds
+    return parse_share if name in shares(RunSettings) else parse_number
+
+
 def _texts(value: Any, members: tuple[Any, ...]) -> Any:
-    """Convert numbers to text where a field takes text: a file may hold 3 for "3"."""
+    """Convert numbers to text where a field takes text, and a text to a list of one where it takes a list of texts.
+
+    A file may hold 3 for "3".
+    """
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and str in members and not {int, float} & set(members):
         return str(value)
-    if isinstance(value, list | tuple) and any(typing.get_origin(member) is tuple for member in members):
-        return [_texts(each, (str,)) for each in value]
+    if any(typing.get_origin(member) is tuple for member in members):
+        if isinstance(value, list | tuple):
+            return [_texts(each, (str,)) for each in value]
+        return [value] if isinstance(value, str) and str not in members else value
     return value
 
 

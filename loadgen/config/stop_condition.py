@@ -54,6 +54,8 @@ class StopCondition:
             over_s = None if over is None else parse_seconds(over)
         except (BadInput, ValueError) as error:
             raise BadInput(STOP_WHEN, f"invalid condition {text.strip()!r}", REMEDY) from error
+        if not limit.met_by(0.0):
+            raise BadInput(STOP_WHEN, f"{text.strip()!r} holds from the start", "give a limit above 0")
         if over_s is not None and not 1 <= over_s < math.inf:
             raise BadInput(
                 STOP_WHEN, f"invalid time in {text.strip()!r}", "give 1 s or more: it is looked at each second"

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from loadgen.config import cache, classes_check, load_check, request_check, server_calls_check, slo
+from loadgen.config import cache, classes_check, load_check, request_check, server_calls_check, slo, stop_check
 from loadgen.config.data import RERANK, DataSettings
 from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
-from loadgen.config.load_check import MAX_RATE, MAX_REQUESTS
+from loadgen.config.load_check import MAX_DURATION_S, MAX_REQUESTS
+from loadgen.config.load_profile import MAX_IN_FLIGHT, MAX_RATE
 from loadgen.config.option import flag
 from loadgen.config.output import (
     METRICS,
@@ -22,7 +23,6 @@ from loadgen.config.output import (
 )
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.run_fields import RunFields
-from loadgen.config.stop_condition import StopCondition
 from loadgen.errors import BadInput
 from loadgen.util import source_address
 from loadgen.util.redaction import HEADER_NAME
@@ -32,7 +32,7 @@ OWN_HEADERS = frozenset(
     ("host", "connection", "content-length", "content-type", "transfer-encoding", "accept", "accept-encoding")
 )
 SESSION_TOKEN = "--session-token"
-MAX_DURATION_S = 30 * 86400.0
+MAX_WARMUPS = 1_000_000
 MAX_PROBE_RATE = 1e3  # each waits for the one before it
 MAX_ZIPF = 100.0  # the first prefix then has all requests
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
@@ -46,7 +46,7 @@ _TOKENS = (*("sharegpt_output_len", "sonnet_input_len", "sonnet_output_len", "hf
 _RUN_RANGES: tuple[Range, ...] = (
     (
         (
-            *("request_rate", "burstiness", "max_concurrency", "users", "duration", "engine_timeout"),
+            *("request_rate", "burstiness", "users", "max_concurrency", "duration", "engine_timeout"),
             *("profile_batch_threshold", "profile_duration", "gpus", "gpu_hour_price", "cache_block_size"),
         ),
         lambda v: v > 0,
@@ -62,12 +62,15 @@ _RUN_RANGES: tuple[Range, ...] = (
         lambda v: 0 <= v < math.inf,
         "0 or more",
     ),
+    (("num_warmups",), lambda v: v <= MAX_WARMUPS, f"at most {MAX_WARMUPS:,}"),
     (SEED_FIELDS, lambda v: v < 1 << 63, "less than 2**63"),
     (("max_error_rate",), lambda v: 0 <= v <= 1, "a share between 0 and 1"),
     (("probe_request_rate",), lambda v: 0 <= v <= MAX_PROBE_RATE, f"0 to {MAX_PROBE_RATE:g} requests/s"),
     (("port",), lambda v: 0 < v < 65536, "a port between 1 and 65535"),
-    (("request_rate",), lambda v: v <= MAX_RATE or math.isinf(v), f"at most {MAX_RATE:g} requests/s, or inf"),
-    (("duration",), lambda v: v <= MAX_DURATION_S, f"at most {MAX_DURATION_S:g} s"),
+    (("request_rate",), lambda v: v <= MAX_RATE or math.isinf(v), f"at most {MAX_RATE:,.0f} requests/s, or inf"),
+    (("users",), lambda v: v <= MAX_IN_FLIGHT, f"at most {MAX_IN_FLIGHT:,} users"),
+    (("max_concurrency",), lambda v: v <= MAX_IN_FLIGHT, f"at most {MAX_IN_FLIGHT:,} requests in flight"),
+    (("duration",), lambda v: v <= MAX_DURATION_S, f"at most {MAX_DURATION_S:,.0f} s"),
     (("num_prompts",), lambda v: v <= MAX_REQUESTS, f"at most {MAX_REQUESTS:,}"),
 )
 _DATA_RANGES: tuple[Range, ...] = (
@@ -111,8 +114,7 @@ def check(settings: RunFields) -> None:
     slo.parse_goodput(settings.goodput)
     if settings.slo is not None:
         slo.parse(settings.slo)
-    if settings.stop_when is not None:
-        StopCondition.parse(settings.stop_when)
+    stop_check.check(settings)
 
 
 def check_data(settings: DataSettings) -> None:
@@ -222,7 +224,8 @@ def require(name: str, value: Any, holds: Callable[[Any], bool], expected: str) 
         BadInput: The value is out of range.
     """
     if value is not None and (not isinstance(value, Real) or not holds(value)):
-        raise BadInput(flag(name), f"{value} is out of range", f"give {expected}")
+        shown = f"{value:,.10g}" if isinstance(value, float) else value
+        raise BadInput(flag(name), f"{shown} is out of range", f"give {expected}")
 
 
 def _check_ranges(settings: Any, ranges: tuple[Range, ...]) -> None:

@@ -38,7 +38,9 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
         rows.append(("TTFT mean, ms from sent", fixed(theirs.mean), fixed(ours.mean)))
         rows.append(("TTFT p50, ms from sent", bucket(theirs.p50), fixed(ours.p50)))
         rows.append(("TTFT p99, ms from sent", bucket(theirs.p99), fixed(ours.p99)))
-    ended = sum(result.outcomes.values()) - result.cancelled.never_sent
+    left = result.departures
+    never_sent = result.cancelled.never_sent + result.never_due + (left.never_sent if left else 0)
+    ended = sum(result.outcomes.values()) - never_sent
     has_batches = tokens.results > result.numbers.completed  # a server counts each input as a request
     for what, count, measured in (
         (
@@ -46,7 +48,7 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
             counts.requests,
             tokens.results if has_batches else ended,
         ),
-        ("requests aborted", counts.aborted or None, left.disconnected if (left := result.departures) else None),
+        ("requests aborted", counts.aborted or None, left.disconnected if left else None),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
         ("output tokens", counts.generation_tokens if result.generates else None, tokens.output_tokens),
         ("preemptions", counts.preemptions, None),

@@ -72,6 +72,7 @@ def parts(result: RunResult) -> Iterator[Part]:
     if slo_decides:
         yield of_slo
     yield from verdict_and_outcomes(result)
+    yield from users_who_left(result)
     numbers = result.numbers
     if rate := _rate(result):
         yield rate, Colour.NONE
@@ -82,6 +83,12 @@ def parts(result: RunResult) -> Iterator[Part]:
     if result.slo and not slo_decides:
         yield of_slo
     yield from caveats(result)
+
+
+def users_who_left(result: RunResult) -> Iterator[Part]:
+    """Say how many users left, whose requests are among no answers; nothing where none did."""
+    if (left := result.departures) is not None and left.disconnected:
+        yield f"{plural(left.disconnected, 'user')} left", Colour.NONE
 
 
 def figures(result: RunResult) -> dict[str, tuple[str, ...]]:

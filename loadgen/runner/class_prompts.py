@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loadgen.config.class_text import CLASS
+from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.runner.prompt_source import ClassCounts, PromptSource
@@ -41,39 +42,41 @@ def prompts_of_run(
     Raises:
         BadInput: The settings cannot be met.
     """
-    numbers = _data_numbers(settings)
-    if not any(one.data for one in settings.request_classes):
+    if not (own_data := data_of(settings)):
         return PromptSource.named(settings, target, count, template_tokens, asks=asks, salt=salt)
+    numbers = _data_numbers(settings)
     draws = ClassDraws.from_settings(settings).numbers()
     drawn = list(itertools.islice(draws, count))
     counts, sources = Counter(numbers[number] for number in drawn), list[PromptSource]()
-    for number, own in enumerate(settings_of_data(settings)):
-        first = numbers.index(number)
-        name, needed = settings.request_classes[first].name, counts[number]
+    for number, (one, own) in enumerate(own_data):
+        first, needed = numbers.index(number), counts[number]
         if not needed:
-            problem = f"{name}: gets none of {count} requests"
+            problem = f"{one.name}: gets none of {count} requests"
             raise BadInput(CLASS, problem, "send more requests, or give it a larger share")
         if not own.timed_by_data:
             own = own.replace(num_prompts=needed)
-        with settings.request_classes[first].named_in_errors():
+        with one.named_in_errors():
             source = PromptSource.named(own, target.classes[first], needed, template_tokens, asks=asks, salt=salt)
         sources.append(source)
     return _Dealer(settings, numbers, sources).source(drawn, draws)
 
 
-def settings_of_data(settings: RunSettings) -> list[RunSettings]:
-    """Return the settings of each data set of a run: one, or those that its classes have.
+def data_of(settings: RunSettings) -> list[tuple[RequestClass, RunSettings]]:
+    """Return the first class with each data set, and the settings of that data set; empty where classes have none.
 
     Data sets after the first have seeds of their own, so that none begins with the words of another.
     """
-    numbers, found = _data_numbers(settings), list[RunSettings]()
-    for number in range(max(numbers, default=-1) + 1):
-        own = settings.of_class(settings.request_classes[numbers.index(number)])
+    if not any(one.data for one in settings.request_classes):
+        return []
+    numbers, found = _data_numbers(settings), list[tuple[RequestClass, RunSettings]]()
+    for number in range(max(numbers) + 1):
+        one = settings.request_classes[numbers.index(number)]
+        own = settings.of_class(one)
         if number:
             prompts, order = (_derived(seed_of(own, purpose), number) for purpose in ("prompts", "order"))
             own = own.replace(seed_prompts=prompts, seed_order=order)
-        found.append(own)
-    return found or [settings]
+        found.append((one, own))
+    return found
 
 
 def _data_numbers(settings: RunSettings) -> list[int]:

@@ -4,6 +4,7 @@ Light to import, as `participant` is.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # Between the time at which all are ready and the start of the clock: each must hear of it before.
 LEAD_NS, LEAD_OF_ONE_NS = 50_000_000, 20_000_000
+
+logger = logging.getLogger("loadgen")
 
 
 def open_participant(settings: RunSettings, *, own_loop: bool = False) -> AbstractAsyncContextManager[Participant]:
@@ -118,6 +121,9 @@ async def coordinate(
         if gone is None and progress.contacts and all(contact.refusing for contact in progress.contacts):
             gone = max(progress.contacts, key=lambda contact: contact.refused_s or 0.0)
         on_progress(replace(progress, phase=DONE))
+    if stopped is None and conditions.never_judged:
+        told = ", ".join(conditions.never_judged)
+        logger.warning("--stop-when: %s was not judged in this run: it was too short, or too few requests ended", told)
     participant.release()  # before the result is made, which takes as much memory as a worker
     snapshot, trailer = measurement.snapshot, measurement.trailer
     if not snapshot.ended and any(worker.lost for worker in trailer.workers):

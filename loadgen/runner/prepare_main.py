@@ -20,7 +20,7 @@ from pathlib import Path
 from loadgen.config.cache import SALTED
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.runner.class_prompts import prompts_of_run, settings_of_data
+from loadgen.runner.class_prompts import data_of, prompts_of_run
 from loadgen.runner.prompt_source import PromptSource
 from loadgen.util import child_process, kept_child, log_setup
 from loadgen.workload import request_store
@@ -116,8 +116,15 @@ def check(settings: RunSettings) -> None:
     from loadgen.workload.datasets import prompt_cache
     from loadgen.workload.prompt_form import PromptForm
 
-    for own in settings_of_data(settings):
+    def check_one(own: RunSettings) -> None:
         PromptForm.of(prompt_cache.cached_dataset(own), own, Target.from_settings(own, ""))
+
+    classes = data_of(settings)
+    for one, own in classes:
+        with one.named_in_errors():
+            check_one(own)
+    if not classes:
+        check_one(settings)
 
 
 def prepare(

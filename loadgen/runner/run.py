@@ -172,6 +172,7 @@ def _check_data(settings: RunSettings) -> None:
         if one.data:
             with one.named_in_errors():
                 datasets.check(settings.of_class(one))
+    datasets.check_sessions(settings, [settings, *(settings.of_class(one) for one in classes)])
     if settings.tokenizer not in (None, NO_TOKENIZER):
         tokenizers.checked_path(settings.tokenizer)
 

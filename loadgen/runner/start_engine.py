@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.data import TRACE
+from loadgen.config.data import AGENTIC, TRACE
 from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import SIMULATOR
@@ -234,7 +234,8 @@ def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simu
 
 def _with_limits(settings: RunSettings) -> RunSettings:
     """Return settings with a duration and a concurrency limit, if nothing else limits the run."""
-    counted = settings.num_prompts is not None or settings.dataset_name == TRACE or settings.load_profile is not None
+    recorded = settings.dataset_name in (TRACE, AGENTIC)  # each of its sessions, or requests, is sent once
+    counted = settings.num_prompts is not None or recorded or settings.load_profile is not None
     endless = settings.request_rate == float("inf") and not settings.rate_changes and not counted
     return settings.replace(
         duration=settings.duration if counted else settings.duration or SIMULATED_DURATION_S,

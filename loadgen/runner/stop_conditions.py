@@ -31,6 +31,7 @@ class StopConditions:
         self._conditions = StopCondition.parse(settings.stop_when) if settings.stop_when is not None else ()
         self._longest_s = max((condition.over_s or 0.0 for condition in self._conditions), default=0.0)
         self._seen = deque([START])
+        self._judged = set[StopCondition]()
 
     def add(self, progress: Progress) -> StopEvent | None:
         """Return the first condition that holds now; None: none does, or it is too early to look."""
@@ -43,10 +44,17 @@ class StopConditions:
             self._seen.popleft()
         for condition in self._conditions:
             value = self._value(condition, progress)
+            if value is not None:
+                self._judged.add(condition)
             if value is not None and not condition.limit.met_by(value):
                 found = None if math.isinf(value) else value
                 return StopEvent(condition.text, progress.elapsed_s, found)
         return None
+
+    @property
+    def never_judged(self) -> list[str]:
+        """The conditions for which too little was measured whenever they were looked at."""
+        return [condition.text for condition in self._conditions if condition not in self._judged]
 
     def _value(self, condition: StopCondition, now: Progress) -> float | None:
         """Return what a condition is on; None where too little has been measured."""

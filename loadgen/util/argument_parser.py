@@ -108,6 +108,11 @@ def number(text: str) -> float:
     return _read(number_format.parse_number, text, "write digits only, for example 10 or 0.5")
 
 
+def share(text: str) -> float:
+    """Parse a share of 1: a `type=` function of argparse."""
+    return _read(number_format.parse_share, text, "write for example 0.05 or 5%")
+
+
 def seconds(text: str) -> float:
     """Parse a time and return seconds: a `type=` function of argparse."""
     return _read(

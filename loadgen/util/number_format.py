@@ -161,13 +161,17 @@ def parse_range(text: str, parse: Callable[[str], N]) -> tuple[N, N] | None:
 
 
 def parse_share(text: str) -> float:
-    """Parse a share: 0.05, 5%.
+    """Parse a share of 1 and return it: 0.25, 25%. Its range is not checked.
 
     Raises:
         ValueError: With the reason.
     """
-    text = text.strip()
-    return parse_number(text[:-1]) / 100 if text.endswith("%") else parse_number(text)
+    digits = text.strip().removesuffix("%")
+    try:
+        share = parse_number(digits)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a share") from None
+    return share / 100 if digits != text.strip() else share
 
 
 def parse_seconds(text: str) -> float:

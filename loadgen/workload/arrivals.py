@@ -93,8 +93,8 @@ class Schedule(DueTimes):
         """Draw `count` arrivals, or those within the duration."""
         duration_s, rate, usual = settings.duration, _rate(settings), settings.requests_of(DEFAULT_COUNT)
         if rate is None:
-            prepared = usual if duration_s is None else min(math.ceil(duration_s * CLOSED_LOOP_RPS), MAX_REQUESTS)
-            return cls.burst(count or prepared)
+            within = usual if duration_s is None else min(math.ceil(duration_s * CLOSED_LOOP_RPS), MAX_REQUESTS)
+            return cls.burst(count or max(within, settings.users or 0))
         if count is None and duration_s is None:
             count = usual
         return cls.draw(rate, count=count, duration_s=duration_s, burstiness=settings.burstiness, seed=seed)

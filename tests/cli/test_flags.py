@@ -215,15 +215,33 @@ def test_limits_of_an_slo_in_several_words_are_told_how_to_be_written(second):
     assert refused.value.remedy == f'separate limits with commas: --slo "ttft_p99<500ms,{second}"'
 
 
-@pytest.mark.parametrize(
-    ("text", "remedy"), [("1%", "write 0.01"), ("2.5 %", "write 0.025"), ("few", "write 0.01 for 1 %")]
-)
-def test_a_share_in_percent_is_refused_with_its_number(text, remedy):
+@pytest.mark.parametrize(("text", "share"), [("0.01", 0.01), ("1%", 0.01), ("2.5 %", 0.025)])
+def test_a_share_is_a_number_or_a_percentage(text, share):
+    assert parse(["--max-error-rate", text]) == {"max_error_rate": share}
+
+
+def test_what_is_no_share_is_refused():
     with pytest.raises(BadInput) as refused:
-        parse(["--max-error-rate", text])
-    assert (refused.value.field, refused.value.remedy) == ("--max-error-rate", remedy)
-    if remedy.endswith(("0.01", "0.025")):
-        assert RunSettings(**parse(["--max-error-rate", remedy.removeprefix("write ")])).checked()
+        parse(["--max-error-rate", "few"])
+    assert str(refused.value) == "--max-error-rate: 'few' is not a share; write for example 0.05 or 5%"
+
+
+@pytest.mark.parametrize(("name", "text"), [("--max-think-time", "500ms"), ("--trace-time-unit", "1ms")])
+def test_times_of_data_sets_have_units_as_all_times(name, text):
+    assert next(iter(parse([name, text]).values())) == pytest.approx(float(text.removesuffix("ms")) / 1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("stop_when", ["ttft_p99>2s", "errors>100"]),
+        ("retry", ["429", "503"]),
+        ("rate_profile", ["10@60s", "20@60s"]),
+        ("concurrency_profile", ["10@60s", "20@60s"]),
+    ],
+)
+def test_parts_of_a_list_may_be_in_several_flags(name, parts):
+    assert parse([word for part in parts for word in (flag(name), part)]) == {name: ",".join(parts)}
 
 
 @pytest.mark.parametrize("flag", ["--vus", "--connections"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.cli.commands.run import burst_warning
+from loadgen.cli.commands.run import burst_warning, burstiness_warning
 from loadgen.config.settings import RunSettings
 
 SERVER = "http://a:8000"
@@ -29,3 +29,18 @@ def test_default_burst_is_warned_of():
 )
 def test_other_runs_are_not_warned_of(given):
     assert burst_warning(given, RunSettings(**given)) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "warned"),
+    [
+        ({"burstiness": 2.0}, True),
+        ({"burstiness": 2.0, "max_concurrency": 8}, True),
+        ({"burstiness": 1.0}, False),
+        ({"burstiness": 2.0, "request_rate": 5.0}, False),
+        ({"burstiness": 2.0, "rate_profile": "5@5s"}, False),
+        ({}, False),
+    ],
+)
+def test_a_burstiness_without_a_rate_is_warned_of(given, warned):
+    assert (burstiness_warning(given, [RunSettings(**given)]) is not None) == warned

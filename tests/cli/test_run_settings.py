@@ -77,6 +77,8 @@ def test_keys_are_the_flags_with_dashes_or_underscores_or_as_they_are_typed(writ
     for key in ("max-concurrency", "max_concurrency", "--max-concurrency"):
         assert run_settings.settings({"config": write(f"{key}: 3\n")}).max_concurrency == 3
     assert run_settings.settings({"config": write("rate: 3\n")}).request_rate == 3.0
+    assert run_settings.settings({"config": write("class: [a:share=1]\n")}).classes == ("a:share=1",)
+    assert run_settings.settings({"config": write("num-users: 3\n")}).users == 3
 
 
 @pytest.mark.parametrize(
@@ -86,6 +88,8 @@ def test_keys_are_the_flags_with_dashes_or_underscores_or_as_they_are_typed(writ
         ("request-rate: inf", "request_rate", math.inf),
         ("burstiness: .inf", "burstiness", math.inf),
         ("goodput: [ttft:200, tpot:50]", "goodput", ("ttft:200", "tpot:50")),
+        ("goodput: ttft:200", "goodput", ("ttft:200",)),
+        ("request-rate: [5]", "request_rate", 5.0),
         ("header:\n  - X-A=1\n  - X-B=2", "header", ("X-A=1", "X-B=2")),
         ("extra-body: {min_tokens: 3, stop: [a]}", "extra_body", {"min_tokens": 3, "stop": ["a"]}),
         ("ignore-eos: true", "ignore_eos", True),
@@ -99,6 +103,12 @@ def test_keys_are_the_flags_with_dashes_or_underscores_or_as_they_are_typed(writ
         ("max-concurrency: null", "max_concurrency", None),
         ("duration: 30", "duration", 30.0),
         ("duration: 2m", "duration", 120.0),
+        ("max-think-time: 500ms", "max_think_time", 0.5),
+        ("max-error-rate: 5%", "max_error_rate", 0.05),
+        ("slo: [ttft_p99<1s, error_rate<1%]", "slo", "ttft_p99<1s,error_rate<1%"),
+        ("stop-when: [ttft_p99>2s over 10s, errors>100]", "stop_when", "ttft_p99>2s over 10s,errors>100"),
+        ("retry: [429, 503]", "retry", "429,503"),
+        ("rate-profile: [10@60s, 20@60s]", "rate_profile", "10@60s,20@60s"),
     ],
 )
 def test_values_become_what_the_flag_would_have_made_of_them(write, text, name, value):
@@ -123,7 +133,9 @@ def test_values_become_what_the_flag_would_have_made_of_them(write, text, name, 
         ("num-prompts: many", "num_prompts: 'many': expected a whole number"),
         ("num-prompts: 1.5", "num_prompts: 1.5: expected a whole number"),
         ("latency-from: grpc", "latency_from: 'grpc': expected one of due"),
-        ("goodput: ttft:200", "goodput: 'ttft:200': expected a list of texts"),
+        ("goodput: {ttft: 200}", "goodput: {'ttft': 200}: expected a list of texts"),
+        ("rate-profile: 1@5s\nrate_profile: 2@5s", "rate_profile: is given twice"),
+        ("duration: 00:02", "give seconds, for example 30 or 30s"),
         ("extra-body: [1]", "extra_body: [1]: expected a mapping"),
         ("- seed", "holds no settings"),
         ("", "holds no settings"),
@@ -144,7 +156,7 @@ def test_a_file_that_is_not_understood_is_refused_in_one_line_that_names_it(writ
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["api-key: [hunter2]", "header: X=hunter2"])
+@pytest.mark.parametrize("text", ["api-key: [hunter2]", "header: {X: hunter2}"])
 def test_a_secret_of_the_wrong_type_is_not_repeated(write, text):
     with pytest.raises(BadInput) as caught:
         run_settings.settings({"config": write(text)})

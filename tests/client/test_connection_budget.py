@@ -102,6 +102,8 @@ def test_warm_connections_are_limited_by_the_process(monkeypatch):
     ("settings", "ports", "flag", "remedy"),
     [
         ({"request_rate": math.inf}, None, "--max-concurrency", "ulimit -n 2000"),
+        ({"users": 1000}, None, "--users", "ulimit -n 2000"),
+        ({"concurrency_profile": "1000@5s"}, None, "--concurrency-profile", "ulimit -n 2000"),
         ({"request_rate": math.inf, "base_url": ELSEWHERE}, 500, "--max-concurrency", "ip_local_port_range"),
         ({"request_rate": math.inf, "base_url": ELSEWHERE}, 500, "--max-concurrency", "--source-address"),
         ({"request_rate": 1.0, "warm_connections": "1000"}, None, "--warm-connections", "ulimit -n 2000"),

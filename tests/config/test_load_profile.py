@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.config.load_profile import CONCURRENCY, LoadProfile, Phase
+from loadgen.config.load_profile import CONCURRENCY, RATE, LoadProfile, Phase, Quantity
 from loadgen.config.settings import RunSettings, is_bounded_by_time
 from loadgen.errors import BadInput
 
@@ -24,7 +24,7 @@ def test_a_profile_is_written_as_it_is_read() -> None:
 
 def test_a_file_has_the_times_between_which_the_rate_changes(tmp_path: Path) -> None:
     file = tmp_path / "rates.csv"
-    file.write_text("seconds,requests_per_s\n0,10\n60,10\n60,50\n90,0\n")
+    file.write_text("Seconds,RPS\n0,10\n60,10\n60,50\n90,0\n")
     assert str(LoadProfile.parse(str(file))) == "10@60s,50-0@30s"
 
 
@@ -60,7 +60,11 @@ def test_concurrency_is_a_whole_number(text: str) -> None:
         ("0,10\n5,x\n", "row 2"),
         ("0,10\n5,-1\n", "row 2"),
         ("0,10\n5,1\n4,1\n", "row 3"),
-        ("0,10,3\n5,1,3\n", "row 2"),
+        ("0,10,3\n5,1,3\n", "row 1"),
+        ("rate,seconds\n0,10\n5,1\n", "row 1"),
+        ("minutes,rate\n0,10\n5,1\n", "row 1"),
+        ("seconds,concurrency\n0,10\n5,1\n", "row 1"),
+        ("0s,10\n0,10\n5,1\n", "row 1"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_named(tmp_path: Path, rows: str, problem: str) -> None:
@@ -68,6 +72,22 @@ def test_a_row_that_cannot_be_used_is_named(tmp_path: Path, rows: str, problem: 
     file.write_text(rows)
     with pytest.raises(BadInput, match=problem):
         LoadProfile.parse(str(file))
+
+
+def test_a_file_of_a_spreadsheet_may_begin_with_a_mark_of_its_encoding(tmp_path: Path) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text("0,10\n5,10\n", encoding="utf-8-sig")
+    assert str(LoadProfile.parse(str(file))) == "10@5s"
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "limit"),
+    [("1-2000000@5s", RATE, "1,000,000 requests/s"), ("2000000@5s", CONCURRENCY, "1,000,000 requests in flight")],
+)
+def test_a_value_beyond_the_highest_is_refused_with_it(text: str, quantity: Quantity, limit: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        LoadProfile.parse(text, quantity)
+    assert (refused.value.field, refused.value.remedy) == (quantity.flag, f"give at most {limit}")
 
 
 @pytest.mark.parametrize(

@@ -155,3 +155,21 @@ class TestBadInput:
         path = tmp_path / "profile.yaml"
         path.write_bytes(b"\xff\xfe\x00")
         assert self.refusal(str(path)).startswith(f"{path}: cannot be read (")
+
+
+@pytest.mark.parametrize(
+    ("own", "left"),
+    [
+        ({"users": 5}, {"num_prompts": 100}),
+        ({"rate_profile": "4@5s"}, {"burstiness": math.inf, "max_concurrency": 512}),
+        ({"concurrency_profile": "4@5s"}, {}),
+        ({"max_concurrency": 3}, {"request_rate": 1.0, "burstiness": math.inf, "num_prompts": 100}),
+    ],
+)
+def test_a_load_of_the_users_own_overrides_what_it_excludes(own, left):
+    found = presets.merged("gpustack-latency", own)
+    load = ("request_rate", "burstiness", "num_prompts", "max_concurrency")
+    assert {name: found[name] for name in load if name in found} == left | {
+        name: value for name, value in own.items() if name in load
+    }
+    RunSettings(base_url="http://127.0.0.1:1", **found).checked()

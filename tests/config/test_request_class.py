@@ -130,8 +130,21 @@ def test_a_mapping_that_cannot_be_written_is_refused(classes):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"classes": ("a:rate=3", "b:rate=2e7")}, "--class: the rates of the classes together: 20000003.0 is out of"),
+        (
+            {"classes": ("a:rate=6e5", "b:rate=6e5")},
+            "--class: the rates of the classes together: 1,200,000 is out of range; give at most 1,000,000 requests/s",
+        ),
         ({"classes": ("a:rate=3", "b:rate=2"), "request_rate": 7.0}, "--request-rate: given together with classes"),
+        ({"classes": ("a:rate=3", "b:rate=2"), "users": 7}, "--users: given together with classes"),
+        ({"classes": ("a:rate=3",), "concurrency_profile": "7@5s"}, "--concurrency-profile: given together with"),
+        ({"classes": ("a:rate=2e6",)}, "--class: a: invalid rate '2e6'; give requests/s, above 0 and up to 1,000,000"),
+        ({"classes": ("a:priority=1e3",)}, "--class: a: invalid priority '1e3'; give a whole number from -999,999,999"),
+        ({"classes": ("a:priority=1000000000",)}, "--class: a: invalid priority '1000000000'; give a whole number"),
+        (
+            {"classes": ("a:dataset=multi_turn",), "users": 7, "duration": 5.0},
+            "--class: a: it has sessions, and the number of their turns is not known before; "
+            "give --duration and --request-rate, and no --users",
+        ),
         (
             {"classes": ("a:rate=3",), "ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 2},
             "--ramp-up-strategy: given together with classes",
@@ -146,3 +159,8 @@ def test_rates_that_cannot_be_used_name_what_has_set_them(changes, says):
     with pytest.raises(BadInput) as refused:
         RunSettings(**changes).checked()
     assert str(refused.value).startswith(says)
+
+
+def test_times_of_a_class_have_units():
+    (one,) = RequestClass.each(("a:dataset=agentic,dataset_path=x,max_think_time=500ms",))
+    assert one.changes["max_think_time"] == 0.5

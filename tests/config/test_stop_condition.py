@@ -1,5 +1,8 @@
 """A condition that ends a run is a metric of an SLO, or a number of errors, beyond a value; all else is refused."""
 
+import re
+from typing import Any
+
 import pytest
 
 from loadgen.config.settings import RunSettings
@@ -37,6 +40,7 @@ def test_so_many_values_are_needed_to_judge_it(text: str, count: int) -> None:
         *("", "ttft_p99", "ttft_p99<2s", "ttft>2s", "tfft_p99>2s", "ttft_p99>x", "ttft_p99>2h", "error_rate>200%"),
         *("errors>1.5", "errors>5%", "ttft_p99>2s over", "ttft_p99>2s over 0s", "ttft_p99>2s over x", "errors>1,"),
         *("ttft_p99>2s over 100ms", "ttft_p99>>2s", "errors_p99>1"),
+        *("errors>-1", "errors>=0", "ttft_p99>=0s"),
     ],
 )
 def test_what_is_no_condition_is_refused(text: str) -> None:
@@ -57,3 +61,41 @@ def test_times_of_tokens_are_refused_where_there_are_none() -> None:
 )
 def test_a_value_is_shown_with_the_unit_of_its_limit(text: str, value: float, shown: str) -> None:
     assert StopCondition.parse(text)[0].with_unit(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("condition", "changes", "says"),
+    [
+        (
+            "ttft_p99>2s over 11s",
+            {"duration": 10.0, "request_rate": 5.0},
+            "looks back 11 s, and the run sends for 10",
+        ),
+        ("ttft_p99>2s over 11s", {"rate_profile": "5@10s"}, "looks back 11 s, and the run sends for 10"),
+        ("ttft_p99>2s over 21s", {"num_prompts": 100, "request_rate": 5.0}, "the run sends for 20 s"),
+        ("errors>100", {"num_prompts": 100}, "never holds in a run of 100 requests"),
+        ("errors>=101", {"num_prompts": 100}, "never holds in a run of 100 requests"),
+        ("error_rate>5%", {"num_prompts": 29}, "is judged from 30 requests on, and the run has 29"),
+        ("ttft_p99.9>1s", {"num_prompts": 999}, "is judged from 1000 requests on, and the run has 999"),
+        ("error_rate>100%", {}, "no rate is above 100%"),
+    ],
+)
+def test_a_condition_that_can_never_hold_is_refused(condition: str, changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadInput, match=f"^--stop-when: '{re.escape(condition)}' .*{says}"):
+        RunSettings(base_url="http://127.0.0.1:1", stop_when=condition, **changes).checked()
+
+
+@pytest.mark.parametrize(
+    ("condition", "changes"),
+    [
+        ("ttft_p99>2s over 10s", {"duration": 10.0, "request_rate": 5.0}),
+        ("ttft_p99>2s over 21s", {"num_prompts": 100, "request_rate": 5.0, "max_concurrency": 1}),  # it may take longer
+        ("ttft_p99>2s over 10m", {"num_prompts": 100}),
+        ("errors>=100,errors>99", {"num_prompts": 100}),
+        ("icl_p99.9>1s", {"num_prompts": 5}),  # an answer has many gaps
+        ("error_rate>=100%", {"num_prompts": 30}),
+        ("ttft_p99>1s", {"num_prompts": -1}),
+    ],
+)
+def test_a_condition_that_may_hold_is_accepted(condition: str, changes: dict[str, Any]) -> None:
+    RunSettings(base_url="http://127.0.0.1:1", stop_when=condition, **changes).checked()

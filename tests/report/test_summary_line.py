@@ -48,6 +48,12 @@ def test_checks_that_failed_are_named():
     assert said(checks=checks).startswith("SUSPECT: late sends, client error too large and 1 more (client at most ")
 
 
+def test_users_who_left_are_told_after_the_answers():
+    gone = [failed(10, Outcome.DISCONNECTED)]
+    gone[0].disconnect_tokens = 2
+    assert " | 10/10 ok | 1 user left | " in said(RATE.replace(disconnect="10%@tokens=2"), records=[*TEN, *gone])
+
+
 def test_failures_come_first_with_their_ways():
     one = failed(10, Outcome.STATUS)
     assert said(records=[*TEN, one]).startswith("NOT OK 1 of 11 failed (503: 1) | measured VALID (client at most ")

@@ -9,7 +9,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.engines.sim.tokenizer import TOKENIZER
 from loadgen.errors import BadInput
-from loadgen.runner.class_prompts import prompts_of_run, settings_of_data
+from loadgen.runner.class_prompts import data_of, prompts_of_run
 from loadgen.runner.prompt_source import PromptSource
 from loadgen.workload import request_store
 from loadgen.workload.prompt import Prompt
@@ -42,7 +42,7 @@ def test_classes_without_data_share_the_prompts_of_the_run():
     settings = asked("a:share=0.5,priority=1", "b:share=0.5,header=X-A=1")
     shared, alone = source(settings, 50), source(asked(), 50)
     assert [prompt.text for prompt in shared.prompts] == [prompt.text for prompt in alone.prompts]
-    assert len(settings_of_data(settings)) == 1
+    assert data_of(settings) == []
 
 
 def test_the_same_settings_give_the_same_prompts_and_more_of_them_beyond():

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
 from loadgen.runner import prepare_main
 from loadgen.runner.prepare_main import PrepareOrder, prepare
 from loadgen.workload import request_store
@@ -17,8 +18,10 @@ from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.prompt_digest import PromptDigest, prompt_mark
 from loadgen.workload.request_store import WARMUP_PREFIX, Requests
 from loadgen.workload.target import Target
+from tests.helpers.source import ROOT
 
 COUNT = 4
+SIMULATED = str(ROOT / "engines" / "sim" / "tokenizer.json")
 
 
 class Uncounted:
@@ -94,3 +97,16 @@ def test_a_schedule_is_read_as_it_was_written(tmp_path: Path) -> None:
     read = request_store.schedule(tmp_path)
     assert (read.sha256, read.duration_ns) == (drawn.sha256, drawn.duration_ns)
     assert not read.due_ns.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"classes": ("a:random_input_len=5", "b:random_input_len=x")}, "--class: b: --random-input-len: "),
+        ({"classes": ("a:", "b:"), "random_input_len": "x"}, "--random-input-len: "),
+    ],
+)
+def test_a_data_set_that_cannot_be_used_is_named_by_its_class(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        prepare_main.check(RunSettings(backend="openai-chat", tokenizer=SIMULATED, **changes))
+    assert str(refused.value).startswith(says)

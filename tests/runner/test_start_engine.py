@@ -19,6 +19,8 @@ SERVED = SimpleNamespace(model="sim", base_url="http://127.0.0.1:1", tokenizer=N
         ({"duration": 5.0, "request_rate": 2.0}, 5.0, None),
         ({"request_rate": 2.0}, 10.0, None),
         ({"num_prompts": 50}, None, None),
+        ({"dataset_name": "agentic", "dataset_path": "a.json"}, None, None),
+        ({"dataset_name": "trace", "dataset_path": "a.jsonl"}, None, None),
     ],
 )
 def test_runs_of_the_simulator_have_a_limit(asked, duration, cap):

@@ -35,6 +35,10 @@ class Told:
         ttft = Sketch.of(self._ttft)
         return Progress(phase, self._at_s, 0, 0, self._ended, failures=failures, ttft=ttft, e2el=ttft)
 
+    @property
+    def never_judged(self) -> list[str]:
+        return self._conditions.never_judged
+
     def drains(self) -> StopEvent | None:
         self._at_s += 10
         return self._conditions.add(self.now("draining"))
@@ -140,3 +144,10 @@ def test_nothing_stops_a_run_that_only_waits_for_answers() -> None:
 
 def test_a_run_without_conditions_has_no_event() -> None:
     assert Told(None).second(SLOW, failed=100) is None
+
+
+def test_a_condition_for_which_too_little_was_measured_is_told() -> None:
+    told = Told("ttft_p99>2s,tpot_p50>1s,errors>5")
+    assert told.never_judged == ["ttft_p99>2s", "tpot_p50>1s", "errors>5"]
+    assert told.second(FAST) is None
+    assert told.never_judged == ["tpot_p50>1s"]

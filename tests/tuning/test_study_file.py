@@ -289,7 +289,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "short: short}",
             "short: {request_rate: 0}}",
-            "study.yaml:6: workloads.short.request_rate: 0.0 is out of range",
+            "study.yaml:6: workloads.short.request_rate: 0 is out of range",
         ),
         (
             "short: short}",

@@ -173,7 +173,7 @@ def test_beginnings_are_drawn_for_each_session_from_the_whole_range(made):
     assert 25 <= left_out[0] <= 28
     assert 71 <= left_out[-1] <= 74
     assert 45 <= sum(left_out) / 200 <= 55
-    assert prompts == everything(made(*rows, trajectory_start="0.25:0.75"))
+    assert prompts == everything(made(*rows, trajectory_start="25%:75%"))
 
 
 def test_a_session_keeps_its_last_call(made):
@@ -220,6 +220,7 @@ def test_calls_without_an_output_length_have_that_of_the_flag(made):
         ("agentic", {"max_think_time": -3.0}, "--max-think-time"),
         ("agentic", {"think_time": "3"}, "--think-time"),
         ("agentic", {"trajectory_start": "1"}, "--trajectory-start"),
+        ("agentic", {"trajectory_start": "100%"}, "--trajectory-start"),
         ("agentic", {"trajectory_start": "0.5:0.2"}, "--trajectory-start"),
         ("weka", {}, "--dataset-name"),
     ],

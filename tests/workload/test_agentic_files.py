@@ -287,6 +287,14 @@ def test_a_file_that_has_no_sessions_is_refused(tmp_path, content, problem):
         list(AgentFile(path).sessions())
 
 
+def test_a_file_of_another_format_than_named_is_refused(tmp_path):
+    path = tmp_path / "file"
+    path.write_text(json.dumps(weka(call(0, 8, 1, []))))
+    assert AgentFile(path, "weka").format == "weka"
+    with pytest.raises(BadInput, match="is of the format weka, not otel; leave it out"):
+        AgentFile(path, "otel")
+
+
 def test_a_line_that_is_cut_off_is_refused_with_its_number(tmp_path):
     path = tmp_path / "file"
     path.write_text(json.dumps(AGENT[0]) + "\n" + json.dumps(AGENT[1])[:-5])

@@ -137,6 +137,10 @@ def test_duration_burst_has_enough_requests():
     assert of(duration=2, max_concurrency=8, num_prompts=5).count == 5
 
 
+def test_each_user_of_a_short_run_has_a_request():
+    assert of(duration=1, users=CLOSED_LOOP_RPS + 5).count == CLOSED_LOOP_RPS + 5
+
+
 def test_a_thousand_requests_unless_it_is_said():
     assert of().count == of(request_rate=50).count == 1000
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 
+from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
@@ -115,6 +116,10 @@ def test_registry_and_presets_import_no_heavy_module(module):
     [
         ({"turns": "5"}, "--turns: has no effect on the data set random; leave it out, or use sharegpt or multi_turn"),
         ({"think_time": "exp:2"}, "--think-time: has no effect on the data set random"),
+        (
+            {"dataset_name": "agentic", "dataset_path": "a.json", "think_time": "2"},
+            "--think-time: has no effect on the data set agentic; use --max-think-time",
+        ),
         ({"prefix_buckets": "4x100"}, "--prefix-buckets: has no effect on the data set random"),
         ({"sharegpt_input_len": "1:9"}, "--sharegpt-input-len: has no effect on the data set random"),
         (
@@ -145,3 +150,21 @@ def test_token_based_dataset_needs_a_tokenizer(name):
         datasets.create(RunSettings(dataset_name=name, tokenizer="none"))
     assert refused.value.field == "--tokenizer"
     assert name in refused.value.problem
+
+
+@pytest.mark.parametrize("given", [{"session_header": "X-A"}, {"session_token": "x-a"}])
+def test_flags_of_sessions_are_refused_where_no_data_set_has_any(given):
+    settings = RunSettings(dataset_name="sharegpt", dataset_path="s.json", **given)
+    with pytest.raises(BadInput, match=f"^{flag(next(iter(given)))}: has no effect without sessions"):
+        datasets.check_sessions(settings, [settings])
+    for sessions in (
+        settings.replace(turns="all"),
+        RunSettings(dataset_name="multi_turn"),
+        RunSettings(dataset_name="own"),
+    ):
+        datasets.check_sessions(settings, [settings, sessions])
+
+
+def test_no_header_of_sessions_is_no_flag_of_sessions():
+    settings = RunSettings(session_header="none")
+    datasets.check_sessions(settings, [settings])

@@ -172,13 +172,17 @@ class TestUnequalGroups:
     @pytest.mark.parametrize(
         ("changes", "says"),
         [
-            ({"prefix_zipf": 0.0}, "--prefix-zipf: 0.0 is out of range"),
+            ({"prefix_zipf": 0.0}, "--prefix-zipf: 0 is out of range"),
             ({"prefix_zipf": float("nan")}, "--prefix-zipf: nan is out of range"),
             ({"prefix_zipf": 1.0, "prefix_len": 0}, "--prefix-zipf: there are no prefixes to draw"),
             ({"prefix_zipf": 1.0, "prefix_buckets": "4x10:2"}, "--prefix-zipf: excludes the weights"),
             ({"prefix_buckets": "4x10", "num_prefixes": 3}, "--prefix-buckets: cannot be combined with --prefix-rep"),
             ({"prefix_buckets": "4x10-9"}, "--prefix-buckets: invalid buckets"),
-            ({"prefix_buckets": "100000x9,1x9"}, "--prefix-buckets: more than 100000 prefixes"),
+            ({"prefix_buckets": "100000x9,1x9"}, "--prefix-buckets: too many prefixes; give at most 100,000"),
+            (
+                {"num_prefixes": 100_001},
+                "--prefix-repetition-num-prefixes: too many prefixes; give at most 100,000",
+            ),
         ],
     )
     def test_choices_that_exclude_each_other_are_refused(self, changes, says):

@@ -17,7 +17,7 @@ from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import Criterion
 from loadgen.analysis.search.early_stop import EarlyStop, StopRule
 from loadgen.analysis.search.search_bounds import RUN_S, UNBOUNDED, SearchBounds
-from loadgen.config.load_check import MAX_RATE
+from loadgen.config.load_profile import MAX_RATE
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.record import Record
 from loadgen.errors import LoadgenError

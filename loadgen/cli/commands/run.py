@@ -44,6 +44,8 @@ def measure(given: dict[str, Any]) -> int:
     for settings in runs:
         endpoints.checked(settings)
     log_setup.to_stderr(runs[0].log_level)
+    if (warning := burstiness_warning(given, runs)) is not None:
+        logging.warning(warning)
     runs = list(map(counted, runs))
     credentials.warn_of_visible(given)
     if swept is not None:
@@ -125,6 +127,19 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
         return None
     remedy = "to spread them, give --rate N or --max-concurrency N; if this is intended, give --rate inf"
     return f"all {count} requests will be sent at once; {remedy}"
+
+
+def burstiness_warning(given: dict[str, Any], runs: Sequence[RunSettings]) -> str | None:
+    """Return a warning if --burstiness is given without a rate: `vllm bench serve` ignores it, too.
+
+    Args:
+        given: What the flags give, by the names of settings.
+        runs: The settings of each run.
+    """
+    paced = any(math.isfinite(run.request_rate) or run.rate_changes for run in runs)
+    if given.get("burstiness", 1.0) == 1.0 or paced:
+        return None
+    return "--burstiness has no effect without a rate: give --request-rate, or leave it out"
 
 
 def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:

@@ -6,12 +6,21 @@ from loadgen.report.answer_badge import answer_badge
 from loadgen.report.html import Badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
-from loadgen.report.summary_line import SLO_COLOURS, Colour, Part, caveats, has_failed, named_slo, verdict_and_outcomes
+from loadgen.report.summary_line import (
+    SLO_COLOURS,
+    Colour,
+    Part,
+    caveats,
+    has_failed,
+    named_slo,
+    users_who_left,
+    verdict_and_outcomes,
+)
 
 
 def badge(result: RunResult) -> Badge:
     """Write verdict, outcomes, SLO and caveats. Red: failures, a missed SLO; amber: caveats; blue: the simulator."""
-    parts = [*verdict_and_outcomes(result), *_slo(result), *caveats(result)]
+    parts = [*verdict_and_outcomes(result), *users_who_left(result), *_slo(result), *caveats(result)]
     failed = Colour.RED if has_failed(result) else Colour.NONE
     return answer_badge(parts, simulated=result.simulated, answer=failed)
 

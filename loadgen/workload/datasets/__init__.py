@@ -4,7 +4,7 @@ A data set is a class with `from_settings(settings)` that implements the `Datase
 listed here; other packages add theirs through the entry-point group `loadgen.datasets`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from loadgen.config.data import (
@@ -20,6 +20,7 @@ from loadgen.config.data import (
     DataSettings,
 )
 from loadgen.config.option import flag
+from loadgen.config.target import NO_HEADER
 from loadgen.errors import BadInput
 from loadgen.util import plugins
 from loadgen.workload.datasets import rules
@@ -89,6 +90,8 @@ USED_BY = {
     "hf_name": HUB,
     "hf_where": HUB,
 }
+INSTEAD = {("think_time", AGENTIC): "max_think_time"}  # what such a data set uses instead of a field
+OF_SESSIONS = ("session_header", "session_token")  # fields of a run that need sessions
 
 
 class DatasetClass(Protocol):
@@ -132,6 +135,25 @@ def check(settings: "RunSettings") -> None:
         checked_path(DATASET_PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
 
 
+def check_sessions(settings: "RunSettings", each: Sequence["RunSettings"]) -> None:
+    """Refuse flags of sessions where no data set of a run has any.
+
+    Args:
+        settings: The settings of the run.
+        each: Those of each data set.
+
+    Raises:
+        BadInput: Such a flag is given.
+    """
+    if any(own.dataset_name not in BUILT_IN or own.timed_by_data for own in each):
+        return
+    defaults = type(settings)()
+    for field in OF_SESSIONS:
+        if getattr(settings, field) not in (getattr(defaults, field), NO_HEADER):
+            remedy = f"leave it out, or give --turns, or --dataset-name {MULTI_TURN} or {AGENTIC}"
+            raise BadInput(flag(field), "has no effect without sessions", remedy)
+
+
 def find(settings: "RunSettings") -> DatasetClass:
     """Find the class of a data set by name, or by its rule.
 
@@ -172,9 +194,10 @@ def _require_used(settings: "RunSettings") -> None:
         if field == "think_time" and settings.users is not None:
             continue  # they think between sessions, too
         if name in BUILT_IN and name not in users and getattr(settings, field) != getattr(defaults, field):
-            raise BadInput(
-                flag(field), f"has no effect on the data set {name}", f"leave it out, or use {' or '.join(users)}"
-            )
+            remedy = f"leave it out, or use {' or '.join(users)}"
+            if (field, name) in INSTEAD:
+                remedy = f"use {flag(INSTEAD[field, name])}"
+            raise BadInput(flag(field), f"has no effect on the data set {name}", remedy)
     if settings.sharegpt_input_len is not None and settings.dataset_rule != "benchmark-runner":
         problem = "has no effect without --dataset-rule benchmark-runner"
         raise BadInput("--sharegpt-input-len", problem, "leave it out, or give that rule")

@@ -77,6 +77,9 @@ class PrefixGroups:
             return cls(common, buckets, repeated and zipf is None and len(buckets) == 1, zipf, seed)
         tokens = settings.prefix_repetition_prefix_len if repeated else 0
         if tokens:
+            if settings.prefix_repetition_num_prefixes > MAX_PREFIXES:
+                remedy = f"give at most {MAX_PREFIXES:,}"
+                raise BadInput(flag(REPLACED[0]), "too many prefixes", remedy)
             bucket = PrefixBucket(settings.prefix_repetition_num_prefixes, tokens, tokens)
             return cls(common, (bucket,), zipf is None, zipf, seed)
         if zipf is not None:
@@ -150,7 +153,7 @@ def _parse(text: str) -> tuple[PrefixBucket, ...]:
     if len(found) < len(matches) or not all(_is_usable(bucket) for bucket in found):
         raise BadInput(BUCKETS, f"invalid buckets {text!r}", FORM)
     if sum(bucket.count for bucket in found) > MAX_PREFIXES:
-        raise BadInput(BUCKETS, f"more than {MAX_PREFIXES} prefixes", "give fewer")
+        raise BadInput(BUCKETS, "too many prefixes", f"give at most {MAX_PREFIXES:,}")
     return found
 
 

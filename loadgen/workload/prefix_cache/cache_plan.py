@@ -69,7 +69,8 @@ class CachePlan:
             return self._shared.watch(prompts)
         if further:
             problem = "warm cannot send prompts that are made while the run goes on"
-            raise BadInput(CACHE, problem, "give --num-prompts, or a data set with prefixes")
+            remedy = "give --num-prompts and --max-concurrency instead of a time, or a data set with prefixes"
+            raise BadInput(CACHE, problem, remedy)
         return self._distinct(files, self._shared.watch(prompts, sent_before=True))
 
     def about(self, sha256: str) -> dict[str, Any]:

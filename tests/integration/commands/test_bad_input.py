@@ -109,7 +109,7 @@ def test_a_dead_server_is_refused_before_anything_is_sent() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--rate", "0"], "--request-rate: 0.0 is out of range; give a number above 0"),
+        (["--rate", "0"], "--request-rate: 0 is out of range; give a number above 0"),
         (["--slo", "foo<500ms"], "--slo: unknown metric in 'foo<500ms'; choose from ttft, "),
         (["--random-range-ratio", "2"], "--random-range-ratio: 2 is not in range; give a number from 0 to below 1"),
         (["--dataset-name", "radnom"], "--dataset-name: unknown data set 'radnom'; choose one of: agentic, "),
@@ -118,6 +118,8 @@ def test_a_dead_server_is_refused_before_anything_is_sent() -> None:
             ["--class", "a:rate=1,dataset_name=radnom"],
             "--class: a: --dataset-name: unknown data set 'radnom'; choose one of: agentic, ",
         ),
+        (["--session-header", "X-A"], "--session-header: has no effect without sessions; leave it out"),
+        (["--users", "3", "--burstiness", "2"], "--burstiness: given together with --users, "),
         (["--tokenizer", "/dev/null"], "--tokenizer: /dev/null is neither a file nor a folder; give a tokenizer.json"),
         (["--tokenizer", "./nowhere"], "--tokenizer: file or folder ./nowhere does not exist; give a tokenizer.json"),
     ],

@@ -189,3 +189,11 @@ def test_a_user_thinks_for_as_long_as_it_was_drawn(repairman: tuple[Run, list[in
 
 def due_of(record: Record) -> int:
     return record.due - START_NS
+
+
+def test_users_beyond_the_sessions_of_a_run_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    settings = RunSettings(users=5, num_prompts=20)
+    assert Population.from_settings(settings, WHOLE, range(5)) is not None
+    assert caplog.messages == []
+    assert Population.from_settings(settings, WHOLE, range(3)) is not None
+    assert caplog.messages == ["3 sessions for 5 users: the other users send nothing"]

@@ -14,7 +14,7 @@ from loadgen.analysis.search.algorithm import End, SearchRange, SearchResult, fi
 from loadgen.analysis.search.criteria import separate_criteria
 from loadgen.analysis.search.levels import CONCURRENCY, RATE, Axis, InconclusiveRun, Levels, format_level
 from loadgen.analysis.search.search_bounds import SearchBounds
-from loadgen.config.load_check import MAX_RATE
+from loadgen.config.load_profile import MAX_RATE
 from loadgen.config.settings import RunSettings
 from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.scheduler import Scheduler, Sequence

@@ -55,7 +55,7 @@ class AgentFile:
         if name != "auto" and name not in FORMATS:
             raise BadInput(FORMAT, f"{name} has no sessions of agents", "give --dataset-name trace, or another format")
         self.path = path
-        self.format = _recognized(path) if name == "auto" else name
+        self.format = _format(path, name)
 
     def sessions(self) -> Iterator[RecordedSession]:
         """Yield the sessions, the same in every call.
@@ -71,11 +71,16 @@ class AgentFile:
             raise BadInput(DATASET_PATH, f"{self.path} has no session of the format {self.format}", REMEDY)
 
 
-def _recognized(path: Path) -> str:
+def _format(path: Path, name: str) -> str:
+    """Return the format of a file by its first object, or as it is named, unless the object is of another one."""
     row = next(read_rows(path, REMEDY), None)
     if row is None:
         raise BadInput(DATASET_PATH, f"{path} is empty", REMEDY)
-    for name, form in FORMATS.items():
-        if form.is_row(row.fields):
-            return name
-    raise row.error(f"unknown format, none of {', '.join(FORMATS)}", f"give {FORMAT}")
+    found = [known for known, form in FORMATS.items() if form.is_row(row.fields)]
+    if name == "auto":
+        if not found:
+            raise row.error(f"unknown format, none of {', '.join(FORMATS)}", f"give {FORMAT}")
+        return found[0]
+    if found and name not in found:
+        raise BadInput(FORMAT, f"{path} is of the format {found[0]}, not {name}", "leave it out")
+    return name

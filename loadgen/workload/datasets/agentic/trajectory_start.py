@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from loadgen.errors import BadInput
-from loadgen.util.number_format import parse_number, parse_range
+from loadgen.util.number_format import parse_range, parse_share
 
 FLAG = "--trajectory-start"
 
@@ -31,9 +31,9 @@ class TrajectoryStart:
         Raises:
             BadInput: It is neither, or the range is empty.
         """
-        bounds = parse_range(text, parse_number)
+        bounds = parse_range(text, parse_share)
         if bounds is None or not 0 <= bounds[0] <= bounds[1] < 1:
-            remedy = "give a share from 0 to below 1, or MIN:MAX such as 0.25:0.75"
+            remedy = "give a share from 0 to below 1 such as 0.25 or 25%, or MIN:MAX such as 25%:75%"
             raise BadInput(FLAG, f"invalid share {text!r}", remedy)
         return cls(*bounds, seed)
 
