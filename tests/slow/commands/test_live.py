@@ -72,12 +72,13 @@ def test_a_low_and_narrow_terminal_is_never_overdrawn(run: list[str]) -> None:
     assert command.screen.text == ""
 
 
-def test_interrupt_message_stays_after_the_live_view(url: str) -> None:
-    slow = ["run", "--base-url", url, "--tokenizer", TOKENIZER, "--rate", "50", "--duration", "60", *SHORT]
-    with on_terminal(*slow) as command:
-        command.see("requests sent")
-        command.process.send_signal(signal.SIGINT)
-        code, out = command.end()
+def test_interrupt_message_stays_after_the_live_view() -> None:
+    with served("--step-base-ms", "200") as (url, _):  # so that some requests are always in flight
+        slow = ["run", "--base-url", url, "--tokenizer", TOKENIZER, "--rate", "50", "--duration", "60", *SHORT]
+        with on_terminal(*slow) as command:
+            command.see("in flight +[1-9]")
+            command.process.send_signal(signal.SIGINT)
+            code, out = command.end()
     assert code == 130
     assert "PARTIAL: interrupted" in out
     said, *kept = command.screen.text.splitlines()
