@@ -9,6 +9,10 @@ ROOMS := $(filter-out %/data/ %/helpers/ %/integration/ %/slow/ %/qa/ %/__pycach
 RELEASE := accuracy or browser or engines or rehearsal
 BY_HAND := accuracy mutants compare-vllm compare-sglang compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
 
+# Tests that run servers and commands mostly wait for them, so more of them than there are cores go on at once. Their files
+# begin in the order of the folders: the longest first, and the unit tests, which need the cores, at the end.
+WAITING := -n 4 --dist loadfile --no-loadscope-reorder
+
 # Of a build with other switches: its tests, and where they are.
 DEBUGGED := $(ROOMS) tests/integration/faults
 SANITIZED := tests/core tests/integration/faults tests/metrics tests/workload/test_json_index.py tests/integration/engines/test_sim_emit.py
@@ -26,10 +30,10 @@ unit: $(VENV)/.test  ## the inner loop: every room's unit tests, without a proce
 		-m 'not slow and not integration and not real_data' $(ROOMS)
 
 test: $(VENV)/.test  ## what every change must pass: unit tests, and integration tests with a real engine
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'not slow' $(ROOMS) tests/integration
+	$(BIN)/python -m pytest $(WAITING) -q -m 'not slow' tests/integration $(ROOMS)
 
 test-all: test $(VENV)/.all  ## all tests: also docs pages, packaging, clusters, simulations, real data
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'slow or real_data' $(ROOMS) tests/integration tests/slow
+	$(BIN)/python -m pytest $(WAITING) -q -m 'slow or real_data' tests/slow tests/integration $(ROOMS)
 
 qa: $(VENV)/.all  ## checks of a release that take minutes; it names the other targets that belong to one
 	$(BIN)/python -m pytest -m 'not ($(RELEASE))' --timeout 1800 --ignore tests/qa/browser tests/qa

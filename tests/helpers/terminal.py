@@ -89,8 +89,8 @@ class OnTerminal:
         self.drawn, self.screen, self._left = "", Screen(), b""
 
     def see(self, wanted: str) -> str:
-        """Look at the terminal until this is to be seen on it; returns all that is then."""
-        while wanted not in self.screen.text:
+        """Look at the terminal until this, a regular expression, is to be seen on it; returns all that is then."""
+        while not re.search(wanted, self.screen.text):
             assert self._look(), f"it ended without showing {wanted!r}:\n{self.drawn}"
         return self.screen.text
 

@@ -48,7 +48,10 @@ def _measure() -> "Capacity":
     from loadgen.cli.doctor import capacity
 
     log_setup.to_stderr("error")  # the warnings of a run are among the limits
-    for number in (signal.SIGTERM, signal.SIGHUP):  # treated as Ctrl-C, which ends a running loop
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        # With Python's own handler, asyncio cancels what runs. An exception that is raised in a callback may be lost.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # treated as Ctrl-C
         if signal.getsignal(number) != signal.SIG_IGN:  # under nohup the command outlives the terminal
             signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     on_terminal = sys.stderr.isatty()

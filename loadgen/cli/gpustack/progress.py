@@ -62,6 +62,7 @@ class Reporter:
     def __init__(self, receiver: Receiver | None) -> None:
         self._receiver, self._trust = receiver, receiver is None or receiver.trust()
         self._percent, self._changed = 0.0, asyncio.Event()
+        self._last: asyncio.Future[None] | None = None  # the report that was sent last
         self._logged = set[str]()
 
     def update(self, percent: float) -> None:
@@ -76,11 +77,14 @@ class Reporter:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            await self._send(self._percent)
+            self._last = asyncio.ensure_future(self._send(self._percent))
+            await asyncio.shield(self._last)  # where this is cancelled, the report still arrives
             await asyncio.sleep(EVERY_S)
 
     async def finish(self) -> None:
-        """Report that the job is done."""
+        """Report that the job is done, after the report that is under way."""
+        if self._last is not None:
+            await self._last
         await self._send(DONE)
 
     async def _send(self, percent: float) -> None:

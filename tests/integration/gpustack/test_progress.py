@@ -29,6 +29,8 @@ class Listener:
         told: What it was told, in order.
         tokens: With which credentials.
         status: What it answers.
+        reached: Whether anything has come.
+        open: Whether the first that comes is taken.
     """
 
     def __init__(self) -> None:
@@ -36,8 +38,13 @@ class Listener:
         self.tokens: list[str | None] = []
         self.status, self.url = 200, ""
         self.heard = asyncio.Condition()
+        self.reached, self.open = asyncio.Event(), asyncio.Event()
+        self.open.set()
 
     async def take(self, request: web.Request) -> web.Response:
+        if not self.reached.is_set():  # only the first one is held up
+            self.reached.set()
+            await self.open.wait()
         async with self.heard:
             self.told.append((await request.json())["progress"])
             self.tokens.append(request.headers.get("Authorization"))
@@ -91,6 +98,17 @@ async def test_only_the_end_is_told_as_a_hundred(listener: Listener) -> None:
         await listener.until(99.9)
     await reporter.finish()
     assert listener.told == [99.9, 100.0]
+
+
+async def test_end_is_told_after_a_report_that_is_under_way(listener: Listener) -> None:
+    listener.open.clear()
+    reporter = Reporter(Receiver(listener.url))
+    async with background_tasks(reporter.run()):
+        reporter.update(40)
+        await listener.reached.wait()
+    asyncio.get_running_loop().call_later(0.2, listener.open.set)
+    await reporter.finish()
+    assert listener.told == [40, 100.0]
 
 
 async def test_latest_of_simultaneous_updates_is_sent(listener: Listener) -> None:

@@ -9,6 +9,19 @@ STALL_S, EVERY_S = 0.01, 0.02  # one send of six is more than 5 ms late
 
 
 async def test_a_loop_that_stalls_for_10_ms_every_20_ms_is_named() -> None:
+    settings = loadgen.RunSettings(request_rate=20, num_prompts=60, random_input_len=8, random_output_len=16)
+    for _ in range(3):  # where other processes hold up the machine, the check may not know
+        result = await stalled(settings)
+        (check,) = [check for check in result.data["loadgen"]["checks"] if check["name"] == "loop stalls"]
+        if check["ok"] is not None:
+            break
+    assert check["ok"] is False
+    assert "tokens waited for the client" in check["advice"]
+    assert result.verdict is loadgen.Verdict.SUSPECT
+
+
+async def stalled(settings: loadgen.RunSettings) -> loadgen.Result:
+    """A run in a loop that is blocked again and again."""
     loop = asyncio.get_running_loop()
 
     def stall() -> None:
@@ -17,12 +30,7 @@ async def test_a_loop_that_stalls_for_10_ms_every_20_ms_is_named() -> None:
         timer = loop.call_later(EVERY_S, stall)
 
     timer = loop.call_later(EVERY_S, stall)
-    settings = loadgen.RunSettings(request_rate=20, num_prompts=60, random_input_len=8, random_output_len=16)
     try:
-        result = await loadgen.run(settings)
+        return await loadgen.run(settings)
     finally:
         timer.cancel()
-    (check,) = [check for check in result.data["loadgen"]["checks"] if check["name"] == "loop stalls"]
-    assert check["ok"] is False
-    assert "tokens waited for the client" in check["advice"]
-    assert result.verdict is loadgen.Verdict.SUSPECT

@@ -28,7 +28,7 @@ workloads:
 objective: {metric: total_tps_per_box, workload: chat}
 baseline: {engine: sim, model: bf16, knobs: {max_seqs: 8}}
 decision: {min_effect: 0.05, repeats: {least: 2, most: 2}, seed: 1}
-budget: {hours: 0.1, start_timeout: 30}
+budget: {hours: 0.1, start_timeout: 30, quiet_wait: 0}
 stages:
   - name: sequences
     grid: {max_seqs: [4, 16]}

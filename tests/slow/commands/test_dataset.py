@@ -244,7 +244,7 @@ def test_rows_on_stdout_are_alone_there() -> None:
 
 
 def test_reader_of_only_the_first_row_causes_no_error() -> None:
-    with start("dataset", *LONG, "--export", "-", "--quiet") as process:
+    with start("dataset", *LONG, "--num-prompts", "200", "--export", "-", "--quiet") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert json.loads(process.stdout.readline())["input_tokens"] == 100_000

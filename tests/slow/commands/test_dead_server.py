@@ -45,20 +45,16 @@ def test_a_dead_server_ends_the_run_with_exit_code_5(tmp_path: Path, workers: st
     assert own["partial"].startswith(f"no answer from {own['no_answer_since_s']:.1f} s on: ")
     assert own["cancelled"]["never_sent"] > 1000
     assert own["partial"] in whole(out)
-
-
-def test_the_records_of_a_run_at_a_dead_server_make_its_report(tmp_path: Path) -> None:
-    with killed("--duration", "120", cwd=tmp_path) as run:
-        out, _ = run.communicate(timeout=60)
-    assert loadgen("report", "r.jsonl", cwd=tmp_path).stdout == report_of(out)
+    if workers == "1":  # those of two name other requests as examples
+        assert loadgen("report", "r.jsonl", cwd=tmp_path).stdout == report_of(out)
 
 
 def test_keep_going_sends_to_the_end(tmp_path: Path) -> None:
-    with killed("--duration", "12", "--keep-going", cwd=tmp_path) as run:
+    with killed("--duration", "8", "--keep-going", cwd=tmp_path) as run:
         run.communicate(timeout=60)
     assert run.returncode == 5  # most requests failed
     own = read(tmp_path)["loadgen"]
-    assert 0 < own["no_answer_since_s"] < 12
+    assert 0 < own["no_answer_since_s"] < 8
     assert own["partial"] is None
 
 
@@ -71,7 +67,7 @@ def test_a_closed_loop_waits_after_a_refused_connection(tmp_path: Path) -> None:
 
 
 def test_dead_target_of_two_does_not_end_the_run(tmp_path: Path) -> None:
-    with served() as (other, _), killed("--duration", "12", "--base-url", other, cwd=tmp_path) as run:
+    with served() as (other, _), killed("--duration", "8", "--base-url", other, cwd=tmp_path) as run:
         run.communicate(timeout=60)
     own = read(tmp_path)["loadgen"]
     assert own["partial"] is None

@@ -65,18 +65,12 @@ def test_waiting_for_a_server_is_given_up_at_once() -> None:
             assert run.wait(5) == 130
 
 
-def interrupted(tmp_path: Path, times: int) -> tuple["subprocess.Popen[str]", str, str]:
-    """A run against a slow simulator that is interrupted once or twice after its first request has been sent."""
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_interrupted_run_has_a_partial_report_and_records(tmp_path: Path, state: Path, times: int) -> None:
     flags = ["--rate", "20", "--save-result", "--result-filename", "r.json"]
     step_ms = "200" if times == 1 else "60000"  # whether what is in flight may end before the second
     with served("--step-base-ms", step_ms) as (url, _), running(url, *flags, cwd=tmp_path) as run:
         out, err = interrupt(run, times)
-    return run, out, err
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_an_interrupt_ends_the_run_early_with_a_partial_report(tmp_path: Path, times: int) -> None:
-    run, out, err = interrupted(tmp_path, times)
     assert run.returncode == 130, err
     assert "PARTIAL: interrupted" in out
     assert "Traceback" not in err
@@ -87,17 +81,9 @@ def test_an_interrupt_ends_the_run_early_with_a_partial_report(tmp_path: Path, t
     assert sum(own["outcomes"].values()) == result["num_prompts"] == own["scheduled"]
     if times == 1:
         assert own["outcomes"].get("ok", 0) > 0  # what was in flight was allowed to end
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_the_records_of_an_interrupted_run_are_kept_and_make_the_same_report(
-    tmp_path: Path, state: Path, times: int
-) -> None:
-    _, out, err = interrupted(tmp_path, times)
     (journal,) = journals(state)
     assert f"loadgen report {journal}" in err
-    again = loadgen("report").stdout
-    assert again == report_of(out)
+    assert loadgen("report").stdout == report_of(out)
 
 
 def test_an_interrupt_before_anything_is_measured_says_so(state: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from loadgen.engines.launch import ports
 from tests.helpers.command_line import SHORT, TOKENIZER, hear, in_flight, loadgen, served, start
 from tests.helpers.console_lines import report_of
 from tests.helpers.terminal import Screen, on_terminal
@@ -72,12 +73,13 @@ def test_a_low_and_narrow_terminal_is_never_overdrawn(run: list[str]) -> None:
     assert command.screen.text == ""
 
 
-def test_interrupt_message_stays_after_the_live_view(url: str) -> None:
-    slow = ["run", "--base-url", url, "--tokenizer", TOKENIZER, "--rate", "50", "--duration", "60", *SHORT]
-    with on_terminal(*slow) as command:
-        command.see("requests sent")
-        command.process.send_signal(signal.SIGINT)
-        code, out = command.end()
+def test_interrupt_message_stays_after_the_live_view() -> None:
+    with served("--step-base-ms", "200") as (url, _):  # so that some requests are always in flight
+        slow = ["run", "--base-url", url, "--tokenizer", TOKENIZER, "--rate", "50", "--duration", "60", *SHORT]
+        with on_terminal(*slow) as command:
+            command.see("in flight +[1-9]")
+            command.process.send_signal(signal.SIGINT)
+            code, out = command.end()
     assert code == 130
     assert "PARTIAL: interrupted" in out
     said, *kept = command.screen.text.splitlines()
@@ -123,11 +125,11 @@ def test_the_runs_of_a_sweep_are_shown_one_by_one(url: str) -> None:
 
 
 @pytest.fixture
-def port() -> int:
-    """One that is free."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return int(unused.getsockname()[1])
+def port() -> Iterator[int]:
+    """One that no outgoing connection and no other test gets."""
+    reserved = ports.reserve("127.0.0.1")
+    yield reserved.port
+    reserved.release()
 
 
 def test_while_a_run_goes_on_prometheus_may_ask_how_far_it_is(run: list[str], port: int) -> None:

@@ -4,7 +4,8 @@ What is changed of a block before it is run, and nothing else:
 
 - A port from 8000 to 8099 is a free one, the same in all of the page. Where nothing of the page listens at
   http://127.0.0.1:8000 when a block names it, the simulator does, and says that it is the model MODEL.
-- A run sends MAX_PROMPTS requests at most, and its requests become due for MAX_SECONDS at most.
+- A run sends MAX_PROMPTS requests at most, and its requests become due for MAX_SECONDS at most, or for as long in each
+  phase of a profile.
 
 The hub is not asked: its cache has the simulator's tokenizer under the name of MODEL.
 """
@@ -36,7 +37,7 @@ COMMIT = "0" * 40
 PORT = re.compile(r"(?<=:)80\d\d\b|(?<=--port )80\d\d\b|(?<=--port=)80\d\d\b|(?<=port=)80\d\d\b")
 
 PROMPTS = re.compile(r"(?:(?<=num-prompts )|(?<=num_prompts=)|(?<=max-requests ))\d+")
-SECONDS = re.compile(r"(?<=duration[ =])\d+")
+SECONDS = re.compile(r"(?<=duration[ =])\d+|(?<=\d@)\d+(?=s)")
 PROGRAM = """
 import ast, asyncio, inspect, sys
 code = compile(open(sys.argv[1]).read(), sys.argv[1], "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

@@ -268,7 +268,10 @@ async def test_a_server_that_is_not_done_yet_is_asked_again_a_few_times(busy: in
 
     async with run(Slow(), BRIEF) as result:
         moments = said(result)["sources"][0]["moments"]
-        assert [moment for moment in moments if moment != "tick"] == ["first"] + ["last"] * times
+        assert moments[0] == "first"
+        # On a slow machine, ticks may ask after the last request too, and then be told that it is not done yet.
+        ticks = moments.count("tick") if busy < times else 0
+        assert times - ticks <= moments.count("last") <= times
         assert said(result)["counts"]["requests"] == (3 if busy < times else 1)
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from tests.helpers.queue_runs import queue
 
 ONE, OTHER = np.array([1.00, 1.02, 0.97, 1.01]), np.array([1.10, 1.16, 1.11])
 RUNS = 100
+NAMES = ["request_throughput", "ttft_mean", "ttft_p50", "ttft_p99", "e2el_mean", "e2el_p90", "e2el_p99"]
 
 
 class TestIntervalByStarts:
@@ -95,11 +97,14 @@ def pairs(load: float, *, arrivals: int = 0, factor: float = 1.0) -> Iterator[tu
 
 
 class TestIntervalWithinRun:
-    @pytest.mark.parametrize("arrivals", [0, 1], ids=["same times", "other times"])
+    # Each metric at each load, every second of them with arrivals of their own.
     @pytest.mark.parametrize(
-        "name", ["request_throughput", "ttft_mean", "ttft_p50", "ttft_p99", "e2el_mean", "e2el_p90", "e2el_p99"]
+        ("load", "name", "arrivals"),
+        [
+            pytest.param(load, name, number % 2, id=f"{load}-{name}-{('same times', 'other times')[number % 2]}")
+            for number, (load, name) in enumerate(product([0.3, 0.6, 0.8], NAMES))
+        ],
     )
-    @pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
     def test_equal_queues_rarely_differ(self, load: float, name: str, arrivals: int) -> None:
         """One pair in twenty is promised, though requests that wait for each other are no independent ones."""
         found = [of_two(*pair, name) for pair in pairs(load, arrivals=arrivals)]
