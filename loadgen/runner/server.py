@@ -115,9 +115,7 @@ async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], No
         asked = listed[0]
     elif listed and asked not in listed:
         field_name = "--served-model-name" if settings.served_model_name else "--model"
-        remedy = (
-            f"choose from {', '.join(map(repr, listed[:10]))} (with --served-model-name where the tokenizer is another)"
-        )
+        remedy = f"choose from {', '.join(map(repr, listed[:10]))} (with --tokenizer if the tokenizer has another name)"
         raise BadInput(field_name, f"the server at {base} has no model {asked!r}", remedy)
     _require_models_of_classes(settings, base, listed)
     model = settings.model or asked

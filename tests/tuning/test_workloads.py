@@ -30,6 +30,11 @@ class TestEveryWorkload:
         assert load({"workload": "short", "num_prompts": 7}, num_prompts=5).num_prompts == 7
         assert load({"workload": "short"}, num_prompts=5).seed == 42
 
+    def test_overrides_what_it_excludes_of_a_preset(self) -> None:
+        found = load({"workload": "Throughput", "rate_profile": "5@10s,1@10s"})
+        assert (found.rate_profile, found.num_prompts) == ("5@10s,1@10s", None)
+        assert load("short", users=4, duration=5.0).users == 4
+
     def test_applies_to_the_keys_of_a_profile(self) -> None:
         profile = {"dataset_name": "Random", "dataset_input_tokens": 8, "total_requests": 3}
         assert load(profile, temperature=0.5).temperature == 0.5

@@ -37,8 +37,7 @@ def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan
     planner = Planner(study, usual_s)
     steps = [planner.noise()]
     for number in range(len(study.stages)):
-        step = planner.stage(number)
-        planner.check_expected(number)
+        step = planner.stage(number, as_planned=True)
         won = [arm for arm in step.arms if arm.name in step.wins]
         planner.adopt(number, step.arms, sorted(won, key=lambda arm: step.wins.index(arm.name)))
         steps.append(step)
@@ -72,8 +71,13 @@ class Planner:
         self._seen[arm.identity] = arm.path
         return Step(NOISE, NOISE, (baseline.name,), (arm,), NOISE_STARTS, NOISE_STARTS)
 
-    def stage(self, number: int) -> Step:
+    def stage(self, number: int, *, as_planned: bool = False) -> Step:
         """Return a stage with the arms that the study expects to win it.
+
+        Args:
+            number: Index of the stage.
+            as_planned: Whether the stages before have ended as the study expects. If so, each arm must be possible,
+                unlike the others, and there if it is expected; else what cannot be tried is left out with a note.
 
         Raises:
             AtFault: The stage asks for something impossible.
@@ -89,16 +93,18 @@ class Planner:
             try:
                 planned = self._planned(stage.name, spec, self._workloads(number))
             except AtFault as error:
-                if not isinstance(stage, Interactions):
+                if as_planned and not isinstance(stage, Interactions):
                     raise
                 notes.append(f"{spec.name} is left out: {error.problem}")
                 continue
             first = arms.setdefault(planned.identity, planned)
             if first is not planned:
                 same = f"{spec.name} is served in the same way as {first.name}"
-                if not isinstance(stage, Interactions):
+                if as_planned and not isinstance(stage, Interactions):
                     raise AtFault(spec.at, same, "leave one of the two out")
                 notes.append(same)
+        if as_planned:
+            check_expected(stage, at, tried)
         sources = [self._planned(stage.name, each, self._workloads(number), start=True) for each in starts]
         by_identity = {each.identity: each for each in sources}
         for same in by_identity.keys() & arms.keys():
@@ -127,14 +133,6 @@ class Planner:
             wins=tuple(each.name for each in expected(stage, tried) if each.name in names),
             notes=tuple(notes),
         )
-
-    def check_expected(self, number: int) -> None:
-        """Check that a stage has the arms that the study expects to win it, if the stages before ended as expected.
-
-        Raises:
-            AtFault: It has not.
-        """
-        check_expected(self._study.stages[number], ("stages", number), self._candidates.of_stage(number))
 
     def drawn(self, number: int, values: Mapping[str, Any]) -> PlannedArm:
         """Return the arm that a joint stage draws.
