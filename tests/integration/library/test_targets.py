@@ -25,7 +25,9 @@ async def test_requests_are_shared_and_each_target_is_shown(balance: str, tmp_pa
     path = tmp_path / "run.jsonl"
     async with serving() as one, serving() as other:
         # Slow enough that a busy machine sends none before it has read the answers that have come.
-        settings = SETTINGS.replace(base_url=[one.url, other.url], balance=balance, records=str(path), request_rate=50.0)
+        settings = SETTINGS.replace(
+            base_url=[one.url, other.url], balance=balance, records=str(path), request_rate=50.0
+        )
         result = await loadgen.run(settings, dataset=MINE)
         rows = result.data["loadgen"]["targets"]
         assert [row["requests"] for row in rows] == [one.requests, other.requests]
