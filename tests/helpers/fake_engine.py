@@ -94,6 +94,7 @@ def a_stranger_who_is_faster() -> Iterator[None]:
 
     def slow(host: str, port: int | None = None) -> ports.Reservation:
         reserved = reserve(host, port)
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that ended there may linger
         stranger.bind((host, reserved.port))
         stranger.listen()
         return reserved

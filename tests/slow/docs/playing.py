@@ -25,6 +25,7 @@ from pathlib import Path
 
 import yaml
 
+from loadgen.engines.launch import ports
 from tests.helpers.command_line import TOKENIZER, environment, served
 from tests.helpers.source import ROOT
 from tests.slow.docs.blocks import Block
@@ -108,9 +109,9 @@ class Play:
 
     def _port(self, written: str) -> int:
         if written not in self._ports:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self._ports[written] = free.getsockname()[1]
+            reserved = ports.reserve("127.0.0.1")  # one that no outgoing connection gets
+            reserved.release()
+            self._ports[written] = reserved.port
         return self._ports[written]
 
     def _serve(self, text: str) -> None:
