@@ -56,3 +56,5 @@ def _find(path: Path) -> None:
     template = ChatTemplate.of(found)
     if template is not None:
         template.added_tokens(words[:MIN_WORDS])
+        for piece in template.frame(("user",)) or ():
+            template.piece_ends(piece)

@@ -8,8 +8,10 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.runner import facts_main
+from loadgen.runner.prompt_source import PromptSource
 from loadgen.util import child_process
-from loadgen.workload.chat_template.template import ChatTemplate
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.target import Target
 from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import trained_tokenizers as trained
@@ -32,9 +34,11 @@ def run_facts_process(line, monkeypatch):
 def test_facts_process_finds_all_that_a_run_of_random_words_needs(folder, monkeypatch):
     run_facts_process(f"{folder / 'tokenizer.json'}\n".encode(), monkeypatch)
     monkeypatch.setattr(Tokenizer, "_core", property(lambda tokenizer: pytest.fail("the tokenizer was parsed")))
-    tokenizer = load(str(folder))
-    words = word_list.words_of(tokenizer)
-    ChatTemplate.of(tokenizer).added_tokens(words.items[:256])
+    settings = RunSettings(backend="openai-chat", tokenizer=str(folder), num_prompts=3, random_input_len=40)
+    source = PromptSource.named(settings, Target.from_settings(settings, "m"), 3, asks=False)
+    tokenizer = source.ends.tokenizer
+    prompt = Prompt(" ".join(word_list.words_of(tokenizer).items[:40]), 40 + tokenizer.special_tokens, 8, "words")
+    assert source.ends.tokenize(prompt).tokens > 40
 
 
 @pytest.mark.parametrize("content", [None, "{}", "no JSON"])

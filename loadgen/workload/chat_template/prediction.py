@@ -104,8 +104,9 @@ class TokenPrediction:
         tokenizer = getattr(dataset, "tokenizer", None)
         if not isinstance(tokenizer, Tokenizer):
             return cls(unknown=getattr(dataset, "unpredicted", "the data set has no tokenizer"))
-        # A chat that is embedded has no answer that would start.
-        found = cls._by_template(dataset, tokenizer, {GENERATION_PROMPT: target.generates} | target.fields)
+        # A chat that is embedded has no answer that would start. Else nothing is said, as where the facts were found.
+        own = {} if target.generates else {GENERATION_PROMPT: False}
+        found = cls._by_template(dataset, tokenizer, own | target.fields)
         if needed and found.template is None:
             if not asks:
                 problem = f"the tokenizer {tokenizer.name} has no chat template, and no server is asked here"

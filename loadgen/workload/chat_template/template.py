@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 FILE, CONFIG = TEMPLATES
-VERSION = 1  # of the cached counts
+VERSION = 1  # of the cached counts, and of the cached ends of tokens
+MARK = "\x1d"  # around the number of a message, in a template that is rendered without its texts
 CLOCK = "strftime_now"  # the function by which a template asks for the date
 REMEDY = "give the folder of the served model's tokenizer, with its chat template"
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
@@ -135,6 +136,34 @@ class ChatTemplate:
             return tuple(count())
         key = [VERSION, self.sha256, self._special, options, list(probes)]
         return tuple(fact_cache.get_or_make("template", self._tokenizer.sha256, key, count))
+
+    def frame(self, roles: Sequence[str], **options: Any) -> list[str] | None:
+        """Return the texts before, between and after messages of these roles; None if the template changes messages.
+
+        Args:
+            roles: The role of each message.
+            options: The options of `render`.
+
+        Raises:
+            BadInput: The template refuses such messages.
+        """
+        marks = [f"{MARK}{number}{MARK}" for number in range(len(roles))]
+        messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
+        rest, pieces = self.render(messages, **options), []
+        for mark in marks:
+            piece, found, rest = rest.partition(mark)
+            if not found:
+                return None
+            pieces.append(piece)
+        return [*pieces, rest]
+
+    def piece_ends(self, piece: str) -> list[int]:
+        """Return the character at which each token of a part of a frame ends, from the cache if it is there."""
+        if not piece:
+            return []
+        own, key = self._tokenizer, [VERSION, piece]
+        found: list[int] = fact_cache.get_or_make("ends", own.sha256, key, lambda: own.ends([piece])[0])
+        return found
 
 
 def user_message(text: str) -> Message:

@@ -14,14 +14,12 @@ from loadgen.errors import BadInput
 from loadgen.workload.chat_template.prediction import TokenPrediction
 from loadgen.workload.chat_template.template import ChatTemplate, user_message
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Dataset, Prompt
-from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 Ends = NDArray[np.int64]
-KIND, VERSION = "ends", 1
+VERSION = 1
 ANSWER_TOKEN = "\x1e"  # stands for each token of an answer: what comes before it says which answer it is
-MARK = "\x1d"  # around the number of a message, in a template that is rendered without its texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,8 @@ class TokenEnds:
     _known: dict[str, Ends] = field(default_factory=dict)  # of the texts of the session so far
 
     def __post_init__(self) -> None:
-        self._frame = cache(self._rendered_frame)
-        self._piece_ends = cache(self._stored_ends)
+        self._frame = cache(self._find_frame)
+        self._piece_ends = cache(self._find_piece_ends)
 
     @classmethod
     def of(
@@ -159,28 +157,11 @@ class TokenEnds:
             self._known[text] = np.array(self.tokenizer.ends([text])[0], dtype=np.int64)
         return self._known[text]
 
-    def _stored_ends(self, text: str) -> Ends:
-        """Return the ends of the tokens of a piece of the template, from the cache: random words need no tokenizer."""
+    def _find_frame(self, roles: Sequence[str]) -> Sequence[str] | None:
+        return [""] * (len(roles) + 1) if self.template is None else self.template.frame(roles, **self.options)
 
-        def find() -> list[int]:
-            return self.tokenizer.ends([text])[0]
-
-        known = fact_cache.get_or_make(KIND, self.tokenizer.sha256, [VERSION, text], find) if text else []
-        return np.array(known, dtype=np.int64)
-
-    def _rendered_frame(self, roles: Sequence[str]) -> Sequence[str] | None:
-        """Return the text before, between and after messages of these roles; None if the template changes messages."""
-        if self.template is None:
-            return [""] * (len(roles) + 1)
-        marks = [f"{MARK}{number}{MARK}" for number in range(len(roles))]
-        messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
-        rest, pieces = self.template.render(messages, **self.options), []
-        for mark in marks:
-            piece, found, rest = rest.partition(mark)
-            if not found:
-                return None
-            pieces.append(piece)
-        return [*pieces, rest]
+    def _find_piece_ends(self, piece: str) -> Ends:
+        return np.array([] if self.template is None else self.template.piece_ends(piece), dtype=np.int64)
 
 
 def _text_of(content: Any) -> str:
