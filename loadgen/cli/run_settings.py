@@ -48,7 +48,7 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
     if found.get("workload"):
         from loadgen.config import presets
 
-        found = presets.merged(found["workload"], found)
+        found = presets.merge(found["workload"], found)
     found = compat.apply(given.get("compat"), found)
     count, factor = found.pop(NUM_RUNS, 1), found.pop(NUM_PROMPTS_FACTOR, None)
     lists = {name: found.pop(name) for name in SWEPT if isinstance(found.get(name), tuple)}

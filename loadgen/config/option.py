@@ -54,7 +54,7 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def listed(settings: Any) -> tuple[str, ...]:
+def lists(settings: Any) -> tuple[str, ...]:
     """Return the names of the fields of an options dataclass, or of an instance, that hold a list in a text."""
     return tuple(each.name for each in fields(settings) if each.metadata["listed"])
 

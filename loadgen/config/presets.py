@@ -61,7 +61,7 @@ def names() -> tuple[str, ...]:
     return *PRESETS, *PROFILES
 
 
-def merged(name_or_file: str, own: Mapping[str, Any]) -> dict[str, Any]:
+def merge(name_or_file: str, own: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a preset or profile with the user's own, which override what they exclude, too.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from loadgen.config.data import FULL_ANSWERS
 from loadgen.config.load import SWEPT
-from loadgen.config.option import flag, listed, shares, times
+from loadgen.config.option import flag, lists, shares, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds, parse_share
@@ -81,7 +81,7 @@ def _typed(name: str, value: Any) -> Any:
     except ValueError as error:
         remedy = "give seconds, for example 30 or 30s" if name in times(RunSettings) else REMEDY
         raise BadInput(name, str(error), remedy) from error
-    if isinstance(value, list) and name in listed(RunSettings):
+    if isinstance(value, list) and name in lists(RunSettings):
         value = ",".join(map(str, value))
     if isinstance(value, str) and bool in members:
         value = TRUE_WORDS.get(value.lower(), value)

@@ -1,4 +1,4 @@
-"""The frame of HdrHistogram's V2 encoding: headers, zlib and base64 around counts, as in its `EncodableHistogram`."""
+"""HdrHistogram's V2 compressed encoding: headers, zlib and base64 around the bytes of encoded counts."""
 
 import base64
 import struct
@@ -11,14 +11,14 @@ _COUNTS_HEADER = struct.Struct(">IIIIQQd")  # cookie, bytes that follow, offset,
 _LOWEST, _SIGNIFICANT_DIGITS, _OFFSET, _RATIO = 1, 3, 0, 1.0
 
 
-def framed(counts: bytes, highest: int) -> str:
+def to_text(counts: bytes, highest: int) -> str:
     """Return the base64 text of encoded counts of integers up to `highest`, to three significant digits."""
     header = _COUNTS_HEADER.pack(_COUNTS_COOKIE, len(counts), _OFFSET, _SIGNIFICANT_DIGITS, _LOWEST, highest, _RATIO)
     compressed = zlib.compress(header + counts)
     return base64.b64encode(_COMPRESSED_HEADER.pack(_COMPRESSED_COOKIE, len(compressed)) + compressed).decode()
 
 
-def unframed(text: str) -> tuple[bytes, int]:
+def from_text(text: str) -> tuple[bytes, int]:
     """Return encoded counts and the highest value that they can count.
 
     Raises:

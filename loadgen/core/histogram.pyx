@@ -14,7 +14,7 @@ from loadgen.core.c.leak_count cimport (
 )
 from loadgen.core.c.varint cimport VARINT_BYTES, get_varint, put_varint
 
-from loadgen.core.hdr_encoding import framed, unframed
+from loadgen.core import hdr_encoding
 from loadgen.errors import BadInput
 
 DAY_NS = 24 * 3600 * 10**9
@@ -268,7 +268,7 @@ cdef class Histogram:
                 # Zeros are one negative number: how many follow each other.
                 append_bytes(&coded, one, put_varint(one, -zeros if zeros else self.counts[index]) - one)
                 index += max(zeros, 1)
-            return framed(coded.data[: coded.size], self.highest)
+            return hdr_encoding.to_text(coded.data[: coded.size], self.highest)
         finally:
             free_buffer(&coded)
 
@@ -359,7 +359,7 @@ cdef Histogram decoded(encoded):
     Raises:
         ValueError: It is not a V2 encoding of such counts.
     """
-    coded, highest = unframed(encoded)
+    coded, highest = hdr_encoding.from_text(encoded)
     cdef Histogram histogram = Histogram(highest)
     cdef const char *p = coded
     cdef const char *end = p + len(coded)

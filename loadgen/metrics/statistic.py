@@ -2,6 +2,7 @@
 
 import math
 
+from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.number_format import to_ms
@@ -10,7 +11,6 @@ from loadgen.util.number_format import to_ms
 FLOOR_MS = 0.05
 CLOCK_MS = 0.002  # the greatest width of a pair of readings by which the kernel's stamps are converted
 RESOLUTION = 0.0005  # of a percentile: half a bucket of a histogram
-GAPS = ("itl", "icl")  # latencies whose values are the gaps of a stream
 
 
 def statistic_ms(histogram: Histogram, name: str, failed: int = 0) -> float | None:

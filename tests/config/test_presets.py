@@ -167,7 +167,7 @@ class TestBadInput:
     ],
 )
 def test_a_load_of_the_users_own_overrides_what_it_excludes(own, left):
-    found = presets.merged("gpustack-latency", own)
+    found = presets.merge("gpustack-latency", own)
     load = ("request_rate", "burstiness", "num_prompts", "max_concurrency")
     assert {name: found[name] for name in load if name in found} == left | {
         name: value for name, value in own.items() if name in load

@@ -11,7 +11,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.core.hdr_encoding import framed
+from loadgen.core import hdr_encoding
 from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.errors import BadInput
 
@@ -308,8 +308,8 @@ def test_any_counts_are_encoded_as_hdrhistogram_encodes_them(counts):
     assert ours.encode() == theirs.encode().decode()
 
 
-def reframed(counts, highest=DAY_NS):
-    return {"counts": framed(counts, highest)}
+def with_counts(counts, highest=DAY_NS):
+    return {"counts": hdr_encoding.to_text(counts, highest)}
 
 
 @pytest.mark.parametrize(
@@ -331,11 +331,11 @@ def reframed(counts, highest=DAY_NS):
         {"counts": encoded(1000, 10**12, 3)},
         {"counts": encoded(1, 2 * DAY_NS, 3)},
         {"counts": encoded(1, DAY_NS, 3)[:-8]},
-        reframed(b"\x02" * 8, highest=5),
-        reframed(b"\x0d\x02", highest=5),  # seven zeros before a count
-        reframed(b"\x02\x80"),
-        reframed(b"\x02" + b"\xff" * 8),
-        reframed(b"\x02" + b"\xff" * 9),  # -2**63 zeros
+        with_counts(b"\x02" * 8, highest=5),
+        with_counts(b"\x0d\x02", highest=5),  # seven zeros before a count
+        with_counts(b"\x02\x80"),
+        with_counts(b"\x02" + b"\xff" * 8),
+        with_counts(b"\x02" + b"\xff" * 9),  # -2**63 zeros
     ],
 )
 def test_damaged_dict_is_refused_with_a_remedy(damage):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.tuning.plan.planner import Planner, plan
+from loadgen.tuning.plan.planner import plan
 from loadgen.tuning.spec.strict_model import AtFault
 from tests.helpers.study_files import commands, planned, step, study
 
@@ -160,20 +160,6 @@ def test_arms_of_a_stage_that_are_served_alike_are_refused_with_both_names() -> 
     assert refusal({"name": "s", "choice": raw}).startswith(
         "stages.0.choice.y: y is served in the same way as x; leave one"
     )
-
-
-def test_a_run_leaves_out_an_arm_that_is_like_another_only_after_its_own_winners() -> None:
-    fewer = {"name": "seqs", "choice": {"fewer": {"knobs": {"max_seqs": 64}}}, "expect": "fewer"}
-    off = {"prefix_cache": False}
-    cache = {"name": "cache", "choice": {"off": {"knobs": off}, "off, as before": {"knobs": off | {"max_seqs": 128}}}}
-    asked = study(fewer, cache, baseline={"engine": "vllm", "model": "bf16", "knobs": {"max_seqs": 128}})
-    assert [arm.name for arm in plan(asked).steps[2].arms] == ["seqs/fewer", "off", "off, as before"]
-    planner = Planner(asked)
-    planner.noise()
-    planner.adopt(0, planner.stage(0).arms, [])  # as where the run keeps the baseline
-    found = planner.stage(1)
-    assert [arm.name for arm in found.arms] == ["baseline", "off"]
-    assert found.notes == ("off, as before is served in the same way as off",)
 
 
 def test_an_arm_that_an_earlier_stage_had_is_named() -> None:
@@ -397,9 +383,3 @@ def test_arm_whose_values_change_nothing_is_noted() -> None:
 def test_arm_that_is_the_baseline_again_is_named() -> None:
     found = step(QUANTIZED | {"expect": "fp8"}, {"name": "back", "choice": {"bf16": {"model": "bf16"}}})
     assert {arm.name: arm.same_as for arm in found.arms} == {"quantization/fp8": None, "bf16": "noise/baseline"}
-
-
-def test_place_of_an_expected_arm_is_written_as_in_the_file() -> None:
-    assert refusal(SEQS | {"expect": "max_seqs=1"}).startswith("stages.0.expect: unknown arm 'max_seqs=1'")
-    both = ["max_seqs=64", "max_seqs=1"]
-    assert refusal(SEQS | {"expect": both}, keep=2).startswith("stages.0.expect.1: unknown arm 'max_seqs=1'")

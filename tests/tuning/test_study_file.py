@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.tuning.plan.planner import Planner, plan
+from loadgen.tuning.plan.planner import plan
 from loadgen.tuning.spec.strict_model import AtFault, convert
 from loadgen.tuning.spec.study import Study
-from loadgen.tuning.spec.study_file import MAX_BYTES
-from tests.helpers.study_files import SMALL, as_yaml, read
+from tests.helpers.study_files import SMALL, read
 
 TEXT = """\
 name: small
@@ -71,29 +70,6 @@ DECIDES = "workload: short}"  # more keys may follow
 def test_shares_and_times_may_have_units(tmp_path: Path, written: str, of: str, name: str, value: float) -> None:
     study = read(tmp_path, changed(DECIDES, f"{DECIDES}\n{written}")).study
     assert getattr(getattr(study, of), name) == pytest.approx(value)
-
-
-@pytest.mark.parametrize("expect", ["max_seqs=64", "{max_seqs: 64}", "[{max_seqs: 64}]"])
-def test_a_grid_expects_an_arm_by_its_name_or_by_its_values(tmp_path: Path, expect: str) -> None:
-    planned = plan(read(tmp_path, changed("    grid:", f"    expect: {expect}\n    grid:")).study)
-    assert planned.steps[2].wins == ("max_seqs=64",)
-
-
-def test_values_that_a_grid_expects_may_be_in_any_order(tmp_path: Path) -> None:
-    expect = "    expect: {max_batched_tokens: 4096, max_seqs: 64}\n    grid:"
-    text = changed("    grid:", expect) + "      max_batched_tokens: [2048, 4096]\n"
-    assert plan(read(tmp_path, text).study).steps[2].wins == ("max_seqs=64 max_batched_tokens=4096",)
-
-
-def test_a_run_may_have_other_arms_than_its_plan_expects(tmp_path: Path) -> None:
-    stage = "    where: (prefix_cache or 0) == 1\n    expect: max_seqs=64\n    grid:"
-    text = changed("    grid:", stage).replace("    choice:", "    expect: cached\n    choice:")
-    study = read(tmp_path, text).study
-    assert plan(study).steps[2].wins == ("max_seqs=64",)
-    planner = Planner(study)
-    planner.noise()
-    planner.adopt(0, planner.stage(0).arms, [])  # as where the run keeps the baseline, which meets no `where`
-    assert planner.stage(1).wins == ()
 
 
 def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
@@ -407,61 +383,3 @@ def test_whatever_is_not_usable_is_refused_in_plain_words(tmp_path: Path) -> Non
 def test_the_value_of_a_variable_is_not_repeated(tmp_path: Path) -> None:
     text = changed("{knobs: {prefix_cache: true}}", "{env: {HF_TOKEN: [hunter2]}}")
     assert "hunter2" not in refusal(tmp_path, text)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("name: [small", r"study.yaml:1: is not YAML \("),
-        ("a: 1\nb: *x", r"study.yaml:2: is not YAML \(found undefined alias"),
-        ("a: !!python/object:os.system 1", r"study.yaml:1: is not YAML \(could not determine a constructor"),
-        ("", r"study.yaml:1: is not a study; write keys"),
-        ("- a", r"study.yaml:1: is not a study; write keys"),
-        ("[" * 3000, r"study.yaml"),
-        ("a: " + "[" * 60 + "]" * 60, r"study.yaml: cannot be used \(nested too deep"),
-        ("a: &a [*a]", r"study.yaml: cannot be used \(nested too deep"),
-        (
-            "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n"
-            + "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in range(8)),
-            r"study.yaml: cannot be used \(nested too deep, or too long",
-        ),
-        ("#" * (MAX_BYTES + 1), r"study.yaml: more than 1,048,576 bytes"),
-        ("a: \x01", r"study.yaml: is not YAML"),
-    ],
-)
-def test_text_without_a_study_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    assert re.match(message, refusal(tmp_path, text))
-
-
-def test_binary_and_missing_files_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "study.yaml").write_bytes(b"\xff\xfe\xff")
-    with pytest.raises(BadInput, match="is not YAML"):
-        read_again(tmp_path)
-    (tmp_path / "study.yaml").unlink()
-    with pytest.raises(BadInput, match=r"study.yaml: cannot be read \(No such file"):
-        read_again(tmp_path)
-
-
-def read_again(folder: Path) -> Any:
-    from loadgen.tuning.spec import study_file
-
-    return study_file.read(folder / "study.yaml")
-
-
-def test_on_and_off_yes_and_no_are_words(tmp_path: Path) -> None:
-    text = TEXT.replace("cached: {", "on: {").replace("max_seqs: [64, 128]", "attention_backend: [on, yes]")
-    _, stage = read(tmp_path, text).study.stages
-    assert getattr(stage, "grid", None) == {"attention_backend": ["on", "yes"]}
-
-
-def test_parts_may_be_written_once_and_used_again(tmp_path: Path) -> None:
-    text = (
-        as_yaml(workloads=None)
-        + "workloads:\n  short: &s {workload: short, num_prompts: 5}\n  long: {<<: *s, seed: 7}\n"
-    )
-    study = read(tmp_path, text).study
-    assert study.workloads["long"] == {"workload": "short", "num_prompts": 5, "seed": 7}
-
-
-def test_the_small_study_of_these_tests_is_one(tmp_path: Path) -> None:
-    assert read(tmp_path, as_yaml()).study.name == SMALL["name"]

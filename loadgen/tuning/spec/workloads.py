@@ -67,7 +67,7 @@ def _settings(at: At, said: Any, shared: Mapping[str, Any]) -> RunSettings:
 def _given(at: At, said: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a workload: its preset, then the flags of every workload, then its own."""
     if isinstance(said, str):
-        return _with_defaults(presets.merged(said, shared))
+        return _with_defaults(presets.merge(said, shared))
     if not isinstance(said, Mapping) or not said:
         raise AtFault(at, "is not a workload", f"name a file or one of {', '.join(presets.names())}, or give settings")
     preset: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def _given(at: At, said: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
             {key: said[key] for key in said.keys() - profile.keys()},
         )
     own = {**shared, **_flags(at, said)}
-    return _with_defaults(preset | (presets.merged(own["workload"], own) if "workload" in own else own))
+    return _with_defaults(preset | (presets.merge(own["workload"], own) if "workload" in own else own))
 
 
 def _flags(at: At, said: Mapping[str, Any]) -> dict[str, Any]:
