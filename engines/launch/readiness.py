@@ -23,6 +23,10 @@ class NoNetwork(EngineError):
     """The address of the server has no network, such as 127.0.0.1 where the loopback interface is down."""
 
 
+class BadHealth(EngineError):
+    """The server answers that its health is bad."""
+
+
 class NoToken(EngineError):
     """A healthy server has answered a prompt, and its answer has no token."""
 
@@ -30,9 +34,10 @@ class NoToken(EngineError):
 def health_problem(
     base_url: str, probes: Probes, timeout_s: float = HEALTH_S, on_wait: Callable[[], object] = int
 ) -> str | None:
-    """Return why the server does not accept requests now; None if its health is good.
+    """Return why the server does not answer now; None if its health is good.
 
     Raises:
+        BadHealth: It answers otherwise.
         NoNetwork: No request can reach it.
     """
     try:
@@ -41,35 +46,31 @@ def health_problem(
         if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ENETUNREACH:
             raise NoNetwork(f"{error}; bring the network of that address up: ip link set lo up") from error
         return str(error)
-    return f"{probes.health} answers {response}" if probes.health and response.status != 200 else None
+    if probes.health and response.status != 200:
+        raise BadHealth(f"{probes.health} answers {response}")
+    return None
 
 
 def readiness_problem(
     base_url: str,
     model: str,
-    probes: Probes,
     timeout_s: float,
     on_wait: Callable[[], object],
     chat: bool | None = None,
 ) -> str | None:
-    """Return why the server is not ready yet; None once it has answered with one token, embedding or score.
+    """Return why a healthy server is not ready yet; None once it has answered with one token, embedding or score.
 
     Args:
         base_url: Scheme, host and port.
         model: The model's name in requests.
-        probes: URL paths of the server.
-        timeout_s: For the token, once the server is healthy, s; the first token may take a minute.
+        timeout_s: For the token, s; the first one may take a minute.
         on_wait: Called twice a second meanwhile.
         chat: Whether to ask a chat, or a completion; None: what the server has.
 
     Raises:
         NoToken: It has answered without a token.
-        NoNetwork: No request can reach it.
         EngineError: It will never be ready: it refuses the request, or serves other models.
     """
-    problem = health_problem(base_url, probes, on_wait=on_wait)
-    if problem is not None:
-        return problem
     try:
         models = _models(request(f"{base_url}/v1/models", on_wait=on_wait))
         if models and model not in models:

@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,7 +16,14 @@ from loadgen.engines.launch.crash_cause import Crash, EngineFailed, complaint, d
 from loadgen.engines.launch.gpu_memory import GpuMemory
 from loadgen.engines.launch.log_file import LogFile
 from loadgen.engines.launch.ports import Reservation
-from loadgen.engines.launch.readiness import HEALTH_S, NoNetwork, NoToken, health_problem, readiness_problem
+from loadgen.engines.launch.readiness import (
+    HEALTH_S,
+    BadHealth,
+    NoNetwork,
+    NoToken,
+    health_problem,
+    readiness_problem,
+)
 from loadgen.engines.launch.reported_config import Difference, differences, reported_version
 from loadgen.engines.launch.shutdown import stop_and_verify
 from loadgen.engines.launch.supervisor import SupervisedProcess
@@ -28,7 +35,8 @@ READY_S = 600.0
 GRACE_S = 30.0
 MIN_POLL_S, MAX_POLL_S = 0.01, 0.5  # between two checks of readiness: at first, and later
 FIRST_TOKEN_S = 180.0
-NO_TOKEN_S = 10.0  # of answers without a token, and none with one: a server that still warms up may give some
+# Of bad health after a good one, or of answers without a token: a server that still warms up may give some.
+FAILING_S = 10.0
 TAIL_LINES = 20
 # Kinds of crash that other users of the GPU may cause.
 MEMORY_FAILURES = {"leaked_memory", "oom_kv", "oom_load", "oom_run"}
@@ -94,8 +102,8 @@ class Server:
         self._resources, self._process = resources, resources.process
         self._on_ready, self._on_stopped = on_ready, on_stopped
         self._started_s = time.monotonic()
-        self._ready = self._stopping = self._stopped = self._failed = False
-        self._no_token_since_s: float | None = None
+        self._healthy = self._ready = self._stopping = self._stopped = self._failed = False
+        self._failing_since_s: float | None = None
         self._stop_once = threading.Lock()
         self._shared = set[Path]()
 
@@ -168,12 +176,12 @@ class Server:
         """
         if not self.alive():
             return self._ended()
-        problem = health_problem(self.base_url, self.engine.probes, timeout_s)
-        if problem is None and token:
-            try:
-                problem = readiness_problem(self.base_url, self.model, self.engine.probes, timeout_s, int)
-            except EngineError as error:
-                problem = str(error)
+        try:
+            problem = health_problem(self.base_url, self.engine.probes, timeout_s)
+            if problem is None and token:
+                problem = readiness_problem(self.base_url, self.model, timeout_s, int)
+        except EngineError as error:
+            problem = str(error)
         if problem is None:
             return None
         return self._ended() if not self.alive() else self._failure(Crash("hang", problem))
@@ -255,27 +263,42 @@ class Server:
         # The last check must leave time for an answer: else it would hide what the check before has found.
         left_s = min(FIRST_TOKEN_S, max(MAX_POLL_S, end_s - time.monotonic()))
         try:
-            problem = readiness_problem(self.base_url, self.model, self.engine.probes, left_s, on_wait, chat)
+            problem = health_problem(self.base_url, self.engine.probes, on_wait=on_wait)
+            if problem is None:
+                self._healthy = True
+                problem = readiness_problem(self.base_url, self.model, left_s, on_wait, chat)
         except EngineFailed:
             raise
-        except NoToken as error:
-            now_s = time.monotonic()
-            self._no_token_since_s = self._no_token_since_s or now_s
-            if now_s - self._no_token_since_s < NO_TOKEN_S:
+        except (BadHealth, NoToken) as error:
+            if not self._healthy:
                 return str(error)
-            raise self._failure(Crash("no_token", f"for {NO_TOKEN_S:g} s, {error}{self._log_complaint()}")) from error
+            now_s = time.monotonic()
+            self._failing_since_s = self._failing_since_s or now_s
+            if now_s - self._failing_since_s < FAILING_S:
+                return str(error)
+            raise self._failure(self._crash_while_starting(error)) from error
         except NoNetwork as error:
             raise self._failure(Crash("no_network", str(error))) from error
         except EngineError as error:
             if self._stopping:
                 raise
             raise self._failure(Crash("wrong_model", str(error))) from error
-        self._no_token_since_s = None
+        self._failing_since_s = None
         return problem
 
     def _ended(self) -> EngineFailed:
         """Return why the engine's process has ended."""
         return self._failure(diagnose(self.log.text(), self._process.code, was_ready=self._ready))
+
+    def _crash_while_starting(self, error: BadHealth | NoToken) -> Crash:
+        """Return why a server that still runs will not be ready: its process runs on where only a worker has died."""
+        observed = f"for {FAILING_S:g} s, {error}"
+        if isinstance(error, NoToken):
+            return Crash("no_token", observed + self._log_complaint())
+        crash = diagnose(self.log.text(), None)
+        if crash.kind == "unknown":
+            return Crash("hang", observed + self._log_complaint())
+        return replace(crash, cause=f"{crash.cause}; {observed}")
 
     def _log_complaint(self) -> str:
         """Return the error in the log of a server that still runs, as the end of a message."""

@@ -34,6 +34,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--health", type=int, default=200)
     parser.add_argument("--serves", help="another name than the model's")
     parser.add_argument("--no-token", action="store_true")
+    parser.add_argument("--dies-inside", action="store_true", help="its worker, at the first prompt")
     parser.add_argument("--chat-only", action="store_true")
     parser.add_argument("--refuse", action="store_true", help="every prompt, with 400")
     parser.add_argument("--hang", action="store_true", help="at the first prompt")
@@ -91,6 +92,10 @@ class Handler(BaseHTTPRequestHandler):
         elif switches.hang:
             print("asked", file=sys.stderr, flush=True)
             signal.pause()
+        elif switches.dies_inside:
+            print("torch.OutOfMemoryError: CUDA out of memory", file=sys.stderr, flush=True)
+            switches.health = 503
+            self.answer(500, {"error": "no worker"})
         elif switches.refuse:
             self.answer(400, {"error": "no prompts today"})
         elif switches.no_token:

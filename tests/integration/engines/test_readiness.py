@@ -7,13 +7,12 @@ import pytest
 
 from loadgen.engines.kinds.engine import Probes
 from loadgen.engines.launch import readiness
-from loadgen.engines.launch.readiness import NoNetwork, NoToken, readiness_problem
+from loadgen.engines.launch.readiness import NoNetwork, NoToken, health_problem, readiness_problem
 from loadgen.errors import EngineError, Unreachable
 from loadgen.testing.replies import whole
 from loadgen.testing.request import Request
 from tests.helpers.scripted_server import chatting, serving
 
-PROBES = Probes(health=None)
 COMPLETIONS = ["/v1/completions", "/v1/chat/completions"]
 
 
@@ -36,7 +35,7 @@ class Pooling:
 async def test_an_embedding_or_score_is_enough(path: str) -> None:
     server = Pooling(path)
     async with serving(chatting(server.reply)) as url:
-        assert await asyncio.to_thread(readiness_problem, url, "m", PROBES, 5.0, int) is None
+        assert await asyncio.to_thread(readiness_problem, url, "m", 5.0, int) is None
     assert server.asked[:2] == COMPLETIONS
     assert server.asked[-1] == path
 
@@ -45,14 +44,14 @@ async def test_completions_are_asked_first() -> None:
     server = Pooling("/v1/completions", "/v1/embeddings")
     async with serving(chatting(server.reply)) as url:
         with pytest.raises(NoToken):
-            await asyncio.to_thread(readiness_problem, url, "m", PROBES, 5.0, int)
+            await asyncio.to_thread(readiness_problem, url, "m", 5.0, int)
     assert server.asked == COMPLETIONS[:1]
 
 
 async def test_a_server_that_answers_nothing_is_refused() -> None:
     async with serving(chatting(Pooling().reply)) as url:
         with pytest.raises(EngineError):
-            await asyncio.to_thread(readiness_problem, url, "m", PROBES, 5.0, int)
+            await asyncio.to_thread(readiness_problem, url, "m", 5.0, int)
 
 
 def test_an_address_without_a_network_will_never_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,4 +60,4 @@ def test_an_address_without_a_network_will_never_answer(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(readiness, "request", unreachable)
     with pytest.raises(NoNetwork, match="ip link set lo up"):
-        readiness_problem("http://127.0.0.1:1", "m", PROBES, 5.0, int)
+        health_problem("http://127.0.0.1:1", Probes())

@@ -61,12 +61,12 @@ def _make(folder: Path, tokenizer: Path) -> None:
     folder.mkdir(parents=True)
     shutil.copy(tokenizer, folder / "tokenizer.json")
     (folder / "chat_template.jinja").write_text(TEMPLATE)
-    for name, value in _settings().items():
+    for name, value in settings().items():
         (folder / name).write_text(json.dumps(value, indent=1))
     save(_weights(Tokenizer.from_file(str(tokenizer))), folder / "model.safetensors")
 
 
-def _settings() -> dict[str, dict[str, object]]:
+def settings() -> dict[str, dict[str, object]]:
     end, pad = 151645, 151643  # <|im_end|>, <|endoftext|>
     config = {
         "architectures": ["Qwen3ForCausalLM"],

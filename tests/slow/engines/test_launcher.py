@@ -235,11 +235,18 @@ def test_server_without_a_token_in_time_is_stopped(
 
 
 def test_server_that_answers_without_a_token_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loadgen.engines.launch.server.NO_TOKEN_S", 0.2)
+    monkeypatch.setattr("loadgen.engines.launch.server.FAILING_S", 0.2)
     failed = failure("--no-token", timeout_s=600)
     assert failed.crash.kind == "no_token"
     assert "a completion has no token: 200 " in failed.crash.cause
     assert not failed.crash.transient
+
+
+def test_server_whose_worker_has_died_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loadgen.engines.launch.server.FAILING_S", 0.2)
+    failed = failure("--dies-inside", timeout_s=600)
+    assert failed.crash.kind == "oom_load"
+    assert failed.crash.cause == "torch.OutOfMemoryError: CUDA out of memory; for 0.2 s, /health answers 503 {}"
 
 
 def test_start_timeout_has_the_error_of_the_log() -> None:
