@@ -8,6 +8,7 @@ import math
 import os
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import time
@@ -171,7 +172,9 @@ def installed_mb(peers: Sequence[Peer]) -> dict[str, float]:
 
 
 def _size_mb(folder: Path) -> float:
-    files = {(found.st_dev, found.st_ino): found.st_size for path in folder.rglob("*") if (found := path.lstat())}
+    """Return the bytes in its files; what folders take depends on the file system."""
+    found = [path.lstat() for path in folder.rglob("*")]
+    files = {(each.st_dev, each.st_ino): each.st_size for each in found if stat.S_ISREG(each.st_mode)}
     return sum(files.values()) / BYTES_PER_MB
 
 
