@@ -1,21 +1,13 @@
-"""Fields of the typed result: their descriptions, and the conversion of a tree to JSON values and back."""
+"""Fields of the typed result: the conversion of a tree to JSON values and back.
+
+The text in the annotation of a field describes it in the JSON Schema and in docs/result.md.
+"""
 
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 T = TypeVar("T")
-
-
-def about(text: str, **schema: Any) -> Meta:
-    """Describe a field: the text stands in the JSON Schema and in docs/result.md.
-
-    Args:
-        text: What the field holds, with its unit.
-        schema: Further keys of the field's JSON Schema.
-    """
-    return Meta(description=text, extra_json_schema=schema or None)
 
 
 def to_json_values(part: object) -> Any:

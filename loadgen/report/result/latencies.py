@@ -12,7 +12,6 @@ from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import client_error_ms
 from loadgen.report.distribution import Distribution
-from loadgen.report.result.fields import about
 from loadgen.stats.percentile_confidence_interval import interval
 from loadgen.util.number_format import percentile, to_ms
 
@@ -25,20 +24,18 @@ Intervals = dict[Annotated[str, msgspec.Meta(pattern=r"^p[0-9.e-]+$")], Bounds]
 class Latencies(Struct, frozen=True, kw_only=True):
     """Summary of each latency of ok requests, ms."""
 
-    ttft_due: Annotated[Distribution, about("To the first token of any kind, from due.")]
-    ttft_sent: Annotated[Distribution, about("To the first token of any kind, from sent.")]
-    ttfo_due: Annotated[Distribution, about("To the first token of the answer itself, after any reasoning, from due.")]
-    ttfo_sent: Annotated[
-        Distribution, about("To the first token of the answer itself, after any reasoning, from sent.")
-    ]
-    tpot: Annotated[Distribution, about("Per output token after those of the first event.")]
-    tpot_n1: Annotated[Distribution, about("Per output token after the first one, as vLLM divides.")]
+    ttft_due: Annotated[Distribution, "To the first token of any kind, from due."]
+    ttft_sent: Annotated[Distribution, "To the first token of any kind, from sent."]
+    ttfo_due: Annotated[Distribution, "To the first token of the answer itself, after any reasoning, from due."]
+    ttfo_sent: Annotated[Distribution, "To the first token of the answer itself, after any reasoning, from sent."]
+    tpot: Annotated[Distribution, "Per output token after those of the first event."]
+    tpot_n1: Annotated[Distribution, "Per output token after the first one, as vLLM divides."]
     itl: Annotated[
-        Distribution, about("Between tokens. If an event has several tokens, the gap before it is divided equally.")
+        Distribution, "Between tokens. If an event has several tokens, the gap before it is divided equally."
     ]
-    icl: Annotated[Distribution, about("Between events with tokens.")]
-    e2el_due: Annotated[Distribution, about("To the last token, from due.")]
-    e2el_sent: Annotated[Distribution, about("To the last token, from sent.")]
+    icl: Annotated[Distribution, "Between events with tokens."]
+    e2el_due: Annotated[Distribution, "To the last token, from due."]
+    e2el_sent: Annotated[Distribution, "To the last token, from sent."]
 
     @classmethod
     def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
@@ -73,12 +70,12 @@ class Latencies(Struct, frozen=True, kw_only=True):
 class Distributions(Latencies, frozen=True, kw_only=True):
     """Summary of each distribution, ms: latencies of ok requests, and waits of all sent requests."""
 
-    lag: Annotated[Distribution, about("From when a request could be sent until it was sent.")]
-    pool_wait: Annotated[Distribution, about("Wait for a slot under --max-concurrency.")]
-    connect: Annotated[Distribution, about("Time to open a connection; 0 if one was open.")]
-    loop_stall: Annotated[Distribution, about("Time by which the event loop was late to read.")]
-    gc_pause: Annotated[Distribution, about("Pauses of Python's garbage collector.")]
-    unfinished: Annotated[Distribution, about("From due to the end of requests that were given up.")]
+    lag: Annotated[Distribution, "From when a request could be sent until it was sent."]
+    pool_wait: Annotated[Distribution, "Wait for a slot under --max-concurrency."]
+    connect: Annotated[Distribution, "Time to open a connection; 0 if one was open."]
+    loop_stall: Annotated[Distribution, "Time by which the event loop was late to read."]
+    gc_pause: Annotated[Distribution, "Pauses of Python's garbage collector."]
+    unfinished: Annotated[Distribution, "From due to the end of requests that were given up."]
 
 
 class LatencyIntervals(Struct, frozen=True, kw_only=True):
@@ -88,14 +85,14 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
     tokens have none: those of all streams share the engine's steps.
     """
 
-    ttft_due: Annotated[Intervals, about("Of `ttft_due`.")]
-    ttft_sent: Annotated[Intervals, about("Of `ttft_sent`.")]
-    ttfo_due: Annotated[Intervals, about("Of `ttfo_due`.")]
-    ttfo_sent: Annotated[Intervals, about("Of `ttfo_sent`.")]
-    tpot: Annotated[Intervals, about("Of `tpot`.")]
-    tpot_n1: Annotated[Intervals, about("Of `tpot_n1`.")]
-    e2el_due: Annotated[Intervals, about("Of `e2el_due`.")]
-    e2el_sent: Annotated[Intervals, about("Of `e2el_sent`.")]
+    ttft_due: Annotated[Intervals, "Of `ttft_due`."]
+    ttft_sent: Annotated[Intervals, "Of `ttft_sent`."]
+    ttfo_due: Annotated[Intervals, "Of `ttfo_due`."]
+    ttfo_sent: Annotated[Intervals, "Of `ttfo_sent`."]
+    tpot: Annotated[Intervals, "Of `tpot`."]
+    tpot_n1: Annotated[Intervals, "Of `tpot_n1`."]
+    e2el_due: Annotated[Intervals, "Of `e2el_due`."]
+    e2el_sent: Annotated[Intervals, "Of `e2el_sent`."]
 
     @classmethod
     def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
@@ -119,16 +116,16 @@ class ClientErrors(Struct, frozen=True, kw_only=True):
     By `mean` and percentile (`p99`); null: nothing was measured. docs/accuracy.md says what the bound consists of.
     """
 
-    ttft_due: Annotated[Errors, about("Of `ttft_due`.")]
-    ttft_sent: Annotated[Errors, about("Of `ttft_sent`.")]
-    ttfo_due: Annotated[Errors, about("Of `ttfo_due`.")]
-    ttfo_sent: Annotated[Errors, about("Of `ttfo_sent`.")]
-    tpot: Annotated[Errors, about("Of `tpot`.")]
-    tpot_n1: Annotated[Errors, about("Of `tpot_n1`.")]
-    itl: Annotated[Errors, about("Of `itl`.")]
-    icl: Annotated[Errors, about("Of `icl`.")]
-    e2el_due: Annotated[Errors, about("Of `e2el_due`.")]
-    e2el_sent: Annotated[Errors, about("Of `e2el_sent`.")]
+    ttft_due: Annotated[Errors, "Of `ttft_due`."]
+    ttft_sent: Annotated[Errors, "Of `ttft_sent`."]
+    ttfo_due: Annotated[Errors, "Of `ttfo_due`."]
+    ttfo_sent: Annotated[Errors, "Of `ttfo_sent`."]
+    tpot: Annotated[Errors, "Of `tpot`."]
+    tpot_n1: Annotated[Errors, "Of `tpot_n1`."]
+    itl: Annotated[Errors, "Of `itl`."]
+    icl: Annotated[Errors, "Of `icl`."]
+    e2el_due: Annotated[Errors, "Of `e2el_due`."]
+    e2el_sent: Annotated[Errors, "Of `e2el_sent`."]
 
     @classmethod
     def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
@@ -149,13 +146,13 @@ class ClientErrors(Struct, frozen=True, kw_only=True):
 class HistogramCounts(Struct, frozen=True, kw_only=True):
     """A histogram of ns that ports of HdrHistogram read. Numbers above 2**53 are strings."""
 
-    counts: Annotated[str, about("HdrHistogram's V2 encoding, compressed, base64.")]
-    count: Annotated[int | str, about("Number of values.")]
-    rejects: Annotated[int | str, about("Values out of range, which no other number here includes.")]
-    min: Annotated[int | str | None, about("Minimum; null: no values.")]
-    max: Annotated[int | str | None, about("Maximum; null: no values.")]
-    total: Annotated[int | str, about("The sum of the values, exactly.")]
-    total_of_squares: Annotated[int | str, about("The sum of their squares, exactly.")]
+    counts: Annotated[str, "HdrHistogram's V2 encoding, compressed, base64."]
+    count: Annotated[int | str, "Number of values."]
+    rejects: Annotated[int | str, "Values out of range, which no other number here includes."]
+    min: Annotated[int | str | None, "Minimum; null: no values."]
+    max: Annotated[int | str | None, "Maximum; null: no values."]
+    total: Annotated[int | str, "The sum of the values, exactly."]
+    total_of_squares: Annotated[int | str, "The sum of their squares, exactly."]
 
     def histogram(self) -> Histogram:
         """Decode the histogram."""
@@ -165,22 +162,22 @@ class HistogramCounts(Struct, frozen=True, kw_only=True):
 class Histograms(Struct, frozen=True, kw_only=True):
     """Full histogram of each distribution, ns."""
 
-    ttft_due: Annotated[HistogramCounts, about("Of `ttft_due`.")]
-    ttft_sent: Annotated[HistogramCounts, about("Of `ttft_sent`.")]
-    ttfo_due: Annotated[HistogramCounts, about("Of `ttfo_due`.")]
-    ttfo_sent: Annotated[HistogramCounts, about("Of `ttfo_sent`.")]
-    tpot: Annotated[HistogramCounts, about("Of `tpot`.")]
-    tpot_n1: Annotated[HistogramCounts, about("Of `tpot_n1`.")]
-    itl: Annotated[HistogramCounts, about("Of `itl`.")]
-    icl: Annotated[HistogramCounts, about("Of `icl`.")]
-    e2el_due: Annotated[HistogramCounts, about("Of `e2el_due`.")]
-    e2el_sent: Annotated[HistogramCounts, about("Of `e2el_sent`.")]
-    lag: Annotated[HistogramCounts, about("Of `lag`.")]
-    pool_wait: Annotated[HistogramCounts, about("Of `pool_wait`.")]
-    connect: Annotated[HistogramCounts, about("Of `connect`.")]
-    loop_stall: Annotated[HistogramCounts, about("Of `loop_stall`.")]
-    gc_pause: Annotated[HistogramCounts, about("Of `gc_pause`.")]
-    unfinished: Annotated[HistogramCounts, about("Of `unfinished`.")]
+    ttft_due: Annotated[HistogramCounts, "Of `ttft_due`."]
+    ttft_sent: Annotated[HistogramCounts, "Of `ttft_sent`."]
+    ttfo_due: Annotated[HistogramCounts, "Of `ttfo_due`."]
+    ttfo_sent: Annotated[HistogramCounts, "Of `ttfo_sent`."]
+    tpot: Annotated[HistogramCounts, "Of `tpot`."]
+    tpot_n1: Annotated[HistogramCounts, "Of `tpot_n1`."]
+    itl: Annotated[HistogramCounts, "Of `itl`."]
+    icl: Annotated[HistogramCounts, "Of `icl`."]
+    e2el_due: Annotated[HistogramCounts, "Of `e2el_due`."]
+    e2el_sent: Annotated[HistogramCounts, "Of `e2el_sent`."]
+    lag: Annotated[HistogramCounts, "Of `lag`."]
+    pool_wait: Annotated[HistogramCounts, "Of `pool_wait`."]
+    connect: Annotated[HistogramCounts, "Of `connect`."]
+    loop_stall: Annotated[HistogramCounts, "Of `loop_stall`."]
+    gc_pause: Annotated[HistogramCounts, "Of `gc_pause`."]
+    unfinished: Annotated[HistogramCounts, "Of `unfinished`."]
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self:

@@ -11,14 +11,13 @@ from msgspec import Struct
 from loadgen.metrics.records.header import DATE_FORMAT
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.throughput import wall_ns
-from loadgen.report.result.fields import about
 
 
 class RateChange(Struct, frozen=True, kw_only=True):
     """A whole rate of a ramp."""
 
-    rps: Annotated[float, about("Requests per second.")]
-    timestamp: Annotated[str, about("Local time at which the ramp reached it, ISO 8601, to a second.")]
+    rps: Annotated[float, "Requests per second."]
+    timestamp: Annotated[str, "Local time at which the ramp reached it, ISO 8601, to a second."]
 
 
 def rate_changes(run: RunData) -> list[RateChange]:

@@ -11,7 +11,6 @@ from loadgen.config import slo
 from loadgen.core.outcome import Outcome
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
-from loadgen.report.result.fields import about
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.outcomes import Outcomes
@@ -21,29 +20,26 @@ from loadgen.report.result.rates import PerSecond, is_goodput_known
 class ClassResult(Struct, frozen=True, kw_only=True):
     """Results of one class of requests. Rates are over the time of the whole run, so that they add up."""
 
-    name: Annotated[str, about("Its name.")]
-    share: Annotated[float, about("The part of all requests that it should get on average.")]
-    priority: Annotated[int | None, about("The priority of its requests; null: they have none.")]
-    model: Annotated[str | None, about("The model or adapter that they ask; null: that of the run.")]
-    requests: Annotated[int, about("Its requests that ended.")]
-    ok: Annotated[int, about("Requests that succeeded.")]
-    failed: Annotated[int, about("Requests that failed, without cancelled ones.")]
-    left: Annotated[int, about("Requests whose users left (--disconnect), and what they would have asked next.")] = 0
-    outcomes: Annotated[Outcomes, about("Its requests by how they ended.")]
-    error_rate: Annotated[float | None, about("As in the whole result; null where no request ended.")]
-    output_tokens: Annotated[int, about("Output tokens of its ok requests.")]
-    request_throughput: Annotated[float | None, about("Ok requests per second; null where nothing was sent.")]
-    output_throughput: Annotated[float | None, about("Output tokens per second; null where nothing was sent.")]
+    name: Annotated[str, "Its name."]
+    share: Annotated[float, "The part of all requests that it should get on average."]
+    priority: Annotated[int | None, "The priority of its requests; null: they have none."]
+    model: Annotated[str | None, "The model or adapter that they ask; null: that of the run."]
+    requests: Annotated[int, "Its requests that ended."]
+    ok: Annotated[int, "Requests that succeeded."]
+    failed: Annotated[int, "Requests that failed, without cancelled ones."]
+    left: Annotated[int, "Requests whose users left (--disconnect), and what they would have asked next."] = 0
+    outcomes: Annotated[Outcomes, "Its requests by how they ended."]
+    error_rate: Annotated[float | None, "As in the whole result; null where no request ended."]
+    output_tokens: Annotated[int, "Output tokens of its ok requests."]
+    request_throughput: Annotated[float | None, "Ok requests per second; null where nothing was sent."]
+    output_throughput: Annotated[float | None, "Output tokens per second; null where nothing was sent."]
     goodput_requests_per_s: Annotated[
-        float | None,
-        about("Requests per second that met every limit of its goodput, or of --goodput; null without limits."),
+        float | None, "Requests per second that met every limit of its goodput, or of --goodput; null without limits."
     ]
-    good_share: Annotated[
-        float | None, about("Share of its requests whose users stayed that did; null if that rate is null.")
-    ]
-    max_concurrent_requests: Annotated[int, about("Peak number of its requests in flight.")]
-    latency_ms: Annotated[Latencies, about("Its latencies, as in the whole result, ms.")]
-    slo: Annotated[list[LimitResult], about("Each limit of its own SLO, judged by its requests alone.")]
+    good_share: Annotated[float | None, "Share of its requests whose users stayed that did; null if that rate is null."]
+    max_concurrent_requests: Annotated[int, "Peak number of its requests in flight."]
+    latency_ms: Annotated[Latencies, "Its latencies, as in the whole result, ms."]
+    slo: Annotated[list[LimitResult], "Each limit of its own SLO, judged by its requests alone."]
 
     @classmethod
     def each(cls, run: RunData) -> list[Self]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.checks import EXPLAINED, PILE_UP, Check, Verdict, reasons, repeated_prompts, verdict
@@ -16,7 +15,7 @@ from loadgen.report.distribution import Distribution
 from loadgen.report.result.client import ClientTotals, Worker
 from loadgen.report.result.departures import Departures
 from loadgen.report.result.efficiency import Efficiency
-from loadgen.report.result.fields import about, from_json_values, to_json_values
+from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
 from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.numbers import RunNumbers
@@ -49,123 +48,98 @@ class RunFindings(Struct, frozen=True, kw_only=True):
 
     # A field with a default is missing in files of earlier versions, and stands in every file of this one.
 
-    schema: Annotated[Literal[1], about("The version of this schema.")]
-    verdict: Annotated[Verdict, about("Whether the numbers of the run can be trusted.")]
-    checks: Annotated[list[Check], about("All checks, by group (docs/checks.md).")]
-    partial: Annotated[str | None, about("Why the run ended early; null: it did not.")]
-    overloaded: Annotated[bool | None, about("Whether requests came faster than they were answered; null: unknown.")]
-    simulated: Annotated[bool, about("Whether loadgen's own simulator was measured.")]
-    insecure: Annotated[bool, about("Whether TLS certificates were not verified.")]
-    closed_loop: Annotated[bool, about("Whether each request was due when a slot was free for it.")]
-    latency_from: Annotated[Clock, about("The clock on which SLOs are judged and tables are printed first.")]
-    scheduled: Annotated[int, about("Number of requests that the run should send.")]
-    repeated_prompts: Annotated[int, about("Requests that repeated the prompt of an earlier one.")]
+    schema: Annotated[Literal[1], "The version of this schema."]
+    verdict: Annotated[Verdict, "Whether the numbers of the run can be trusted."]
+    checks: Annotated[list[Check], "All checks, by group (docs/checks.md)."]
+    partial: Annotated[str | None, "Why the run ended early; null: it did not."]
+    overloaded: Annotated[bool | None, "Whether requests came faster than they were answered; null: unknown."]
+    simulated: Annotated[bool, "Whether loadgen's own simulator was measured."]
+    insecure: Annotated[bool, "Whether TLS certificates were not verified."]
+    closed_loop: Annotated[bool, "Whether each request was due when a slot was free for it."]
+    latency_from: Annotated[Clock, "The clock on which SLOs are judged and tables are printed first."]
+    scheduled: Annotated[int, "Number of requests that the run should send."]
+    repeated_prompts: Annotated[int, "Requests that repeated the prompt of an earlier one."]
     outcomes: Annotated[
-        Outcomes,
-        about("Requests by how they ended; `status(404)` spells an HTTP status out. Outcomes of 0 are left out."),
+        Outcomes, "Requests by how they ended; `status(404)` spells an HTTP status out. Outcomes of 0 are left out."
     ]
-    examples: Annotated[dict[str, list[Example]], about("The first few requests of each outcome other than ok.")]
-    finish_reasons: Annotated[Counts, about("Ok requests by the finish reason that the server gave.")]
+    examples: Annotated[dict[str, list[Example]], "The first few requests of each outcome other than ok."]
+    finish_reasons: Annotated[Counts, "Ok requests by the finish reason that the server gave."]
     early_stops: Annotated[
         Counts,
-        about(
-            "What ended the ok requests with fewer output tokens than requested: finish reasons, with the stop word or "
-            "token id if the server reports it."
-        ),
-    ] = msgspec.field(default_factory=dict)
+        "What ended the ok requests with fewer output tokens than requested: finish reasons, with the stop word or "
+        "token id if the server reports it.",
+    ] = {}
     error_rate: Annotated[
         float | None,
-        about(
-            "Share of the ended requests that failed on the server. Turns after a failed turn count as failed; "
-            "requests that the end of the run cancelled, and those whose users left, do not count. Null if no request "
-            "ended."
-        ),
+        "Share of the ended requests that failed on the server. Turns after a failed turn count as failed; "
+        "requests that the end of the run cancelled, and those whose users left, do not count. Null if no request "
+        "ended.",
     ]
     client_error_rate: Annotated[
         float | None,
-        about(
-            "Share of the same requests that the client failed to send (dropped, client_error). Null if no request "
-            "ended."
-        ),
+        "Share of the same requests that the client failed to send (dropped, client_error). Null if no request ended.",
     ]
     no_answer_since_s: Annotated[
         float | None,
-        about(
-            "If the run ended because the server refused every connection for 5 s: time of the first of these "
-            "refusals, seconds on the clock; null: it did not end for this reason."
-        ),
+        "If the run ended because the server refused every connection for 5 s: time of the first of these "
+        "refusals, seconds on the clock; null: it did not end for this reason.",
     ] = None
-    stopped: Annotated[Stop | None, about("The condition of `--stop-when` that ended the run; null: none did.")] = None
-    cancelled: Annotated[Cancelled, about("Requests that the end of the run cancelled.")] = Cancelled()
+    stopped: Annotated[Stop | None, "The condition of `--stop-when` that ended the run; null: none did."] = None
+    cancelled: Annotated[Cancelled, "Requests that the end of the run cancelled."] = Cancelled()
     silent_streams: Annotated[
-        SilentStreams,
-        about("Streams in which no token came for 60 s or more, between two tokens or until the stream ended."),
+        SilentStreams, "Streams in which no token came for 60 s or more, between two tokens or until the stream ended."
     ] = SilentStreams()
-    never_due: Annotated[int, about("Cancelled turns that were never due, because an earlier turn failed.")]
+    never_due: Annotated[int, "Cancelled turns that were never due, because an earlier turn failed."]
     departures: Annotated[
-        Departures | None, about("Requests whose users left before the end; null: none were to leave (--disconnect).")
+        Departures | None, "Requests whose users left before the end; null: none were to leave (--disconnect)."
     ] = None
     retries: Annotated[
-        Retries | None, about("Requests that were sent again after a refusal; null: none were to be (--retry).")
+        Retries | None, "Requests that were sent again after a refusal; null: none were to be (--retry)."
     ] = None
-    targets: Annotated[list[Target], about("Each of several targets; empty if there is only one.")] = msgspec.field(
-        default_factory=list
-    )
-    classes: Annotated[
-        list[ClassResult], about("Each class of requests (--class, --lora-modules); empty without any.")
-    ] = msgspec.field(default_factory=list)
-    phases: Annotated[list[PhaseResult], about("Each phase of a rate or concurrency profile; empty without one.")] = (
-        msgspec.field(default_factory=list)
-    )
-    sessions: Annotated[SessionTimes | None, about("The sessions as wholes; null: the run has none.")] = None
-    turns: Annotated[list[Turn], about("Each turn of the sessions, over all sessions; empty without any.")] = (
-        msgspec.field(default_factory=list)
-    )
-    latency_ms: Annotated[Distributions, about("Summary of each distribution, ms.")]
+    targets: Annotated[list[Target], "Each of several targets; empty if there is only one."] = []
+    classes: Annotated[list[ClassResult], "Each class of requests (--class, --lora-modules); empty without any."] = []
+    phases: Annotated[list[PhaseResult], "Each phase of a rate or concurrency profile; empty without one."] = []
+    sessions: Annotated[SessionTimes | None, "The sessions as wholes; null: the run has none."] = None
+    turns: Annotated[list[Turn], "Each turn of the sessions, over all sessions; empty without any."] = []
+    latency_ms: Annotated[Distributions, "Summary of each distribution, ms."]
     intervals_ms: Annotated[
-        LatencyIntervals,
-        about("The 99 % confidence intervals of the percentiles if requests were independent, ms."),
+        LatencyIntervals, "The 99 % confidence intervals of the percentiles if requests were independent, ms."
     ]
     client_error_ms: Annotated[
         ClientErrors | None,
-        about("How far each mean and percentile can be from the truth because of the client, ms; null: unknown."),
+        "How far each mean and percentile can be from the truth because of the client, ms; null: unknown.",
     ] = None
-    unfinished: Annotated[Unfinished, about("Requests that were given up.")]
+    unfinished: Annotated[Unfinished, "Requests that were given up."]
     tpot_token_weighted_ms: Annotated[
-        float | None, about("TPOT over all tokens instead of over requests, ms; null: none was measured.")
+        float | None, "TPOT over all tokens instead of over requests, ms; null: none was measured."
     ]
-    tokens: Annotated[Tokens, about("Token counts, and how they were counted.")]
-    rates: Annotated[Rates, about("Rates beyond vLLM's.")]
-    timeline: Annotated[Timeline | UnsetType | None, about("The run over time; null: no request has ended.")] = UNSET
-    request_sample: Annotated[RequestSample | None, about("Single requests over time; null: no request has ended.")] = (
-        None
-    )
+    tokens: Annotated[Tokens, "Token counts, and how they were counted."]
+    rates: Annotated[Rates, "Rates beyond vLLM's."]
+    timeline: Annotated[Timeline | UnsetType | None, "The run over time; null: no request has ended."] = UNSET
+    request_sample: Annotated[RequestSample | None, "Single requests over time; null: no request has ended."] = None
     structured_output: Annotated[
-        StructuredOutput | None, about("Answers that were to be JSON; null: no request asks for it.")
+        StructuredOutput | None, "Answers that were to be JSON; null: no request asks for it."
     ] = None
     efficiency: Annotated[
-        Efficiency | None,
-        about("Speed for a user and per GPU, energy and cost; null: answers have no tokens, or none came."),
+        Efficiency | None, "Speed for a user and per GPU, energy and cost; null: answers have no tokens, or none came."
     ] = None
     slo: Annotated[
         list[LimitResult],
-        about(
-            "Each limit of --slo, and of each class, which begins with its name: `chat:ttft_p99<500ms`. error_rate<1% "
-            "is added if all limits are on means or gaps."
-        ),
+        "Each limit of --slo, and of each class, which begins with its name: `chat:ttft_p99<500ms`. error_rate<1% "
+        "is added if all limits are on means or gaps.",
     ]
-    client: Annotated[ClientTotals, about("Resource use of all workers together.")]
-    workers: Annotated[list[Worker], about("How each worker ended.")] = msgspec.field(default_factory=list)
-    server: Annotated[ServerMetrics | None, about("Server metrics; null: there are none.")] = None
+    client: Annotated[ClientTotals, "Resource use of all workers together."]
+    workers: Annotated[list[Worker], "How each worker ended."] = []
+    server: Annotated[ServerMetrics | None, "Server metrics; null: there are none."] = None
     server_calls: Annotated[
-        list[ServerCallResult], about("Calls to the servers beside the load (--profile, --call-before), in order.")
-    ] = msgspec.field(default_factory=list)
+        list[ServerCallResult], "Calls to the servers beside the load (--profile, --call-before), in order."
+    ] = []
     prefix_cache: Annotated[
         PrefixCache | None,
-        about("The server's prefix cache: its state, and how much input came from it; null: an earlier version."),
+        "The server's prefix cache: its state, and how much input came from it; null: an earlier version.",
     ] = None
-    provenance: Annotated[Provenance, about("What is needed to repeat the run.")]
-    histograms: Annotated[Histograms, about("Full histogram of each distribution, ns.")]
+    provenance: Annotated[Provenance, "What is needed to repeat the run."]
+    histograms: Annotated[Histograms, "Full histogram of each distribution, ns."]
 
 
 class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):

@@ -7,20 +7,17 @@ from typing import Annotated, Self
 from msgspec import Struct
 
 from loadgen.metrics.stop_event import StopEvent
-from loadgen.report.result.fields import about
 
 
 class Stop(Struct, frozen=True, kw_only=True):
     """The condition of `--stop-when` that ended the run."""
 
-    condition: Annotated[str, about("The condition.")]
-    at_s: Annotated[float, about("When it held, s on the clock. Nothing was sent from then on.")]
+    condition: Annotated[str, "The condition."]
+    at_s: Annotated[float, "When it held, s on the clock. Nothing was sent from then on."]
     value: Annotated[
         float | None,
-        about(
-            "What was found: ms of a latency, a share of an error rate, a number of errors; null: it falls among "
-            "requests that failed."
-        ),
+        "What was found: ms of a latency, a share of an error rate, a number of errors; null: it falls among "
+        "requests that failed.",
     ]
 
     @classmethod

@@ -9,7 +9,6 @@ from msgspec import Struct
 from loadgen.config.settings import shown_urls
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
-from loadgen.report.result.fields import about
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.outcomes import Outcomes
 from loadgen.report.result.rates import PerSecond
@@ -18,20 +17,18 @@ from loadgen.report.result.rates import PerSecond
 class Target(Struct, frozen=True, kw_only=True):
     """Results of one of several targets."""
 
-    base_url: Annotated[str, about("Its URL, without a user.")]
-    requests: Annotated[int, about("Requests sent to it that ended.")]
-    ok: Annotated[int, about("Requests that succeeded.")]
-    failed: Annotated[int, about("Requests that failed, without cancelled ones.")]
-    outcomes: Annotated[Outcomes, about("Its requests by how they ended.")]
-    output_tokens: Annotated[int, about("Output tokens of its ok requests.")]
-    request_throughput: Annotated[
-        float | None, about("Ok requests per second of the whole run; null where nothing was sent.")
-    ]
+    base_url: Annotated[str, "Its URL, without a user."]
+    requests: Annotated[int, "Requests sent to it that ended."]
+    ok: Annotated[int, "Requests that succeeded."]
+    failed: Annotated[int, "Requests that failed, without cancelled ones."]
+    outcomes: Annotated[Outcomes, "Its requests by how they ended."]
+    output_tokens: Annotated[int, "Output tokens of its ok requests."]
+    request_throughput: Annotated[float | None, "Ok requests per second of the whole run; null where nothing was sent."]
     output_throughput: Annotated[
-        float | None, about("Output tokens per second of the whole run; null where nothing was sent.")
+        float | None, "Output tokens per second of the whole run; null where nothing was sent."
     ]
-    max_concurrent_requests: Annotated[int, about("Peak number of requests in flight at this target.")]
-    latency_ms: Annotated[Latencies, about("Its latencies, as in the whole result, ms.")]
+    max_concurrent_requests: Annotated[int, "Peak number of requests in flight at this target."]
+    latency_ms: Annotated[Latencies, "Its latencies, as in the whole result, ms."]
 
     @classmethod
     def each(cls, run: RunData) -> list[Self]:
