@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from msgspec import Struct
 
-from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.worker_report import WorkerReport
+from loadgen.report.result.fields import from_json_values
 
 
 class Capture(Struct, frozen=True, kw_only=True):
@@ -48,11 +47,6 @@ class ProcessUsage(Struct, frozen=True, kw_only=True):
     ]
     capture: Annotated[Capture | None, "What --capture kept; null without it."] = None
 
-    @classmethod
-    def of_process(cls, usage: ClientUsage) -> Self:
-        """Type the facts of one process."""
-        return cls(**_fields(usage))
-
 
 class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
     """Resource use of all workers together, and their disturbances."""
@@ -68,13 +62,11 @@ class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
     def of(cls, run: RunData) -> Self:
         """Sum up the workers of a run."""
         usage, counters = run.client, run.snapshot.counters
-        return cls(
-            **_fields(usage),
-            warm_connections=counters["warm_connections"] if usage.known else None,
-            late_connections=counters["late_connections"],
-            by_reader=counters["by_reader"],
-            early=counters["early"],
-        )
+        own = {
+            "warm_connections": counters["warm_connections"] if usage.known else None,
+            **{name: counters[name] for name in ("late_connections", "by_reader", "early")},
+        }
+        return from_json_values(usage.to_dict() | own, cls)
 
 
 class Worker(Struct, frozen=True, kw_only=True):
@@ -88,12 +80,3 @@ class Worker(Struct, frozen=True, kw_only=True):
     cache_warmed: Annotated[
         int, "Requests that succeeded before the clock started, to warm the server's prefix cache up."
     ] = 0
-
-    @classmethod
-    def of(cls, report: WorkerReport) -> Self:
-        """Type the report of a worker."""
-        return cls(**report.to_dict() | {"client": ProcessUsage.of_process(report.client)})
-
-
-def _fields(usage: ClientUsage) -> dict[str, Any]:
-    return usage.to_dict() | {"capture": None if usage.capture is None else Capture(**usage.capture)}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.checks import unfinished_p99_ns
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.snapshot import UNFINISHED, Snapshot
+from loadgen.metrics.snapshot import UNFINISHED
 from loadgen.util.number_format import to_ms
 
 Outcomes = dict[Annotated[str, msgspec.Meta(pattern=r"^[a-z_]+(\([0-9]+\))?$")], int]
@@ -31,11 +31,6 @@ class Cancelled(Struct, frozen=True, kw_only=True):
     never_sent: Annotated[int, "Cancelled requests that never asked for a connection."] = 0
     in_flight: Annotated[int, "Cancelled requests that were sent, or waited for their own connection."] = 0
 
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> Self:
-        """Count them."""
-        return cls(never_sent=snapshot.never_sent, in_flight=snapshot.cut_off)
-
 
 class Silence(Struct, frozen=True, kw_only=True):
     """The longest silence of a stream."""
@@ -51,11 +46,6 @@ class SilentStreams(Struct, frozen=True, kw_only=True):
     count: Annotated[int, "Number of them."] = 0
     examples: Annotated[list[Silence], "The longest silence of each of the first few streams."] = []
 
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> Self:
-        """Take them from a snapshot."""
-        return cls(count=snapshot.counters["silent_streams"], examples=[Silence(**one) for one in snapshot.silences])
-
 
 class Unfinished(Struct, frozen=True, kw_only=True):
     """Requests that were given up."""
@@ -70,8 +60,3 @@ class Unfinished(Struct, frozen=True, kw_only=True):
         """Bound the p99 of E2EL by them."""
         count = run.snapshot.histograms[UNFINISHED].count
         return cls(count=count, p99_e2el_due_at_least_ms=to_ms(unfinished_p99_ns(run)))
-
-
-def typed_examples(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[Example]]:
-    """Type the examples of a snapshot, by outcome."""
-    return {outcome: [Example(**one) for one in each] for outcome, each in found.items()}

@@ -19,7 +19,7 @@ from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
 from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.numbers import RunNumbers
-from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentStreams, Unfinished, typed_examples
+from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, Silence, SilentStreams, Unfinished
 from loadgen.report.result.phases import PhaseResult
 from loadgen.report.result.prefix_cache import PrefixCache
 from loadgen.report.result.provenance import Provenance
@@ -271,15 +271,17 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             scheduled=snapshot.scheduled,
             repeated_prompts=repeated_prompts(run),
             outcomes=snapshot.outcomes,
-            examples=typed_examples(snapshot.examples),
+            examples=from_json_values(snapshot.examples, dict[str, list[Example]]),
             finish_reasons=snapshot.finishes,
             early_stops=snapshot.early_stops,
             error_rate=failures.server_rate,
             client_error_rate=failures.client_rate,
             no_answer_since_s=run.no_answer_since_s,
-            stopped=Stop.of(run.stopped),
-            cancelled=Cancelled.of(snapshot),
-            silent_streams=SilentStreams.of(snapshot),
+            stopped=None if run.stopped is None else from_json_values(run.stopped.to_dict(), Stop),
+            cancelled=Cancelled(never_sent=snapshot.never_sent, in_flight=snapshot.cut_off),
+            silent_streams=SilentStreams(
+                count=counters["silent_streams"], examples=from_json_values(snapshot.silences, list[Silence])
+            ),
             never_due=counters["never_due"],
             departures=Departures.of(run),
             retries=Retries.of(run),
@@ -304,9 +306,9 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             slo=judge_limits(settings.slo, snapshot, settings.latency_from)
             + [row for one in classes for row in one.named_limits],
             client=ClientTotals.of(run),
-            workers=[Worker.of(worker) for worker in run.workers],
+            workers=from_json_values([worker.to_dict() for worker in run.workers], list[Worker]),
             server=ServerMetrics.of(run),
-            server_calls=[ServerCallResult.of(call) for call in run.calls],
+            server_calls=from_json_values([call.to_dict() for call in run.calls], list[ServerCallResult]),
             prefix_cache=PrefixCache.of(run),
             provenance=Provenance.from_dict(run.header.provenance),
             histograms=Histograms.of(snapshot),

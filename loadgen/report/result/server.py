@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import msgspec
 from msgspec import Meta, Struct
 
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED
-from loadgen.metrics.server.prom_histogram import PromHistogram
-from loadgen.metrics.server.series import SourceSeries
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
+from loadgen.report.result.fields import from_json_values
 from loadgen.report.result.latencies import Bounds
 from loadgen.util.number_format import to_ms
 
@@ -29,11 +28,6 @@ class BucketCounts(Struct, frozen=True, kw_only=True):
     upto: Annotated[
         list[tuple[float | None, float]], "Pairs: a bound, s, null: none; how many values are at most the bound."
     ]
-
-    @classmethod
-    def of(cls, histogram: PromHistogram) -> Self:
-        """Type a histogram."""
-        return cls(**histogram.to_dict())
 
 
 class MetricsSource(Struct, frozen=True, kw_only=True):
@@ -64,12 +58,6 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
     ]
     restarts: Annotated[int, "How often its counters were reset."]
 
-    @classmethod
-    def of(cls, source: SourceSeries) -> Self:
-        """Type the scrapes of a source."""
-        ttft = None if source.ttft is None else BucketCounts.of(source.ttft)
-        return cls(**source.to_dict() | {"ttft": ttft})
-
 
 class GpuSeries(Struct, frozen=True, kw_only=True):
     """Readings of a GPU, an item for each time; null: the GPU does not report it."""
@@ -86,11 +74,6 @@ class GpuReadings(Struct, frozen=True, kw_only=True):
     name: Annotated[str | None, "Name in NVML."]
     at_s: Annotated[list[float], "When it was read, s from the start of the clock."]
     series: Annotated[GpuSeries, "The readings."]
-
-    @classmethod
-    def of(cls, gpu: Gpu) -> Self:
-        """Type the readings of a GPU."""
-        return cls(name=gpu.name, at_s=gpu.at_s, series=GpuSeries(**gpu.series))
 
 
 class Level(Struct, frozen=True, kw_only=True):
@@ -227,24 +210,21 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
         if not telemetry.sources and not telemetry.gpus and not telemetry.missing:
             return None
 
-        def level(quantity: str) -> Level:
-            return Level.of(telemetry.levels(quantity))
-
-        increases: dict[str, Any] = {name: telemetry.increase(name) for name in ServerCounts.__struct_fields__}
         counted = run.snapshot.counters["output_tokens"]
-        return cls(
-            sources=[MetricsSource.of(source) for source in telemetry.sources],
-            gpus=[GpuReadings.of(gpu) for gpu in telemetry.gpus],
-            missing=list(telemetry.missing),
-            covers_run=telemetry.covers,
-            restarts=telemetry.restarts,
-            levels=ServerLevels(running=level("running"), waiting=level("waiting"), kv_usage=level("kv_usage")),
-            counts=ServerCounts(**increases),
-            prefix_hit_rate=telemetry.prefix_hit_rate,
-            spec_acceptance=telemetry.spec_acceptance,
-            ttft_ms=TtftComparison.of(run),
-            output_tokens=OutputTokens(server=telemetry.increase("generation_tokens"), ours=counted),
-            gpu_levels=[GpuLevels.of(gpu) for gpu in telemetry.gpus],
+        return from_json_values(
+            telemetry.to_dict()
+            | {
+                "covers_run": telemetry.covers,
+                "restarts": telemetry.restarts,
+                "levels": {name: Level.of(telemetry.levels(name)) for name in ServerLevels.__struct_fields__},
+                "counts": {name: telemetry.increase(name) for name in ServerCounts.__struct_fields__},
+                "prefix_hit_rate": telemetry.prefix_hit_rate,
+                "spec_acceptance": telemetry.spec_acceptance,
+                "ttft_ms": TtftComparison.of(run),
+                "output_tokens": {"server": telemetry.increase("generation_tokens"), "ours": counted},
+                "gpu_levels": list(map(GpuLevels.of, telemetry.gpus)),
+            },
+            cls,
         )
 
     def telemetry(self) -> Telemetry:

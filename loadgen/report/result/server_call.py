@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec import Struct
 
-from loadgen.metrics.server_call import Moment, ServerCall
+from loadgen.metrics.server_call import Moment
 
 
 class ServerCallResult(Struct, frozen=True, kw_only=True):
@@ -16,8 +16,3 @@ class ServerCallResult(Struct, frozen=True, kw_only=True):
     url: Annotated[str, "Where it went."]
     took_ms: Annotated[float, "How long the answer took, ms."]
     error: Annotated[str | None, "Why it failed; null: it did not."]
-
-    @classmethod
-    def of(cls, call: ServerCall) -> Self:
-        """Type a call."""
-        return cls(**call.to_dict())

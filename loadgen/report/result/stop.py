@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec import Struct
-
-from loadgen.metrics.stop_event import StopEvent
 
 
 class Stop(Struct, frozen=True, kw_only=True):
@@ -19,8 +17,3 @@ class Stop(Struct, frozen=True, kw_only=True):
         "What was found: ms of a latency, a share of an error rate, a number of errors; null: it falls among "
         "requests that failed.",
     ]
-
-    @classmethod
-    def of(cls, event: StopEvent | None) -> Self | None:
-        """Type an event."""
-        return None if event is None else cls(**event.to_dict())

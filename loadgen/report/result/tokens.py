@@ -143,11 +143,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
             itl_counted_by=_sources(counters, COUNTED_PER_EVENT_BY) or "events",
             predicted_from=None if prediction is None else from_json_values(prediction, Prediction),
             tpot_over=_tpot_over(snapshot, sample),
-            text_sample=None
-            if sample is None
-            else TextSample(
-                answers=sample.answers, counted=sample.counted, streamed=sample.streamed, difference=sample.difference
-            ),
+            text_sample=None if sample is None else from_json_values(sample, TextSample),
         )
 
 
