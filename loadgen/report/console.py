@@ -6,7 +6,6 @@ from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
 from loadgen.report import (
     cache_lines,
-    class_table,
     client_lines,
     departure_lines,
     efficiency_lines,
@@ -16,7 +15,6 @@ from loadgen.report import (
     request_lines,
     server_lines,
     sglang_block,
-    targets,
     token_lines,
     verdict_lines,
     vllm_block,
@@ -43,8 +41,6 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
         *latency_table.rows(result),
         *_wrapped(latency_table.notes(result)),
         "",
-        *targets.table(result),
-        *class_table.table(result),
         *group_tables.tables(result),
         *_wrapped(_details(result)),
         "",

@@ -1,7 +1,7 @@
 """Document: the blocks of a page, which are written as Markdown or HTML."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Literal
@@ -114,6 +114,14 @@ class Table:
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     text_columns: int | None = None
+
+    @classmethod
+    def of(
+        cls, head: Sequence[str], rows: Iterable[Iterable[Cell | Span | str]], text_columns: int | None = None
+    ) -> "Table":
+        """Make a table; a cell of one line may be its text."""
+        cells = (tuple(each if isinstance(each, tuple) else cell(each) for each in row) for row in rows)
+        return cls(tuple(head), tuple(cells), text_columns)
 
     @property
     def numbers(self) -> tuple[bool, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from loadgen.config import slo
 from loadgen.metrics.failures import lost_text
 from loadgen.report import efficiency_lines, latency_table, token_lines, verdict_lines
-from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table, cell, line
+from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table, line
 from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
 from loadgen.report.summary_line import answer_rate
@@ -68,11 +68,11 @@ def latencies(result: RunResult) -> Iterator[Block]:
     for name, title in latency_table.distributions(result):
         found, requests = result.latency_ms.named(name), latency_table.request_count(name, result)
         cells = [f"{four_digits(found.statistic_ms(each))}{latency_table.few_mark(each, requests)}" for each in columns]
-        rows.append((cell(term(name, title)), *map(cell, cells), cell(str(found.count))))
+        rows.append((term(name, title), *cells, str(found.count)))
         intervals += latency_table.interval_text(name, title, result)
         if error := latency_table.large_client_errors(name, result, statistics):
             errors.append(f"{title}: {error}")
-    yield Table(("Latency (ms)", *columns, "count"), tuple(rows), text_columns=1)
+    yield Table.of(("Latency (ms)", *columns, "count"), rows, text_columns=1)
     if intervals:
         yield Paragraph(line(f"{latency_table.FEW_REQUESTS}: {', '.join(intervals)}."))
     if errors:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.core.outcome import Outcome
 from loadgen.report import console, departure_lines, token_lines
-from loadgen.report.html import Block, Code, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line
+from loadgen.report.html import Block, Code, Items, Line, Note, Paragraph, Span, Table, Tone, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import Example
 from loadgen.util.number_format import percent
@@ -16,9 +16,8 @@ def requests(result: RunResult) -> Iterator[Block]:
         rows = []
         for name, count in result.outcomes.items():
             outcome = Span(name, about=Outcome(name.partition("(")[0]).about)
-            share = percent(count / result.scheduled if result.scheduled else None, 2)
-            rows.append((cell(outcome), cell(str(count)), cell(share)))
-        yield Table(("outcome", "requests", "share"), tuple(rows), text_columns=1)
+            rows.append((outcome, str(count), percent(count / result.scheduled if result.scheduled else None, 2)))
+        yield Table.of(("outcome", "requests", "share"), rows, text_columns=1)
         examples = [_example(name, one, result) for name, found in result.examples.items() for one in found]
         if examples:
             yield Items(tuple(examples))
@@ -54,9 +53,7 @@ def tokens(result: RunResult) -> Iterator[Block]:
         "events with tokens of failed requests, not counted above": counted.lost_token_events or None,
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
-    yield Table(
-        ("of requests that are ok", "tokens"), tuple((cell(what), cell(count)) for what, count in shown), text_columns=1
-    )
+    yield Table.of(("of requests that are ok", "tokens"), shown, text_columns=1)
     if differences := tuple(line(text.strip()) for text in token_lines.count_differences(result)):
         yield Items(differences)
 

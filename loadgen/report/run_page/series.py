@@ -76,12 +76,13 @@ def _about(runs: Series) -> str:
 
 def _table(columns: Sequence[Column]) -> Table:
     words = sum(not column.has_numbers for column in columns)
-    cells = zip(*([_word(text.strip()) for text in column.cells] for column in columns), strict=True)
-    return Table(tuple(column.head for column in columns), tuple(cells), text_columns=words)
+    cells = zip(*(map(_word, column.cells) for column in columns), strict=True)
+    return Table.of([column.head for column in columns], cells, text_columns=words)
 
 
-def _word(text: str) -> Cell:
-    return cell(Span(text, TONES.get(text, Tone.PLAIN)))
+def _word(text: str) -> Span:
+    word = text.strip()
+    return Span(word, TONES.get(word, Tone.PLAIN))
 
 
 def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
@@ -97,10 +98,10 @@ def _runs(runs: Series) -> Table:
     """List the runs in the order in which they ended, with the usual latencies, the reasons, and their files."""
     rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
     head = ("run", runs.over, "verdict", "why", "kept in", *rates, "peak", *map(heading, sweep_latencies(runs)))
-    return Table(head, tuple(_run(number, point, runs) for number, point in enumerate(runs.points, 1)), text_columns=5)
+    return Table.of(head, (_run(number, point, runs) for number, point in enumerate(runs.points, 1)), text_columns=5)
 
 
-def _run(number: int, point: Point, runs: Series) -> tuple[Cell, ...]:
+def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ...]:
     numbers = point.result.numbers
     why = [*([point.why] if point.why else []), *point.result.findings.reasons]
     rates = [fixed(numbers.request_throughput, 2)]
@@ -108,12 +109,14 @@ def _run(number: int, point: Point, runs: Series) -> tuple[Cell, ...]:
         rates.append(fixed(numbers.output_throughput, 1))
     values = (fixed(point.latency_ms.named(name), 2) for name in sweep_latencies(runs))
     return (
-        cell(str(number)),
-        cell(level_text(level_of(point))),
+        str(number),
+        level_text(level_of(point)),
         _word(point.verdict),
         cell(*why),
         cell(*map(_file, point.saved)),
-        *map(cell, (*rates, str(numbers.max_concurrent_requests), *values)),
+        *rates,
+        str(numbers.max_concurrent_requests),
+        *values,
     )
 
 

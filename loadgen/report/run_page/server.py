@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.report import cache_lines, server_lines
-from loadgen.report.html import Block, Paragraph, Table, cell, line
+from loadgen.report.html import Block, Paragraph, Table, line
 from loadgen.report.result import RunResult
 from loadgen.util.number_format import fixed
 
@@ -25,8 +25,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph(line(server_lines.missing_servers(metrics.missing)))
     if metrics.sources:
         yield Paragraph(line(server_lines.heading(metrics.sources)))
-        rows = (tuple(map(cell, row)) for row in server_lines.table(result, metrics))
-        yield Table(("", *server_lines.HEADINGS), tuple(rows), text_columns=1)
+        yield Table.of(("", *server_lines.HEADINGS), server_lines.table(result, metrics), text_columns=1)
     if metrics.gpus:
         yield Paragraph(line(f"{server_lines.gpu_summary(metrics.gpu_levels)}."))
 
@@ -42,5 +41,5 @@ def _targets(result: RunResult) -> Iterator[Block]:
         numbers += [fixed(one.output_throughput, 2), str(one.max_concurrent_requests)]
         ttft, e2el = one.latency_ms.latency("ttft", clock), one.latency_ms.latency("e2el", clock)
         latencies = map(fixed, (ttft.p50_ms, ttft.p99_ms, e2el.p50_ms, e2el.p99_ms))
-        rows.append(tuple(map(cell, (one.base_url, *numbers, *latencies))))
-    yield Table(head, tuple(rows), text_columns=1)
+        rows.append((one.base_url, *numbers, *latencies))
+    yield Table.of(head, rows, text_columns=1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.checks import GROUPS, Check
-from loadgen.report.html import Block, Items, Line, Note, NoteKind, Paragraph, Span, Table, Tone, cell, line, prose
+from loadgen.report.html import Block, Items, Line, Note, NoteKind, Paragraph, Span, Table, Tone, line, prose
 from loadgen.report.result import RunResult
 from loadgen.report.verdict_lines import banners, explanation, verdict_summary
 
@@ -23,8 +23,7 @@ def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
         yield Note(kind, title, (Items(tuple(reasons)), *explained), folded=True)
     if notes := result.notes:
         yield Note("note", f"Bear in mind ({len(notes)})", (Items(tuple(map(_note, notes))),), folded=True)
-    rows = tuple(tuple(map(cell, _row(check))) for check in result.checks)
-    table = Table(("group", "check", "", "value", "limit"), rows)
+    table = Table.of(("group", "check", "", "value", "limit"), map(_row, result.checks))
     yield Note("note", f"All checks: {verdict_summary(result)}", (table,), folded=True)
 
 
