@@ -28,13 +28,7 @@ WIDTH = 80
 
 
 def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:
-    """Render the console report of a result; nothing in it moves a terminal.
-
-    Args:
-        result: The result.
-        saved: The paths of the files that were written.
-        screen: Where it is shown.
-    """
+    """Render the console report of a result, with the paths of its files; nothing in it moves a terminal."""
     rows = [
         *_block(result),
         "",

@@ -42,10 +42,10 @@ def add_conclusions(series: Series) -> None:
 def make_point(
     level: float, result: RunResult, snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]
 ) -> Point:
-    """Make the point of a run.
+    """Make the point of a run at a level of the load.
 
     Args:
-        level: The level of the load.
+        level: The level.
         result: The result of the run.
         snapshot: The numbers it was made from.
         limits: The SLO that it is held against, if there is one.

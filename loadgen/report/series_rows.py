@@ -88,13 +88,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table.
-
-    Attributes:
-        head: Its heading.
-        cells: Its words, one for each row.
-        has_numbers: Whether these are numbers, which stand below each other at the right.
-    """
+    """A column of the table; numbers stand below each other at the right."""
 
     head: str
     cells: Sequence[str]
@@ -133,12 +127,7 @@ def sweep_latencies(series: Series) -> tuple[str, ...]:
 
 
 def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
-    """Make the columns of the table; latencies are in ms.
-
-    Args:
-        series: The runs.
-        with_bounds: Whether the values that the SLO limits have their bounds beside them.
-    """
+    """Make the columns of the table, latencies in ms; `with_bounds`: what the SLO limits has its bounds beside it."""
     own = rows(series)
     columns = [Column(series.over, [f"{row.level:g}" for row in own], has_numbers=False)]
     if series.load is not None:

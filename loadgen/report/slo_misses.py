@@ -11,12 +11,7 @@ from loadgen.util.number_format import UNKNOWN, four_digits, ms, percent, percen
 
 
 def describe_misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
-    """Describe each limit that is not met, in a line.
-
-    Args:
-        limits: The SLO.
-        snapshot: What was measured.
-        clock: "due" or "sent", from which latencies start.
+    """Describe each limit that is not met, in a line; latencies are from `clock`, due or sent.
 
     Raises:
         BadInput: A limit is not understood.

@@ -25,8 +25,6 @@ class Span:
     """A piece of a line, with nothing escaped.
 
     Attributes:
-        text: The text.
-        tone: How it is meant.
         about: An explanation, shown on demand.
         link: The path of a file that it links to, relative to the page.
     """
@@ -89,7 +87,6 @@ class Code:
     """Lines that are shown as they are.
 
     Attributes:
-        text: The lines.
         language: As Markdown's fences name it.
         copyable: Whether the page offers to copy them.
     """
@@ -105,7 +102,6 @@ class Table:
     """A table with a line of headings.
 
     Attributes:
-        head: The headings.
         rows: Each as long as that.
         text_columns: How many columns have text; those after them have numbers. None: all have text.
     """
@@ -131,13 +127,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One of the main numbers of a page.
-
-    Attributes:
-        name: Its name.
-        value: The number with its unit.
-        beside: A remark of a few words.
-    """
+    """One of the main numbers of a page with its unit, and a remark of a few words beside it."""
 
     name: Span
     value: str
@@ -154,12 +144,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A chart.
-
-    Attributes:
-        name: The name of its file, without the ending.
-        chart: What is drawn.
-    """
+    """A chart, and the name of its file without the ending."""
 
     shape: ClassVar = "drawing"
     name: str
@@ -168,12 +153,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """The answer of a page in one line, on a coloured background.
-
-    Attributes:
-        kind: The colour: tip green, info blue, warning amber, danger red.
-        text: The answer.
-    """
+    """The answer of a page in one line, on a coloured background: tip green, info blue, warning amber, danger red."""
 
     shape: ClassVar = "badge"
     kind: NoteKind
@@ -182,14 +162,7 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Blocks set apart, as MkDocs' admonitions are.
-
-    Attributes:
-        kind: How it looks.
-        title: What stands above it.
-        blocks: What is in it.
-        folded: Whether it is closed until one opens it; None: it cannot be closed.
-    """
+    """Blocks set apart, as MkDocs' admonitions are; `folded`: closed until one opens it, None: it cannot be closed."""
 
     shape: ClassVar = "note"
     kind: NoteKind

@@ -31,12 +31,7 @@ FENCE = re.compile("^ *(`{3,})", re.MULTILINE)
 
 
 def markdown(document: Document, figures: str) -> str:
-    """Write the document for MkDocs with its admonitions, collapsible blocks and tables.
-
-    Args:
-        document: The document.
-        figures: Folder of the pictures, relative to the page.
-    """
+    """Write the document for MkDocs; `figures` is the folder of its pictures, relative to the page."""
     template = _environment(escape=False).get_template("document.md.j2")
     return template.render(document=document, figures=figures).strip() + "\n"
 

@@ -170,12 +170,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, run: RunData, latencies: Distributions) -> Self:
-        """Compute them.
-
-        Args:
-            run: Its data.
-            latencies: Its latencies; the percentiles that were asked for are among them.
-        """
+        """Compute them; the percentiles that were asked for are among the latencies."""
         settings, snapshot, header = run.settings, run.snapshot, run.header
         counters, rates = snapshot.counters, PerSecond.of(snapshot)
         inputs = None if counters["unknown_input"] else counters["input_tokens"]
@@ -220,8 +215,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     def to_dict(self, columns: RequestColumns | None = None) -> dict[str, Any]:
         """Convert to the flat keys of `vllm bench serve`, in its order: those that answers of the backend have.
 
-        Args:
-            columns: What --save-detailed keeps; its keys stand among the others.
+        What --save-detailed keeps stands among them.
         """
         scalars = {name: value for name in SCALARS if (value := getattr(self, name)) is not UNSET}
         flat = {name: scalars.pop(name) for name in NAMING}

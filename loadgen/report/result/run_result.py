@@ -234,22 +234,12 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         return max(errors, key=lambda each: each[1], default=None)
 
     def reasons(self, group: str = "") -> list[str]:
-        """Say why the result is not VALID, a line for each check.
-
-        Args:
-            group: The letter of a group of checks; empty: all of them.
-        """
+        """Say why the result is not VALID, a line for each check: of all, or of the group with this letter."""
         return reasons(self.checks, group)
 
     @classmethod
     def of(cls, run: RunData, checks: list[Check], **more: Any) -> Self:
-        """Make the result of a run.
-
-        Args:
-            run: Its data.
-            checks: What was checked of it.
-            more: Fields that a subclass has besides.
-        """
+        """Make the result of a run; `more` are fields that a subclass has besides."""
         settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
         counters, failures = snapshot.counters, snapshot.failures
         latencies = Distributions.of(snapshot, percentiles)
@@ -321,16 +311,12 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         return self.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to JSON as it is saved: vLLM's flat keys, and the rest under `loadgen`."""
+        """Convert to JSON as it is saved."""
         findings = {name: getattr(self, name) for name in RunFindings.__struct_fields__}
         return self.flat(self.columns) | {"loadgen": to_json_values(findings)}
 
     def flat(self, columns: RequestColumns | None = None) -> dict[str, Any]:
-        """Return the flat keys of `vllm bench serve`; those of SGLang before them if the run was asked for them.
-
-        Args:
-            columns: As for `RunNumbers.to_dict`.
-        """
+        """Return the flat keys of `vllm bench serve`; those of SGLang before them if the run was asked for them."""
         flat = self.numbers.to_dict(columns)
         return flat if self.sglang is None else self.sglang.to_dict(flat)
 

@@ -14,11 +14,7 @@ Saved = RunResult | Series
 
 
 def html(results: Sequence[Saved]) -> str:
-    """Write the page of a result, of a series, or of several.
-
-    Args:
-        results: At least one.
-    """
+    """Write the page of a result, of a series, or of several."""
     return pages.html(document(results))
 
 

@@ -36,12 +36,7 @@ def svg(chart: Chart, key: str) -> str:
 
 
 def svg_file(chart: Chart, style: str) -> str:
-    """The chart as a file of its own.
-
-    Args:
-        chart: What is drawn.
-        style: Rules of CSS.
-    """
+    """The chart as a file of its own, with these rules of CSS."""
     own = f'<style>{style}</style><rect class="paper" width="100%" height="100%"/>'
     drawn = "".join(_parts(chart, "chart", own))
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
