@@ -70,7 +70,7 @@ class DisturbedLayout:
     @property
     def noise(self) -> Noise:
         """The noise of one value, without earlier values."""
-        return self._plain.noise if self._adjusted is None else self._adjusted.noise
+        return (self._adjusted or self._plain).noise
 
     def contrast(self, treatment: int, reference: int) -> Contrast:
         """Return the difference of two treatments."""
