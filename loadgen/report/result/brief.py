@@ -51,26 +51,14 @@ class RunBrief:
     def of(cls, result: RunResult) -> Self:
         """Shorten a result."""
         provenance = result.provenance
-        pairs: list[str] = provenance.saved_settings["metadata"]
-        return cls(
-            numbers=result.numbers,
-            findings=BriefFindings(
-                verdict=result.verdict,
-                overloaded=result.overloaded,
-                simulated=result.simulated,
-                error_rate=result.error_rate,
-                client_error_rate=result.client_error_rate,
-                slo=result.slo,
-                closed_loop=result.closed_loop,
-                answers_per_s=result.rates.answers_per_s,
-                finish_reasons=result.finish_reasons,
-                outcomes=result.outcomes,
-                efficiency=result.efficiency,
-                reasons=result.reasons(),
-                metadata=[pair.partition("=")[0].strip() for pair in pairs],
-                prompts_sha256=provenance.saved_prompts.get("sha256"),
-            ),
+        findings = BriefFindings(
+            **{name: getattr(result, name) for name in JUDGED if name != "answers_per_s"},
+            answers_per_s=result.rates.answers_per_s,
+            reasons=result.reasons(),
+            metadata=[pair.partition("=")[0].strip() for pair in provenance.saved_settings["metadata"]],
+            prompts_sha256=provenance.saved_prompts.get("sha256"),
         )
+        return cls(result.numbers, findings)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON: vLLM's flat keys, and the findings under `loadgen`."""

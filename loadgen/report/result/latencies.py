@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, Self
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +15,7 @@ from loadgen.report.distribution import Distribution
 from loadgen.stats.percentile_confidence_interval import interval
 from loadgen.util.number_format import percentile, to_ms
 
+T = TypeVar("T")
 Clock = Literal["due", "sent"]
 Bounds = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2)]
 Errors = dict[Annotated[str, msgspec.Meta(pattern=r"^(mean|p[0-9.e-]+)$")], float | None]
@@ -100,22 +101,35 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
         return found
 
 
-class ClientErrors(Struct, frozen=True, kw_only=True):
+class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):
+    """What each latency has."""
+
+    ttft_due: Annotated[T, "Of `ttft_due`."]
+    ttft_sent: Annotated[T, "Of `ttft_sent`."]
+    ttfo_due: Annotated[T, "Of `ttfo_due`."]
+    ttfo_sent: Annotated[T, "Of `ttfo_sent`."]
+    tpot: Annotated[T, "Of `tpot`."]
+    tpot_n1: Annotated[T, "Of `tpot_n1`."]
+    itl: Annotated[T, "Of `itl`."]
+    icl: Annotated[T, "Of `icl`."]
+    e2el_due: Annotated[T, "Of `e2el_due`."]
+    e2el_sent: Annotated[T, "Of `e2el_sent`."]
+
+    def named(self, name: str) -> T:
+        """Look up what a latency has by its name.
+
+        Raises:
+            AttributeError: No latency has this name.
+        """
+        found: T = getattr(self, name)
+        return found
+
+
+class ClientErrors(EachLatency[Errors], frozen=True, kw_only=True):
     """How far each number of a latency can be from the truth because of the client, ms.
 
     By `mean` and percentile (`p99`); null: nothing was measured. docs/accuracy.md says what the bound consists of.
     """
-
-    ttft_due: Annotated[Errors, "Of `ttft_due`."]
-    ttft_sent: Annotated[Errors, "Of `ttft_sent`."]
-    ttfo_due: Annotated[Errors, "Of `ttfo_due`."]
-    ttfo_sent: Annotated[Errors, "Of `ttfo_sent`."]
-    tpot: Annotated[Errors, "Of `tpot`."]
-    tpot_n1: Annotated[Errors, "Of `tpot_n1`."]
-    itl: Annotated[Errors, "Of `itl`."]
-    icl: Annotated[Errors, "Of `icl`."]
-    e2el_due: Annotated[Errors, "Of `e2el_due`."]
-    e2el_sent: Annotated[Errors, "Of `e2el_sent`."]
 
     @classmethod
     def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
@@ -126,11 +140,6 @@ class ClientErrors(Struct, frozen=True, kw_only=True):
             for name in cls.__struct_fields__
         }
         return cls(**bounds)
-
-    def named(self, name: str) -> Errors:
-        """Look up the bounds of a latency."""
-        found: Errors = getattr(self, name)
-        return found
 
 
 class HistogramCounts(Struct, frozen=True, kw_only=True):
@@ -149,19 +158,9 @@ class HistogramCounts(Struct, frozen=True, kw_only=True):
         return Histogram.from_dict(msgspec.to_builtins(self))
 
 
-class Histograms(Struct, frozen=True, kw_only=True):
+class Histograms(EachLatency[HistogramCounts], frozen=True, kw_only=True):
     """Full histogram of each distribution, ns."""
 
-    ttft_due: Annotated[HistogramCounts, "Of `ttft_due`."]
-    ttft_sent: Annotated[HistogramCounts, "Of `ttft_sent`."]
-    ttfo_due: Annotated[HistogramCounts, "Of `ttfo_due`."]
-    ttfo_sent: Annotated[HistogramCounts, "Of `ttfo_sent`."]
-    tpot: Annotated[HistogramCounts, "Of `tpot`."]
-    tpot_n1: Annotated[HistogramCounts, "Of `tpot_n1`."]
-    itl: Annotated[HistogramCounts, "Of `itl`."]
-    icl: Annotated[HistogramCounts, "Of `icl`."]
-    e2el_due: Annotated[HistogramCounts, "Of `e2el_due`."]
-    e2el_sent: Annotated[HistogramCounts, "Of `e2el_sent`."]
     lag: Annotated[HistogramCounts, "Of `lag`."]
     pool_wait: Annotated[HistogramCounts, "Of `pool_wait`."]
     connect: Annotated[HistogramCounts, "Of `connect`."]
@@ -174,11 +173,10 @@ class Histograms(Struct, frozen=True, kw_only=True):
         """Encode the histograms of a snapshot."""
         return cls(**{name: HistogramCounts(**snapshot.histograms[name].to_dict()) for name in cls.__struct_fields__})
 
-    def named(self, name: str) -> Histogram:
-        """Decode a histogram by the name of its distribution.
+    def histogram(self, name: str) -> Histogram:
+        """Decode the histogram of a distribution.
 
         Raises:
             AttributeError: No distribution has this name.
         """
-        counts: HistogramCounts = getattr(self, name)
-        return counts.histogram()
+        return self.named(name).histogram()

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from loadgen.config import slo
 from loadgen.core.outcome import Outcome
-from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.outcomes import Outcomes
 from loadgen.report.result.rates import PerSecond, is_goodput_known
+from loadgen.report.result.request_group import part_fields
 
 
 class ClassResult(Struct, frozen=True, kw_only=True):
@@ -44,32 +44,23 @@ class ClassResult(Struct, frozen=True, kw_only=True):
     @classmethod
     def each(cls, run: RunData) -> list[Self]:
         """Summarize each class, in their order; empty without classes."""
-        per_second = PerSecond.of(run.snapshot)
-        settings, found = run.settings, list[Self]()
-        for one, part in zip(settings.request_classes, run.snapshot.classes, strict=False):
-            limits = slo.parse_goodput(settings.of_class(one).goodput)
-            left = part.outcomes.get(Outcome.DISCONNECTED, 0)
-            good = part.counters["good"] if is_goodput_known(limits, run.snapshot) else None
+        found = list[Self]()
+        for one, part in zip(run.settings.request_classes, run.snapshot.classes, strict=False):
+            limits = slo.parse_goodput(run.settings.of_class(one).goodput)
+            left, good = part.outcomes.get(Outcome.DISCONNECTED, 0), part.counters["good"]
+            is_judged, stayed = is_goodput_known(limits, run.snapshot), part.ended - left
             found.append(
                 cls(
                     name=one.name,
                     share=one.share,
                     priority=one.priority,
                     model=one.model,
-                    requests=part.ended,
-                    ok=part.ok,
-                    failed=part.not_ok,
                     left=left,
-                    outcomes=part.outcomes,
                     error_rate=part.failures.server_rate,
-                    output_tokens=part.counters["output_tokens"],
-                    request_throughput=per_second.rate(part.ok),
-                    output_throughput=per_second.rate(part.counters["output_tokens"]),
-                    goodput_requests_per_s=None if good is None else per_second.rate(good),
-                    good_share=None if good is None or not part.ended - left else good / (part.ended - left),
-                    max_concurrent_requests=throughput.peak_concurrency(part),
-                    latency_ms=Latencies.of(part, run.percentiles),
-                    slo=judge_limits(one.slo, part, settings.latency_from),
+                    goodput_requests_per_s=PerSecond.of(run.snapshot).rate(good) if is_judged else None,
+                    good_share=good / stayed if is_judged and stayed else None,
+                    slo=judge_limits(one.slo, part, run.settings.latency_from),
+                    **part_fields(run, part),
                 )
             )
         return found

@@ -82,12 +82,12 @@ def _texts(hints: Iterable[Any], found: dict[str, dict[str, str]]) -> dict[str, 
     """Collect what describes each field, by class and name in JSON, of all classes inside some types."""
     for hint in hints:
         _texts(get_args(hint), found)
-        if hasattr(hint, "__struct_fields__") and hint.__name__ not in found:
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct) and hint.__name__ not in found:
             names = dict(zip(hint.__struct_fields__, hint.__struct_encode_fields__, strict=True))
             own = get_type_hints(hint, include_extras=True)
             texts = [(names[field], text) for field, each in own.items() for text in getattr(each, "__metadata__", ())]
             found[hint.__name__] = {name: text for name, text in texts if isinstance(text, str)}
-            _texts(own.values(), found)
+            _texts([*own.values(), *getattr(hint, "__orig_bases__", ())], found)
     return found
 
 

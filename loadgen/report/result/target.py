@@ -7,11 +7,10 @@ from typing import Annotated, Self
 from msgspec import Struct
 
 from loadgen.config.settings import shown_urls
-from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.outcomes import Outcomes
-from loadgen.report.result.rates import PerSecond
+from loadgen.report.result.request_group import part_fields
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -32,23 +31,6 @@ class Target(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def each(cls, run: RunData) -> list[Self]:
-        """Summarize each of several targets, in their order; empty where there is one, which is the whole.
-
-        Rates are over the time of the whole run, so that they add up.
-        """
-        per_second = PerSecond.of(run.snapshot)
-        return [
-            cls(
-                base_url=url,
-                requests=part.ended,
-                ok=part.ok,
-                failed=part.not_ok,
-                outcomes=part.outcomes,
-                output_tokens=part.counters["output_tokens"],
-                request_throughput=per_second.rate(part.ok),
-                output_throughput=per_second.rate(part.counters["output_tokens"]),
-                max_concurrent_requests=throughput.peak_concurrency(part),
-                latency_ms=Latencies.of(part, run.percentiles),
-            )
-            for url, part in zip(shown_urls(run.settings), run.snapshot.targets, strict=False)
-        ]
+        """Summarize each of several targets, in their order; empty where there is one, which is the whole."""
+        parts = zip(shown_urls(run.settings), run.snapshot.targets, strict=False)
+        return [cls(base_url=url, **part_fields(run, part)) for url, part in parts]

@@ -32,7 +32,7 @@ def _measured(result: RunResult) -> Iterator[tuple[str, Histogram]]:
     other = "_sent" if result.latency_from == "due" else "_due"
     for name, _ in distributions(result):
         if name.partition("_")[0] in TITLES and not name.endswith(other):
-            histogram = result.histograms.named(name)
+            histogram = result.histograms.histogram(name)
             if histogram.count:
                 yield name, histogram
 
