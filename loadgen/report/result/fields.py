@@ -1,6 +1,7 @@
 """Fields of the typed result: the conversion of a tree to JSON values and back.
 
-The text in the annotation of a field describes it in the JSON Schema and in docs/result.md.
+The text in the annotation of a field describes it in the JSON Schema and in docs/result.md; without one,
+the docstring of its class does.
 """
 
 from typing import Any, TypeVar

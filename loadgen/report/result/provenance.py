@@ -145,18 +145,16 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
         "All settings of the run with their final values, without secrets. `loadgen run --help-all` explains each.",
     ] = msgspec.field(name="settings")
     asked: Annotated[dict[SettingName, Any], "The settings that were given and differ from the default."] = {}
-    seeds: Annotated[Seeds, "Seeds by what is drawn."]
-    versions: Annotated[
-        Versions, "Versions of loadgen and of the packages that its numbers depend on; null: not installed."
-    ]
-    machine: Annotated[Machine, "The machine that measured."]
+    seeds: Seeds
+    versions: Versions
+    machine: Machine
     saved_engine: Annotated[
         dict[str, Any], "Facts about the server.", Meta(extra_json_schema={"$ref": "#/$defs/Engine"})
     ] = msgspec.field(name="engine")
     saved_prompts: Annotated[
         dict[str, Any], "Where the prompts come from.", Meta(extra_json_schema={"$ref": "#/$defs/Prompts"})
     ] = msgspec.field(name="prompts")
-    schedule: Annotated[Schedule, "When requests were due."]
+    schedule: Schedule
 
     @cached_property
     def settings(self) -> RunSettings:

@@ -85,10 +85,8 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         "refusals, seconds on the clock; null: it did not end for this reason.",
     ] = None
     stopped: Annotated[Stop | None, "The condition of `--stop-when` that ended the run; null: none did."] = None
-    cancelled: Annotated[Cancelled, "Requests that the end of the run cancelled."] = Cancelled()
-    silent_streams: Annotated[
-        SilentStreams, "Streams in which no token came for 60 s or more, between two tokens or until the stream ended."
-    ] = SilentStreams()
+    cancelled: Cancelled = Cancelled()
+    silent_streams: SilentStreams = SilentStreams()
     never_due: Annotated[int, "Cancelled turns that were never due, because an earlier turn failed."]
     departures: Annotated[
         Departures | None, "Requests whose users left before the end; null: none were to leave (--disconnect)."
@@ -101,7 +99,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     phases: Annotated[list[PhaseResult], "Each phase of a rate or concurrency profile; empty without one."] = []
     sessions: Annotated[SessionTimes | None, "The sessions as wholes; null: the run has none."] = None
     turns: Annotated[list[Turn], "Each turn of the sessions, over all sessions; empty without any."] = []
-    latency_ms: Annotated[Distributions, "Summary of each distribution, ms."]
+    latency_ms: Distributions
     intervals_ms: Annotated[
         LatencyIntervals, "The 99 % confidence intervals of the percentiles if requests were independent, ms."
     ]
@@ -109,12 +107,12 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         ClientErrors | None,
         "How far each mean and percentile can be from the truth because of the client, ms; null: unknown.",
     ] = None
-    unfinished: Annotated[Unfinished, "Requests that were given up."]
+    unfinished: Unfinished
     tpot_token_weighted_ms: Annotated[
         float | None, "TPOT over all tokens instead of over requests, ms; null: none was measured."
     ]
-    tokens: Annotated[Tokens, "Token counts, and how they were counted."]
-    rates: Annotated[Rates, "Rates beyond vLLM's."]
+    tokens: Tokens
+    rates: Rates
     timeline: Annotated[Timeline | UnsetType | None, "The run over time; null: no request has ended."] = UNSET
     request_sample: Annotated[RequestSample | None, "Single requests over time; null: no request has ended."] = None
     structured_output: Annotated[
@@ -128,7 +126,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         "Each limit of --slo, and of each class, which begins with its name: `chat:ttft_p99<500ms`. error_rate<1% "
         "is added if all limits are on means or gaps.",
     ]
-    client: Annotated[ClientTotals, "Resource use of all workers together."]
+    client: ClientTotals
     workers: Annotated[list[Worker], "How each worker ended."] = []
     server: Annotated[ServerMetrics | None, "Server metrics; null: there are none."] = None
     server_calls: Annotated[
@@ -138,8 +136,8 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         PrefixCache | None,
         "The server's prefix cache: its state, and how much input came from it; null: an earlier version.",
     ] = None
-    provenance: Annotated[Provenance, "What is needed to repeat the run."]
-    histograms: Annotated[Histograms, "Full histogram of each distribution, ns."]
+    provenance: Provenance
+    histograms: Histograms
 
 
 class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):

@@ -62,7 +62,7 @@ class Point(Struct, frozen=True, kw_only=True):
     why: Annotated[str | None, "Why the run ended early, or cannot decide the SLO; null: neither."]
     slo: Annotated[list[LimitResult], "Each limit of the SLO."]
     verdict: Annotated[Verdict, "Whether the numbers of the run can be trusted."]
-    latency_ms: Annotated[PointLatencies, "Latencies on the clock of `latency_from`, ms."]
+    latency_ms: PointLatencies
     saved: Annotated[list[str], "Files of the run."]
     result: RunBrief
 

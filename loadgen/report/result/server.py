@@ -73,7 +73,7 @@ class GpuReadings(Struct, frozen=True, kw_only=True):
 
     name: Annotated[str | None, "Name in NVML."]
     at_s: Annotated[list[float], "When it was read, s from the start of the clock."]
-    series: Annotated[GpuSeries, "The readings."]
+    series: GpuSeries
 
 
 class Level(Struct, frozen=True, kw_only=True):
@@ -146,8 +146,8 @@ class MeasuredTtft(Struct, frozen=True, kw_only=True):
 class TtftComparison(Struct, frozen=True, kw_only=True):
     """The server's own TTFT and the one that loadgen measured, ms."""
 
-    server: Annotated[ServerTtft, "The server's TTFT."]
-    ours: Annotated[MeasuredTtft, "loadgen's TTFT."]
+    server: ServerTtft
+    ours: MeasuredTtft
 
     @classmethod
     def of(cls, run: RunData) -> Self | None:
@@ -188,8 +188,8 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
         bool, "Whether each source reported before and after the run, so that differences belong to the run."
     ]
     restarts: Annotated[int, "How often counters were reset."]
-    levels: Annotated[ServerLevels, "Levels over the run."]
-    counts: Annotated[ServerCounts, "Increase of each count during the run; null: the server does not report it."]
+    levels: ServerLevels
+    counts: ServerCounts
     prefix_hit_rate: Annotated[
         float | None,
         "Share of prompt tokens that were in the prefix cache, 0 to 1; null: none was looked up, or unknown.",
@@ -200,7 +200,7 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
     ttft_ms: Annotated[
         TtftComparison | None, "The server's own TTFT and the measured one from sent, ms; null: the server has none."
     ]
-    output_tokens: Annotated[OutputTokens, "Output tokens."]
+    output_tokens: OutputTokens
     gpu_levels: Annotated[list[GpuLevels], "Levels of each GPU, in the order of `gpus`."]
 
     @classmethod

@@ -48,7 +48,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
     ttft_ms: Annotated[
         PercentileCourse, "TTFT of ok requests by when their first token came, on the clock of `latency_from`, ms."
     ]
-    icl_ms: Annotated[HeatMap, "Gaps between events with tokens, of ok requests, by when they ended, ms."]
+    icl_ms: HeatMap
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:

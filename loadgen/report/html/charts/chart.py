@@ -13,6 +13,16 @@ Look = Literal["met", "missed", "open", "ring", "first", "second"]  # differ in 
 BarLook = Literal["base", "first", "gain", "loss"]
 
 
+class _Wordless:
+    """A mark that says nothing at a place: its name or its labels say it."""
+
+    __slots__ = ()
+
+    def text(self, at: float, scale: Scale) -> str:
+        """Return no words."""
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """A line through points.
@@ -86,7 +96,7 @@ class Scatter:
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class Band(_Wordless):
     """The area between two lines, within which a value lies.
 
     Attributes:
@@ -100,13 +110,9 @@ class Band:
     lows: Sequence[float]
     highs: Sequence[float]
 
-    def text(self, at: float, scale: Scale) -> str:
-        """Write nothing: the name says how wide it is."""
-        return ""
-
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(_Wordless):
     """Horizontal bars on a vertical axis of names.
 
     Attributes:
@@ -126,21 +132,13 @@ class Bars:
     labels: Sequence[str]
     thickness: float = 0.6
 
-    def text(self, at: float, scale: Scale) -> str:
-        """Return no words: the labels say it."""
-        return ""
-
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(_Wordless):
     """A value that is not to be exceeded, across the panel."""
 
     name: str
     y: float
-
-    def text(self, at: float, scale: Scale) -> str:
-        """It is the same everywhere, and stands in the legend."""
-        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 import base64
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from loadgen.report.html.charts.chart import Band, Bars, Chart, Curve, Dots, Heat, Limit, Look, Mark, Panel, Scatter
 from loadgen.report.html.charts.png import png
-from loadgen.report.html.charts.scale import Names, short
+from loadgen.report.html.charts.scale import Names, ToPixels, short
 from loadgen.report.html.charts.whiskers import Whiskers
 from loadgen.util.terminal_text import printable
 
@@ -144,7 +144,7 @@ def _panel(chart: Chart, panel: Panel, top: int, key: str) -> Iterator[str]:
         yield from _drawn(mark, x, y, f"{key}-{number}")
 
 
-def _drawn(mark: Mark, x: Callable[[float], float], y: Callable[[float], float], key: str) -> Iterator[str]:
+def _drawn(mark: Mark, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
     match mark:
         case Curve():
             yield f'<path class="line c{mark.colour}" d="{_path(mark, x, y)}"/>'
@@ -178,7 +178,7 @@ def _drawn(mark: Mark, x: Callable[[float], float], y: Callable[[float], float],
             yield from mark.drawn(x, y)
 
 
-def _path(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> str:
+def _path(curve: Curve, x: ToPixels, y: ToPixels) -> str:
     """A line that is broken where there is no value; a value alone is a dot."""
     drawn, before = "", False
     for at, value in zip(curve.xs, curve.ys, strict=True):
@@ -201,7 +201,7 @@ def _dot(look: Look, x: float, y: float) -> str:
     return f'<circle class="dot {look}" cx="{x:.1f}" cy="{y:.1f}" r="{8 if look == "ring" else 3.5}"/>'
 
 
-def _points(scatter: Scatter, x: Callable[[float], float], y: Callable[[float], float]) -> str:
+def _points(scatter: Scatter, x: ToPixels, y: ToPixels) -> str:
     """One path for all points, each from the one before: a tenth of an element for each."""
     shape, then = ("m-35-35l70 70m0-70l-70 70", (-35, 35)) if scatter.failed else ("h0", (0, 0))
     drawn, here = "", (0, 0)
@@ -216,7 +216,7 @@ def _step(across: int, down: int) -> str:
     return f"m{across}{'' if down < 0 else ' '}{down}"
 
 
-def _cells(heat: Heat, x: Callable[[float], float], y: Callable[[float], float], key: str) -> Iterator[str]:
+def _cells(heat: Heat, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
     """A grey picture in a mask, through which the page's own colour is seen."""
     if not heat.most:
         return
@@ -230,7 +230,7 @@ def _cells(heat: Heat, x: Callable[[float], float], y: Callable[[float], float],
     )
 
 
-def _pixels(heat: Heat, y: Callable[[float], float]) -> list[bytes]:
+def _pixels(heat: Heat, y: ToPixels) -> list[bytes]:
     """A shade for each column and for rows of pixels of one height, though those of the grid may differ in theirs."""
     shades = [_shades(column, heat.most) for column in heat.counts]
     heights = [y(edge) for edge in heat.edges]  # falling

@@ -1,12 +1,12 @@
 """Whiskers: the bounds of values, as lines with a cap at each end that is known."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import isfinite
 from typing import Literal
 
-from loadgen.report.html.charts.scale import Scale
+from loadgen.report.html.charts.scale import Scale, ToPixels
 from loadgen.util.terminal_text import printable
 
 CAP = 3.5  # half as long as a cap
@@ -45,7 +45,7 @@ class Whiskers:
         ends = zip(self.at, self.lows, self.highs, strict=True)
         return "" if self.across else ", ".join(_range(low, high, scale) for x, low, high in ends if x == at)
 
-    def drawn(self, x: Callable[[float], float], y: Callable[[float], float]) -> Iterator[str]:
+    def drawn(self, x: ToPixels, y: ToPixels) -> Iterator[str]:
         """Draw them as SVG; `x` and `y` convert a value of either axis to pixels."""
         for number, (at, low, high) in enumerate(zip(self.at, self.lows, self.highs, strict=True)):
             ends = [(x(end), y(at)) if self.across else (x(at), y(end)) for end in (low, high)]
