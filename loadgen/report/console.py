@@ -61,7 +61,6 @@ def _wrapped(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _details(result: RunResult) -> Iterator[str]:
-    """Write what vLLM's block does not have: outcomes, tokens, the client, the server."""
     yield from _outcomes(result)
     for part in (
         departure_lines.lines,

@@ -88,8 +88,15 @@ def classes(result: RunResult) -> GroupTable:
         columns["good"] = 8
     rows = []
     for one in result.classes:
-        cells = {"share": percent(one.share, 1), "requests": one.requests, "ok": one.ok, "failed": one.failed}
-        cells |= {"tok/s": fixed(one.output_throughput, 2), "left": one.left, "good": percent(one.good_share, 1)}
+        cells: dict[str, object] = {
+            "share": percent(one.share, 1),
+            "requests": one.requests,
+            "ok": one.ok,
+            "failed": one.failed,
+            "tok/s": fixed(one.output_throughput, 2),
+            "left": one.left,
+            "good": percent(one.good_share, 1),
+        }
         rows.append((one.name, [str(cells[title]) for title in columns], _distributions(one.latency_ms, result)))
     return GroupTable("class", columns, [*_metrics(result)], rows)
 
@@ -116,7 +123,12 @@ def _groups(
     columns |= further
     rows = []
     for name, group in groups:
-        cells = {"requests": group.requests, "ok": group.ok, "failed": group.failed, "left": group.left}
+        cells: dict[str, object] = {
+            "requests": group.requests,
+            "ok": group.ok,
+            "failed": group.failed,
+            "left": group.left,
+        }
         cells |= {"cached": percent(group.cached_share, 1)}
         if isinstance(group, PhaseResult):
             cells |= {"ok/s": fixed(group.answers_per_s, 2), "tok/s": fixed(group.output_throughput, 1)}

@@ -48,7 +48,6 @@ def spacing(shape: float | str) -> str:
 
 
 def _times(result: RunResult) -> str:
-    """Write how long the run took, and for how long it sent if that was much shorter."""
     due_s, run_s = result.provenance.schedule.duration_s, result.numbers.duration
     sent = f"sent over {duration(due_s)}, " if 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial else ""
     return f"{sent}lasted {duration(run_s)}"
@@ -90,14 +89,12 @@ def _tokens(result: RunResult) -> Iterator[str]:
 
 
 def _data_sets(result: RunResult) -> str:
-    """Write the data set, or those of the classes."""
     settings = result.provenance.settings
     names = dict.fromkeys(settings.of_class(one).dataset_name for one in settings.request_classes)
     return f"data sets {', '.join(names)}" if len(names) > 1 else f"data set {next(iter(names), settings.dataset_name)}"
 
 
 def _images(result: RunResult) -> str:
-    """Write how many images the prompts have on average; empty without images."""
     prompts = result.provenance.saved_prompts
     return f"{prompts['images'] / prompts['requests']:.1f} images each" if prompts.get("images") else ""
 
@@ -148,7 +145,6 @@ def _phases(profile: LoadProfile | None, unit: str) -> str:
 
 
 def _arrivals(result: RunResult) -> str:
-    """Write how arrivals are spaced, and at which rate."""
     settings, numbers = result.provenance.settings, result.numbers
     if settings.keeps_trace_times:
         return "arrivals of the trace"

@@ -67,7 +67,6 @@ def _brief(run: RunBrief) -> dict[str, Value]:
 
 
 def _whole(result: RunResult) -> dict[str, Value]:
-    """Make the columns that a whole result alone has."""
     row: dict[str, Any] = {name: getattr(result, name) for name in FINDINGS}
     row |= {name: getattr(result.rates, name) for name in RATES}
     row |= {"output_counted_by": result.tokens.output_counted_by, "client_busy_share": result.client.busy_share}

@@ -85,7 +85,6 @@ def knee_candidate(points: Sequence[Point]) -> Point | None:
 
 
 def _judgeable(points: Sequence[Point]) -> list[Point]:
-    """Select the runs at a finite level that are not INVALID."""
     return [each for each in points if each.level != "inf" and each.verdict != "INVALID"]
 
 

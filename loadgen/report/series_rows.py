@@ -154,7 +154,6 @@ def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
 
 
 def _per_gpu(own: Sequence[Row]) -> Iterator[Column]:
-    """Make the columns of what a user and a GPU get, where the number of GPUs is known."""
     found = [row.efficiency for row in own]
     if any(each is not None and each.gpus is not None for each in found):
         users = [None if each is None else each.output_tokens_per_s_per_user for each in found]

@@ -195,7 +195,6 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
 
 
 def _with_reasons(result: RunResult) -> str:
-    """Write the verdict, with the names of the checks that failed."""
     names = [check.name for check in result.failed_checks]
     return f"{result.verdict}: {first_of(names, MAX_REASONS)}" if names else str(result.verdict)
 

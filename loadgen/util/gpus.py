@@ -29,12 +29,9 @@ def installed() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """Memory of one GPU, in bytes.
+    """Memory of one GPU, bytes: in use by all processes, and in all.
 
-    Attributes:
-        used: Memory in use by all processes.
-        total: Memory of the GPU.
-        holders: Ids of the compute processes on it, as far as they are visible.
+    `holders` are the ids of the compute processes on it, as far as they are visible.
     """
 
     used: int

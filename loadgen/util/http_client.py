@@ -152,7 +152,6 @@ def basic_auth(user: str) -> str:
 
 @cache
 def _tls_context(*, verify: bool) -> "SSLContext":
-    """Read the certificates that the system trusts, once."""
     import ssl
 
     context = ssl.create_default_context()
@@ -162,7 +161,6 @@ def _tls_context(*, verify: bool) -> "SSLContext":
 
 
 def _reason(error: Exception, url: str) -> str:
-    """Describe why there is no response, with the system's reason for a failed connection."""
     import ssl
 
     match error:

@@ -76,7 +76,6 @@ class Efficiency(Struct, frozen=True, kw_only=True):
 
 
 def _ratio(value: float | None, by: float | None) -> float | None:
-    """Divide; None where one of them is unknown."""
     return None if value is None or by is None else value / by
 
 

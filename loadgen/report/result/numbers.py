@@ -255,7 +255,6 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
 
 
 def _ramp(run: RunData) -> dict[str, Any]:
-    """Return the fields of a ramp; none without one."""
     settings = run.settings
     if settings.ramp_up_strategy is None:
         return {}
@@ -269,7 +268,6 @@ def meaning(settings: RunSettings) -> dict[str, str]:
 
 
 def _probes(run: RunData) -> dict[str, Any]:
-    """Return the fields of the probes; none without probes."""
     if not run.probes:
         return {}
     values_ns = run.trailer.probe_e2el_ns
@@ -278,7 +276,6 @@ def _probes(run: RunData) -> dict[str, Any]:
 
 
 def _spec_decode(found: SpecDecode | None) -> dict[str, Any]:
-    """Return the fields of speculative decoding; none without it."""
     if found is None:
         return {}
     counts = (found.drafts, found.drafted, found.accepted)

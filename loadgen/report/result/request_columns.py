@@ -60,7 +60,6 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
 
 
 def _part_numbers(parts: Sequence[Snapshot]) -> list[int]:
-    """Return the number of the part of each request, in the order of the requests."""
     numbers = np.repeat(np.arange(len(parts)), [len(part.index) for part in parts])
     found: list[int] = numbers[np.argsort(np.concatenate([part.index for part in parts]), kind="stable")].tolist()
     return found

@@ -62,7 +62,6 @@ class Timeline(Struct, frozen=True, kw_only=True):
         edges = np.arange(columns + 1) * counts.width_ns
 
         def per_column(at_ns: Int64s) -> list[int]:
-            """Count the times, ascending, in each column."""
             found: list[int] = np.diff(np.searchsorted(at_ns, edges, side="left")).tolist()
             return found
 
@@ -98,7 +97,6 @@ def _tokens(snapshot: Snapshot, width_ns: int, columns: int) -> list[int]:
 
 
 def _percentiles(counts: Int64s) -> tuple[list[float | None], list[float | None]]:
-    """Compute p50 and p99 of each column, ms."""
     each = [
         Sketch({coarse_lowest(row): int(column[row]) for row in map(int, np.flatnonzero(column))}) for column in counts
     ]

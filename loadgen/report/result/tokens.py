@@ -148,7 +148,6 @@ class Tokens(Struct, frozen=True, kw_only=True):
 
 
 def _sources(counters: dict[str, int], names: dict[str, str]) -> str:
-    """Name the sources whose counters are not 0, best first."""
     return " and ".join(source for source, name in names.items() if counters[name])
 
 

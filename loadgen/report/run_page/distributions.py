@@ -28,7 +28,6 @@ def drawing(result: RunResult) -> Drawing | None:
 
 
 def _measured(result: RunResult) -> Iterator[tuple[str, Histogram]]:
-    """Select the latencies of the table that begin on one clock, with their histograms."""
     other = "_sent" if result.latency_from == "due" else "_due"
     for name, _ in distributions(result):
         if name.partition("_")[0] in TITLES and not name.endswith(other):

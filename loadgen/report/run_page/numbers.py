@@ -45,7 +45,6 @@ def headline(result: RunResult) -> Facts:
 
 
 def _rate(result: RunResult) -> tuple[Span, str]:
-    """Name and write the rate of answers; the throughput if there is none."""
     answered = answer_rate(result)
     if answered is None:
         return term("request_throughput", "Throughput"), three_digits(result.numbers.request_throughput, "req/s")
@@ -64,11 +63,11 @@ def latencies(result: RunResult) -> Iterator[Block]:
     """Write every latency: percentiles, mean and maximum, and the intervals of those that are of few values."""
     statistics = latency_table.statistics(result)
     columns = [*HEADLINE_COLUMNS, *(each for each in statistics if each not in HEADLINE_COLUMNS)]
-    rows, intervals, errors = [], list[str](), list[str]()
+    rows, intervals, errors = list[list[Span | str]](), list[str](), list[str]()
     for name, title in latency_table.distributions(result):
         found, requests = result.latency_ms.named(name), latency_table.request_count(name, result)
         cells = [f"{four_digits(found.statistic_ms(each))}{latency_table.few_mark(each, requests)}" for each in columns]
-        rows.append((term(name, title), *cells, str(found.count)))
+        rows.append([term(name, title), *cells, str(found.count)])
         intervals += latency_table.interval_text(name, title, result)
         if error := latency_table.large_client_errors(name, result, statistics):
             errors.append(f"{title}: {error}")

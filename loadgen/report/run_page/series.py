@@ -69,7 +69,6 @@ def blocks(runs: Series) -> Iterator[Block]:
 
 
 def _about(runs: Series) -> str:
-    """Say what was run, in one line."""
     model = runs.points[0].result.numbers.model_id if runs.points else "no run"
     return f"{model}, {kind_of(runs).lower()}, {date(runs)}, {plural(len(runs.points), 'run')} at the same server"
 
@@ -86,7 +85,6 @@ def _word(text: str) -> Span:
 
 
 def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
-    """Explain the table."""
     yield f"Latencies are in ms, from {runs.latency_from}"
     if any(column.head == INTERVAL for column in columns):
         yield SLO_RULE
@@ -95,7 +93,6 @@ def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
 
 
 def _runs(runs: Series) -> Table:
-    """List the runs in the order in which they ended, with the usual latencies, the reasons, and their files."""
     rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
     head = ("run", runs.over, "verdict", "why", "kept in", *rates, "peak", *map(heading, sweep_latencies(runs)))
     return Table.of(head, (_run(number, point, runs) for number, point in enumerate(runs.points, 1)), text_columns=5)

@@ -83,7 +83,6 @@ def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
 
 
 def _tops(chart: Chart) -> list[int]:
-    """Where the plots of the panels begin, from above."""
     found, below = list[int](), 0
     for panel in chart.panels:
         top = below + ROW * _legend(panel)[1] + ABOVE
@@ -103,7 +102,6 @@ def _css_class(chart: Chart) -> str:
 
 
 def _longest_name(chart: Chart) -> int:
-    """Count the letters of the longest name on a vertical axis."""
     axes = (panel.scale for panel in chart.panels)
     return max((len(_cut(name)) for axis in axes if isinstance(axis, Names) for name in axis.names), default=0)
 

@@ -23,7 +23,6 @@ class Whiskers:
         name: Name in the legend; empty: none.
         at: Places of the whiskers: on the horizontal axis, or on the vertical one if they lie across.
         lows, highs: Their ends; infinite: the end is unknown, and beyond the axis.
-        look: Their colour.
         across: Whether they are horizontal.
         values: The values whose bounds they are, drawn as dots; none, or as many as whiskers.
         labels: Text at each; none, or as many as whiskers. It stands above the upper end, or behind the right one.
