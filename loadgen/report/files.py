@@ -70,7 +70,7 @@ def _save_result(saved: SavedFiles, settings: RunSettings, result: RunResult) ->
     name, write = ("append_result", _append) if settings.append_result else ("save_result", write_atomic)
     saved.add(name, path, lambda: write(path, to_json(data) + "\n", opener_for(settings)))
     if pytorch_format.wanted():
-        beside, records = pytorch_format.path_beside(path), pytorch_format.records(settings, data)
+        beside, records = path.with_suffix(".pytorch.json"), pytorch_format.records(settings, data)
         saved.add(name, beside, lambda: write_atomic(beside, orjson.dumps(records).decode() + "\n"))
 
 

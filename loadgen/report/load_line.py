@@ -15,11 +15,6 @@ MAX_NAMED = 4  # classes, or phases
 MAX_SENDING_SHARE = 0.8  # of a run; a run that sends for longer does not say for how long
 
 
-def short_text(result: RunResult) -> str:
-    """Describe the load in a few words."""
-    return text_of_settings(result.provenance.settings)
-
-
 def text_of_settings(settings: RunSettings) -> str:
     """Describe the load that settings ask for, in a few words."""
     return ", ".join(filter(None, (pace(settings), cap(settings))))

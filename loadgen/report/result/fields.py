@@ -4,16 +4,18 @@ The text in the annotation of a field describes it in the JSON Schema and in doc
 the docstring of its class does.
 """
 
+from operator import methodcaller
 from typing import Any, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+_to_dict = methodcaller("to_dict")  # of a type whose JSON is not a mapping of its fields, as a Distribution
 
 
 def to_json_values(part: object) -> Any:
     """Convert a part of a result to dicts, lists and scalars."""
-    return msgspec.to_builtins(part, enc_hook=_encoded)
+    return msgspec.to_builtins(part, enc_hook=_to_dict)
 
 
 def from_json_values(values: object, kind: type[T]) -> T:
@@ -27,15 +29,6 @@ def from_json_values(values: object, kind: type[T]) -> T:
         ValueError: A field is missing, or has a value of another type.
     """
     try:
-        return msgspec.convert(values, kind, dec_hook=_decoded, from_attributes=True)
+        return msgspec.convert(values, kind, dec_hook=lambda own, value: own.from_dict(value), from_attributes=True)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
-
-
-def _encoded(value: Any) -> Any:
-    """Convert a type whose JSON is not a mapping of its fields, as a Distribution."""
-    return value.to_dict()
-
-
-def _decoded(kind: Any, value: Any) -> Any:
-    return kind.from_dict(value)

@@ -1,4 +1,4 @@
-"""Outcomes: how requests ended, with examples."""
+"""Outcomes: how requests ended, with examples, and what ended the run."""
 
 from __future__ import annotations
 
@@ -60,3 +60,15 @@ class Unfinished(Struct, frozen=True, kw_only=True):
         """Bound the p99 of E2EL by them."""
         count = run.snapshot.histograms[UNFINISHED].count
         return cls(count=count, p99_e2el_due_at_least_ms=to_ms(unfinished_p99_ns(run)))
+
+
+class Stop(Struct, frozen=True, kw_only=True):
+    """The condition of `--stop-when` that ended the run."""
+
+    condition: Annotated[str, "The condition."]
+    at_s: Annotated[float, "When it held, s on the clock. Nothing was sent from then on."]
+    value: Annotated[
+        float | None,
+        "What was found: ms of a latency, a share of an error rate, a number of errors; null: it falls among "
+        "requests that failed.",
+    ]

@@ -8,11 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from loadgen.metrics import throughput
-from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import DISCONNECTED, FAILED, Snapshot
-from loadgen.report.result.latencies import Latencies
-from loadgen.report.result.rates import PerSecond
 from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import to_ms
 
@@ -37,25 +33,6 @@ class GroupLatency(Struct, frozen=True, kw_only=True):
 def percentile_ms(values: Int64s, p: float) -> float | None:
     """Return a percentile, 0 to 100, of values in ns, shape (n,), in ms; None where there are none."""
     return to_ms(float(np.percentile(values, p))) if len(values) else None
-
-
-def part_fields(run: RunData, part: Snapshot) -> dict[str, Any]:
-    """Summarize the requests of a part of a run that were recorded apart, by the names of fields.
-
-    Rates are over the time of the whole run, so that they add up.
-    """
-    per_second, tokens = PerSecond.of(run.snapshot), part.counters["output_tokens"]
-    return {
-        "requests": part.ended,
-        "ok": part.ok,
-        "failed": part.not_ok,
-        "outcomes": part.outcomes,
-        "output_tokens": tokens,
-        "request_throughput": per_second.rate(part.ok),
-        "output_throughput": per_second.rate(tokens),
-        "max_concurrent_requests": throughput.peak_concurrency(part),
-        "latency_ms": Latencies.of(part, run.percentiles),
-    }
 
 
 class RequestGroup(Struct, frozen=True, kw_only=True):

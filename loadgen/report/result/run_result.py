@@ -19,22 +19,19 @@ from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
 from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.numbers import RunNumbers
-from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, Silence, SilentStreams, Unfinished
+from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, Silence, SilentStreams, Stop, Unfinished
+from loadgen.report.result.parts import ClassResult, Target
 from loadgen.report.result.phases import PhaseResult
 from loadgen.report.result.prefix_cache import PrefixCache
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.result.rates import Rates
-from loadgen.report.result.request_class import ClassResult
 from loadgen.report.result.request_columns import RequestColumns
 from loadgen.report.result.request_sample import RequestSample
 from loadgen.report.result.retries import Retries
-from loadgen.report.result.server import ServerMetrics
-from loadgen.report.result.server_call import ServerCallResult
+from loadgen.report.result.server import ServerCallResult, ServerMetrics
 from loadgen.report.result.sessions import SessionTimes, Turn
 from loadgen.report.result.sglang_numbers import SglangNumbers
-from loadgen.report.result.stop import Stop
 from loadgen.report.result.structured_output import StructuredOutput
-from loadgen.report.result.target import Target
 from loadgen.report.result.timeline import Timeline
 from loadgen.report.result.tokens import Tokens
 from loadgen.util.number_format import to_ms

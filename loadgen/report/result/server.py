@@ -1,4 +1,4 @@
-"""Server: the metrics that servers and GPUs reported during a run, beside what was measured."""
+"""Server: the metrics that servers and GPUs reported during a run, beside what was measured, and calls to servers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
+from loadgen.metrics.server_call import Moment
 from loadgen.report.result.fields import from_json_values
 from loadgen.report.result.latencies import Bounds
 from loadgen.util.number_format import to_ms
@@ -230,3 +231,12 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
     def telemetry(self) -> Telemetry:
         """Restore the telemetry that it summarizes."""
         return Telemetry.from_dict(msgspec.to_builtins(self))
+
+
+class ServerCallResult(Struct, frozen=True, kw_only=True):
+    """A POST request to a server beside the load."""
+
+    moment: Annotated[Moment, "Before the clock started, while it ran, or after the last request."]
+    url: Annotated[str, "Where it went."]
+    took_ms: Annotated[float, "How long the answer took, ms."]
+    error: Annotated[str | None, "Why it failed; null: it did not."]

@@ -12,7 +12,6 @@ from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import BIN_NS
 from loadgen.report.result.request_group import GroupLatency, percentile_ms
-from loadgen.util.arrays import Int64s
 
 MIN_WINDOW_S, MIN_SHARE = 10.0, 0.1  # a shorter window, or a smaller share of the run, may not represent it
 
@@ -84,7 +83,8 @@ class SteadyState(Struct, frozen=True, kw_only=True):
         seconds = (window[1] - window[0]) / 1e9
         ok = snapshot.ttft >= 0
         began, ended = (ok & (at >= window[0]) & (at < window[1]) for at in (snapshot.sent, snapshot.closed))
-        inputs, outputs = _input_rate(snapshot.input[began], seconds), throughput.output_rate(snapshot, *window)
+        tokens, outputs = snapshot.input[began], throughput.output_rate(snapshot, *window)
+        inputs = None if (tokens < 0).any() else int(tokens.sum()) / seconds
         ttfts, e2els = snapshot.ttft[began], snapshot.e2el[began]
         ttft, tpot = GroupLatency.of(ttfts), GroupLatency.of(snapshot.tpot[began & (snapshot.tpot >= 0)])
         e2el = GroupLatency.of(e2els)
@@ -119,10 +119,6 @@ class SteadyState(Struct, frozen=True, kw_only=True):
             median_e2el_ms=e2el.p50,
             percentiles_e2el_ms=[(p, percentile_ms(e2els, p)) for p in percentiles],
         )
-
-
-def _input_rate(tokens: Int64s, seconds: float) -> float | None:
-    return None if (tokens < 0).any() else int(tokens.sum()) / seconds
 
 
 def _warning(seconds: float, run_s: float, least_s: float | None) -> str | None:

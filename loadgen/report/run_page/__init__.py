@@ -8,6 +8,7 @@ from loadgen.report.html import Block, Document, Heading, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run, series
+from loadgen.report.series_answer import answer
 from loadgen.util.number_format import four_digits, plural
 
 Saved = RunResult | Series
@@ -30,7 +31,7 @@ def document(results: Sequence[Saved]) -> Document:
 
 
 def _title(result: Saved) -> str:
-    return series.title(result) if isinstance(result, Series) else run.title(result)
+    return answer(result) if isinstance(result, Series) else run.title(result)
 
 
 def _blocks(result: Saved) -> Iterator[Block]:

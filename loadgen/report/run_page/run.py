@@ -23,7 +23,7 @@ from loadgen.report.run_page import (
 
 def title(result: RunResult) -> str:
     """Name the model and the load."""
-    return f"{result.numbers.model_id}: {load_line.short_text(result)}"
+    return f"{result.numbers.model_id}: {load_line.text_of_settings(result.provenance.settings)}"
 
 
 def date(numbers: RunNumbers) -> str:

@@ -24,7 +24,7 @@ from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart
 from loadgen.report.run_page.pareto import pareto_chart
 from loadgen.report.series import level_of, level_text
-from loadgen.report.series_answer import answer, is_simulated, load, parts, remarks
+from loadgen.report.series_answer import is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
 from loadgen.report.series_rows import FEW_VALUES, INTERVAL, MARK, Column, has_tokens, heading, sweep_latencies, table
 from loadgen.report.summary_line import Colour
@@ -34,11 +34,6 @@ TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": T
 SLO_RULE = (
     "A level meets the SLO if every confidence interval is below its limit, and misses it if one is above its limit"
 )
-
-
-def title(runs: Series) -> str:
-    """Answer the question of the series."""
-    return answer(runs)
 
 
 def date(runs: Series) -> str:

@@ -16,8 +16,8 @@ def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
         explained = (Paragraph(line(f"Explained by: {because}.")),) if because else ()
         title = f"Reasons and advice ({len(reasons)})"
         yield Note(kind, title, (Items(tuple(reasons)), *explained), folded=True)
-    if notes := result.notes:
-        yield Note("note", f"Bear in mind ({len(notes)})", (Items(tuple(map(_note, notes))),), folded=True)
+    if notes := tuple(reason(note, note.value) for note in result.notes):
+        yield Note("note", f"Bear in mind ({len(notes)})", (Items(notes),), folded=True)
     table = Table.of(("group", "check", "", "value", "limit"), map(_row, result.checks))
     yield Note("note", f"All checks: {verdict_summary(result)}", (table,), folded=True)
 
@@ -26,18 +26,10 @@ def _row(check: Check) -> tuple[str | Span, ...]:
     return f"{check.group} {GROUPS[check.group].about}", check.name, _state(check), check.value, check.limit
 
 
-def reason(check: Check) -> Line:
-    """Write why a check failed, and what to do."""
-    return _with_advice(check, check.finding)
-
-
-def _note(check: Check) -> Line:
-    return _with_advice(check, check.value)
-
-
-def _with_advice(check: Check, what: str) -> Line:
+def reason(check: Check, what: str = "") -> Line:
+    """Write why a check failed, or what else it found, and what to do."""
     name = Span(check.name, Tone.STRONG)
-    return line(name, f": {what}. What to do: ", *prose(check.advice), ".")
+    return line(name, f": {what or check.finding}. What to do: ", *prose(check.advice), ".")
 
 
 def _state(check: Check) -> Span:

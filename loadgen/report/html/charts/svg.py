@@ -64,8 +64,9 @@ def readout(chart: Chart) -> str:
 def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
     tops = _tops(chart)
     bottom = tops[-1] + chart.panels[-1].height
+    named = " named" if _longest_name(chart) > MAX_SHORT_NAME else ""
     yield (
-        f'<svg class="{_css_class(chart)}" viewBox="0 0 {WIDTH} {bottom + BELOW}" role="img" '
+        f'<svg class="chart{named}" viewBox="0 0 {WIDTH} {bottom + BELOW}" role="img" '
         f'aria-labelledby="{key}-title" aria-describedby="{key}-about">'
     )
     yield f'<title id="{key}-title">{_text(chart.title)}</title>'
@@ -95,10 +96,6 @@ def _left(chart: Chart) -> float:
     """Return where the plots begin: further right if names stand on a vertical axis."""
     longest = _longest_name(chart)
     return max(LEFT, longest * (NAME_LETTER if longest > MAX_SHORT_NAME else LETTER) + 10)
-
-
-def _css_class(chart: Chart) -> str:
-    return "chart named" if _longest_name(chart) > MAX_SHORT_NAME else "chart"
 
 
 def _longest_name(chart: Chart) -> int:

@@ -1,20 +1,45 @@
-"""Classes: what became of the requests of each class."""
+"""Parts: what became of the requests to each of several targets, and of each class."""
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec import Struct
 
 from loadgen.config import slo
+from loadgen.config.settings import shown_urls
 from loadgen.core.outcome import Outcome
+from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
+from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.outcomes import Outcomes
 from loadgen.report.result.rates import PerSecond, is_goodput_known
-from loadgen.report.result.request_group import part_fields
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """Results of one of several targets."""
+
+    base_url: Annotated[str, "Its URL, without a user."]
+    requests: Annotated[int, "Requests sent to it that ended."]
+    ok: Annotated[int, "Requests that succeeded."]
+    failed: Annotated[int, "Requests that failed, without cancelled ones."]
+    outcomes: Annotated[Outcomes, "Its requests by how they ended."]
+    output_tokens: Annotated[int, "Output tokens of its ok requests."]
+    request_throughput: Annotated[float | None, "Ok requests per second of the whole run; null where nothing was sent."]
+    output_throughput: Annotated[
+        float | None, "Output tokens per second of the whole run; null where nothing was sent."
+    ]
+    max_concurrent_requests: Annotated[int, "Peak number of requests in flight at this target."]
+    latency_ms: Annotated[Latencies, "Its latencies, as in the whole result, ms."]
+
+    @classmethod
+    def each(cls, run: RunData) -> list[Self]:
+        """Summarize each of several targets, in their order; empty where there is one, which is the whole."""
+        parts = zip(shown_urls(run.settings), run.snapshot.targets, strict=False)
+        return [cls(base_url=url, **_part_fields(run, part)) for url, part in parts]
 
 
 class ClassResult(Struct, frozen=True, kw_only=True):
@@ -60,7 +85,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
                     goodput_requests_per_s=PerSecond.of(run.snapshot).rate(good) if is_judged else None,
                     good_share=good / stayed if is_judged and stayed else None,
                     slo=judge_limits(one.slo, part, run.settings.latency_from),
-                    **part_fields(run, part),
+                    **_part_fields(run, part),
                 )
             )
         return found
@@ -69,3 +94,22 @@ class ClassResult(Struct, frozen=True, kw_only=True):
     def named_limits(self) -> list[LimitResult]:
         """The limits of its SLO, each with the name of the class."""
         return [msgspec.structs.replace(row, limit=f"{self.name}:{row.limit}") for row in self.slo]
+
+
+def _part_fields(run: RunData, part: Snapshot) -> dict[str, Any]:
+    """Summarize the requests of a part of a run that were recorded apart, by the names of fields.
+
+    Rates are over the time of the whole run, so that they add up.
+    """
+    per_second, tokens = PerSecond.of(run.snapshot), part.counters["output_tokens"]
+    return {
+        "requests": part.ended,
+        "ok": part.ok,
+        "failed": part.not_ok,
+        "outcomes": part.outcomes,
+        "output_tokens": tokens,
+        "request_throughput": per_second.rate(part.ok),
+        "output_throughput": per_second.rate(tokens),
+        "max_concurrent_requests": throughput.peak_concurrency(part),
+        "latency_ms": Latencies.of(part, run.percentiles),
+    }
