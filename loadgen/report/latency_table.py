@@ -5,20 +5,14 @@ from collections.abc import Iterator, Sequence
 from loadgen.checks.client_error import allowed_ms
 from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER
 from loadgen.checks.workload import TOKENS_PER_EVENT
+from loadgen.config.slo import LATENCY_METRICS
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
 from loadgen.report.distribution import Distribution
 from loadgen.report.result import RunResult
 from loadgen.stats.percentile_confidence_interval import least_samples
-from loadgen.util.number_format import fixed, four_digits
+from loadgen.util.number_format import bounds, fixed, four_digits
 
-TITLES = {
-    "ttft": "TTFT",
-    "ttfo": "TTFO",
-    "tpot": "TPOT",
-    "itl": "ITL",
-    "icl": "ICL",
-    "e2el": "E2EL",
-}
+TITLES = {metric: metric.upper() for metric in LATENCY_METRICS}
 TOKEN_ROWS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers in one piece do not have
 # The checks that find several tokens in one event, or several events sent at once.
 BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
@@ -85,15 +79,7 @@ def interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
     intervals = result.intervals_ms.named(name)
     marked = [column for column in intervals if few_mark(column, request_count(name, result))]
     for column in marked[-1:]:
-        match intervals[column]:
-            case None, None:
-                yield f"{title} {column} unknown"
-            case low, None:
-                yield f"{title} {column} >= {fixed(low)}"
-            case None, high:
-                yield f"{title} {column} <= {fixed(high)}"
-            case low, high:
-                yield f"{title} {column} {fixed(low)} to {fixed(high)}"
+        yield f"{title} {column} {bounds(*intervals[column], fixed, '>= {}', '<= {}')}"
 
 
 def _redundant(result: RunResult) -> set[str]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from loadgen.config import slo
 from loadgen.report.result.efficiency import Efficiency
@@ -10,7 +11,7 @@ from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
 from loadgen.report.series import level_of
 from loadgen.report.summary_line import worst_verdict
 from loadgen.stats.percentile_confidence_interval import least_samples
-from loadgen.util.number_format import fixed, percent
+from loadgen.util.number_format import bounds, fixed, percent
 
 SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
 SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
@@ -210,14 +211,8 @@ def _few(row: Row, name: str) -> bool:
 def _ranges(limits: Sequence[BoundedLimit | None]) -> list[str]:
     """Write the bounds of values: "25.1 to 33.0"; without the one that is unknown."""
     digits = _digits([end for each in limits if each is not None for end in (each.low, each.high)])
-    return [_range(each, digits) if each is not None else "-" for each in limits]
-
-
-def _range(limit: BoundedLimit, digits: int) -> str:
-    low, high = fixed(limit.low, digits), fixed(limit.high, digits)
-    if limit.high is None:
-        return "-" if limit.low is None else f"> {low}"
-    return f"< {high}" if limit.low is None else f"{low} to {high}"
+    write = partial(fixed, digits=digits)
+    return [bounds(each.low, each.high, write, "> {}", "< {}", "-") if each is not None else "-" for each in limits]
 
 
 def _numbers(values: Sequence[float | None], marks: Sequence[bool] = ()) -> list[str]:

@@ -112,6 +112,20 @@ def value_range(low: object, high: object) -> str:
     return " to ".join(dict.fromkeys((str(low), str(high))))
 
 
+def bounds(
+    low: float | None,
+    high: float | None,
+    write: Callable[[float], str],
+    above: str = "{} or more",
+    below: str = "{} or less",
+    unknown: str = "unknown",
+) -> str:
+    """Format the bounds of a value: "2 to 3", or what is said where one or both are None."""
+    if low is None:
+        return unknown if high is None else below.format(write(high))
+    return above.format(write(low)) if high is None else f"{write(low)} to {write(high)}"
+
+
 def clock_time(seconds: float) -> str:
     """Format a time in whole seconds like a clock: "0:42", "1:02:03"."""
     minutes, rest = divmod(round(seconds), 60)

@@ -258,8 +258,7 @@ def _ramp(run: RunData) -> dict[str, Any]:
     settings = run.settings
     if settings.ramp_up_strategy is None:
         return {}
-    names = ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
-    return {name: getattr(settings, name) for name in names} | {"rps_change_events": rate_changes(run)}
+    return {name: getattr(settings, name) for name in RAMP} | {"rps_change_events": rate_changes(run)}
 
 
 def meaning(settings: RunSettings) -> dict[str, str]:
@@ -314,6 +313,7 @@ def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any
     return found
 
 
+RAMP = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("ramp_up_"))
 PROBES = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("probe_"))
 SPEC_DECODE = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("spec_decode_"))
 STATISTICS = ("mean", "median", "std")
