@@ -94,17 +94,14 @@ def _latencies(result: RunResult) -> tuple[Table, bool]:
     Returns:
         The table, and whether percentiles of few requests are marked in it.
     """
-    other = "_sent" if result.latency_from == "due" else "_due"
     columns, rows = latency_table.statistics(result), []
-    for name, title in latency_table.distributions(result):
+    for name, title in latency_table.measured(result):
         values = result.latency_ms.named(name)
-        if name.endswith(other) or name in latency_table.WAITS or not values.count:
-            continue
         requests = latency_table.request_count(name, result)
         shown = [
             three_digits(values.statistic_ms(column)) + latency_table.few_mark(column, requests) for column in columns
         ]
-        errors = result.client_error_ms.named(name) if result.client_error_ms is not None else {}
+        errors = result.client_errors(name)
         known = [error for column in columns if (error := errors.get(column)) is not None]
         rows.append((title, *shown, four_digits(max(known, default=None))))
     table = Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)

@@ -21,6 +21,7 @@ from loadgen.report import (
 )
 from loadgen.report.result import RunResult
 from loadgen.report.result.numbers import meaning
+from loadgen.report.result.outcomes import Example
 from loadgen.report.summary_line import summary_line
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
@@ -83,8 +84,13 @@ def _outcomes(result: RunResult) -> Iterator[str]:
         yield "Outcomes: " + (", ".join(f"{name} {count}" for name, count in result.outcomes.items()) or "none")
     for name, examples in result.examples.items():
         for example in examples:
-            to = f" to {result.targets[example.target].base_url}" if isinstance(example.target, int) else ""
-            yield f"  {name}: request {example.index}{to}, {example.phase}: {one_line(example.detail)}"
+            yield f"  {name}: {example_text(example, result)}"
+
+
+def example_text(example: Example, result: RunResult) -> str:
+    """Describe a request that failed, on one line."""
+    to = f" to {result.targets[example.target].base_url}" if isinstance(example.target, int) else ""
+    return f"request {example.index}{to}, {example.phase}: {one_line(example.detail)}"
 
 
 def one_line(text: str) -> str:

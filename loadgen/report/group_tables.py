@@ -76,7 +76,7 @@ def targets(result: RunResult) -> GroupTable:
     for one in result.targets:
         cells = (one.requests, one.ok, one.failed, fixed(one.output_throughput, 2), one.max_concurrent_requests)
         rows.append((one.base_url, [*map(str, cells)], _distributions(one.latency_ms, result)))
-    return GroupTable("", columns, [*_metrics(result)], rows)
+    return GroupTable("target", columns, [*_metrics(result)], rows)
 
 
 def classes(result: RunResult) -> GroupTable:

@@ -72,6 +72,14 @@ def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
                 yield f"{metric}_{clock}", f"{title} from {clock}"
 
 
+def measured(result: RunResult) -> Iterator[tuple[str, str]]:
+    """List the latencies of the table that were measured, on the clock of the result."""
+    other = "_sent" if result.latency_from == "due" else "_due"
+    for name, title in distributions(result):
+        if name not in WAITS and not name.endswith(other) and result.latency_ms.named(name).count:
+            yield name, title
+
+
 def interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
     """Write the interval of the highest marked percentile in a row; of one clock alone, and not of waits."""
     if name.endswith(("_due", "_sent")) and not name.endswith(result.latency_from):
@@ -107,9 +115,9 @@ def _row(title: str, distribution: Distribution, columns: list[str], requests: i
 
 def large_client_errors(name: str, result: RunResult, statistics: Sequence[str]) -> str:
     """Say how far the client may have moved statistics of a latency, where that is more than the verdict allows."""
-    if result.client_error_ms is None or name not in LATENCIES:
+    if name not in LATENCIES:
         return ""
-    values, errors = result.latency_ms.named(name), result.client_error_ms.named(name)
+    values, errors = result.latency_ms.named(name), result.client_errors(name)
     beyond = [
         f"{four_digits(error)} at {statistic}"
         for statistic in statistics

@@ -201,10 +201,8 @@ def _with_reasons(result: RunResult) -> str:
 
 def client_error_ms(result: RunResult) -> float | None:
     """Find the largest error that the client may have added to a figure of the line, ms; None: unknown."""
-    if result.client_error_ms is None:
-        return None
     errors = [
-        result.client_error_ms.named(slo.distribution(metric, result.latency_from)).get(statistic)
+        result.client_errors(slo.distribution(metric, result.latency_from)).get(statistic)
         for metric, statistics in figures(result).items()
         for statistic in statistics
     ]

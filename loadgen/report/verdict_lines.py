@@ -76,8 +76,7 @@ def verdict_summary(result: RunResult) -> str:
     """Write the verdict, and how many of the checks that apply passed."""
     applied = [check for check in result.checks if check.ok is not None and not check.explains]
     wrong = [check for check in applied if not check.ok]
-    notes = len(result.notes)
-    noted = f", {notes} {'note' if notes == 1 else 'notes'}" if notes else ""
+    noted = f", {plural(notes, 'note')}" if (notes := len(result.notes)) else ""
     client = ""
     if worst := result.max_client_error:
         figure, error_ms = worst

@@ -12,17 +12,18 @@ def blocks(result: RunResult) -> Iterator[Block]:
     """Write a row for each class, phase and turn; nothing where a run has none of them."""
     if result.classes:
         yield Heading(2, "Classes")
-        yield _table(group_tables.classes(result))
+        yield table(group_tables.classes(result))
     if result.phases:
         yield Heading(2, "Phases")
-        yield _table(group_tables.phases(result))
+        yield table(group_tables.phases(result))
         yield from (Paragraph(line(f"{text}.")) for text in group_tables.recoveries(result))
     if result.turns:
         yield Heading(2, "Sessions")
         yield Paragraph(line(f"{group_tables.sessions_line(result)}."))
-        yield _table(group_tables.turns(result))
+        yield table(group_tables.turns(result))
 
 
-def _table(table: GroupTable) -> Table:
-    head = (table.head, *table.columns, *(f"{metric} p50 / p99, ms" for metric in table.metrics))
-    return Table.of(head, ((name, *cells, *latencies) for name, cells, latencies in table.rows), text_columns=1)
+def table(of: GroupTable) -> Table:
+    """Write a row for each group."""
+    head = (of.head, *of.columns, *(f"{metric} p50 / p99, ms" for metric in of.metrics))
+    return Table.of(head, ((name, *cells, *latencies) for name, cells, latencies in of.rows), text_columns=1)

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from loadgen.core.outcome import Outcome
 from loadgen.report import console, departure_lines, token_lines
-from loadgen.report.html import Block, Code, Items, Line, Note, Paragraph, Span, Table, Tone, line
+from loadgen.report.html import Block, Code, Items, Note, Paragraph, Span, Table, Tone, line
 from loadgen.report.result import RunResult
-from loadgen.report.result.outcomes import Example
 from loadgen.util.number_format import percent
 
 
@@ -18,9 +17,10 @@ def requests(result: RunResult) -> Iterator[Block]:
             outcome = Span(name, about=Outcome(name.partition("(")[0]).about)
             rows.append((outcome, str(count), percent(count / result.scheduled if result.scheduled else None, 2)))
         yield Table.of(("outcome", "requests", "share"), rows, text_columns=1)
-        examples = [_example(name, one, result) for name, found in result.examples.items() for one in found]
+        examples = [(name, one) for name, found in result.examples.items() for one in found]
         if examples:
-            yield Items(tuple(examples))
+            texts = ((Span(name, Tone.STRONG), f": {console.example_text(one, result)}") for name, one in examples)
+            yield Items(tuple(line(*parts) for parts in texts))
     else:
         yield Paragraph(line("No request has ended."))
     if departures := tuple(line(text.strip()) for text in departure_lines.lines(result)):
@@ -31,12 +31,6 @@ def requests(result: RunResult) -> Iterator[Block]:
     if result.early_stops:
         reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
         yield Paragraph(line(f"Of the requests with fewer output tokens than requested: {reasons}."))
-
-
-def _example(outcome: str, example: Example, result: RunResult) -> Line:
-    to = f" to {result.targets[example.target].base_url}" if isinstance(example.target, int) else ""
-    detail = console.one_line(example.detail)
-    return line(Span(outcome, Tone.STRONG), f": request {example.index}{to}, {example.phase}: {detail}")
 
 
 def tokens(result: RunResult) -> Iterator[Block]:
