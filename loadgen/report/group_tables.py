@@ -10,7 +10,6 @@ from loadgen.report.result.phases import PhaseResult
 from loadgen.report.result.request_group import RequestGroup
 from loadgen.util.number_format import duration, fixed, percent
 
-METRICS = {"TTFT": "ttft", "TPOT": "tpot", "E2EL": "e2el"}
 MAX_TURNS = 20  # rows of the table of turns on the console
 
 
@@ -21,7 +20,7 @@ class GroupTable:
     Attributes:
         head: What the groups are.
         columns: The titles between name and latencies, each with its width on the console.
-        metrics: The titles of the latencies.
+        metrics: The latencies.
         rows: Of each group its name, a cell below each of these columns, and p50 / p99 of each latency.
     """
 
@@ -34,7 +33,7 @@ class GroupTable:
         """Write the table for the console."""
         width = max(map(len, (self.head, *(name for name, _, _ in self.rows))))
         titles = "".join(f"{title:>{wide}}" for title, wide in self.columns.items())
-        yield f"{self.head:<{width}}{titles}" + "".join(f"{metric:>20}" for metric in self.metrics)
+        yield f"{self.head:<{width}}{titles}" + "".join(f"{metric.upper():>20}" for metric in self.metrics)
         for name, cells, latencies in self.rows:
             line = "".join(f"{cell:>{wide}}" for cell, wide in zip(cells, self.columns.values(), strict=True))
             line += "".join(f"{text:>20}" if text.endswith("*") else f"{text:>19} " for text in latencies)
@@ -76,7 +75,7 @@ def targets(result: RunResult) -> GroupTable:
     for one in result.targets:
         cells = (one.requests, one.ok, one.failed, fixed(one.output_throughput, 2), one.max_concurrent_requests)
         rows.append((one.base_url, [*map(str, cells)], _distributions(one.latency_ms, result)))
-    return GroupTable("target", columns, [*_metrics(result)], rows)
+    return GroupTable("target", columns, metrics(result), rows)
 
 
 def classes(result: RunResult) -> GroupTable:
@@ -98,7 +97,7 @@ def classes(result: RunResult) -> GroupTable:
             "good": percent(one.good_share, 1),
         }
         rows.append((one.name, [str(cells[title]) for title in columns], _distributions(one.latency_ms, result)))
-    return GroupTable("class", columns, [*_metrics(result)], rows)
+    return GroupTable("class", columns, metrics(result), rows)
 
 
 def phases(result: RunResult) -> GroupTable:
@@ -132,10 +131,10 @@ def _groups(
         cells |= {"cached": percent(group.cached_share, 1)}
         if isinstance(group, PhaseResult):
             cells |= {"ok/s": fixed(group.answers_per_s, 2), "tok/s": fixed(group.output_throughput, 1)}
-        latencies = (getattr(group, f"{metric}_ms") for metric in _metrics(result).values())
+        latencies = (getattr(group, f"{metric}_ms") for metric in metrics(result))
         texts = [_percentiles(latency.p50, latency.p99, latency.count) for latency in latencies]
         rows.append((name, [str(cells[title]) for title in columns], texts))
-    return GroupTable(head, columns, [*_metrics(result)], rows)
+    return GroupTable(head, columns, metrics(result), rows)
 
 
 def recoveries(result: RunResult) -> Iterator[str]:
@@ -158,13 +157,13 @@ def sessions_line(result: RunResult) -> str:
     return text
 
 
-def _metrics(result: RunResult) -> dict[str, str]:
-    """Return the latencies of groups: titles, and names without a clock."""
-    return METRICS if result.streams else {"E2EL": "e2el"}
+def metrics(result: RunResult) -> tuple[str, ...]:
+    """Name the main latencies, without a clock: E2EL alone where answers have no tokens."""
+    return ("ttft", "tpot", "e2el") if result.streams else ("e2el",)
 
 
 def _distributions(latencies: Latencies, result: RunResult) -> list[str]:
-    found = (latencies.latency(metric, result.latency_from) for metric in _metrics(result).values())
+    found = (latencies.latency(metric, result.latency_from) for metric in metrics(result))
     return [_percentiles(latency.p50_ms, latency.p99_ms, latency.count) for latency in found]
 
 

@@ -25,5 +25,5 @@ def blocks(result: RunResult) -> Iterator[Block]:
 
 def table(of: GroupTable) -> Table:
     """Write a row for each group."""
-    head = (of.head, *of.columns, *(f"{metric} p50 / p99, ms" for metric in of.metrics))
+    head = (of.head, *of.columns, *(f"{metric.upper()} p50 / p99, ms" for metric in of.metrics))
     return Table.of(head, ((name, *cells, *latencies) for name, cells, latencies in of.rows), text_columns=1)

@@ -4,14 +4,13 @@ from collections.abc import Iterator
 
 from loadgen.config import slo
 from loadgen.metrics.failures import lost_text
-from loadgen.report import efficiency_lines, latency_table, token_lines, verdict_lines
+from loadgen.report import efficiency_lines, group_tables, latency_table, token_lines, verdict_lines
 from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table, line
 from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
 from loadgen.report.summary_line import answer_rate
 from loadgen.util.number_format import four_digits, latency, three_digits
 
-HEADLINE_LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "e2el": "E2EL"}
 HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
 
 
@@ -35,12 +34,12 @@ def headline(result: RunResult) -> Facts:
         )
     else:
         facts.append(Fact(Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), ""))
-    for metric, title in HEADLINE_LATENCIES.items() if result.streams else [("e2el", "E2EL")]:
+    for metric in group_tables.metrics(result):
         name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
         few = " (few values)" if latency_table.few_mark("p99", latency_table.request_count(name, result)) else ""
         p99 = f"p99 {latency(found.p99_ms)}{few}" if found.count else ""
         beside = filter(None, (p99, latency_table.large_client_errors(name, result, HEADLINE_COLUMNS)))
-        facts.append(Fact(term(name, f"{title} p50"), latency(found.p50_ms), "; ".join(beside)))
+        facts.append(Fact(term(name, f"{metric.upper()} p50"), latency(found.p50_ms), "; ".join(beside)))
     return Facts(tuple(facts))
 
 
