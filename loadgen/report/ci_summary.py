@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from loadgen.report import gate, html, junit, latency_table, load_line, run_page, verdict_lines
-from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone, line
+from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run, verdict
@@ -46,8 +46,8 @@ def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
 
 def opening(result: RunResult) -> Iterator[Block]:
     """Write the answer, the load and the banners of a run."""
-    yield Paragraph(line(Span(summary_line(result), Tone.STRONG)))
-    yield Paragraph(line(load_line.full_text(result)))
+    yield Paragraph.of(Span(summary_line(result), Tone.STRONG))
+    yield Paragraph.of(load_line.full_text(result))
     for banner in verdict_lines.banners(result):
         yield Note("warning", banner, ())
 
@@ -60,7 +60,7 @@ def _blocks(result: RunResult) -> Iterator[Block]:
     if wrong := result.failed_checks:
         yield Heading(2, "Checks that failed")
         yield Items(tuple(map(verdict.reason, wrong)))
-    yield Paragraph(line(_origin(result)))
+    yield Paragraph.of(_origin(result))
 
 
 def figures(result: RunResult) -> Iterator[Block]:
@@ -70,7 +70,7 @@ def figures(result: RunResult) -> Iterator[Block]:
         table, few = _latencies(result)
         yield table
         if few:
-            yield Paragraph(line("* few requests"))
+            yield Paragraph.of("* few requests")
 
 
 def _rates(result: RunResult) -> Table:

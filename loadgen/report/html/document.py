@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from loadgen.report.html.charts.chart import Chart
 
@@ -72,6 +72,11 @@ class Paragraph:
     shape: ClassVar = "paragraph"
     text: Line
 
+    @classmethod
+    def of(cls, *parts: str | Span) -> Self:
+        """Make a paragraph of pieces."""
+        return cls(line(*parts))
+
 
 @dataclass(frozen=True, slots=True)
 class Items:
@@ -80,6 +85,11 @@ class Items:
     shape: ClassVar = "items"
     lines: tuple[Line, ...]
     numbered: bool = False
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """Make a list of texts, without the spaces around them."""
+        return cls(tuple(line(text.strip()) for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +124,7 @@ class Table:
     @classmethod
     def of(
         cls, head: Sequence[str], rows: Iterable[Iterable[Cell | Span | str]], text_columns: int | None = None
-    ) -> "Table":
+    ) -> Self:
         """Make a table; a cell of one line may be its text."""
         cells = (tuple(each if isinstance(each, tuple) else cell(each) for each in row) for row in rows)
         return cls(tuple(head), tuple(cells), text_columns)

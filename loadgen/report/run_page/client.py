@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.report import client_lines
-from loadgen.report.html import Block, Items, Paragraph, Span, Table, line
+from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import ProcessUsage, Worker
 from loadgen.report.run_page.glossary import term
@@ -12,7 +12,7 @@ from loadgen.util.number_format import UNKNOWN, fixed, percent
 
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the resource use and the disturbances that are known, then each worker if there were several."""
-    yield Items(tuple(line(text.strip()) for text in client_lines.lines(result)))
+    yield Items.of(client_lines.lines(result))
     client = result.client
     facts: list[tuple[Span | str, str]] = [
         ("CPU time", fixed(client.cpu_s, 1, "s")),
@@ -28,7 +28,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if known := [(what, value) for what, value in facts if value != UNKNOWN]:
         yield Table.of(("", ""), known, text_columns=1)
     if client.disturbance:
-        yield Paragraph(line(f"Meanwhile {client.disturbance}."))
+        yield Paragraph.of(f"Meanwhile {client.disturbance}.")
     if len(result.workers) > 1:
         yield _workers(result.workers)
 

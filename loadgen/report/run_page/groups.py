@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.report import group_tables
 from loadgen.report.group_tables import GroupTable
-from loadgen.report.html import Block, Heading, Paragraph, Table, line
+from loadgen.report.html import Block, Heading, Paragraph, Table
 from loadgen.report.result import RunResult
 
 
@@ -16,10 +16,10 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if result.phases:
         yield Heading(2, "Phases")
         yield table(group_tables.phases(result))
-        yield from (Paragraph(line(f"{text}.")) for text in group_tables.recoveries(result))
+        yield from (Paragraph.of(f"{text}.") for text in group_tables.recoveries(result))
     if result.turns:
         yield Heading(2, "Sessions")
-        yield Paragraph(line(f"{group_tables.sessions_line(result)}."))
+        yield Paragraph.of(f"{group_tables.sessions_line(result)}.")
         yield table(group_tables.turns(result))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from loadgen.config import slo
 from loadgen.metrics.failures import lost_text
 from loadgen.report import efficiency_lines, group_tables, latency_table, token_lines, verdict_lines
-from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table, line
+from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
 from loadgen.report.summary_line import answer_rate
@@ -55,7 +55,7 @@ def rates_and_limits(result: RunResult) -> Iterator[Block]:
     of_tokens = (*token_lines.structured_output(result), *token_lines.rates(result))
     lines = [*of_tokens, *efficiency_lines.lines(result), *verdict_lines.slo_lines(result)]
     if lines:
-        yield Items(tuple(map(line, lines)))
+        yield Items.of(lines)
 
 
 def latencies(result: RunResult) -> Iterator[Block]:
@@ -72,6 +72,6 @@ def latencies(result: RunResult) -> Iterator[Block]:
             errors.append(f"{title}: {error}")
     yield Table.of(("Latency (ms)", *columns, "count"), rows, text_columns=1)
     if intervals:
-        yield Paragraph(line(f"{latency_table.FEW_REQUESTS}: {', '.join(intervals)}."))
+        yield Paragraph.of(f"{latency_table.FEW_REQUESTS}: {', '.join(intervals)}.")
     if errors:
-        yield Items(tuple(map(line, errors)))
+        yield Items.of(errors)

@@ -22,15 +22,15 @@ def requests(result: RunResult) -> Iterator[Block]:
             texts = ((Span(name, Tone.STRONG), f": {console.example_text(one, result)}") for name, one in examples)
             yield Items(tuple(line(*parts) for parts in texts))
     else:
-        yield Paragraph(line("No request has ended."))
-    if departures := tuple(line(text.strip()) for text in departure_lines.lines(result)):
-        yield Items(departures)
+        yield Paragraph.of("No request has ended.")
+    if departures := list(departure_lines.lines(result)):
+        yield Items.of(departures)
     if result.finish_reasons:
         reasons = ", ".join(f"{name or 'none'} {count}" for name, count in result.finish_reasons.items())
-        yield Paragraph(line(f"Finish reasons of those that are ok: {reasons}."))
+        yield Paragraph.of(f"Finish reasons of those that are ok: {reasons}.")
     if result.early_stops:
         reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
-        yield Paragraph(line(f"Of the requests with fewer output tokens than requested: {reasons}."))
+        yield Paragraph.of(f"Of the requests with fewer output tokens than requested: {reasons}.")
 
 
 def tokens(result: RunResult) -> Iterator[Block]:
@@ -48,8 +48,8 @@ def tokens(result: RunResult) -> Iterator[Block]:
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
     yield Table.of(("of requests that are ok", "tokens"), shown, text_columns=1)
-    if differences := tuple(line(text.strip()) for text in token_lines.count_differences(result)):
-        yield Items(differences)
+    if differences := list(token_lines.count_differences(result)):
+        yield Items.of(differences)
 
 
 def console_report(result: RunResult) -> Note:

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from loadgen.config.load_profile import LoadProfile
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heat, Linear, Log, Mark, Panel, Paragraph, line
+from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heat, Linear, Log, Mark, Panel, Paragraph
 from loadgen.report.result import RunResult
 from loadgen.report.result.timeline import HeatMap, Timeline
 from loadgen.report.run_page import scatter, server_levels, slo_limits
@@ -23,7 +23,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
     """Draw the charts, on the same axis of time; or say why there are none."""
     timeline = result.timeline
     if not isinstance(timeline, Timeline):
-        yield Paragraph(line(NONE_ENDED if timeline is None else OLDER))
+        yield Paragraph.of(NONE_ENDED if timeline is None else OLDER)
         return
     columns, telemetry = TimeColumns.of(timeline), server_levels.telemetry(result)
     panels = [_requests(result, timeline, columns), *_in_flight(result, timeline, columns)]

@@ -9,7 +9,7 @@ from typing import Any
 from loadgen.config.option import OUTPUT, flag
 from loadgen.config.serialize import flags, restored
 from loadgen.config.settings import RunSettings
-from loadgen.report.html import Block, Code, Note, Paragraph, Span, Table, Tone, line
+from loadgen.report.html import Block, Code, Note, Paragraph, Span, Table, Tone
 from loadgen.report.result.fields import to_json_values
 from loadgen.report.result.provenance import Provenance
 from loadgen.util.redaction import KEY_VARIABLE, MARK
@@ -60,7 +60,7 @@ def provenance_tables(provenance: Provenance) -> Iterator[Block]:
             rows = ((what, Span(_value(value), Tone.CODE)) for what, value in found.items())
             yield Note("note", title, (Table.of(("", ""), rows),), folded=True)
         elif name == "asked":
-            yield Paragraph(line("All settings are the defaults."))
+            yield Paragraph.of("All settings are the defaults.")
 
 
 def _value(value: Any) -> str:

@@ -43,9 +43,9 @@ def date(runs: Series) -> str:
 
 def blocks(runs: Series) -> Iterator[Block]:
     """Write what was run, how far to trust it, the chart, the table, the remarks, and every run."""
-    yield Paragraph(line(_about(runs)))
+    yield Paragraph.of(_about(runs))
     if text := load(runs):
-        yield Paragraph(line(f"Load: {text}."))
+        yield Paragraph.of(f"Load: {text}.")
     (_, colour), *others = parts(runs)
     if others:
         # Coloured parts come first: the verdict, and why the series is partial.
@@ -57,7 +57,7 @@ def blocks(runs: Series) -> Iterator[Block]:
         yield Drawing("pareto", chart)
     columns = table(runs, with_bounds=True)
     yield _table(columns)
-    yield Paragraph(line(". ".join(_legend(runs, columns))))
+    yield Paragraph.of(". ".join(_legend(runs, columns)))
     if found := [prose(each) for each in remarks(runs)]:
         yield Note("note", "About the runs", (Items(tuple(found)),))
     yield Note("note", "Every run", (_runs(runs),), folded=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.report import cache_lines, group_tables, server_lines
-from loadgen.report.html import Block, Paragraph, Table, line
+from loadgen.report.html import Block, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.run_page import groups
 
@@ -16,18 +16,18 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if result.targets:
         balance, clock = result.provenance.settings.balance, result.latency_from
         about = f"{len(result.targets)} targets shared the requests ({balance}); latencies are counted from {clock}."
-        yield Paragraph(line(about))
+        yield Paragraph.of(about)
         yield groups.table(group_tables.targets(result))
     for text in cache_lines.lines(result):
-        yield Paragraph(line(f"{text}."))
+        yield Paragraph.of(f"{text}.")
     metrics = result.server
     if metrics is None:
-        yield Paragraph(line(NO_METRICS if result.client.wall_s is not None else UNKNOWN_METRICS))
+        yield Paragraph.of(NO_METRICS if result.client.wall_s is not None else UNKNOWN_METRICS)
         return
     if metrics.missing:
-        yield Paragraph(line(server_lines.missing_servers(metrics.missing)))
+        yield Paragraph.of(server_lines.missing_servers(metrics.missing))
     if metrics.sources:
-        yield Paragraph(line(server_lines.heading(metrics.sources)))
+        yield Paragraph.of(server_lines.heading(metrics.sources))
         yield Table.of(("", *server_lines.HEADINGS), server_lines.table(result, metrics), text_columns=1)
     if metrics.gpus:
-        yield Paragraph(line(f"{server_lines.gpu_summary(metrics.gpu_levels)}."))
+        yield Paragraph.of(f"{server_lines.gpu_summary(metrics.gpu_levels)}.")

@@ -13,7 +13,7 @@ def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
     reasons = [*map(line, banners(result)), *map(reason, result.failed_checks)]
     if reasons:
         because = explanation(result)
-        explained = (Paragraph(line(f"Explained by: {because}.")),) if because else ()
+        explained = (Paragraph.of(f"Explained by: {because}."),) if because else ()
         title = f"Reasons and advice ({len(reasons)})"
         yield Note(kind, title, (Items(tuple(reasons)), *explained), folded=True)
     if notes := tuple(reason(note, note.value) for note in result.notes):
