@@ -64,8 +64,7 @@ class Distribution:
         Raises:
             KeyError: The run did not ask for this percentile.
         """
-        scalars = {"mean": self.mean_ms, "std": self.std_ms, "min": self.min_ms, "max": self.max_ms}
-        return scalars[name] if name in scalars else self.percentiles_ms[name]
+        return self.to_dict()[name]
 
     def to_dict(self) -> dict[str, float | int | None]:
         """Convert to JSON."""

@@ -87,7 +87,8 @@ def interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
     intervals = result.intervals_ms.named(name)
     marked = [column for column in intervals if few_mark(column, request_count(name, result))]
     for column in marked[-1:]:
-        yield f"{title} {column} {bounds(*intervals[column], fixed, '>= {}', '<= {}')}"
+        low, high = intervals[column]
+        yield f"{title} {column} {bounds(low, high, fixed, '>= {}', '<= {}')}"
 
 
 def _redundant(result: RunResult) -> set[str]:

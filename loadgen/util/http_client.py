@@ -56,7 +56,7 @@ async def get(
     Raises:
         Unreachable: No response, none in time, or one that is too large.
     """
-    return await _in_thread(partial(_exchange, "GET", url, None, headers or {}, verify_tls, timeout_s), url, timeout_s)
+    return await _in_thread("GET", url, None, headers or {}, verify_tls, timeout_s)
 
 
 async def send_json(
@@ -82,30 +82,29 @@ async def send_json(
         Unreachable: No response, none in time, or one that is too large.
     """
     sent = ({"Content-Type": "application/json"} if body else {}) | headers
-    return await _in_thread(partial(_exchange, method, url, body, sent, verify_tls, timeout_s), url, timeout_s)
+    return await _in_thread(method, url, body, sent, verify_tls, timeout_s)
 
 
-async def _in_thread(exchange: Callable[[], Reply], url: str, timeout_s: float) -> Reply:
+async def _in_thread(
+    method: str,
+    url: str,
+    body: bytes | None,
+    headers: dict[str, str],
+    verify_tls: "bool | SSLContext",
+    timeout_s: float,
+) -> Reply:
     """Send a request in a daemon thread. Cancelling abandons the thread."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Reply] = loop.create_future()
 
-    def settle(outcome: Reply | Exception) -> None:
-        if answer.done():
-            return
-        if isinstance(outcome, Reply):
-            answer.set_result(outcome)
-        else:
-            answer.set_exception(outcome)
-
     def work() -> None:
-        outcome: Reply | Exception
+        settle: Callable[[], object]
         try:
-            outcome = exchange()
+            settle = partial(answer.set_result, _exchange(method, url, body, headers, verify_tls, timeout_s))
         except Exception as error:  # noqa: BLE001 - raised where it is awaited
-            outcome = error
+            settle = partial(answer.set_exception, error)
         with contextlib.suppress(RuntimeError):  # the loop has been closed
-            loop.call_soon_threadsafe(settle, outcome)
+            loop.call_soon_threadsafe(lambda: answer.done() or settle())
 
     threading.Thread(target=work, name="http_client", daemon=True).start()
     try:
