@@ -32,7 +32,10 @@ TOTALS = {
     "max_concurrent_requests": ("Peak concurrent requests:", ".2f"),
     "total_token_throughput": ("Total token throughput (tok/s):", ".2f"),
 }
-IF_KNOWN = ("failed", "max_concurrency", "request_goodput")  # rows that are left out instead of n/a
+# Rows that are left out instead of n/a: where the value is None; where the key is missing; where there are no tokens.
+IF_KNOWN = ("failed", "max_concurrency", "request_goodput")
+IF_PRESENT = ("total_output_tokens", "input_sequence_throughput", "output_throughput")
+OF_TOKENS = ("max_output_tokens_per_s", "max_concurrent_requests")
 PROBES = {
     "probe_completed": ("Probe requests completed:", ""),
     "probe_failed": ("Probe requests failed:", ""),
@@ -52,13 +55,13 @@ SPEC_DECODE = {
 def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequence[float]) -> Iterator[str]:
     """Write the lines of `vllm bench serve`'s block: numbers by its names, and these latencies of them."""
     yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
-    left_out = {key for key in IF_KNOWN if result[key] is None}
+    left_out = {key for key in IF_PRESENT if key not in result} | {key for key in IF_KNOWN if result[key] is None}
     if result["request_rate"] == "inf":
         left_out.add("request_rate")
     if "output_throughput" not in result:
-        left_out.add("max_concurrent_requests")
+        left_out.update(OF_TOKENS)
     for key, (label, form) in TOTALS.items():
-        if key in result and key not in left_out:
+        if key not in left_out:
             yield row(label, result[key], form)
     yield from _known("Probe Requests", PROBES, result)
     for metric, (name, header) in HEADERS.items():
