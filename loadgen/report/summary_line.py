@@ -175,8 +175,10 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
     if result.no_answer_since_s is not None:
         yield f"NO ANSWER from {result.no_answer_since_s:.1f} s on", Colour.RED
     failures, colour = Failures.among(result.outcomes, result.never_due), VERDICT_COLOURS[result.verdict]
-    error, verdict = client_error_ms(result), _with_reasons(result)
-    if error is not None:
+    names, verdict = [check.name for check in result.failed_checks], str(result.verdict)
+    if names:
+        verdict += f": {first_of(names, MAX_REASONS)}"
+    if (error := client_error_ms(result)) is not None:
         verdict += f" (client at most {rounded_up(error)} ms in this line)"
     if not failures.failed and not result.numbers.completed and result.outcomes:
         yield "NOT OK no request succeeded", Colour.RED
@@ -192,11 +194,6 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
     else:
         yield f"OK {result.numbers.completed} of {failures.of} ({ways})", Colour.YELLOW
     yield f"measured {verdict}", colour
-
-
-def _with_reasons(result: RunResult) -> str:
-    names = [check.name for check in result.failed_checks]
-    return f"{result.verdict}: {first_of(names, MAX_REASONS)}" if names else str(result.verdict)
 
 
 def client_error_ms(result: RunResult) -> float | None:

@@ -78,10 +78,10 @@ class DisturbedLayout:
             return self._of(self._plain, treatment, reference, Adjustment.NONE)
         ways = ((self._adjusted, Adjustment.SLOPES), (self._undisturbed, Adjustment.LEFT_OUT))
         for layout, adjustment in ways:
-            if layout is not None and math.isfinite(
-                (found := self._of(layout, treatment, reference, adjustment)).effect
-            ):
-                return found
+            if layout is not None:
+                found = self._of(layout, treatment, reference, adjustment)
+                if math.isfinite(found.effect):
+                    return found
         return self._as_they_are(treatment, reference, self._disturbance)
 
     def _as_they_are(self, treatment: int, reference: int, disturbance: Floats) -> Contrast:
