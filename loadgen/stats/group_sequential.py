@@ -80,8 +80,7 @@ class Comparison:
     Attributes:
         decision: What has been decided.
         effect: The estimate.
-        low: Lower confidence bound, at the level that the look leaves for this treatment.
-        high: Upper confidence bound, at the same level.
+        low, high: Confidence bounds, at the level that the look leaves for this treatment.
         blocks: Number of blocks that were compared.
         adjustment: What was done about disturbed values.
     """
@@ -225,13 +224,11 @@ def detectable_effect(noise: Noise, arms: int, plan: Plan) -> float:
 
 
 def blocks_needed(effect: float, noise: Noise, arms: int, plan: Plan) -> int | None:
-    """Return about how many blocks show an effect with a chance of POWER; None if no number does.
+    """Return about how many blocks show an effect, as a share, with a chance of POWER; None if no number does.
 
     Args:
-        effect: The effect, as a share.
-        noise: The noise of one value's logarithm.
-        arms: Number of treatments besides the reference.
-        plan: The design.
+        effect: The effect.
+        noise, arms, plan: As for `detectable_effect`.
     """
     beyond = math.log1p(effect) - math.log1p(plan.least_effect)
     if beyond <= 0 or not noise.df:

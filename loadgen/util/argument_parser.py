@@ -21,10 +21,6 @@ class OneLineParser(argparse.ArgumentParser):
 
     Flags may be abbreviated where the parser says so, as long as only one of them begins with the word.
 
-    Args:
-        prog: The name of the command.
-        options: Further arguments of `argparse.ArgumentParser`.
-
     Attributes:
         abbreviable: Flags that may be abbreviated.
         not_suggested: Flags that are not suggested for a word that is similar.

@@ -79,7 +79,7 @@ async def send_json(
         timeout_s: Limit for the whole exchange, s.
 
     Raises:
-        Unreachable: No response, none in time, or one that is too large.
+        Unreachable: As `get`.
     """
     sent = ({"Content-Type": "application/json"} if body else {}) | headers
     return await _in_thread(method, url, body, sent, verify_tls, timeout_s)

@@ -162,9 +162,7 @@ def parse_whole_number(text: str) -> int:
 def parse_range(text: str, parse: Callable[[str], N]) -> tuple[N, N] | None:
     """Parse a number, or MIN:MAX, and return both ends; None if it is neither, or MIN is above MAX.
 
-    Args:
-        text: The text.
-        parse: Parses one number; raises ValueError for what is none.
+    `parse` parses one number, and raises ValueError for what is none.
     """
     low, colon, high = text.partition(":")
     try:

@@ -43,12 +43,8 @@ def opener(path: str, flags: int, *, locks: bool = False) -> int:
 def create(field: str, path: str | Path) -> BinaryIO:
     """Create or truncate a private file, and return it open for writing and locked until it is closed.
 
-    Args:
-        field: The flag that names the file, for the error.
-        path: The file.
-
     Raises:
-        BadInput: The file cannot be written, or another run writes it.
+        BadInput: The file, which the flag `field` names, cannot be written, or another run writes it.
     """
     try:
         return open(path, "wb", buffering=_BUFFER, opener=partial(opener, locks=True))
