@@ -1,5 +1,7 @@
 """Answer: what a series of runs shows, as the parts of one line, and remarks on its runs."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence

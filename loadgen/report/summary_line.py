@@ -1,5 +1,7 @@
 """The summary line: a run in one line that can be pasted into a chat."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum

@@ -12,7 +12,7 @@ QUANTITIES = ("power_w", "sm_clock_mhz", "busy_share", "memory_bytes")
 
 
 def split_devices(ids: Sequence[str], servers: int) -> list[tuple[str, ...]]:
-    """Split device ids, a multiple of the number of servers, equally among them; each gets none where there are none."""
+    """Split device ids, a multiple of the number of servers, equally among them; none are split into none."""
     size = len(ids) // servers
     return [tuple(ids[size * number : size * (number + 1)]) for number in range(servers)]
 

@@ -1,5 +1,7 @@
 """Format numbers with units for people, the same way everywhere, and parse numbers and times. None is shown as n/a."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar

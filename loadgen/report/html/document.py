@@ -1,5 +1,7 @@
 """Document: the blocks of a page, which are written as Markdown or HTML."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -177,7 +179,7 @@ class Note:
     shape: ClassVar = "note"
     kind: NoteKind
     title: str
-    blocks: "tuple[Block, ...]"
+    blocks: tuple[Block, ...]
     folded: bool | None = None
 
 

@@ -1,5 +1,7 @@
 """Chart: panels above each other that share an axis, as data: what is drawn, and not how."""
 
+from __future__ import annotations
+
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Scale: where a value stands on an axis, where the axis has its ticks, and how its numbers are written."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
