@@ -101,7 +101,7 @@ def _latencies(result: RunResult) -> tuple[Table, bool]:
         shown = [
             three_digits(values.statistic_ms(column)) + latency_table.few_mark(column, requests) for column in columns
         ]
-        errors = result.client_errors(name)
+        errors = latency_table.client_errors(name, result)
         known = [error for column in columns if (error := errors.get(column)) is not None]
         rows.append((title, *shown, four_digits(max(known, default=None))))
     table = Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)

@@ -9,6 +9,7 @@ from loadgen.config.slo import LATENCY_METRICS
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
 from loadgen.report.distribution import Distribution
 from loadgen.report.result import RunResult
+from loadgen.report.result.latencies import Errors
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import bounds, fixed, four_digits
 
@@ -114,11 +115,16 @@ def _row(title: str, distribution: Distribution, columns: list[str], requests: i
     return line
 
 
+def client_errors(name: str, result: RunResult) -> Errors:
+    """Look up the client error of each statistic of a latency, ms; empty if it is unknown."""
+    return {} if result.client_error_ms is None else result.client_error_ms.named(name)
+
+
 def large_client_errors(name: str, result: RunResult, statistics: Sequence[str]) -> str:
     """Say how far the client may have moved statistics of a latency, where that is more than the verdict allows."""
     if name not in LATENCIES:
         return ""
-    values, errors = result.latency_ms.named(name), result.client_errors(name)
+    values, errors = result.latency_ms.named(name), client_errors(name, result)
     beyond = [
         f"{four_digits(error)} at {statistic}"
         for statistic in statistics

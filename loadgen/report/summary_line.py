@@ -9,6 +9,7 @@ from enum import IntEnum
 from loadgen.config import slo
 from loadgen.core.outcome import NO_FAILURES
 from loadgen.metrics.failures import Failures
+from loadgen.report.latency_table import client_errors
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
 from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
@@ -201,7 +202,7 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
 def client_error_ms(result: RunResult) -> float | None:
     """Find the largest error that the client may have added to a figure of the line, ms; None: unknown."""
     errors = [
-        result.client_errors(slo.distribution(metric, result.latency_from)).get(statistic)
+        client_errors(slo.distribution(metric, result.latency_from), result).get(statistic)
         for metric, statistics in figures(result).items()
         for statistic in statistics
     ]

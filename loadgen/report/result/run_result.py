@@ -16,7 +16,7 @@ from loadgen.report.result.client import ClientTotals, Worker
 from loadgen.report.result.departures import Departures
 from loadgen.report.result.efficiency import Efficiency
 from loadgen.report.result.fields import from_json_values, to_json_values
-from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Errors, Histograms, LatencyIntervals
+from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
 from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, Silence, SilentStreams, Stop, Unfinished
@@ -210,10 +210,6 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         wrong = [check for check in self.checks if check.ok is False and check.explains]
         return wrong if any(check.name in EXPLAINED for check in self.failed_checks) else []
 
-    def client_errors(self, name: str) -> Errors:
-        """Look up the client error of each statistic of a latency, ms; empty if it is unknown."""
-        return {} if self.client_error_ms is None else self.client_error_ms.named(name)
-
     @property
     def max_client_error_ms(self) -> float | None:
         """The largest error that the client may have added to a latency on the clock of `latency_from`, ms."""
@@ -222,10 +218,12 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
     @property
     def max_client_error(self) -> tuple[str, float] | None:
         """The figure that the client may have moved the most, such as "p99 E2EL", and by how much, ms."""
+        if self.client_error_ms is None:
+            return None
         errors = [
             (f"{statistic} {metric.upper()}", error)
             for metric in slo.LATENCY_METRICS
-            for statistic, error in self.client_errors(slo.distribution(metric, self.latency_from)).items()
+            for statistic, error in self.client_error_ms.named(slo.distribution(metric, self.latency_from)).items()
             if error is not None
         ]
         return max(errors, key=lambda each: each[1], default=None)

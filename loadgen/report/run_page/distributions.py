@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from loadgen.core.histogram import Histogram
 from loadgen.report.distribution import percentiles_by_nines
 from loadgen.report.html import Band, Chart, Curve, Drawing, Linear, Nines, Panel
-from loadgen.report.latency_table import TITLES, measured
+from loadgen.report.latency_table import TITLES, client_errors, measured
 from loadgen.report.result import RunResult
 from loadgen.report.run_page import slo_limits
 from loadgen.util.number_format import four_digits
@@ -30,7 +30,7 @@ def drawing(result: RunResult) -> Drawing | None:
 def _panel(name: str, histogram: Histogram, places: Sequence[float], result: RunResult) -> Panel:
     metric = name.partition("_")[0]
     curve = Curve(TITLES[metric], places, percentiles_by_nines(histogram, places))
-    errors = result.client_errors(name)
+    errors = client_errors(name, result)
     limits, far = slo_limits.in_panel(metric, result, curve.ys)
     scale = Linear.over("ms", [*curve.ys, *(limit.y for limit in limits)])
     return Panel(f"{curve.name}, ms{far}", scale, (*_band(curve, errors), *limits, curve), height=80)
