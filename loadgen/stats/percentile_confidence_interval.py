@@ -46,7 +46,8 @@ def least_samples(p: float) -> int:
         fewer_than_two = (1 - beyond) ** n + n * beyond * (1 - beyond) ** (n - 1)
         return fewer_than_two <= 1 - CONFIDENCE
 
-    return bisect_left(range(1 << 62), True, lo=2, key=is_enough)
+    upper = math.ceil(10 / beyond)  # with ten values expected there, fewer than two come with a chance of 0.0005
+    return bisect_left(range(upper), True, lo=2, key=is_enough)
 
 
 def interval(values: SortedValues, p: float) -> tuple[float | None, float | None]:
