@@ -10,10 +10,10 @@ KINDS: dict[Colour, NoteKind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
 
 
 def answer_badge(parts: Iterable[Part], *, simulated: bool, answer: Colour = Colour.NONE) -> Badge:
-    """Make a badge of the parts: red for failures, amber for caveats, blue for the simulator, else green.
+    """Make a badge of parts, one at least: red for failures, amber for caveats, blue for the simulator, else green.
 
     Args:
-        parts: One at least.
+        parts: Those of the answer.
         simulated: Whether loadgen's own simulator was measured.
         answer: The colour of the answer itself, which is the title of the page.
     """

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from loadgen.report import gate, html, junit, latency_table, load_line, run_page, verdict_lines
-from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone, cell, line
+from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run, verdict
 from loadgen.report.summary_line import summary_line
-from loadgen.util.number_format import UNKNOWN, four_digits, three_digits
+from loadgen.util.number_format import four_digits, three_digits
 
 STATES = {True: "✅ passed", False: "❌ failed", None: "❔ not judged"}
 
@@ -40,22 +40,27 @@ def suite(result: RunResult) -> junit.Suite:
 def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
     """Write a gate as a heading with its outcome, and a table of the demands."""
     yield Heading(2, f"Gate: {'passed' if gate.passed(demands) else 'FAILED'}")
-    rows = ((cell(STATES[one.met]), cell(Span(one.name, Tone.CODE)), cell(one.finding)) for one in demands)
-    yield Table(("", "Demand", "Found"), tuple(rows))
+    rows = ((STATES[one.met], Span(one.name, Tone.CODE), one.finding) for one in demands)
+    yield Table.of(("", "Demand", "Found"), rows)
+
+
+def opening(result: RunResult) -> Iterator[Block]:
+    """Write the answer, the load and the banners of a run."""
+    yield Paragraph.of(Span(summary_line(result), Tone.STRONG))
+    yield Paragraph.of(load_line.full_text(result))
+    for banner in verdict_lines.banners(result):
+        yield Note("warning", banner, ())
 
 
 def _blocks(result: RunResult) -> Iterator[Block]:
-    yield Paragraph(line(Span(summary_line(result), Tone.STRONG)))
-    yield Paragraph(line(load_line.full_text(result)))
-    for banner in verdict_lines.banners(result):
-        yield Note("warning", banner, ())
+    yield from opening(result)
     yield from gate_blocks(gate.demands(result))
     yield Heading(2, "Figures")
     yield from figures(result)
     if wrong := result.failed_checks:
         yield Heading(2, "Checks that failed")
         yield Items(tuple(map(verdict.reason, wrong)))
-    yield Paragraph(line(_origin(result)))
+    yield Paragraph.of(_origin(result))
 
 
 def figures(result: RunResult) -> Iterator[Block]:
@@ -65,19 +70,22 @@ def figures(result: RunResult) -> Iterator[Block]:
         table, few = _latencies(result)
         yield table
         if few:
-            yield Paragraph(line("* few requests"))
+            yield Paragraph.of("* few requests")
 
 
 def _rates(result: RunResult) -> Table:
     numbers = result.numbers
-    rates = {"req/s": numbers.request_throughput, "output tok/s": numbers.output_throughput}
-    rates |= {"total tok/s": numbers.total_token_throughput}
+    cells = {
+        "req/s": three_digits(numbers.request_throughput),
+        "output tok/s": three_digits(numbers.output_throughput),
+        "total tok/s": three_digits(numbers.total_token_throughput),
+        "peak in flight": str(numbers.max_concurrent_requests),
+        "ok": str(numbers.completed),
+        "failed": str(numbers.failed),
+    }
     if not result.generates:
-        del rates["output tok/s"]
-    heads, values = (*rates, "peak in flight", "ok", "failed"), rates.values()
-    counts = (numbers.max_concurrent_requests, numbers.completed, numbers.failed)
-    cells = (*map(three_digits, values), *(UNKNOWN if count is None else f"{count:g}" for count in counts))
-    return Table(heads, (tuple(map(cell, cells)),), text_columns=0)
+        del cells["output tok/s"]
+    return Table.of(tuple(cells), [cells.values()], text_columns=0)
 
 
 def _latencies(result: RunResult) -> tuple[Table, bool]:
@@ -86,21 +94,18 @@ def _latencies(result: RunResult) -> tuple[Table, bool]:
     Returns:
         The table, and whether percentiles of few requests are marked in it.
     """
-    other = "_sent" if result.latency_from == "due" else "_due"
     columns, rows = latency_table.statistics(result), []
-    for name, title in latency_table.distributions(result):
+    for name, title in latency_table.measured(result):
         values = result.latency_ms.named(name)
-        if name.endswith(other) or name in latency_table.WAITS or not values.count:
-            continue
         requests = latency_table.request_count(name, result)
         shown = [
             three_digits(values.statistic_ms(column)) + latency_table.few_mark(column, requests) for column in columns
         ]
-        errors = result.client_error_ms.named(name) if result.client_error_ms is not None else {}
+        errors = latency_table.client_errors(name, result)
         known = [error for column in columns if (error := errors.get(column)) is not None]
-        rows.append(tuple(map(cell, (title, *shown, four_digits(max(known, default=None))))))
-    table = Table(("Latency (ms)", *columns, "client error at most"), tuple(rows), text_columns=1)
-    return table, any("*" in lines[0][0].text for row in rows for lines in row[1:])
+        rows.append((title, *shown, four_digits(max(known, default=None))))
+    table = Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)
+    return table, any("*" in text for row in rows for text in row[1:])
 
 
 def _origin(result: RunResult) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from loadgen.report.result import RunResult
-from loadgen.report.result.client import Capture
 from loadgen.report.result.tokens import Tokens
 from loadgen.util.number_format import percent, plural
 
@@ -24,8 +23,11 @@ def lines(result: RunResult) -> Iterator[str]:
         yield "The server closes its connections soon after each response: none was used twice."
     if client.records_error:
         yield f"The records are not complete: {client.records_error}"
-    if client.capture is not None:
-        yield from _capture(client.capture)
+    if (capture := client.capture) is not None:
+        left_out = f", {capture.left_out} left out for lack of room" if capture.left_out else ""
+        yield f"Captured {plural(capture.responses, 'response')}{left_out}"
+        if capture.error:
+            yield f"The capture is not complete: {capture.error}"
 
 
 def _loop_and_connections(result: RunResult) -> str:
@@ -44,10 +46,3 @@ def _arrival_times(tokens: Tokens, what: str) -> Iterator[str]:
     if (events := tokens.token_events) and not tokens.unbounded_events:
         by_kernel, exact = 1 - tokens.user_stamped_events / events, 1 - tokens.inexact_events / events
         yield f"Arrival times: {percent(by_kernel, 1)} of the {what} stamped by the kernel, {percent(exact, 1)} exact"
-
-
-def _capture(capture: Capture) -> Iterator[str]:
-    left_out = f", {capture.left_out} left out for lack of room" if capture.left_out else ""
-    yield f"Captured {plural(capture.responses, 'response')}{left_out}"
-    if capture.error:
-        yield f"The capture is not complete: {capture.error}"

@@ -6,7 +6,6 @@ from loadgen.config.output import parse_percentiles
 from loadgen.core.outcome import Outcome
 from loadgen.report import (
     cache_lines,
-    class_table,
     client_lines,
     departure_lines,
     efficiency_lines,
@@ -16,13 +15,13 @@ from loadgen.report import (
     request_lines,
     server_lines,
     sglang_block,
-    targets,
     token_lines,
     verdict_lines,
     vllm_block,
 )
 from loadgen.report.result import RunResult
 from loadgen.report.result.numbers import meaning
+from loadgen.report.result.outcomes import Example
 from loadgen.report.summary_line import summary_line
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
@@ -30,21 +29,13 @@ WIDTH = 80
 
 
 def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:
-    """Render the console report of a result; nothing in it moves a terminal.
-
-    Args:
-        result: The result.
-        saved: The paths of the files that were written.
-        screen: Where it is shown.
-    """
+    """Render the console report of a result, with the paths of its files; nothing in it moves a terminal."""
     rows = [
         *_block(result),
         "",
         *latency_table.rows(result),
         *_wrapped(latency_table.notes(result)),
         "",
-        *targets.table(result),
-        *class_table.table(result),
         *group_tables.tables(result),
         *_wrapped(_details(result)),
         "",
@@ -71,7 +62,6 @@ def _wrapped(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _details(result: RunResult) -> Iterator[str]:
-    """Write what vLLM's block does not have: outcomes, tokens, the client, the server."""
     yield from _outcomes(result)
     for part in (
         departure_lines.lines,
@@ -94,8 +84,13 @@ def _outcomes(result: RunResult) -> Iterator[str]:
         yield "Outcomes: " + (", ".join(f"{name} {count}" for name, count in result.outcomes.items()) or "none")
     for name, examples in result.examples.items():
         for example in examples:
-            to = f" to {result.targets[example.target].base_url}" if isinstance(example.target, int) else ""
-            yield f"  {name}: request {example.index}{to}, {example.phase}: {one_line(example.detail)}"
+            yield f"  {name}: {example_text(example, result)}"
+
+
+def example_text(example: Example, result: RunResult) -> str:
+    """Describe a request that failed, on one line."""
+    to = f" to {result.targets[example.target].base_url}" if isinstance(example.target, int) else ""
+    return f"request {example.index}{to}, {example.phase}: {one_line(example.detail)}"
 
 
 def one_line(text: str) -> str:

@@ -29,7 +29,6 @@ def _departures(departures: Departures) -> Iterator[str]:
 
 
 def _stop(server: ServerStop, left: int) -> str:
-    """Say what the servers' counters show."""
     known = []
     if server.aborted:
         known.append(f"it counts {server.aborted:.0f} aborted requests")

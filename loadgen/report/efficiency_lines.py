@@ -16,18 +16,15 @@ def lines(result: RunResult) -> Iterator[str]:
     if found.output_tokens_per_s_per_user is not None:
         yield f"Interactivity: {fixed(found.output_tokens_per_s_per_user, 2)} tok/s for a user (1 / median TPOT)"
     if found.gpus is not None:
-        rates = (found.output_tokens_per_s_per_gpu, found.total_tokens_per_s_per_gpu)
-        output, total = (fixed(rate, 2) for rate in rates)
+        output, total = fixed(found.output_tokens_per_s_per_gpu, 2), fixed(found.total_tokens_per_s_per_gpu, 2)
         yield f"Per GPU ({plural(found.gpus, 'GPU')}): {output} output tok/s, {total} total tok/s"
     if found.energy_j is not None:
         share = found.energy_coverage or 0.0
         covered = "" if share >= FULL else f", power read in {percent(share)} of the time"
-        joules = (found.joules_per_output_token, found.joules_per_token)
-        output, total = (fixed(value, 4) for value in joules)
+        output, total = fixed(found.joules_per_output_token, 4), fixed(found.joules_per_token, 4)
         yield f"Energy: {fixed(found.energy_j, 1)} J; {output} J per output token, {total} J per token{covered}"
     if found.cost_per_million_output_tokens is not None:
-        costs = (found.cost_per_million_output_tokens, found.cost_per_million_tokens)
-        output, total = (fixed(cost, 4) for cost in costs)
+        output, total = fixed(found.cost_per_million_output_tokens, 4), fixed(found.cost_per_million_tokens, 4)
         yield f"Cost: {output} per million output tokens, {total} per million tokens"
     elif result.provenance.settings.gpu_hour_price is not None:
         yield "Cost: not known, since the number of GPUs is not; give --gpus"

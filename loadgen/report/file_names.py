@@ -47,5 +47,4 @@ def series_path(settings: RunSettings, series: Series) -> Path | None:
 
 
 def _in_name(text: str) -> str:
-    """Return a text as it can stand in the name of a file."""
     return NOT_IN_NAMES.sub("_", text).encode()[:MAX_BYTES].decode(errors="ignore")

@@ -35,13 +35,7 @@ class SavedFiles:
     errors: list[str] = field(default_factory=list)
 
     def add(self, name: str, path: str | Path, write: Callable[[], None]) -> None:
-        """Write a file; if it cannot be written, keep the message, and go on.
-
-        Args:
-            name: The name of the setting that asks for it.
-            path: The path of the file.
-            write: Writes it.
-        """
+        """Write a file that a setting asks for; if it cannot be written, keep the message, and go on."""
         try:
             write()
         except OSError as error:
@@ -51,13 +45,7 @@ class SavedFiles:
 
 
 def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedFiles:
-    """Write the files that the settings ask for; records and captures have been written while the run went on.
-
-    Args:
-        settings: As asked.
-        result: The result.
-        snapshot: The numbers it was made from.
-    """
+    """Write the files that the settings ask for; records and captures have been written while the run went on."""
     saved, wall_s = SavedFiles(), result.numbers.duration
     if settings.saves_result:
         _save_result(saved, settings, result)
@@ -82,7 +70,7 @@ def _save_result(saved: SavedFiles, settings: RunSettings, result: RunResult) ->
     name, write = ("append_result", _append) if settings.append_result else ("save_result", write_atomic)
     saved.add(name, path, lambda: write(path, to_json(data) + "\n", opener_for(settings)))
     if pytorch_format.wanted():
-        beside, records = pytorch_format.path_beside(path), pytorch_format.records(settings, data)
+        beside, records = path.with_suffix(".pytorch.json"), pytorch_format.records(settings, data)
         saved.add(name, beside, lambda: write_atomic(beside, orjson.dumps(records).decode() + "\n"))
 
 
@@ -108,7 +96,7 @@ def _add_written_during_run(saved: SavedFiles, settings: RunSettings, result: Ru
 
 
 def save_page(path: str, results: Sequence[RunResult | Series]) -> None:
-    """Write the page of results, or of series; the same whether they come from a run or from a file.
+    """Write the page of results, or of series, from a run or from a file alike.
 
     Raises:
         OSError: It cannot be written.

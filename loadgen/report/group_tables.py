@@ -1,53 +1,147 @@
-"""Group tables: the phases of a rate profile, and the turns of sessions."""
+"""Group tables: what became of the requests of each target, class, phase of a load profile, and turn of sessions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from loadgen.report.latency_table import few_mark
 from loadgen.report.result import RunResult
-from loadgen.report.result.request_group import GroupLatency, RequestGroup
+from loadgen.report.result.latencies import Latencies
+from loadgen.report.result.phases import PhaseResult
+from loadgen.report.result.request_group import RequestGroup
 from loadgen.util.number_format import duration, fixed, percent
 
-COUNTS, LEFT, CACHED = (("requests", 9), ("ok", 7), ("failed", 7)), ("left", 7), ("cached", 8)
-RATES = (("ok/s", 9), ("tok/s", 10))
-METRICS = {"TTFT": "ttft_ms", "TPOT": "tpot_ms", "E2EL": "e2el_ms"}
-MAX_TURNS = 20  # rows of the table of turns
+MAX_TURNS = 20  # rows of the table of turns on the console
 
 
-def metrics(result: RunResult) -> dict[str, str]:
-    """Return the latencies that groups of a result have: titles, and fields of a `RequestGroup`."""
-    return METRICS if result.streams else {"E2EL": "e2el_ms"}
+@dataclass(frozen=True, slots=True)
+class GroupTable:
+    """A table with a row for each group.
 
+    Attributes:
+        head: What the groups are.
+        columns: The titles between name and latencies, each with its width on the console.
+        metrics: The latencies.
+        rows: Of each group its name, a cell below each of these columns, and p50 / p99 of each latency.
+    """
 
-def counts(groups: Sequence[RequestGroup]) -> tuple[tuple[str, int], ...]:
-    """Return the titles of the counts that groups have, each with the width of its column."""
-    left = (LEFT,) if any(group.left for group in groups) else ()
-    cached = (CACHED,) if any(group.cached_share is not None for group in groups) else ()
-    return (*COUNTS, *left, *cached)
+    head: str
+    columns: Mapping[str, int]
+    metrics: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[str], Sequence[str]]]
 
-
-def count_cells(group: RequestGroup, groups: Sequence[RequestGroup]) -> list[str]:
-    """Return what a group has below the titles of `counts(groups)`."""
-    fields = {"cached": percent(group.cached_share, 1)}
-    return [fields[title] if title in fields else str(getattr(group, title)) for title, _ in counts(groups)]
+    def lines(self) -> Iterator[str]:
+        """Write the table for the console."""
+        width = max(map(len, (self.head, *(name for name, _, _ in self.rows))))
+        titles = "".join(f"{title:>{wide}}" for title, wide in self.columns.items())
+        yield f"{self.head:<{width}}{titles}" + "".join(f"{metric.upper():>20}" for metric in self.metrics)
+        for name, cells, latencies in self.rows:
+            line = "".join(f"{cell:>{wide}}" for cell, wide in zip(cells, self.columns.values(), strict=True))
+            line += "".join(f"{text:>20}" if text.endswith("*") else f"{text:>19} " for text in latencies)
+            yield f"{name:<{width}}{line}".rstrip()
 
 
 def tables(result: RunResult) -> Iterator[str]:
     """Write the tables for the console; nothing where a run has no groups."""
+    clock = f"latencies in ms from {result.latency_from}, p50 / p99"
+    if result.targets:
+        differ = result.provenance.engine.differ
+        if isinstance(differ, list):
+            yield from (f"The targets differ in {difference}" for difference in differ)
+        yield f"{len(result.targets)} targets, {result.provenance.settings.balance}; {clock}"
+        yield from targets(result).lines()
+        yield ""
+    if result.classes:
+        yield f"Classes; {clock}"
+        yield from classes(result).lines()
+        yield ""
     if result.phases:
-        names = [phase.load for phase in result.phases]
-        rates = [(phase.answers_per_s, phase.output_throughput) for phase in result.phases]
-        yield from _table(result, "phase", names, result.phases, rates)
-        for phase in result.phases:
-            if phase.recovered_after_s is not None:
-                yield f"Backlog recovered {phase.recovered_after_s:.3g} s after the burst (phase {phase.load})"
+        yield f"Phases; {clock}"
+        yield from phases(result).lines()
+        yield from recoveries(result)
         yield ""
     if result.turns:
-        shown = result.turns[:MAX_TURNS]
-        yield from _table(result, "turn", [str(turn.turn) for turn in shown], shown)
+        yield f"Turns; {clock}"
+        yield from turns(result, MAX_TURNS).lines()
         if len(result.turns) > MAX_TURNS:
             yield f"and {len(result.turns) - MAX_TURNS} more turns in the JSON (loadgen.turns)"
         yield sessions_line(result)
         yield ""
+
+
+def targets(result: RunResult) -> GroupTable:
+    """Make a row for each target."""
+    columns = {"requests": 9, "ok": 8, "failed": 8, "tok/s": 11, "peak": 6}
+    rows = []
+    for one in result.targets:
+        cells = (one.requests, one.ok, one.failed, fixed(one.output_throughput, 2), one.max_concurrent_requests)
+        rows.append((one.base_url, [*map(str, cells)], _distributions(one.latency_ms, result)))
+    return GroupTable("target", columns, metrics(result), rows)
+
+
+def classes(result: RunResult) -> GroupTable:
+    """Make a row for each class, with columns of users who left and of goodput where there are any."""
+    columns = {"share": 8, "requests": 9, "ok": 8, "failed": 8, "tok/s": 11}
+    if any(one.left for one in result.classes):
+        columns["left"] = 8
+    if any(one.good_share is not None for one in result.classes):
+        columns["good"] = 8
+    rows = []
+    for one in result.classes:
+        cells: dict[str, object] = {
+            "share": percent(one.share, 1),
+            "requests": one.requests,
+            "ok": one.ok,
+            "failed": one.failed,
+            "tok/s": fixed(one.output_throughput, 2),
+            "left": one.left,
+            "good": percent(one.good_share, 1),
+        }
+        rows.append((one.name, [str(cells[title]) for title in columns], _distributions(one.latency_ms, result)))
+    return GroupTable("class", columns, metrics(result), rows)
+
+
+def phases(result: RunResult) -> GroupTable:
+    """Make a row for each phase of a load profile."""
+    return _groups(result, "phase", [(phase.load, phase) for phase in result.phases], {"ok/s": 9, "tok/s": 10})
+
+
+def turns(result: RunResult, most: int | None = None) -> GroupTable:
+    """Make a row for each of the first turns of sessions, `most` of them."""
+    return _groups(result, "turn", [(str(turn.turn), turn) for turn in result.turns[:most]], {})
+
+
+def _groups(
+    result: RunResult, head: str, groups: Sequence[tuple[str, RequestGroup]], further: Mapping[str, int]
+) -> GroupTable:
+    """Make a row for each group, with columns of users who left and of the cache where there are any."""
+    columns = {"requests": 9, "ok": 7, "failed": 7}
+    if any(group.left for _, group in groups):
+        columns["left"] = 7
+    if any(group.cached_share is not None for _, group in groups):
+        columns["cached"] = 8
+    columns |= further
+    rows = []
+    for name, group in groups:
+        cells: dict[str, object] = {
+            "requests": group.requests,
+            "ok": group.ok,
+            "failed": group.failed,
+            "left": group.left,
+        }
+        cells |= {"cached": percent(group.cached_share, 1)}
+        if isinstance(group, PhaseResult):
+            cells |= {"ok/s": fixed(group.answers_per_s, 2), "tok/s": fixed(group.output_throughput, 1)}
+        latencies = (getattr(group, f"{metric}_ms") for metric in metrics(result))
+        texts = [_percentiles(latency.p50, latency.p99, latency.count) for latency in latencies]
+        rows.append((name, [str(cells[title]) for title in columns], texts))
+    return GroupTable(head, columns, metrics(result), rows)
+
+
+def recoveries(result: RunResult) -> Iterator[str]:
+    """Write when the backlog of each burst had gone."""
+    for phase in result.phases:
+        if phase.recovered_after_s is not None:
+            yield f"Backlog recovered {phase.recovered_after_s:.3g} s after the burst (phase {phase.load})"
 
 
 def sessions_line(result: RunResult) -> str:
@@ -58,37 +152,21 @@ def sessions_line(result: RunResult) -> str:
     text = (
         f"{sessions.complete} of {sessions.count} sessions complete, {sessions.turns_mean:.3g} turns planned on average"
     )
-    times = (sessions.time_ms.p50, sessions.time_ms.p99)
-    return text + "".join(
-        f", {title} of a session {duration(ms / 1000)}"
-        for title, ms in zip(("median time", "p99"), times, strict=True)
-        if ms is not None
-    )
+    for title, ms in (("median time", sessions.time_ms.p50), ("p99", sessions.time_ms.p99)):
+        text += "" if ms is None else f", {title} of a session {duration(ms / 1000)}"
+    return text
 
 
-def _table(
-    result: RunResult,
-    kind: str,
-    names: Sequence[str],
-    groups: Sequence[RequestGroup],
-    rates: Sequence[tuple[float, float]] = (),
-) -> Iterator[str]:
-    width = max(map(len, (kind, *names)))
-    columns = (*counts(groups), *(RATES if rates else ()))
-    titles = "".join(f"{title:>{wide}}" for title, wide in columns)
-    yield f"{kind.capitalize()}s; latencies in ms from {result.latency_from}, p50 / p99"
-    yield f"{kind:<{width}}{titles}" + "".join(f"{name:>20}" for name in metrics(result))
-    for number, (name, group) in enumerate(zip(names, groups, strict=True)):
-        cells = count_cells(group, groups)
-        if rates:
-            cells += [fixed(rates[number][0], 2), fixed(rates[number][1], 1)]
-        line = "".join(f"{cell:>{wide}}" for cell, (_, wide) in zip(cells, columns, strict=True))
-        for field in metrics(result).values():
-            text = percentiles(getattr(group, field))
-            line += f"{text:>20}" if text.endswith("*") else f"{text:>19} "
-        yield f"{name:<{width}}{line}".rstrip()
+def metrics(result: RunResult) -> tuple[str, ...]:
+    """Name the main latencies, without a clock: E2EL alone where answers have no tokens."""
+    return ("ttft", "tpot", "e2el") if result.streams else ("e2el",)
 
 
-def percentiles(latency: GroupLatency) -> str:
+def _distributions(latencies: Latencies, result: RunResult) -> list[str]:
+    found = (latencies.latency(metric, result.latency_from) for metric in metrics(result))
+    return [_percentiles(latency.p50_ms, latency.p99_ms, latency.count) for latency in found]
+
+
+def _percentiles(p50: float | None, p99: float | None, count: int) -> str:
     """Write p50 / p99, with a star if the p99 is of too few requests."""
-    return f"{fixed(latency.p50, 2)} / {fixed(latency.p99, 2)}{few_mark('p99', latency.count)}"
+    return f"{fixed(p50, 2)} / {fixed(p99, 2)}{few_mark('p99', count)}"

@@ -24,11 +24,11 @@ SEPARATORS = frozenset(", \t\r\n")
 
 
 def write_hlog(path: str | Path, histograms: Mapping[str, Histogram], *, start_s: float, length_s: float) -> None:
-    """Write `histograms` of nanoseconds to `path` in one step: the file is either the old one or all of the new one.
+    """Write histograms of nanoseconds, each under its tag, in one step: the file is the old one or all of the new one.
 
     Args:
         path: The file to write; its folder must exist.
-        histograms: Each histogram under the tag that its line bears.
+        histograms: By tag.
         start_s: When the run started, seconds since the epoch.
         length_s: How long it lasted, seconds.
 

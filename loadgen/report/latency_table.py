@@ -5,20 +5,15 @@ from collections.abc import Iterator, Sequence
 from loadgen.checks.client_error import allowed_ms
 from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER
 from loadgen.checks.workload import TOKENS_PER_EVENT
+from loadgen.config.slo import LATENCY_METRICS
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
 from loadgen.report.distribution import Distribution
 from loadgen.report.result import RunResult
+from loadgen.report.result.latencies import Errors
 from loadgen.stats.percentile_confidence_interval import least_samples
-from loadgen.util.number_format import fixed, four_digits
+from loadgen.util.number_format import bounds, fixed, four_digits
 
-TITLES = {
-    "ttft": "TTFT",
-    "ttfo": "TTFO",
-    "tpot": "TPOT",
-    "itl": "ITL",
-    "icl": "ICL",
-    "e2el": "E2EL",
-}
+TITLES = {metric: metric.upper() for metric in LATENCY_METRICS}
 TOKEN_ROWS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers in one piece do not have
 # The checks that find several tokens in one event, or several events sent at once.
 BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
@@ -78,6 +73,14 @@ def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
                 yield f"{metric}_{clock}", f"{title} from {clock}"
 
 
+def measured(result: RunResult) -> Iterator[tuple[str, str]]:
+    """List the latencies of the table that were measured, on the clock of the result."""
+    other = "_sent" if result.latency_from == "due" else "_due"
+    for name, title in distributions(result):
+        if name not in WAITS and not name.endswith(other) and result.latency_ms.named(name).count:
+            yield name, title
+
+
 def interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
     """Write the interval of the highest marked percentile in a row; of one clock alone, and not of waits."""
     if name.endswith(("_due", "_sent")) and not name.endswith(result.latency_from):
@@ -85,15 +88,8 @@ def interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
     intervals = result.intervals_ms.named(name)
     marked = [column for column in intervals if few_mark(column, request_count(name, result))]
     for column in marked[-1:]:
-        match intervals[column]:
-            case None, None:
-                yield f"{title} {column} unknown"
-            case low, None:
-                yield f"{title} {column} >= {fixed(low)}"
-            case None, high:
-                yield f"{title} {column} <= {fixed(high)}"
-            case low, high:
-                yield f"{title} {column} {fixed(low)} to {fixed(high)}"
+        low, high = intervals[column]
+        yield f"{title} {column} {bounds(low, high, fixed, '>= {}', '<= {}')}"
 
 
 def _redundant(result: RunResult) -> set[str]:
@@ -119,11 +115,16 @@ def _row(title: str, distribution: Distribution, columns: list[str], requests: i
     return line
 
 
+def client_errors(name: str, result: RunResult) -> Errors:
+    """Look up the client error of each statistic of a latency, ms; empty if it is unknown."""
+    return {} if result.client_error_ms is None else result.client_error_ms.named(name)
+
+
 def large_client_errors(name: str, result: RunResult, statistics: Sequence[str]) -> str:
     """Say how far the client may have moved statistics of a latency, where that is more than the verdict allows."""
-    if result.client_error_ms is None or name not in LATENCIES:
+    if name not in LATENCIES:
         return ""
-    values, errors = result.latency_ms.named(name), result.client_error_ms.named(name)
+    values, errors = result.latency_ms.named(name), client_errors(name, result)
     beyond = [
         f"{four_digits(error)} at {statistic}"
         for statistic in statistics

@@ -15,11 +15,6 @@ MAX_NAMED = 4  # classes, or phases
 MAX_SENDING_SHARE = 0.8  # of a run; a run that sends for longer does not say for how long
 
 
-def short_text(result: RunResult) -> str:
-    """Describe the load in a few words."""
-    return text_of_settings(result.provenance.settings)
-
-
 def text_of_settings(settings: RunSettings) -> str:
     """Describe the load that settings ask for, in a few words."""
     return ", ".join(filter(None, (pace(settings), cap(settings))))
@@ -48,7 +43,6 @@ def spacing(shape: float | str) -> str:
 
 
 def _times(result: RunResult) -> str:
-    """Write how long the run took, and for how long it sent if that was much shorter."""
     due_s, run_s = result.provenance.schedule.duration_s, result.numbers.duration
     sent = f"sent over {duration(due_s)}, " if 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial else ""
     return f"{sent}lasted {duration(run_s)}"
@@ -90,14 +84,12 @@ def _tokens(result: RunResult) -> Iterator[str]:
 
 
 def _data_sets(result: RunResult) -> str:
-    """Write the data set, or those of the classes."""
     settings = result.provenance.settings
     names = dict.fromkeys(settings.of_class(one).dataset_name for one in settings.request_classes)
     return f"data sets {', '.join(names)}" if len(names) > 1 else f"data set {next(iter(names), settings.dataset_name)}"
 
 
 def _images(result: RunResult) -> str:
-    """Write how many images the prompts have on average; empty without images."""
     prompts = result.provenance.saved_prompts
     return f"{prompts['images'] / prompts['requests']:.1f} images each" if prompts.get("images") else ""
 
@@ -148,7 +140,6 @@ def _phases(profile: LoadProfile | None, unit: str) -> str:
 
 
 def _arrivals(result: RunResult) -> str:
-    """Write how arrivals are spaced, and at which rate."""
     settings, numbers = result.provenance.settings, result.numbers
     if settings.keeps_trace_times:
         return "arrivals of the trace"

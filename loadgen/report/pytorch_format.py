@@ -5,7 +5,6 @@ https://github.com/pytorch/pytorch/wiki/How-to-integrate-with-PyTorch-OSS-benchm
 """
 
 import os
-from pathlib import Path
 from typing import Any
 
 from loadgen.config.settings import RunSettings, public
@@ -20,11 +19,6 @@ LEFT_OUT = {"ttfts", "itls", "generated_texts", "errors", "loadgen"}
 def wanted() -> bool:
     """Tell whether the environment asks for the file."""
     return bool(os.environ.get(VARIABLE))
-
-
-def path_beside(result: Path) -> Path:
-    """Return the path of the records of a result."""
-    return result.with_suffix(".pytorch.json")
 
 
 def records(settings: RunSettings, result: dict[str, Any]) -> list[dict[str, Any]]:

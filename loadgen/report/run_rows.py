@@ -9,22 +9,17 @@ from loadgen.report.csv_file import Value
 from loadgen.report.result import RunResult
 from loadgen.report.result.brief import RunBrief
 from loadgen.report.result.limit import all_met
+from loadgen.report.result.numbers import RAMP, SCALARS, SEQUENCE_KEYS
 from loadgen.report.result.series import Series
 
 STATISTICS = ("p50", "p90", "p99", "max")
-# vLLM's keys, as they stand in a result.
+# Keys of a result that are no columns.
+NESTED = ("steady_state", "spec_decode_per_position_acceptance_rates", "rps_change_events")
+# vLLM's keys, as they stand in a result of tokens.
 VLLM_COLUMNS = (
-    *("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts"),
-    *("max_model_len", "request_rate", "burstiness", "max_concurrency", "duration", "completed", "failed"),
-    *("total_input_tokens", "total_output_tokens", "request_throughput", "request_goodput", "input_throughput"),
-    *("output_throughput", "total_token_throughput", "max_output_tokens_per_s", "max_concurrent_requests", "rtfx"),
+    *(name for name in SCALARS if name not in (*RAMP, *SEQUENCE_KEYS, *NESTED)),
     *(f"{statistic}_{metric}_ms" for metric in METRICS for statistic in ("mean", "median", "std", "p90", "p99")),
 )
-NESTED = (
-    "steady_state",
-    "spec_decode_per_position_acceptance_rates",
-    "rps_change_events",
-)  # keys of a result that are no columns
 FINDINGS = (
     *("verdict", "partial", "overloaded", "simulated", "closed_loop", "latency_from"),
     *("scheduled", "error_rate", "client_error_rate", "repeated_prompts"),
@@ -39,12 +34,7 @@ COLUMNS = ("file", *VLLM_COLUMNS, *LOADGEN_COLUMNS, "reasons", "slo_met", "promp
 
 
 def rows(path: str, results: Iterable[RunResult | Series]) -> list[dict[str, Value]]:
-    """Make a row for each run; a series has one for each of its runs, with what it tells of them.
-
-    Args:
-        path: The file that holds them.
-        results: All that it holds.
-    """
+    """Make a row for each run of the results in a file; a series has one for each of its runs."""
     return [{"file": path, **row} for result in results for row in _runs(result)]
 
 
@@ -72,7 +62,6 @@ def _brief(run: RunBrief) -> dict[str, Value]:
 
 
 def _whole(result: RunResult) -> dict[str, Value]:
-    """Make the columns that a whole result alone has."""
     row: dict[str, Any] = {name: getattr(result, name) for name in FINDINGS}
     row |= {name: getattr(result.rates, name) for name in RATES}
     row |= {"output_counted_by": result.tokens.output_counted_by, "client_busy_share": result.client.busy_share}

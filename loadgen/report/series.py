@@ -13,10 +13,6 @@ from loadgen.report.result.limit import all_met, judge_limits
 from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, Series
 
 UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
-POINT_LATENCIES = (
-    *(("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("tpot", "p99")),
-    *(("e2el", "mean"), ("e2el", "p50"), ("e2el", "p99")),
-)
 TOO_FEW = "too few requests to decide"
 REPEATED = (
     "several runs had the same prompts, since the data set has no others: where the server has a prefix cache, the "
@@ -42,10 +38,10 @@ def add_conclusions(series: Series) -> None:
 def make_point(
     level: float, result: RunResult, snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]
 ) -> Point:
-    """Make the point of a run.
+    """Make the point of a run at a level of the load.
 
     Args:
-        level: The level of the load.
+        level: The level.
         result: The result of the run.
         snapshot: The numbers it was made from.
         limits: The SLO that it is held against, if there is one.
@@ -54,10 +50,10 @@ def make_point(
     clock = result.latency_from
     rows = judge_limits(limits, snapshot, clock)
     tells = bool(rows) and result.verdict != "INVALID" and result.partial is None
-    latencies = {
-        f"{metric}_{name}": statistic_ms(snapshot.histograms[slo.distribution(metric, clock)], name)
-        for metric, name in POINT_LATENCIES
-    }
+    latencies: dict[str, float | None] = {}
+    for name in PointLatencies.__struct_fields__:
+        metric, _, statistic = name.partition("_")
+        latencies[name] = statistic_ms(snapshot.histograms[slo.distribution(metric, clock)], statistic)
     return Point(
         level=level if math.isfinite(level) else "inf",
         met=all_met(rows) if tells else None,
@@ -85,7 +81,6 @@ def knee_candidate(points: Sequence[Point]) -> Point | None:
 
 
 def _judgeable(points: Sequence[Point]) -> list[Point]:
-    """Select the runs at a finite level that are not INVALID."""
     return [each for each in points if each.level != "inf" and each.verdict != "INVALID"]
 
 

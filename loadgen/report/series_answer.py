@@ -1,5 +1,7 @@
 """Answer: what a series of runs shows, as the parts of one line, and remarks on its runs."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -126,7 +128,6 @@ def _search_parts(series: Series) -> Iterator[Part]:
 
 
 def _next_level(series: Series) -> str:
-    """Say what is known of the levels above the one that was found."""
     found = series.found
     assert found is not None
     if not found.fails:
@@ -142,7 +143,6 @@ def _miss_text(series: Series, level: float) -> str:
 
 
 def _slo_parts(series: Series) -> Iterator[Part]:
-    """Say which levels of a sweep meet its SLO."""
     over, limits = series.over, slo_text(series.slo or "")
     own = rows(series)
     met, missed = (list(_levels(row for row in own if row.judged.met is judged)) for judged in (True, False))
@@ -164,7 +164,6 @@ def _slo_parts(series: Series) -> Iterator[Part]:
 
 
 def _repeated_parts(series: Series) -> Iterator[Part]:
-    """Say how many runs of one load there were, and how many of them meet the SLO."""
     judged = [point.met for point in series.points if point.met is not None]
     if judged:
         colour = Colour.GREEN if all(judged) else Colour.YELLOW if any(judged) else Colour.RED
@@ -174,7 +173,6 @@ def _repeated_parts(series: Series) -> Iterator[Part]:
 
 
 def _level_parts(series: Series) -> Iterator[Part]:
-    """Say where the knee of a sweep is or, where that is unknown, what was run."""
     levels = list(_levels(rows(series)))
     what = f"{plural(len(series.points), 'run')} at {_levels_text(levels, series.over)}" if levels else "No run ended"
     for text in _knee_parts(series) or (what,):
@@ -182,7 +180,6 @@ def _level_parts(series: Series) -> Iterator[Part]:
 
 
 def _knee_parts(series: Series) -> tuple[str, ...]:
-    """Say where the knee is, and what that means; empty where it is unknown."""
     best = knee_candidate(series.points)
     if best is None:
         return ()
@@ -249,7 +246,6 @@ def _check_remarks(series: Series) -> Iterator[str]:
 
 
 def _failed_checks(point: Point) -> Iterator[str]:
-    """Yield the names of the checks that failed in a run."""
     yield from (reason.partition(":")[0] for reason in point.result.findings.reasons)
 
 

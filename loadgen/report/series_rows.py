@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from loadgen.config import slo
 from loadgen.report.result.efficiency import Efficiency
@@ -10,7 +11,7 @@ from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
 from loadgen.report.series import level_of
 from loadgen.report.summary_line import worst_verdict
 from loadgen.stats.percentile_confidence_interval import least_samples
-from loadgen.util.number_format import fixed, percent
+from loadgen.util.number_format import bounds, fixed, percent
 
 SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
 SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
@@ -88,13 +89,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table.
-
-    Attributes:
-        head: Its heading.
-        cells: Its words, one for each row.
-        has_numbers: Whether these are numbers, which stand below each other at the right.
-    """
+    """A column of the table; numbers stand below each other at the right."""
 
     head: str
     cells: Sequence[str]
@@ -133,12 +128,7 @@ def sweep_latencies(series: Series) -> tuple[str, ...]:
 
 
 def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
-    """Make the columns of the table; latencies are in ms.
-
-    Args:
-        series: The runs.
-        with_bounds: Whether the values that the SLO limits have their bounds beside them.
-    """
+    """Make the columns of the table, latencies in ms; `with_bounds`: what the SLO limits has its bounds beside it."""
     own = rows(series)
     columns = [Column(series.over, [f"{row.level:g}" for row in own], has_numbers=False)]
     if series.load is not None:
@@ -165,7 +155,6 @@ def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
 
 
 def _per_gpu(own: Sequence[Row]) -> Iterator[Column]:
-    """Make the columns of what a user and a GPU get, where the number of GPUs is known."""
     found = [row.efficiency for row in own]
     if any(each is not None and each.gpus is not None for each in found):
         users = [None if each is None else each.output_tokens_per_s_per_user for each in found]
@@ -222,14 +211,8 @@ def _few(row: Row, name: str) -> bool:
 def _ranges(limits: Sequence[BoundedLimit | None]) -> list[str]:
     """Write the bounds of values: "25.1 to 33.0"; without the one that is unknown."""
     digits = _digits([end for each in limits if each is not None for end in (each.low, each.high)])
-    return [_range(each, digits) if each is not None else "-" for each in limits]
-
-
-def _range(limit: BoundedLimit, digits: int) -> str:
-    low, high = fixed(limit.low, digits), fixed(limit.high, digits)
-    if limit.high is None:
-        return "-" if limit.low is None else f"> {low}"
-    return f"< {high}" if limit.low is None else f"{low} to {high}"
+    write = partial(fixed, digits=digits)
+    return [bounds(each.low, each.high, write, "> {}", "< {}", "-") if each is not None else "-" for each in limits]
 
 
 def _numbers(values: Sequence[float | None], marks: Sequence[bool] = ()) -> list[str]:

@@ -124,7 +124,6 @@ def _known(values: Iterable[float | None]) -> list[float]:
 
 
 def _aligned(rows: list[tuple[str, str, str]]) -> Iterator[str]:
-    """Write rows below each other, with headings over the numbers."""
     own = [("", *HEADINGS), *rows]
     names, theirs, ours = (max(len(row[column]) for row in own) for column in range(3))
     for what, server, client in own:

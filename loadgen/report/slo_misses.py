@@ -7,16 +7,11 @@ from loadgen.config.slo import Limit
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.limit import judge_limits
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
-from loadgen.util.number_format import UNKNOWN, four_digits, ms, percent, percentile, plural
+from loadgen.util.number_format import UNKNOWN, bounds, four_digits, ms, percent, percentile, plural
 
 
 def describe_misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
-    """Describe each limit that is not met, in a line.
-
-    Args:
-        limits: The SLO.
-        snapshot: What was measured.
-        clock: "due" or "sent", from which latencies start.
+    """Describe each limit that is not met, in a line; latencies are from `clock`, due or sent.
 
     Raises:
         BadInput: A limit is not understood.
@@ -59,12 +54,4 @@ def _latency(limit: Limit, value: float | None, snapshot: Snapshot, clock: str) 
     few = f" ({percentile(p)} needs {needed})" if requests < needed else ""
     if limit.metric in slo.GAPS:
         return f"{shown} of {plural(requests, 'request')}{few}"
-    return f"{shown}{few}, at 99 % confidence {_between(*interval(histogram, p))} if requests were independent"
-
-
-def _between(low: float | None, high: float | None) -> str:
-    if low is None and high is None:
-        return "unknown"
-    if high is None:
-        return f"{ms(low)} or more"
-    return f"{ms(low)} to {ms(high)}" if low is not None else f"{ms(high)} or less"
+    return f"{shown}{few}, at 99 % confidence {bounds(*interval(histogram, p), ms)} if requests were independent"

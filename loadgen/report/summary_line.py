@@ -1,5 +1,7 @@
 """The summary line: a run in one line that can be pasted into a chat."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
@@ -7,6 +9,7 @@ from enum import IntEnum
 from loadgen.config import slo
 from loadgen.core.outcome import NO_FAILURES
 from loadgen.metrics.failures import Failures
+from loadgen.report.latency_table import client_errors
 from loadgen.report.result import RunResult
 from loadgen.report.result.limit import all_met
 from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
@@ -175,8 +178,10 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
     if result.no_answer_since_s is not None:
         yield f"NO ANSWER from {result.no_answer_since_s:.1f} s on", Colour.RED
     failures, colour = Failures.among(result.outcomes, result.never_due), VERDICT_COLOURS[result.verdict]
-    error, verdict = client_error_ms(result), _with_reasons(result)
-    if error is not None:
+    names, verdict = [check.name for check in result.failed_checks], str(result.verdict)
+    if names:
+        verdict += f": {first_of(names, MAX_REASONS)}"
+    if (error := client_error_ms(result)) is not None:
         verdict += f" (client at most {rounded_up(error)} ms in this line)"
     if not failures.failed and not result.numbers.completed and result.outcomes:
         yield "NOT OK no request succeeded", Colour.RED
@@ -194,18 +199,10 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
     yield f"measured {verdict}", colour
 
 
-def _with_reasons(result: RunResult) -> str:
-    """Write the verdict, with the names of the checks that failed."""
-    names = [check.name for check in result.failed_checks]
-    return f"{result.verdict}: {first_of(names, MAX_REASONS)}" if names else str(result.verdict)
-
-
 def client_error_ms(result: RunResult) -> float | None:
     """Find the largest error that the client may have added to a figure of the line, ms; None: unknown."""
-    if result.client_error_ms is None:
-        return None
     errors = [
-        result.client_error_ms.named(slo.distribution(metric, result.latency_from)).get(statistic)
+        client_errors(slo.distribution(metric, result.latency_from), result).get(statistic)
         for metric, statistics in figures(result).items()
         for statistic in statistics
     ]

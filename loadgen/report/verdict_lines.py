@@ -25,7 +25,8 @@ def banners(result: RunResult) -> Iterator[str]:
     if result.insecure:
         yield "INSECURE: the server's TLS certificate was not verified (--insecure)."
     if result.partial:
-        yield _partial(result)
+        lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
+        yield f"PARTIAL: {result.partial}{f'; requests: {lost}' if lost else ''}."
     elif result.no_answer_since_s is not None:
         yield f"NO ANSWER from {result.no_answer_since_s:.1f} s on: every connection was refused."
     if result.outcomes and not result.outcomes.get("ok"):
@@ -45,12 +46,6 @@ def failed_share(result: RunResult) -> str | None:
     if not failures.failed:
         return None
     return f"{percent(failures.failed / failures.of, 2)} of {plural(failures.of, 'request')} failed"
-
-
-def _partial(result: RunResult) -> str:
-    """Say why the run ended early, and which requests that cost: those cut off in flight, and those never sent."""
-    lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
-    return f"PARTIAL: {result.partial}{f'; requests: {lost}' if lost else ''}."
 
 
 def verdict_and_checks(result: RunResult) -> Iterator[str]:
@@ -76,8 +71,7 @@ def verdict_summary(result: RunResult) -> str:
     """Write the verdict, and how many of the checks that apply passed."""
     applied = [check for check in result.checks if check.ok is not None and not check.explains]
     wrong = [check for check in applied if not check.ok]
-    notes = len(result.notes)
-    noted = f", {notes} {'note' if notes == 1 else 'notes'}" if notes else ""
+    noted = f", {plural(notes, 'note')}" if (notes := len(result.notes)) else ""
     client = ""
     if worst := result.max_client_error:
         figure, error_ms = worst

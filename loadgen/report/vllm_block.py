@@ -15,54 +15,55 @@ HEADERS = {
     "e2el_including_client_queue": ("E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency"),
 }
 
-
+# The rows before the latencies: the key of each, its label and its format.
+TOTALS = {
+    "completed": ("Successful requests:", ""),
+    "failed": ("Failed requests:", ""),
+    "max_concurrency": ("Maximum request concurrency:", ""),
+    "request_rate": ("Request rate configured (RPS):", ".2f"),
+    "duration": ("Benchmark duration (s):", ".2f"),
+    "total_input_tokens": ("Total input tokens:", ""),
+    "total_output_tokens": ("Total generated tokens:", ""),
+    "request_throughput": ("Request throughput (req/s):", ".2f"),
+    "input_sequence_throughput": ("Input throughput (inputs/s):", ".2f"),
+    "request_goodput": ("Request goodput (req/s):", ".2f"),
+    "output_throughput": ("Output token throughput (tok/s):", ".2f"),
+    "max_output_tokens_per_s": ("Peak output token throughput (tok/s):", ".2f"),
+    "max_concurrent_requests": ("Peak concurrent requests:", ".2f"),
+    "total_token_throughput": ("Total token throughput (tok/s):", ".2f"),
+}
+# Rows that are left out instead of n/a: where the value is None; where the key is missing; where there are no tokens.
+IF_KNOWN = ("failed", "max_concurrency", "request_goodput")
+IF_PRESENT = ("total_output_tokens", "input_sequence_throughput", "output_throughput")
+OF_TOKENS = ("max_output_tokens_per_s", "max_concurrent_requests")
+PROBES = {
+    "probe_completed": ("Probe requests completed:", ""),
+    "probe_failed": ("Probe requests failed:", ""),
+    "probe_median_e2el_ms": ("Median probe E2EL (ms):", ".2f"),
+    "probe_p99_e2el_ms": ("P99 probe E2EL (ms):", ".2f"),
+    "probe_max_e2el_ms": ("Max probe E2EL (ms):", ".2f"),
+}
 SPEC_DECODE = {
-    "acceptance_rate": ("Acceptance rate (%):", ".2f"),
-    "acceptance_length": ("Acceptance length:", ".2f"),
-    "num_drafts": ("Drafts:", ""),
-    "draft_tokens": ("Draft tokens:", ""),
-    "accepted_tokens": ("Accepted tokens:", ""),
+    "spec_decode_acceptance_rate": ("Acceptance rate (%):", ".2f"),
+    "spec_decode_acceptance_length": ("Acceptance length:", ".2f"),
+    "spec_decode_num_drafts": ("Drafts:", ""),
+    "spec_decode_draft_tokens": ("Draft tokens:", ""),
+    "spec_decode_accepted_tokens": ("Accepted tokens:", ""),
 }
 
 
 def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequence[float]) -> Iterator[str]:
-    """Write the lines of `vllm bench serve`'s block.
-
-    Args:
-        result: The numbers, by `vllm bench serve`'s names.
-        metrics: The latencies that are shown, as far as they are among the numbers.
-        percentiles: Those that are shown of each.
-    """
+    """Write the lines of `vllm bench serve`'s block: numbers by its names, and these latencies of them."""
     yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
-    yield row("Successful requests:", result["completed"], "")
-    if result["failed"] is not None:
-        yield row("Failed requests:", result["failed"], "")
-    if result["max_concurrency"] is not None:
-        yield row("Maximum request concurrency:", result["max_concurrency"], "")
-    if result["request_rate"] != "inf":
-        yield row("Request rate configured (RPS):", result["request_rate"])
-    yield row("Benchmark duration (s):", result["duration"])
-    yield row("Total input tokens:", result["total_input_tokens"], "")
-    if "total_output_tokens" in result:
-        yield row("Total generated tokens:", result["total_output_tokens"], "")
-    yield row("Request throughput (req/s):", result["request_throughput"])
-    if "input_sequence_throughput" in result:
-        yield row("Input throughput (inputs/s):", result["input_sequence_throughput"])
-    if result["request_goodput"] is not None:
-        yield row("Request goodput (req/s):", result["request_goodput"])
-    if "output_throughput" in result:
-        yield row("Output token throughput (tok/s):", result["output_throughput"])
-        yield row("Peak output token throughput (tok/s):", result["max_output_tokens_per_s"])
-        yield row("Peak concurrent requests:", result["max_concurrent_requests"])
-    yield row("Total token throughput (tok/s):", result["total_token_throughput"])
-    if result.get("probe_completed") is not None:
-        yield f"{'Probe Requests':-^{WIDTH}}"
-        yield row("Probe requests completed:", result["probe_completed"], "")
-        yield row("Probe requests failed:", result["probe_failed"], "")
-        if result["probe_completed"]:
-            yield row("Median probe E2EL (ms):", result["probe_median_e2el_ms"])
-            yield row("P99 probe E2EL (ms):", result["probe_p99_e2el_ms"])
-            yield row("Max probe E2EL (ms):", result["probe_max_e2el_ms"])
+    left_out = {key for key in IF_PRESENT if key not in result} | {key for key in IF_KNOWN if result[key] is None}
+    if result["request_rate"] == "inf":
+        left_out.add("request_rate")
+    if "output_throughput" not in result:
+        left_out.update(OF_TOKENS)
+    for key, (label, form) in TOTALS.items():
+        if key not in left_out:
+            yield row(label, result[key], form)
+    yield from _known("Probe Requests", PROBES, result)
     for metric, (name, header) in HEADERS.items():
         if metric in metrics and f"mean_{metric}_ms" in result:
             yield f"{header:-^{WIDTH}}"
@@ -70,23 +71,20 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
             yield row(f"Median {name} (ms):", result[f"median_{metric}_ms"])
             for p in percentiles:
                 yield row(f"{percentile(p).upper()} {name} (ms):", result[f"{percentile(p)}_{metric}_ms"])
-    yield from _spec_decode(result)
-    yield "=" * WIDTH
-
-
-def _spec_decode(result: Mapping[str, Any]) -> Iterator[str]:
-    """Write the rows of speculative decoding that are known; nothing where there was none."""
-    known = {name: result.get(f"spec_decode_{name}") for name in SPEC_DECODE}
-    if all(value is None for value in known.values()):
-        return
-    yield f"{'Speculative Decoding':-^{WIDTH}}"
-    for name, (label, form) in SPEC_DECODE.items():
-        if known[name] is not None:
-            yield row(label, known[name], form)
-    if rates := result["spec_decode_per_position_acceptance_rates"]:
+    yield from _known("Speculative Decoding", SPEC_DECODE, result)
+    if rates := result.get("spec_decode_per_position_acceptance_rates"):
         yield "Per-position acceptance (%):"
         for position, rate in enumerate(rates):
             yield row(f"  Position {position}:", rate * 100)
+    yield "=" * WIDTH
+
+
+def _known(title: str, rows: Mapping[str, tuple[str, str]], result: Mapping[str, Any]) -> Iterator[str]:
+    """Write the rows that are known below a title; nothing where none is."""
+    known = [row(label, value, form) for key, (label, form) in rows.items() if (value := result.get(key)) is not None]
+    if known:
+        yield f"{title:-^{WIDTH}}"
+        yield from known
 
 
 def row(label: str, value: float | str | None, form: str = ".2f") -> str:

@@ -6,6 +6,8 @@ SciPy is not installed by default, so they are computed here (Press et al., Nume
 import math
 from functools import lru_cache
 
+from loadgen.stats import bisection
+
 PRECISION = 1e-13
 
 
@@ -17,13 +19,7 @@ def quantile(p: float, df: float) -> float:
         p: Above 0 and below 1.
         df: Degrees of freedom, above 0.
     """
-    low, high = 0.0, 1.0
-    while _distribution(high, df) < p:
-        low, high = high, 2 * high
-    while high - low > PRECISION * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _distribution(middle, df) < p else (low, middle)
-    return high
+    return bisection.end_of(lambda x: _distribution(x, df) < p, PRECISION)
 
 
 def _distribution(x: float, df: float) -> float:

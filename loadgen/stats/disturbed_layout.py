@@ -70,7 +70,7 @@ class DisturbedLayout:
     @property
     def noise(self) -> Noise:
         """The noise of one value, without earlier values."""
-        return self._plain.noise if self._adjusted is None else self._adjusted.noise
+        return (self._adjusted or self._plain).noise
 
     def contrast(self, treatment: int, reference: int) -> Contrast:
         """Return the difference of two treatments."""
@@ -78,10 +78,10 @@ class DisturbedLayout:
             return self._of(self._plain, treatment, reference, Adjustment.NONE)
         ways = ((self._adjusted, Adjustment.SLOPES), (self._undisturbed, Adjustment.LEFT_OUT))
         for layout, adjustment in ways:
-            if layout is not None and math.isfinite(
-                (found := self._of(layout, treatment, reference, adjustment)).effect
-            ):
-                return found
+            if layout is not None:
+                found = self._of(layout, treatment, reference, adjustment)
+                if math.isfinite(found.effect):
+                    return found
         return self._as_they_are(treatment, reference, self._disturbance)
 
     def _as_they_are(self, treatment: int, reference: int, disturbance: Floats) -> Contrast:

@@ -9,10 +9,8 @@ def one_sided_p(failures: int, trials: int, all_failures: int, all_trials: int) 
     This is the chance that `failures` or more of `all_failures` failures fall into a group if they fall at random.
 
     Args:
-        failures: In the group.
-        trials: In the group.
-        all_failures: In the group and outside it.
-        all_trials: In the group and outside it.
+        failures, trials: In the group.
+        all_failures, all_trials: In the group and outside it.
     """
 
     def log_ways(n: int, k: int) -> float:

@@ -28,7 +28,7 @@ from typing import Self
 
 import numpy as np
 
-from loadgen.stats import holm, student_t
+from loadgen.stats import bisection, holm, student_t
 from loadgen.stats.disturbed_layout import Adjustment, Contrast, DisturbedLayout
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
@@ -40,7 +40,7 @@ NOISE_CONFIDENCE = 0.9  # of the upper bound of the noise that this effect is co
 # Of several looks: estimated noise makes the looks less alike than known noise, so the full nominal levels would let
 # up to 5.3 % pass in place of 5.0 %, by simulation.
 SPENT = 0.94
-HALVINGS = 45  # of the range in which a boundary is searched: exact to 1e-12
+PRECISION = 1e-13  # of a boundary, as a share of it
 
 
 class Decision(StrEnum):
@@ -80,8 +80,7 @@ class Comparison:
     Attributes:
         decision: What has been decided.
         effect: The estimate.
-        low: Lower confidence bound, at the level that the look leaves for this treatment.
-        high: Upper confidence bound, at the same level.
+        low, high: Confidence bounds, at the level that the look leaves for this treatment.
         blocks: Number of blocks that were compared.
         adjustment: What was done about disturbed values.
     """
@@ -138,13 +137,7 @@ def _boundary(sums: Floats, mass: Floats, step: float, wanted: float) -> float:
             part * _upper_tail(z) for part, z in zip(mass.tolist(), ((edge - sums) / step).tolist(), strict=True)
         )
 
-    low, high = 0.0, GRID_END
-    while beyond(high) > wanted:  # so little is spent at the first of many looks
-        low, high = high, 2 * high
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if beyond(middle) > wanted else (low, middle)
-    return high
+    return bisection.end_of(lambda edge: beyond(edge) > wanted, PRECISION)
 
 
 def _upper_tail(z: float) -> float:
@@ -231,13 +224,11 @@ def detectable_effect(noise: Noise, arms: int, plan: Plan) -> float:
 
 
 def blocks_needed(effect: float, noise: Noise, arms: int, plan: Plan) -> int | None:
-    """Return about how many blocks show an effect with a chance of POWER; None if no number does.
+    """Return about how many blocks show an effect, as a share, with a chance of POWER; None if no number does.
 
     Args:
-        effect: The effect, as a share.
-        noise: The noise of one value's logarithm.
-        arms: Number of treatments besides the reference.
-        plan: The design.
+        effect: The effect.
+        noise, arms, plan: As for `detectable_effect`.
     """
     beyond = math.log1p(effect) - math.log1p(plan.least_effect)
     if beyond <= 0 or not noise.df:

@@ -8,6 +8,7 @@ either, because all streams share the engine's steps.
 """
 
 import math
+from bisect import bisect_left
 from typing import Protocol
 
 CONFIDENCE = 0.99
@@ -41,17 +42,12 @@ def least_samples(p: float) -> int:
     if beyond <= 0:
         return 1
 
-    def too_few(n: int) -> bool:
+    def is_enough(n: int) -> bool:
         fewer_than_two = (1 - beyond) ** n + n * beyond * (1 - beyond) ** (n - 1)
-        return fewer_than_two > 1 - CONFIDENCE
+        return fewer_than_two <= 1 - CONFIDENCE
 
-    low, high = 1, 2
-    while too_few(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if too_few(middle) else (low, middle)
-    return high
+    upper = math.ceil(10 / beyond)  # with ten values expected there, fewer than two come with a chance of 0.0005
+    return bisect_left(range(upper), True, lo=2, key=is_enough)
 
 
 def interval(values: SortedValues, p: float) -> tuple[float | None, float | None]:

@@ -98,12 +98,6 @@ def _design_effect(
 
     The design effect is the variance of the ratio over the variance that it would have if the observations were
     independent, 1 at least. Where there are too few blocks to resample, it is the length of a block.
-
-    Args:
-        numerator: The numerator of each observation, shape (n,).
-        denominator: The denominator of each observation, shape (n,).
-        length: The length of a block, in observations.
-        independent_variance: The variance of the ratio if observations were independent.
     """
     count = len(numerator)
     if not block_bootstrap.enough_blocks(count, length):

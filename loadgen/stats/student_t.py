@@ -7,6 +7,8 @@ It is computed from the incomplete beta function as a continued fraction (Press 
 import math
 from functools import lru_cache
 
+from loadgen.stats import bisection
+
 MAX_TERMS = 10_000  # of the fraction: about the square root of the degrees of freedom are needed
 PRECISION = 1e-15
 
@@ -30,15 +32,7 @@ def two_sided_quantile(p: float, df: float) -> float:
         p: Above 0 and below 1.
         df: Degrees of freedom, above 0.
     """
-    low, high = 0.0, 1.0
-    while two_sided_p(high, df) > p:
-        low, high = high, 2 * high
-    while high - low > PRECISION * high:
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if two_sided_p(middle, df) > p else (low, middle)
-    return high
+    return bisection.end_of(lambda t: two_sided_p(t, df) > p, PRECISION)
 
 
 def _beta(a: float, b: float, x: float, complement: float) -> float:

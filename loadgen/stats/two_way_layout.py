@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from loadgen.stats.variance import Noise
-from loadgen.util.arrays import Floats
+from loadgen.util.arrays import Bools, Floats
 
 ESTIMABLE = 1e-6  # by how much a difference may depend on what the values do not determine
 
@@ -67,7 +67,7 @@ class TwoWayLayout:
         return float(weights @ observed), float(weights @ weights)
 
 
-def _design(present: "np.ndarray[tuple[int, int], np.dtype[np.bool_]]") -> Floats:
+def _design(present: Bools) -> Floats:
     """Return a row for each value that is present, with ones for its treatment and its block."""
     treatment, block = np.nonzero(present)
     rows = np.arange(len(treatment))
@@ -76,7 +76,7 @@ def _design(present: "np.ndarray[tuple[int, int], np.dtype[np.bool_]]") -> Float
     return design
 
 
-def _slopes(covariate: Floats, present: "np.ndarray[tuple[int, int], np.dtype[np.bool_]]") -> Floats | None:
+def _slopes(covariate: Floats, present: Bools) -> Floats | None:
     """Return a column for each treatment with a covariate above the minimum; None if there is none."""
     beyond = np.where(present, covariate, math.nan)
     beyond -= np.nanmin(beyond)

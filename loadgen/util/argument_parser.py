@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 from loadgen.errors import BadInput
@@ -19,10 +20,6 @@ class OneLineParser(argparse.ArgumentParser):
     """An argument parser that raises BadInput instead of printing the usage and exiting.
 
     Flags may be abbreviated where the parser says so, as long as only one of them begins with the word.
-
-    Args:
-        prog: The name of the command.
-        options: Further arguments of `argparse.ArgumentParser`.
 
     Attributes:
         abbreviable: Flags that may be abbreviated.
@@ -103,28 +100,19 @@ def integer(text: str) -> int:
         ) from error
 
 
-def number(text: str) -> float:
-    """Parse a number: a `type=` function of argparse."""
-    return _read(number_format.parse_number, text, "write digits only, for example 10 or 0.5")
-
-
-def share(text: str) -> float:
-    """Parse a share of 1: a `type=` function of argparse."""
-    return _read(number_format.parse_share, text, "write for example 0.05 or 5%")
-
-
-def seconds(text: str) -> float:
-    """Parse a time and return seconds: a `type=` function of argparse."""
-    return _read(
-        number_format.parse_seconds, text, "write seconds, or a number with ms, s, m or h, for example 500ms or 2m"
-    )
-
-
-def _read(read: Callable[[str], float], text: str, remedy: str) -> float:
+def _read(read: Callable[[str], float], remedy: str, text: str) -> float:
     try:
         return read(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{error}; {remedy}") from error
+
+
+# `type=` functions of argparse: for a number, a share of 1, and a time, which is returned in seconds.
+number = partial(_read, number_format.parse_number, "write digits only, for example 10 or 0.5")
+share = partial(_read, number_format.parse_share, "write for example 0.05 or 5%")
+seconds = partial(
+    _read, number_format.parse_seconds, "write seconds, or a number with ms, s, m or h, for example 500ms or 2m"
+)
 
 
 def integer_within(low: int, high: int) -> Callable[[str], int]:

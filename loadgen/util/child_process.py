@@ -79,7 +79,6 @@ class ChildProcess:
         return self
 
     async def _connect(self) -> None:
-        """Read from and write to the process in this loop."""
         process = self._process
         assert process.stdin
         assert process.stdout

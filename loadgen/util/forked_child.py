@@ -28,8 +28,7 @@ class ForkedChild:
     Attributes:
         pid: The process.
         stdin: The writing end of its standard input.
-        stdout: The reading end of its standard output.
-        stderr: The reading end of its standard error.
+        stdout, stderr: The reading ends of its standard output and standard error.
     """
 
     pid: int

@@ -12,12 +12,7 @@ QUANTITIES = ("power_w", "sm_clock_mhz", "busy_share", "memory_bytes")
 
 
 def split_devices(ids: Sequence[str], servers: int) -> list[tuple[str, ...]]:
-    """Split device ids equally among servers; each gets none where no ids are given.
-
-    Args:
-        ids: The device ids, a multiple of the number of servers.
-        servers: How many servers share the devices.
-    """
+    """Split device ids, a multiple of the number of servers, equally among them; none are split into none."""
     size = len(ids) // servers
     return [tuple(ids[size * number : size * (number + 1)]) for number in range(servers)]
 
@@ -29,12 +24,9 @@ def installed() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """Memory of one GPU, in bytes.
+    """Memory of one GPU, bytes: in use by all processes, and in all.
 
-    Attributes:
-        used: Memory in use by all processes.
-        total: Memory of the GPU.
-        holders: Ids of the compute processes on it, as far as they are visible.
+    `holders` are the ids of the compute processes on it, as far as they are visible.
     """
 
     used: int

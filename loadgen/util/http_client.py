@@ -56,7 +56,7 @@ async def get(
     Raises:
         Unreachable: No response, none in time, or one that is too large.
     """
-    return await _in_thread(partial(_exchange, "GET", url, None, headers or {}, verify_tls, timeout_s), url, timeout_s)
+    return await _in_thread("GET", url, None, headers or {}, verify_tls, timeout_s)
 
 
 async def send_json(
@@ -79,33 +79,32 @@ async def send_json(
         timeout_s: Limit for the whole exchange, s.
 
     Raises:
-        Unreachable: No response, none in time, or one that is too large.
+        Unreachable: As `get`.
     """
     sent = ({"Content-Type": "application/json"} if body else {}) | headers
-    return await _in_thread(partial(_exchange, method, url, body, sent, verify_tls, timeout_s), url, timeout_s)
+    return await _in_thread(method, url, body, sent, verify_tls, timeout_s)
 
 
-async def _in_thread(exchange: Callable[[], Reply], url: str, timeout_s: float) -> Reply:
+async def _in_thread(
+    method: str,
+    url: str,
+    body: bytes | None,
+    headers: dict[str, str],
+    verify_tls: "bool | SSLContext",
+    timeout_s: float,
+) -> Reply:
     """Send a request in a daemon thread. Cancelling abandons the thread."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Reply] = loop.create_future()
 
-    def settle(outcome: Reply | Exception) -> None:
-        if answer.done():
-            return
-        if isinstance(outcome, Reply):
-            answer.set_result(outcome)
-        else:
-            answer.set_exception(outcome)
-
     def work() -> None:
-        outcome: Reply | Exception
+        settle: Callable[[], object]
         try:
-            outcome = exchange()
+            settle = partial(answer.set_result, _exchange(method, url, body, headers, verify_tls, timeout_s))
         except Exception as error:  # noqa: BLE001 - raised where it is awaited
-            outcome = error
+            settle = partial(answer.set_exception, error)
         with contextlib.suppress(RuntimeError):  # the loop has been closed
-            loop.call_soon_threadsafe(settle, outcome)
+            loop.call_soon_threadsafe(lambda: answer.done() or settle())
 
     threading.Thread(target=work, name="http_client", daemon=True).start()
     try:
@@ -152,7 +151,6 @@ def basic_auth(user: str) -> str:
 
 @cache
 def _tls_context(*, verify: bool) -> "SSLContext":
-    """Read the certificates that the system trusts, once."""
     import ssl
 
     context = ssl.create_default_context()
@@ -162,7 +160,6 @@ def _tls_context(*, verify: bool) -> "SSLContext":
 
 
 def _reason(error: Exception, url: str) -> str:
-    """Describe why there is no response, with the system's reason for a failed connection."""
     import ssl
 
     match error:

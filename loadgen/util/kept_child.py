@@ -11,14 +11,13 @@ import os
 import select
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Interpreter = subprocess.Popen[bytes]
-_kept: dict[str, "_Kept"] = {}  # by module
+_kept: dict[str, "tuple[Interpreter, Circumstances]"] = {}  # by module
 
 
-@dataclass(frozen=True)
-class Circumstances:
+class Circumstances(NamedTuple):
     """What a child takes over from the process that starts it."""
 
     pid: int
@@ -35,29 +34,23 @@ class Circumstances:
         return cls(os.getpid(), folder, dict(os.environ))
 
 
-@dataclass(frozen=True)
-class _Kept:
-    process: Interpreter
-    circumstances: Circumstances
-
-
 def take(module: str) -> Interpreter | None:
     """Return the kept child that runs a module, once; None where there is none that would be as a new one."""
     kept = _kept.pop(module, None)
-    if kept is None or kept.circumstances.pid != os.getpid():  # a fork: the child belongs to the other process
+    if kept is None or kept[1].pid != os.getpid():  # a fork: the child belongs to the other process
         return None
-    if kept.process.poll() is None and kept.circumstances == Circumstances.now():
-        return kept.process
-    end(kept.process)
+    process, circumstances = kept
+    if process.poll() is None and circumstances == Circumstances.now():
+        return process
+    end(process)
     return None
 
 
 def keep(module: str, process: Interpreter, circumstances: Circumstances) -> None:
     """Keep a child that waits for an order, in place of an earlier one."""
-    earlier = _kept.pop(module, None)
-    _kept[module] = _Kept(process, circumstances)
-    if earlier is not None and earlier.circumstances.pid == os.getpid():
-        end(earlier.process)
+    if (earlier := take(module)) is not None:
+        end(earlier)
+    _kept[module] = process, circumstances
 
 
 def end(process: Interpreter) -> None:
@@ -73,9 +66,9 @@ def end(process: Interpreter) -> None:
 def end_all() -> None:
     """End the children that are kept by this process."""
     while _kept:
-        _, kept = _kept.popitem()
-        if kept.circumstances.pid == os.getpid():
-            end(kept.process)
+        _, (process, circumstances) = _kept.popitem()
+        if circumstances.pid == os.getpid():
+            end(process)
 
 
 def lines() -> Iterator[bytes]:

@@ -113,12 +113,7 @@ def peak_memory_bytes() -> int:
 
 
 def others_cores(before: CpuTimes, after: CpuTimes, run_s: float = 0.0) -> float:
-    """Return how many cores processes outside the run have used between two readings.
-
-    Args:
-        before, after: The readings, by the measuring process.
-        run_s: CPU time of the other processes of the run: its engine, further workers.
-    """
+    """Return how many cores processes outside the run used; arguments as of `disturbance`."""
     wall_s = after.at_s - before.at_s
     return (after.used_s - before.used_s - (after.own_s - before.own_s) - run_s) / wall_s if wall_s > 0 else 0.0
 

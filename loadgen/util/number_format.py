@@ -1,5 +1,7 @@
 """Format numbers with units for people, the same way everywhere, and parse numbers and times. None is shown as n/a."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -112,6 +114,20 @@ def value_range(low: object, high: object) -> str:
     return " to ".join(dict.fromkeys((str(low), str(high))))
 
 
+def bounds(
+    low: float | None,
+    high: float | None,
+    write: Callable[[float], str],
+    above: str = "{} or more",
+    below: str = "{} or less",
+    unknown: str = "unknown",
+) -> str:
+    """Format the bounds of a value: "2 to 3", or what is said where one or both are None."""
+    if low is None:
+        return unknown if high is None else below.format(write(high))
+    return above.format(write(low)) if high is None else f"{write(low)} to {write(high)}"
+
+
 def clock_time(seconds: float) -> str:
     """Format a time in whole seconds like a clock: "0:42", "1:02:03"."""
     minutes, rest = divmod(round(seconds), 60)
@@ -148,9 +164,7 @@ def parse_whole_number(text: str) -> int:
 def parse_range(text: str, parse: Callable[[str], N]) -> tuple[N, N] | None:
     """Parse a number, or MIN:MAX, and return both ends; None if it is neither, or MIN is above MAX.
 
-    Args:
-        text: The text.
-        parse: Parses one number; raises ValueError for what is none.
+    `parse` parses one number, and raises ValueError for what is none.
     """
     low, colon, high = text.partition(":")
     try:

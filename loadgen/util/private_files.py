@@ -3,6 +3,7 @@
 import fcntl
 import os
 import stat
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,17 +12,25 @@ from loadgen.errors import BadInput
 _BUFFER = 1 << 16
 
 
-def opener(path: str, flags: int) -> int:
+def opener(path: str, flags: int, *, locks: bool = False) -> int:
     """Open a file with mode 0600, also where it existed with another mode: for `open(path, "wb", opener=opener)`.
 
-    A path that is not a regular file (a device, a pipe) is opened without a change of its mode.
+    A path that is not a regular file (a device, a pipe) is opened without a change of its mode, and not locked.
+
+    Args:
+        path: The file.
+        flags: Those of `os.open`.
+        locks: Whether to lock the file until it is closed.
 
     Raises:
+        BlockingIOError: Another process has locked it. It has not changed.
         OSError: The file cannot be opened, or belongs to another user. It has not changed.
     """
     descriptor = os.open(path, flags & ~os.O_TRUNC, 0o600)
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            if locks:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.fchmod(descriptor, 0o600)  # before it is truncated: a refusal loses nothing
             if flags & os.O_TRUNC:
                 os.ftruncate(descriptor, 0)
@@ -31,36 +40,14 @@ def opener(path: str, flags: int) -> int:
     return descriptor
 
 
-def _locked(path: str, flags: int) -> int:
-    """Open as `opener` does, and lock a regular file before it is truncated.
-
-    Raises:
-        BlockingIOError: Another process has locked it.
-        OSError: As `opener`.
-    """
-    descriptor = opener(path, flags & ~os.O_TRUNC)
-    try:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(descriptor, 0)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
 def create(field: str, path: str | Path) -> BinaryIO:
     """Create or truncate a private file, and return it open for writing and locked until it is closed.
 
-    Args:
-        field: The flag that names the file, for the error.
-        path: The file.
-
     Raises:
-        BadInput: The file cannot be written, or another run writes it.
+        BadInput: The file, which the flag `field` names, cannot be written, or another run writes it.
     """
     try:
-        return open(path, "wb", buffering=_BUFFER, opener=_locked)
+        return open(path, "wb", buffering=_BUFFER, opener=partial(opener, locks=True))
     except BlockingIOError as error:
         raise BadInput(field, f"{path}: another run is writing this file", "name another file") from error
     except OSError as error:

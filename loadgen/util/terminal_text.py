@@ -78,10 +78,7 @@ def truncate(text: str, room: int) -> str:
 def wrap(text: str, room: int, indent: str = "") -> Iterator[str]:
     """Yield the lines of a printable text wrapped to `room` columns, between words where possible.
 
-    Args:
-        text: The text.
-        room: The columns.
-        indent: What each line but the first begins with.
+    Each line but the first begins with `indent`.
     """
     before = ""
     while text:

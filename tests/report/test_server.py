@@ -35,7 +35,7 @@ def below(telemetry):
 
 def test_server_metrics_are_kept_beside_measured_values():
     said = result(RUN, telemetry=SAID)["loadgen"]["server"]
-    assert said["sources"] == [source.to_dict() for source in SAID.sources]
+    assert orjson.loads(orjson.dumps(said["sources"])) == [source.to_dict() for source in SAID.sources]
     assert said["levels"] == {
         "running": {"mean": 2.5, "max": 4},
         "waiting": {"mean": 0.5, "max": 1},

@@ -72,7 +72,7 @@ def test_results_saved_before_there_were_several_are_printed():
 def test_the_console_has_a_line_for_each():
     lines = render(made()).splitlines()
     start = lines.index("2 targets, round-robin; latencies in ms from due, p50 / p99")
-    assert lines[start + 1].split() == ["requests", "ok", "failed", "tok/s", "peak", "TTFT", "TPOT", "E2EL"]
+    assert lines[start + 1].split() == ["target", "requests", "ok", "failed", "tok/s", "peak", "TTFT", "TPOT", "E2EL"]
     assert lines[start + 2].split()[:4] == ["http://a:1", "10", "10", "0"]
     assert lines[start + 3].split()[:4] == ["http://(given)@b:1", "10", "8", "2"]
     assert lines[start + 4] == ""

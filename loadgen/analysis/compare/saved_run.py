@@ -46,7 +46,7 @@ class SavedRun:
             self.workload: Mapping[str, Any] = workload(own)
             self.environment: Mapping[str, Any] = environment(own)
             self.cached_share = self._cached_share(own)
-            self._histograms: dict[str, Histogram] = {name: own.histograms.named(name) for name in LATENCIES}
+            self._histograms: dict[str, Histogram] = {name: own.histograms.histogram(name) for name in LATENCIES}
             counts = own.numbers.duration, own.numbers.completed, own.numbers.total_output_tokens
             self.key: tuple[object, ...] = (self.date, *counts)
 

@@ -78,8 +78,8 @@ def renamed(name: str, field: str, type_: Callable[[str], Any] = str) -> ToolFla
 
 def refused(name: str, reason: str, remedy: str, values: str = ONE, no_op_value: Any = None) -> ToolFlag:
     """Return a flag that is not supported here."""
-    type_ = {int: integer, float: number}.get(type(no_op_value), str)
-    return ToolFlag(name, None, reason, remedy, values, type_, no_op_value)
+    types: dict[type, Callable[[str], Any]] = {int: integer, float: number}
+    return ToolFlag(name, None, reason, remedy, values, types.get(type(no_op_value), str), no_op_value)
 
 
 def other_command(name: str, meaning: str, command: str, values: str = NONE) -> ToolFlag:

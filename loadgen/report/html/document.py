@@ -1,10 +1,12 @@
 """Document: the blocks of a page, which are written as Markdown or HTML."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from loadgen.report.html.charts.chart import Chart
 
@@ -25,8 +27,6 @@ class Span:
     """A piece of a line, with nothing escaped.
 
     Attributes:
-        text: The text.
-        tone: How it is meant.
         about: An explanation, shown on demand.
         link: The path of a file that it links to, relative to the page.
     """
@@ -74,6 +74,11 @@ class Paragraph:
     shape: ClassVar = "paragraph"
     text: Line
 
+    @classmethod
+    def of(cls, *parts: str | Span) -> Self:
+        """Make a paragraph of pieces."""
+        return cls(line(*parts))
+
 
 @dataclass(frozen=True, slots=True)
 class Items:
@@ -83,13 +88,17 @@ class Items:
     lines: tuple[Line, ...]
     numbered: bool = False
 
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """Make a list of texts, without the spaces around them."""
+        return cls(tuple(line(text.strip()) for text in texts))
+
 
 @dataclass(frozen=True, slots=True)
 class Code:
     """Lines that are shown as they are.
 
     Attributes:
-        text: The lines.
         language: As Markdown's fences name it.
         copyable: Whether the page offers to copy them.
     """
@@ -105,7 +114,6 @@ class Table:
     """A table with a line of headings.
 
     Attributes:
-        head: The headings.
         rows: Each as long as that.
         text_columns: How many columns have text; those after them have numbers. None: all have text.
     """
@@ -115,6 +123,14 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     text_columns: int | None = None
 
+    @classmethod
+    def of(
+        cls, head: Sequence[str], rows: Iterable[Iterable[Cell | Span | str]], text_columns: int | None = None
+    ) -> Self:
+        """Make a table; a cell of one line may be its text."""
+        cells = (tuple(each if isinstance(each, tuple) else cell(each) for each in row) for row in rows)
+        return cls(tuple(head), tuple(cells), text_columns)
+
     @property
     def numbers(self) -> tuple[bool, ...]:
         """Whether each column has numbers, which are aligned on the right."""
@@ -123,13 +139,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One of the main numbers of a page.
-
-    Attributes:
-        name: Its name.
-        value: The number with its unit.
-        beside: A remark of a few words.
-    """
+    """One of the main numbers of a page with its unit, and a remark of a few words beside it."""
 
     name: Span
     value: str
@@ -146,12 +156,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A chart.
-
-    Attributes:
-        name: The name of its file, without the ending.
-        chart: What is drawn.
-    """
+    """A chart, and the name of its file without the ending."""
 
     shape: ClassVar = "drawing"
     name: str
@@ -160,12 +165,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """The answer of a page in one line, on a coloured background.
-
-    Attributes:
-        kind: The colour: tip green, info blue, warning amber, danger red.
-        text: The answer.
-    """
+    """The answer of a page in one line, on a coloured background: tip green, info blue, warning amber, danger red."""
 
     shape: ClassVar = "badge"
     kind: NoteKind
@@ -174,19 +174,12 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Blocks set apart, as MkDocs' admonitions are.
-
-    Attributes:
-        kind: How it looks.
-        title: What stands above it.
-        blocks: What is in it.
-        folded: Whether it is closed until one opens it; None: it cannot be closed.
-    """
+    """Blocks set apart, as MkDocs' admonitions are; `folded`: closed until one opens it, None: it cannot be closed."""
 
     shape: ClassVar = "note"
     kind: NoteKind
     title: str
-    blocks: "tuple[Block, ...]"
+    blocks: tuple[Block, ...]
     folded: bool | None = None
 
 

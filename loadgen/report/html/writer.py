@@ -31,20 +31,14 @@ FENCE = re.compile("^ *(`{3,})", re.MULTILINE)
 
 
 def markdown(document: Document, figures: str) -> str:
-    """Write the document for MkDocs with its admonitions, collapsible blocks and tables.
-
-    Args:
-        document: The document.
-        figures: Folder of the pictures, relative to the page.
-    """
-    template = _environment(escape=False).get_template("document.md.j2")
-    return template.render(document=document, figures=figures).strip() + "\n"
+    """Write the document for MkDocs; `figures` is the folder of its pictures, relative to the page."""
+    return _rendered("document.md.j2", _environment(escape=False), document=document, figures=figures)
 
 
 def github(document: Document) -> str:
     """Write the document as Markdown for GitHub: notes are its alerts, or folds; charts are left out."""
-    template = _environment(escape=False, github=True).get_template("document.md.j2")
-    return template.render(document=without_drawings(document), figures="").strip() + "\n"
+    environment = _environment(escape=False, github=True)
+    return _rendered("document.md.j2", environment, document=without_drawings(document), figures="")
 
 
 def chart_files(document: Document) -> dict[str, str]:
@@ -62,26 +56,27 @@ def html(document: Document) -> str:
 
     It has a script only for charts and copyable lines. All content is visible without the script.
     """
-    template = _environment(escape=True).get_template("document.html.j2")
     blocks = list(document.all_blocks)
     charts = any(isinstance(block, Drawing) for block in blocks)
     script = charts or any(isinstance(block, Code) and block.copyable for block in blocks)
-    return (
-        template.render(
-            document=document,
-            anchors=_anchors(document),
-            numbers=count(1),
-            charts=charts,
-            script=Markup(_template("page.js")) if script else "",
-        ).strip()
-        + "\n"
+    return _rendered(
+        "document.html.j2",
+        _environment(escape=True),
+        document=document,
+        anchors=_anchors(document),
+        numbers=count(1),
+        charts=charts,
+        script=Markup(_template("page.js")) if script else "",
     )
 
 
 def fragment(document: Document) -> str:
     """Write the blocks of the document as HTML without a style or a script of its own, to stand in another page."""
-    template = _environment(escape=True).get_template("fragment.html.j2")
-    return template.render(document=document, numbers=count(1)).strip() + "\n"
+    return _rendered("fragment.html.j2", _environment(escape=True), document=document, numbers=count(1))
+
+
+def _rendered(template: str, environment: Environment, **values: object) -> str:
+    return environment.get_template(template).render(values).strip() + "\n"
 
 
 @cache

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-import msgspec
 from msgspec import Struct
 
 from loadgen.checks import Verdict
 from loadgen.report.result.efficiency import Efficiency
-from loadgen.report.result.fields import about, from_json_values, to_json_values
+from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.limit import LimitResult
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.outcomes import Outcomes
@@ -20,37 +19,28 @@ from loadgen.report.result.run_result import Counts, RunResult
 class BriefFindings(Struct, frozen=True, kw_only=True):
     """Verdict and findings, as in the result of the run."""
 
-    verdict: Annotated[Verdict, about("Whether the numbers of the run can be trusted.")]
-    overloaded: Annotated[
-        bool | None, about("Whether requests came faster than they were answered; null: unknown.")
-    ] = None
-    simulated: Annotated[bool, about("Whether loadgen's own simulator was measured.")]
-    error_rate: Annotated[float | None, about("Requests that the server failed, as a share of those that ended.")]
+    verdict: Annotated[Verdict, "Whether the numbers of the run can be trusted."]
+    overloaded: Annotated[bool | None, "Whether requests came faster than they were answered; null: unknown."] = None
+    simulated: Annotated[bool, "Whether loadgen's own simulator was measured."]
+    error_rate: Annotated[float | None, "Requests that the server failed, as a share of those that ended."]
     client_error_rate: Annotated[
-        float | None, about("The share of the same requests that the client never sent, by a fault of its own.")
+        float | None, "The share of the same requests that the client never sent, by a fault of its own."
     ] = None
-    slo: Annotated[list[LimitResult], about("Each limit of --slo.")]
-    closed_loop: Annotated[bool | None, about("Whether each request was due when a slot was free for it.")] = None
-    answers_per_s: Annotated[float | None, about("Ok answers per second, as in `rates`.")] = None
-    finish_reasons: Annotated[Counts, about("Ok requests by the finish reason that the server gave.")] = msgspec.field(
-        default_factory=dict
-    )
-    outcomes: Annotated[Outcomes, about("Requests by how they ended.")] = msgspec.field(default_factory=dict)
+    slo: Annotated[list[LimitResult], "Each limit of --slo."]
+    closed_loop: Annotated[bool | None, "Whether each request was due when a slot was free for it."] = None
+    answers_per_s: Annotated[float | None, "Ok answers per second, as in `rates`."] = None
+    finish_reasons: Annotated[Counts, "Ok requests by the finish reason that the server gave."] = {}
+    outcomes: Annotated[Outcomes, "Requests by how they ended."] = {}
     efficiency: Annotated[
-        Efficiency | None, about("Speed for a user and per GPU, energy and cost, as in the result of the run.")
+        Efficiency | None, "Speed for a user and per GPU, energy and cost, as in the result of the run."
     ] = None
-    reasons: Annotated[list[str], about("Why the run is not VALID.")]
-    metadata: Annotated[list[str], about("The keys of --metadata.")] = msgspec.field(default_factory=list)
-    prompts_sha256: Annotated[str | None, about("SHA-256 of all prompts; null: unknown.")]
+    reasons: Annotated[list[str], "Why the run is not VALID."]
+    metadata: Annotated[list[str], "The keys of --metadata."] = []
+    prompts_sha256: Annotated[str | None, "SHA-256 of all prompts; null: unknown."]
 
 
 class RunBrief:
-    """The single numbers of a run's result, and its verdict.
-
-    Args:
-        numbers: By the names of `vllm bench serve`.
-        findings: What was judged.
-    """
+    """The single numbers of a run's result by the names of `vllm bench serve`, and its verdict."""
 
     __slots__ = ("findings", "numbers")
 
@@ -61,26 +51,14 @@ class RunBrief:
     def of(cls, result: RunResult) -> Self:
         """Shorten a result."""
         provenance = result.provenance
-        pairs: list[str] = provenance.saved_settings["metadata"]
-        return cls(
-            numbers=result.numbers,
-            findings=BriefFindings(
-                verdict=result.verdict,
-                overloaded=result.overloaded,
-                simulated=result.simulated,
-                error_rate=result.error_rate,
-                client_error_rate=result.client_error_rate,
-                slo=result.slo,
-                closed_loop=result.closed_loop,
-                answers_per_s=result.rates.answers_per_s,
-                finish_reasons=result.finish_reasons,
-                outcomes=result.outcomes,
-                efficiency=result.efficiency,
-                reasons=result.reasons(),
-                metadata=[pair.partition("=")[0].strip() for pair in pairs],
-                prompts_sha256=provenance.saved_prompts.get("sha256"),
-            ),
+        findings = BriefFindings(
+            **{name: getattr(result, name) for name in JUDGED if name != "answers_per_s"},
+            answers_per_s=result.rates.answers_per_s,
+            reasons=result.reasons(),
+            metadata=[pair.partition("=")[0].strip() for pair in provenance.saved_settings["metadata"]],
+            prompts_sha256=provenance.saved_prompts.get("sha256"),
         )
+        return cls(result.numbers, findings)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON: vLLM's flat keys, and the findings under `loadgen`."""

@@ -2,106 +2,81 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from msgspec import Struct
 
-from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.worker_report import WorkerReport
-from loadgen.report.result.fields import about
+from loadgen.report.result.fields import from_json_values
 
 
 class Capture(Struct, frozen=True, kw_only=True):
     """What --capture kept."""
 
-    responses: Annotated[int, about("Responses kept.")]
-    left_out: Annotated[int, about("Responses left out because the capture was full.")]
-    error: Annotated[str | None, about("Why the capture is not complete; null: it is.")]
+    responses: Annotated[int, "Responses kept."]
+    left_out: Annotated[int, "Responses left out because the capture was full."]
+    error: Annotated[str | None, "Why the capture is not complete; null: it is."]
 
 
 class ProcessUsage(Struct, frozen=True, kw_only=True):
     """Resource use of one or several measuring processes, and their disturbances."""
 
     wall_s: Annotated[
-        float | None, about("Time from the start of the clock to its end, s; null if unknown, like all values here.")
+        float | None, "Time from the start of the clock to its end, s; null if unknown, like all values here."
     ]
-    cpu_s: Annotated[float | None, about("CPU time of the measuring processes, s.")]
+    cpu_s: Annotated[float | None, "CPU time of the measuring processes, s."]
     busy_share: Annotated[
-        float | None, about("Share of the time for which the loop was busy (with several loops, the busiest), 0 to 1.")
+        float | None, "Share of the time for which the loop was busy (with several loops, the busiest), 0 to 1."
     ]
-    peak_memory_bytes: Annotated[int | None, about("Peak resident memory, bytes; with several processes, the sum.")]
-    engine_cpu_s: Annotated[
-        float | None, about("CPU time of the engines that were started for the run, s; null: none were.")
-    ]
-    engine_runs: Annotated[bool | None, about("Whether each of them still ran after the run; null: none were started.")]
+    peak_memory_bytes: Annotated[int | None, "Peak resident memory, bytes; with several processes, the sum."]
+    engine_cpu_s: Annotated[float | None, "CPU time of the engines that were started for the run, s; null: none were."]
+    engine_runs: Annotated[bool | None, "Whether each of them still ran after the run; null: none were started."]
     stolen_share: Annotated[
-        float | None, about("Share of all cores' time that the host gave to other virtual machines, 0 to 1.")
+        float | None, "Share of all cores' time that the host gave to other virtual machines, 0 to 1."
     ]
-    machine_cpu_s: Annotated[float | None, about("CPU time of all processes of the machine, s.")] = None
-    idle_share: Annotated[float | None, about("Share of all cores' time in which no process ran, 0 to 1.")] = None
-    throttled_s: Annotated[float | None, about("Time for which a CPU limit held the processes back, s.")]
-    disturbance: Annotated[str | None, about("What else kept the machine busy; empty: nothing.")]
-    connections_reused: Annotated[
-        bool | None, about("Whether the server lets a connection carry more than one request.")
-    ]
-    spare_connections: Annotated[
-        int | None, about("Connections that were opened in the background while the clock ran.")
-    ] = None
+    machine_cpu_s: Annotated[float | None, "CPU time of all processes of the machine, s."] = None
+    idle_share: Annotated[float | None, "Share of all cores' time in which no process ran, 0 to 1."] = None
+    throttled_s: Annotated[float | None, "Time for which a CPU limit held the processes back, s."]
+    disturbance: Annotated[str | None, "What else kept the machine busy; empty: nothing."]
+    connections_reused: Annotated[bool | None, "Whether the server lets a connection carry more than one request."]
+    spare_connections: Annotated[int | None, "Connections that were opened in the background while the clock ran."] = (
+        None
+    )
     records_error: Annotated[
-        str | None, about("Why the records are not complete; null: they are complete, or were not requested.")
+        str | None, "Why the records are not complete; null: they are complete, or were not requested."
     ]
-    capture: Annotated[Capture | None, about("What --capture kept; null without it.")] = None
-
-    @classmethod
-    def of_process(cls, usage: ClientUsage) -> Self:
-        """Type the facts of one process."""
-        return cls(**_fields(usage))
+    capture: Annotated[Capture | None, "What --capture kept; null without it."] = None
 
 
 class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
     """Resource use of all workers together, and their disturbances."""
 
     warm_connections: Annotated[
-        int | None,
-        about("Connections that were open when the clock started; null: the process that opened them was killed."),
+        int | None, "Connections that were open when the clock started; null: the process that opened them was killed."
     ]
-    late_connections: Annotated[int, about("Requests that had to open a connection while the clock ran.")]
-    by_reader: Annotated[int, about("Responses that aiohttp's reader read.")] = 0
-    early: Annotated[int, about("Requests sent more than 50 us before they were due.")] = 0
+    late_connections: Annotated[int, "Requests that had to open a connection while the clock ran."]
+    by_reader: Annotated[int, "Responses that aiohttp's reader read."] = 0
+    early: Annotated[int, "Requests sent more than 50 us before they were due."] = 0
 
     @classmethod
     def of(cls, run: RunData) -> Self:
         """Sum up the workers of a run."""
         usage, counters = run.client, run.snapshot.counters
-        return cls(
-            **_fields(usage),
-            warm_connections=counters["warm_connections"] if usage.known else None,
-            late_connections=counters["late_connections"],
-            by_reader=counters["by_reader"],
-            early=counters["early"],
-        )
+        own = {
+            "warm_connections": counters["warm_connections"] if usage.known else None,
+            **{name: counters[name] for name in ("late_connections", "by_reader", "early")},
+        }
+        return from_json_values(usage.to_dict() | own, cls)
 
 
 class Worker(Struct, frozen=True, kw_only=True):
     """One worker: the process, or the loop, that carried out one part of the run."""
 
-    number: Annotated[int, about("Number of its part of the run, from 0.")]
-    client: Annotated[ProcessUsage, about("Resource use of the worker.")]
-    schedule_sha256: Annotated[
-        str | None, about("SHA-256 of its schedule; null: the worker was lost before it had one.")
-    ]
-    host: Annotated[str | None, about("The address of its machine; null: the one on which the command ran.")]
-    lost: Annotated[str | None, about("How it was lost; null: it finished.")]
+    number: Annotated[int, "Number of its part of the run, from 0."]
+    client: Annotated[ProcessUsage, "Resource use of the worker."]
+    schedule_sha256: Annotated[str | None, "SHA-256 of its schedule; null: the worker was lost before it had one."]
+    host: Annotated[str | None, "The address of its machine; null: the one on which the command ran."]
+    lost: Annotated[str | None, "How it was lost; null: it finished."]
     cache_warmed: Annotated[
-        int, about("Requests that succeeded before the clock started, to warm the server's prefix cache up.")
+        int, "Requests that succeeded before the clock started, to warm the server's prefix cache up."
     ] = 0
-
-    @classmethod
-    def of(cls, report: WorkerReport) -> Self:
-        """Type the report of a worker."""
-        return cls(**report.to_dict() | {"client": ProcessUsage.of_process(report.client)})
-
-
-def _fields(usage: ClientUsage) -> dict[str, Any]:
-    return usage.to_dict() | {"capture": None if usage.capture is None else Capture(**usage.capture)}

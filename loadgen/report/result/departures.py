@@ -10,31 +10,26 @@ from loadgen.checks import server
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.names import OF_LAST_STEP
 from loadgen.metrics.snapshot import UNFINISHED
-from loadgen.report.result.fields import about
 
 
 class ServerStop(Struct, frozen=True, kw_only=True):
     """What the servers' own counters say of the requests whose users left."""
 
     stopped: Annotated[
-        bool | None,
-        about("Whether they stopped working for all of these requests; null: their counters do not say."),
+        bool | None, "Whether they stopped working for all of these requests; null: their counters do not say."
     ] = None
-    aborted: Annotated[float | None, about("Requests that they count as aborted; null: they do not count them.")] = None
+    aborted: Annotated[float | None, "Requests that they count as aborted; null: they do not count them."] = None
     finished: Annotated[
-        float | None,
-        about("Answers that they generated to the end, beyond those of ok requests; null: unknown."),
+        float | None, "Answers that they generated to the end, beyond those of ok requests; null: unknown."
     ] = None
     unread_tokens: Annotated[
-        float | None,
-        about("Output tokens that they generated beyond those that came; null: they do not count them."),
+        float | None, "Output tokens that they generated beyond those that came; null: they do not count them."
     ] = None
     unfinished: Annotated[
-        float | None,
-        about("Requests that were running or waiting at the last scrape, after the run; null: unknown."),
+        float | None, "Requests that were running or waiting at the last scrape, after the run; null: unknown."
     ] = None
     scraped_after_s: Annotated[
-        float | None, about("Time from the end of the last request to that scrape, s; null: there was none.")
+        float | None, "Time from the end of the last request to that scrape, s; null: there was none."
     ] = None
 
     @classmethod
@@ -77,13 +72,11 @@ class ServerStop(Struct, frozen=True, kw_only=True):
 class Departures(Struct, frozen=True, kw_only=True):
     """Requests whose users left before the answer was complete."""
 
-    asked: Annotated[str, about("The value of --disconnect.")]
-    drawn: Annotated[int, about("Requests that were sent and whose user was to leave.")]
-    disconnected: Annotated[
-        int, about("Those of them whose connection the client closed before the answer was complete.")
-    ]
-    never_sent: Annotated[int, about("Further turns of sessions, which were not sent because their user had left.")]
-    server: Annotated[ServerStop, about("Whether the servers stopped, by their own counters.")]
+    asked: Annotated[str, "The value of --disconnect."]
+    drawn: Annotated[int, "Requests that were sent and whose user was to leave."]
+    disconnected: Annotated[int, "Those of them whose connection the client closed before the answer was complete."]
+    never_sent: Annotated[int, "Further turns of sessions, which were not sent because their user had left."]
+    server: Annotated[ServerStop, "Whether the servers stopped, by their own counters."]
 
     @classmethod
     def of(cls, run: RunData) -> Self | None:

@@ -10,7 +10,6 @@ from msgspec import Struct
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import Gpu
-from loadgen.report.result.fields import about
 from loadgen.util.clock import NS_PER_S
 
 MAX_GAP_S = 5.0  # between two readings of the power; a longer gap is not covered
@@ -21,32 +20,28 @@ class Efficiency(Struct, frozen=True, kw_only=True):
     """What users and operators compare servers by."""
 
     output_tokens_per_s_per_user: Annotated[
-        float | None, about("Interactivity: 1000 / median TPOT (as vLLM divides, ms); null: no TPOT was measured.")
+        float | None, "Interactivity: 1000 / median TPOT (as vLLM divides, ms); null: no TPOT was measured."
     ]
-    gpus: Annotated[
-        int | None, about("GPUs of the servers: `--gpus`, else those that NVML read; null: neither is known.")
-    ]
+    gpus: Annotated[int | None, "GPUs of the servers: `--gpus`, else those that NVML read; null: neither is known."]
     total_tokens_per_s_per_gpu: Annotated[
-        float | None, about("Input and output tokens per second and GPU; null: the GPUs are not known.")
+        float | None, "Input and output tokens per second and GPU; null: the GPUs are not known."
     ]
-    output_tokens_per_s_per_gpu: Annotated[float | None, about("Output tokens per second and GPU.")]
+    output_tokens_per_s_per_gpu: Annotated[float | None, "Output tokens per second and GPU."]
     energy_j: Annotated[
         float | None,
-        about(
-            "Energy of the GPUs that NVML read, J: their power integrated from the first send until the last request "
-            "ended; null: no power was read."
-        ),
+        "Energy of the GPUs that NVML read, J: their power integrated from the first send until the last request "
+        "ended; null: no power was read.",
     ]
     energy_coverage: Annotated[
         float | None,
-        about("Share of that time between two readings of the power at most 5 s apart, of the GPU with the least."),
+        "Share of that time between two readings of the power at most 5 s apart, of the GPU with the least.",
     ]
-    joules_per_output_token: Annotated[float | None, about("That energy by output tokens, J.")]
-    joules_per_token: Annotated[float | None, about("That energy by input and output tokens, J.")]
+    joules_per_output_token: Annotated[float | None, "That energy by output tokens, J."]
+    joules_per_token: Annotated[float | None, "That energy by input and output tokens, J."]
     cost_per_million_output_tokens: Annotated[
-        float | None, about("`--gpu-hour-price` x GPUs x hours, by million output tokens; null without a price.")
+        float | None, "`--gpu-hour-price` x GPUs x hours, by million output tokens; null without a price."
     ]
-    cost_per_million_tokens: Annotated[float | None, about("The same by million input and output tokens.")]
+    cost_per_million_tokens: Annotated[float | None, "The same by million input and output tokens."]
 
     @classmethod
     def of(cls, run: RunData) -> Self | None:
@@ -81,7 +76,6 @@ class Efficiency(Struct, frozen=True, kw_only=True):
 
 
 def _ratio(value: float | None, by: float | None) -> float | None:
-    """Divide; None where one of them is unknown."""
     return None if value is None or by is None else value / by
 
 

@@ -1,30 +1,25 @@
-"""Fields of the typed result: their descriptions, and the conversion of a tree to JSON values and back."""
+"""Fields of the typed result: the conversion of a tree to JSON values and back.
 
+The text in the annotation of a field describes it in the JSON Schema and in docs/result.md; without one,
+the docstring of its class does.
+"""
+
+from operator import methodcaller
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 T = TypeVar("T")
-
-
-def about(text: str, **schema: Any) -> Meta:
-    """Describe a field: the text stands in the JSON Schema and in docs/result.md.
-
-    Args:
-        text: What the field holds, with its unit.
-        schema: Further keys of the field's JSON Schema.
-    """
-    return Meta(description=text, extra_json_schema=schema or None)
+_to_dict = methodcaller("to_dict")  # of a type whose JSON is not a mapping of its fields, as a Distribution
 
 
 def to_json_values(part: object) -> Any:
     """Convert a part of a result to dicts, lists and scalars."""
-    return msgspec.to_builtins(part, enc_hook=_encoded)
+    return msgspec.to_builtins(part, enc_hook=_to_dict)
 
 
 def from_json_values(values: object, kind: type[T]) -> T:
-    """Convert dicts, lists and scalars to a part of a result.
+    """Convert dicts, lists, scalars, and objects with the attributes that are wanted, to a part of a result.
 
     Args:
         values: As `to_json_values` returns them, or as they were read from a file. Unknown keys are ignored.
@@ -34,15 +29,6 @@ def from_json_values(values: object, kind: type[T]) -> T:
         ValueError: A field is missing, or has a value of another type.
     """
     try:
-        return msgspec.convert(values, kind, dec_hook=_decoded)
+        return msgspec.convert(values, kind, dec_hook=lambda own, value: own.from_dict(value), from_attributes=True)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
-
-
-def _encoded(value: Any) -> Any:
-    """Convert a type whose JSON is not a mapping of its fields, as a Distribution."""
-    return value.to_dict()
-
-
-def _decoded(kind: Any, value: Any) -> Any:
-    return kind.from_dict(value)

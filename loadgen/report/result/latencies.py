@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, Self
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -12,10 +12,10 @@ from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import client_error_ms
 from loadgen.report.distribution import Distribution
-from loadgen.report.result.fields import about
 from loadgen.stats.percentile_confidence_interval import interval
 from loadgen.util.number_format import percentile, to_ms
 
+T = TypeVar("T")
 Clock = Literal["due", "sent"]
 Bounds = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2)]
 Errors = dict[Annotated[str, msgspec.Meta(pattern=r"^(mean|p[0-9.e-]+)$")], float | None]
@@ -25,29 +25,22 @@ Intervals = dict[Annotated[str, msgspec.Meta(pattern=r"^p[0-9.e-]+$")], Bounds]
 class Latencies(Struct, frozen=True, kw_only=True):
     """Summary of each latency of ok requests, ms."""
 
-    ttft_due: Annotated[Distribution, about("To the first token of any kind, from due.")]
-    ttft_sent: Annotated[Distribution, about("To the first token of any kind, from sent.")]
-    ttfo_due: Annotated[Distribution, about("To the first token of the answer itself, after any reasoning, from due.")]
-    ttfo_sent: Annotated[
-        Distribution, about("To the first token of the answer itself, after any reasoning, from sent.")
-    ]
-    tpot: Annotated[Distribution, about("Per output token after those of the first event.")]
-    tpot_n1: Annotated[Distribution, about("Per output token after the first one, as vLLM divides.")]
+    ttft_due: Annotated[Distribution, "To the first token of any kind, from due."]
+    ttft_sent: Annotated[Distribution, "To the first token of any kind, from sent."]
+    ttfo_due: Annotated[Distribution, "To the first token of the answer itself, after any reasoning, from due."]
+    ttfo_sent: Annotated[Distribution, "To the first token of the answer itself, after any reasoning, from sent."]
+    tpot: Annotated[Distribution, "Per output token after those of the first event."]
+    tpot_n1: Annotated[Distribution, "Per output token after the first one, as vLLM divides."]
     itl: Annotated[
-        Distribution, about("Between tokens. If an event has several tokens, the gap before it is divided equally.")
+        Distribution, "Between tokens. If an event has several tokens, the gap before it is divided equally."
     ]
-    icl: Annotated[Distribution, about("Between events with tokens.")]
-    e2el_due: Annotated[Distribution, about("To the last token, from due.")]
-    e2el_sent: Annotated[Distribution, about("To the last token, from sent.")]
+    icl: Annotated[Distribution, "Between events with tokens."]
+    e2el_due: Annotated[Distribution, "To the last token, from due."]
+    e2el_sent: Annotated[Distribution, "To the last token, from sent."]
 
     @classmethod
     def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
-        """Summarize the histograms of a snapshot.
-
-        Args:
-            snapshot: The snapshot of a run, or of the requests to one target.
-            percentiles: Those that are wanted, ascending, 0 to 100.
-        """
+        """Summarize the histograms of a snapshot by these percentiles, ascending, 0 to 100."""
         wanted = list(percentiles)
         return cls(**{name: Distribution.of(snapshot.histograms[name], wanted) for name in cls.__struct_fields__})
 
@@ -61,24 +54,19 @@ class Latencies(Struct, frozen=True, kw_only=True):
         return found
 
     def latency(self, metric: str, clock: str) -> Distribution:
-        """Look up a latency by its metric: ttft, ttfo, tpot, itl, icl or e2el.
-
-        Args:
-            metric: Its name, without a clock.
-            clock: "due" or "sent", from which it is counted if it is no gap.
-        """
+        """Look up ttft, ttfo, tpot, itl, icl or e2el; of those that are no gaps, the one from `clock`, due or sent."""
         return self.named(metric if metric in self.__struct_fields__ else f"{metric}_{clock}")
 
 
 class Distributions(Latencies, frozen=True, kw_only=True):
     """Summary of each distribution, ms: latencies of ok requests, and waits of all sent requests."""
 
-    lag: Annotated[Distribution, about("From when a request could be sent until it was sent.")]
-    pool_wait: Annotated[Distribution, about("Wait for a slot under --max-concurrency.")]
-    connect: Annotated[Distribution, about("Time to open a connection; 0 if one was open.")]
-    loop_stall: Annotated[Distribution, about("Time by which the event loop was late to read.")]
-    gc_pause: Annotated[Distribution, about("Pauses of Python's garbage collector.")]
-    unfinished: Annotated[Distribution, about("From due to the end of requests that were given up.")]
+    lag: Annotated[Distribution, "From when a request could be sent until it was sent."]
+    pool_wait: Annotated[Distribution, "Wait for a slot under --max-concurrency."]
+    connect: Annotated[Distribution, "Time to open a connection; 0 if one was open."]
+    loop_stall: Annotated[Distribution, "Time by which the event loop was late to read."]
+    gc_pause: Annotated[Distribution, "Pauses of Python's garbage collector."]
+    unfinished: Annotated[Distribution, "From due to the end of requests that were given up."]
 
 
 class LatencyIntervals(Struct, frozen=True, kw_only=True):
@@ -88,14 +76,14 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
     tokens have none: those of all streams share the engine's steps.
     """
 
-    ttft_due: Annotated[Intervals, about("Of `ttft_due`.")]
-    ttft_sent: Annotated[Intervals, about("Of `ttft_sent`.")]
-    ttfo_due: Annotated[Intervals, about("Of `ttfo_due`.")]
-    ttfo_sent: Annotated[Intervals, about("Of `ttfo_sent`.")]
-    tpot: Annotated[Intervals, about("Of `tpot`.")]
-    tpot_n1: Annotated[Intervals, about("Of `tpot_n1`.")]
-    e2el_due: Annotated[Intervals, about("Of `e2el_due`.")]
-    e2el_sent: Annotated[Intervals, about("Of `e2el_sent`.")]
+    ttft_due: Annotated[Intervals, "Of `ttft_due`."]
+    ttft_sent: Annotated[Intervals, "Of `ttft_sent`."]
+    ttfo_due: Annotated[Intervals, "Of `ttfo_due`."]
+    ttfo_sent: Annotated[Intervals, "Of `ttfo_sent`."]
+    tpot: Annotated[Intervals, "Of `tpot`."]
+    tpot_n1: Annotated[Intervals, "Of `tpot_n1`."]
+    e2el_due: Annotated[Intervals, "Of `e2el_due`."]
+    e2el_sent: Annotated[Intervals, "Of `e2el_sent`."]
 
     @classmethod
     def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
@@ -113,22 +101,35 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
         return found
 
 
-class ClientErrors(Struct, frozen=True, kw_only=True):
+class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):
+    """What each latency has."""
+
+    ttft_due: Annotated[T, "Of `ttft_due`."]
+    ttft_sent: Annotated[T, "Of `ttft_sent`."]
+    ttfo_due: Annotated[T, "Of `ttfo_due`."]
+    ttfo_sent: Annotated[T, "Of `ttfo_sent`."]
+    tpot: Annotated[T, "Of `tpot`."]
+    tpot_n1: Annotated[T, "Of `tpot_n1`."]
+    itl: Annotated[T, "Of `itl`."]
+    icl: Annotated[T, "Of `icl`."]
+    e2el_due: Annotated[T, "Of `e2el_due`."]
+    e2el_sent: Annotated[T, "Of `e2el_sent`."]
+
+    def named(self, name: str) -> T:
+        """Look up what a latency has by its name.
+
+        Raises:
+            AttributeError: No latency has this name.
+        """
+        found: T = getattr(self, name)
+        return found
+
+
+class ClientErrors(EachLatency[Errors], frozen=True, kw_only=True):
     """How far each number of a latency can be from the truth because of the client, ms.
 
     By `mean` and percentile (`p99`); null: nothing was measured. docs/accuracy.md says what the bound consists of.
     """
-
-    ttft_due: Annotated[Errors, about("Of `ttft_due`.")]
-    ttft_sent: Annotated[Errors, about("Of `ttft_sent`.")]
-    ttfo_due: Annotated[Errors, about("Of `ttfo_due`.")]
-    ttfo_sent: Annotated[Errors, about("Of `ttfo_sent`.")]
-    tpot: Annotated[Errors, about("Of `tpot`.")]
-    tpot_n1: Annotated[Errors, about("Of `tpot_n1`.")]
-    itl: Annotated[Errors, about("Of `itl`.")]
-    icl: Annotated[Errors, about("Of `icl`.")]
-    e2el_due: Annotated[Errors, about("Of `e2el_due`.")]
-    e2el_sent: Annotated[Errors, about("Of `e2el_sent`.")]
 
     @classmethod
     def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
@@ -140,58 +141,42 @@ class ClientErrors(Struct, frozen=True, kw_only=True):
         }
         return cls(**bounds)
 
-    def named(self, name: str) -> Errors:
-        """Look up the bounds of a latency."""
-        found: Errors = getattr(self, name)
-        return found
-
 
 class HistogramCounts(Struct, frozen=True, kw_only=True):
     """A histogram of ns that ports of HdrHistogram read. Numbers above 2**53 are strings."""
 
-    counts: Annotated[str, about("HdrHistogram's V2 encoding, compressed, base64.")]
-    count: Annotated[int | str, about("Number of values.")]
-    rejects: Annotated[int | str, about("Values out of range, which no other number here includes.")]
-    min: Annotated[int | str | None, about("Minimum; null: no values.")]
-    max: Annotated[int | str | None, about("Maximum; null: no values.")]
-    total: Annotated[int | str, about("The sum of the values, exactly.")]
-    total_of_squares: Annotated[int | str, about("The sum of their squares, exactly.")]
+    counts: Annotated[str, "HdrHistogram's V2 encoding, compressed, base64."]
+    count: Annotated[int | str, "Number of values."]
+    rejects: Annotated[int | str, "Values out of range, which no other number here includes."]
+    min: Annotated[int | str | None, "Minimum; null: no values."]
+    max: Annotated[int | str | None, "Maximum; null: no values."]
+    total: Annotated[int | str, "The sum of the values, exactly."]
+    total_of_squares: Annotated[int | str, "The sum of their squares, exactly."]
 
     def histogram(self) -> Histogram:
         """Decode the histogram."""
         return Histogram.from_dict(msgspec.to_builtins(self))
 
 
-class Histograms(Struct, frozen=True, kw_only=True):
+class Histograms(EachLatency[HistogramCounts], frozen=True, kw_only=True):
     """Full histogram of each distribution, ns."""
 
-    ttft_due: Annotated[HistogramCounts, about("Of `ttft_due`.")]
-    ttft_sent: Annotated[HistogramCounts, about("Of `ttft_sent`.")]
-    ttfo_due: Annotated[HistogramCounts, about("Of `ttfo_due`.")]
-    ttfo_sent: Annotated[HistogramCounts, about("Of `ttfo_sent`.")]
-    tpot: Annotated[HistogramCounts, about("Of `tpot`.")]
-    tpot_n1: Annotated[HistogramCounts, about("Of `tpot_n1`.")]
-    itl: Annotated[HistogramCounts, about("Of `itl`.")]
-    icl: Annotated[HistogramCounts, about("Of `icl`.")]
-    e2el_due: Annotated[HistogramCounts, about("Of `e2el_due`.")]
-    e2el_sent: Annotated[HistogramCounts, about("Of `e2el_sent`.")]
-    lag: Annotated[HistogramCounts, about("Of `lag`.")]
-    pool_wait: Annotated[HistogramCounts, about("Of `pool_wait`.")]
-    connect: Annotated[HistogramCounts, about("Of `connect`.")]
-    loop_stall: Annotated[HistogramCounts, about("Of `loop_stall`.")]
-    gc_pause: Annotated[HistogramCounts, about("Of `gc_pause`.")]
-    unfinished: Annotated[HistogramCounts, about("Of `unfinished`.")]
+    lag: Annotated[HistogramCounts, "Of `lag`."]
+    pool_wait: Annotated[HistogramCounts, "Of `pool_wait`."]
+    connect: Annotated[HistogramCounts, "Of `connect`."]
+    loop_stall: Annotated[HistogramCounts, "Of `loop_stall`."]
+    gc_pause: Annotated[HistogramCounts, "Of `gc_pause`."]
+    unfinished: Annotated[HistogramCounts, "Of `unfinished`."]
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self:
         """Encode the histograms of a snapshot."""
         return cls(**{name: HistogramCounts(**snapshot.histograms[name].to_dict()) for name in cls.__struct_fields__})
 
-    def named(self, name: str) -> Histogram:
-        """Decode a histogram by the name of its distribution.
+    def histogram(self, name: str) -> Histogram:
+        """Decode the histogram of a distribution.
 
         Raises:
             AttributeError: No distribution has this name.
         """
-        counts: HistogramCounts = getattr(self, name)
-        return counts.histogram()
+        return self.named(name).histogram()

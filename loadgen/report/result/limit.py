@@ -10,28 +10,26 @@ from msgspec import Struct
 from loadgen.config import slo
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import client_error_ms, statistic_ms
-from loadgen.report.result.fields import about, from_json_values
+from loadgen.report.result.fields import from_json_values
 from loadgen.util.number_format import four_digits
 
 
 class LimitResult(Struct, frozen=True, kw_only=True):
     """One limit of an SLO."""
 
-    limit: Annotated[str, about("The limit as written.")]
+    limit: Annotated[str, "The limit as written."]
     value: Annotated[
         float | None,
-        about(
-            "Measured value, ms, or a share from 0 to 1 for error_rate; null: it was not measured, or falls on failed "
-            "requests (`beyond`)."
-        ),
+        "Measured value, ms, or a share from 0 to 1 for error_rate; null: it was not measured, or falls on failed "
+        "requests (`beyond`).",
     ]
     client_error_ms: Annotated[
-        float | None, about("How far the value can be from the truth because of the client, ms; null: not at all.")
+        float | None, "How far the value can be from the truth because of the client, ms; null: not at all."
     ] = None
-    beyond: Annotated[bool, about("Whether the value falls on failed requests, which miss every limit.")] = False
+    beyond: Annotated[bool, "Whether the value falls on failed requests, which miss every limit."] = False
     met: Annotated[
         bool | None,
-        about("Whether it is met; null: unknown, because of the client error, or in a search of too few requests."),
+        "Whether it is met; null: unknown, because of the client error, or in a search of too few requests.",
     ]
 
     @property
@@ -49,13 +47,7 @@ def all_met(results: Sequence[LimitResult]) -> bool | None:
 
 
 def judge_limits(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResult]:
-    """Judge a run by each limit of an SLO.
-
-    Args:
-        limits: The SLO; None: there is none.
-        snapshot: What was measured.
-        clock: "due" or "sent", from which latencies are counted.
-    """
+    """Judge a run by each limit of an SLO, with latencies from `clock`, due or sent."""
 
     def lookup(metric: str, name: str) -> tuple[float | None, float | None]:
         """Return the value, infinite if it falls on failed requests, and its client error."""

@@ -16,7 +16,6 @@ from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.spec_decode import SpecDecode
-from loadgen.report.result.fields import about
 from loadgen.report.result.latencies import Distributions
 from loadgen.report.result.ramp import RateChange, rate_changes
 from loadgen.report.result.rates import PerSecond
@@ -44,150 +43,117 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     requests, from sent.
     """
 
-    date: Annotated[str, about("Local start time, YYYYmmdd-HHMMSS.")]
-    endpoint_type: Annotated[str, about("The backend, by vLLM's older name of the key.")]
-    backend: Annotated[
-        str, about("The API that was used, by its name in `--backend`; with SGLang's keys by SGLang's name.")
-    ]
-    label: Annotated[str | None, about("`--label`; null: none was given.")]
-    model_id: Annotated[str, about("The model's name in requests.")]
-    tokenizer_id: Annotated[str, about("`--tokenizer`, else the model's name.")]
-    num_prompts: Annotated[int, about("Number of requests that the run should send.")]
+    date: Annotated[str, "Local start time, YYYYmmdd-HHMMSS."]
+    endpoint_type: Annotated[str, "The backend, by vLLM's older name of the key."]
+    backend: Annotated[str, "The API that was used, by its name in `--backend`; with SGLang's keys by SGLang's name."]
+    label: Annotated[str | None, "`--label`; null: none was given."]
+    model_id: Annotated[str, "The model's name in requests."]
+    tokenizer_id: Annotated[str, "`--tokenizer`, else the model's name."]
+    num_prompts: Annotated[int, "Number of requests that the run should send."]
     max_model_len: Annotated[
-        int | None, about("Always null: loadgen leaves no request out. A key of vLLM's client in Rust.")
+        int | None, "Always null: loadgen leaves no request out. A key of vLLM's client in Rust."
     ] = None
-    request_rate: Annotated[Rate, about('Requests per second that were requested; "inf": all at once.')]
-    burstiness: Annotated[Rate, about('Gamma shape of the gaps: 1 Poisson; "inf": constant.')]
-    max_concurrency: Annotated[int | None, about("Maximum requests in flight; null: no cap.")]
-    ramp_up_strategy: Annotated[str | UnsetType, about("`--ramp-up-strategy`, of a run with a ramp.")] = UNSET
-    ramp_up_start_rps: Annotated[float | UnsetType, about("Rate at the start of the ramp, requests/s.")] = UNSET
-    ramp_up_end_rps: Annotated[float | UnsetType, about("Rate at the end of the ramp, requests/s.")] = UNSET
+    request_rate: Annotated[Rate, 'Requests per second that were requested; "inf": all at once.']
+    burstiness: Annotated[Rate, 'Gamma shape of the gaps: 1 Poisson; "inf": constant.']
+    max_concurrency: Annotated[int | None, "Maximum requests in flight; null: no cap."]
+    ramp_up_strategy: Annotated[str | UnsetType, "`--ramp-up-strategy`, of a run with a ramp."] = UNSET
+    ramp_up_start_rps: Annotated[float | UnsetType, "Rate at the start of the ramp, requests/s."] = UNSET
+    ramp_up_end_rps: Annotated[float | UnsetType, "Rate at the end of the ramp, requests/s."] = UNSET
     duration: Annotated[
         float,
-        about(
-            "Seconds from the first send until the last request has ended, including a request that found no server; 0 "
-            "if nothing was sent."
-        ),
+        "Seconds from the first send until the last request has ended, including a request that found no server; 0 "
+        "if nothing was sent.",
     ]
-    completed: Annotated[int, about("Requests that succeeded.")]
-    failed: Annotated[int, about("Requests that failed, without cancelled ones.")]
+    completed: Annotated[int, "Requests that succeeded."]
+    failed: Annotated[int, "Requests that failed, without cancelled ones."]
     total_input_tokens: Annotated[
         int | None,
-        about("Input tokens of ok requests, as the server counts them, or else as planned; null if some are unknown."),
+        "Input tokens of ok requests, as the server counts them, or else as planned; null if some are unknown.",
     ]
     total_output_tokens: Annotated[
-        int, about("Output tokens of ok requests, counted as `loadgen.tokens.output_counted_by` says.")
+        int, "Output tokens of ok requests, counted as `loadgen.tokens.output_counted_by` says."
     ]
     total_input_sequences: Annotated[
-        int | None, about("Embeddings or scores of ok requests; missing where answers have tokens.")
+        int | None, "Embeddings or scores of ok requests; missing where answers have tokens."
     ] = None
-    request_throughput: Annotated[
-        float | None, about("Ok requests per second of `duration`; null where nothing was sent.")
-    ]
+    request_throughput: Annotated[float | None, "Ok requests per second of `duration`; null where nothing was sent."]
     input_sequence_throughput: Annotated[
-        float | None, about("Embeddings or scores per second of `duration`; missing where answers have tokens.")
+        float | None, "Embeddings or scores per second of `duration`; missing where answers have tokens."
     ] = None
     request_goodput: Annotated[
-        float | None, about("Requests per second that met every --goodput limit from sent; null without --goodput.")
+        float | None, "Requests per second that met every --goodput limit from sent; null without --goodput."
     ]
     input_throughput: Annotated[
-        float | None,
-        about("Input tokens per second of `duration`; null where they are unknown, or nothing was sent."),
+        float | None, "Input tokens per second of `duration`; null where they are unknown, or nothing was sent."
     ] = None
-    output_throughput: Annotated[
-        float | None, about("Output tokens per second of `duration`; null where nothing was sent.")
-    ]
+    output_throughput: Annotated[float | None, "Output tokens per second of `duration`; null where nothing was sent."]
     total_token_throughput: Annotated[
-        float | None, about("Input and output tokens per second of `duration`; null where either is null.")
+        float | None, "Input and output tokens per second of `duration`; null where either is null."
     ]
     max_output_tokens_per_s: Annotated[
         float | None,
-        about(
-            "Output tokens per second of the peak second, or of a run shorter than a second; null: answers came in one "
-            "piece."
-        ),
+        "Output tokens per second of the peak second, or of a run shorter than a second; null: answers came in one "
+        "piece.",
     ]
-    max_concurrent_requests: Annotated[int, about("Peak number of requests in flight.")]
-    rtfx: Annotated[float, about("Always 0: vLLM's inverse real-time factor of audio.")] = 0.0
+    max_concurrent_requests: Annotated[int, "Peak number of requests in flight."]
+    rtfx: Annotated[float, "Always 0: vLLM's inverse real-time factor of audio."] = 0.0
     rps_change_events: Annotated[
-        list[RateChange] | UnsetType, about("The whole rates that a ramp reached, in their order.")
+        list[RateChange] | UnsetType, "The whole rates that a ramp reached, in their order."
     ] = UNSET
-    mean_ttft_ms: Annotated[
-        float | None,
-        about("Mean, ms: time to the first token, from sent; null: none was measured."),
-    ]
-    median_ttft_ms: Annotated[
-        float | None,
-        about("Median, ms: time to the first token, from sent; null: none was measured."),
-    ]
+    mean_ttft_ms: Annotated[float | None, "Mean, ms: time to the first token, from sent; null: none was measured."]
+    median_ttft_ms: Annotated[float | None, "Median, ms: time to the first token, from sent; null: none was measured."]
     std_ttft_ms: Annotated[
-        float | None,
-        about("Standard deviation, ms: time to the first token, from sent; null: none was measured."),
+        float | None, "Standard deviation, ms: time to the first token, from sent; null: none was measured."
     ]
     mean_tpot_ms: Annotated[
-        float | None,
-        about("Mean, ms: time per output token after the first, as vLLM divides; null: none was measured."),
+        float | None, "Mean, ms: time per output token after the first, as vLLM divides; null: none was measured."
     ]
     median_tpot_ms: Annotated[
-        float | None,
-        about("Median, ms: time per output token after the first, as vLLM divides; null: none was measured."),
+        float | None, "Median, ms: time per output token after the first, as vLLM divides; null: none was measured."
     ]
     std_tpot_ms: Annotated[
         float | None,
-        about("Standard deviation, ms: time per output token after the first, as vLLM divides; null: not measured."),
+        "Standard deviation, ms: time per output token after the first, as vLLM divides; null: not measured.",
     ]
     mean_itl_ms: Annotated[
-        float | None,
-        about("Mean, ms: gap between events with tokens (loadgen's ICL); null: none was measured."),
+        float | None, "Mean, ms: gap between events with tokens (loadgen's ICL); null: none was measured."
     ]
     median_itl_ms: Annotated[
-        float | None,
-        about("Median, ms: gap between events with tokens (loadgen's ICL); null: none was measured."),
+        float | None, "Median, ms: gap between events with tokens (loadgen's ICL); null: none was measured."
     ]
     std_itl_ms: Annotated[
-        float | None,
-        about("Standard deviation, ms: gap between events with tokens (loadgen's ICL); null: none was measured."),
+        float | None, "Standard deviation, ms: gap between events with tokens (loadgen's ICL); null: none was measured."
     ]
-    mean_e2el_ms: Annotated[
-        float | None,
-        about("Mean, ms: time to the last token, from sent; null: none was measured."),
-    ]
-    median_e2el_ms: Annotated[
-        float | None,
-        about("Median, ms: time to the last token, from sent; null: none was measured."),
-    ]
+    mean_e2el_ms: Annotated[float | None, "Mean, ms: time to the last token, from sent; null: none was measured."]
+    median_e2el_ms: Annotated[float | None, "Median, ms: time to the last token, from sent; null: none was measured."]
     std_e2el_ms: Annotated[
-        float | None,
-        about("Standard deviation, ms: time to the last token, from sent; null: none was measured."),
+        float | None, "Standard deviation, ms: time to the last token, from sent; null: none was measured."
     ]
     steady_state: Annotated[
         SteadyState | None,
-        about("The part of a closed loop in which nearly all slots were in use; null: no closed loop, or none."),
+        "The part of a closed loop in which nearly all slots were in use; null: no closed loop, or none.",
     ] = None
-    probe_completed: Annotated[int | UnsetType, about("Probes that succeeded, with --probe-request-rate.")] = UNSET
-    probe_failed: Annotated[int | UnsetType, about("Probes that failed.")] = UNSET
+    probe_completed: Annotated[int | UnsetType, "Probes that succeeded, with --probe-request-rate."] = UNSET
+    probe_failed: Annotated[int | UnsetType, "Probes that failed."] = UNSET
     probe_median_e2el_ms: Annotated[
-        float | UnsetType | None, about("Median E2EL of the probes, from sent, ms; null: none succeeded.")
+        float | UnsetType | None, "Median E2EL of the probes, from sent, ms; null: none succeeded."
     ] = UNSET
-    probe_p99_e2el_ms: Annotated[float | UnsetType | None, about("99th percentile of the same, ms.")] = UNSET
-    probe_max_e2el_ms: Annotated[float | UnsetType | None, about("Maximum of the same, ms.")] = UNSET
+    probe_p99_e2el_ms: Annotated[float | UnsetType | None, "99th percentile of the same, ms."] = UNSET
+    probe_max_e2el_ms: Annotated[float | UnsetType | None, "Maximum of the same, ms."] = UNSET
     spec_decode_acceptance_rate: Annotated[
         float | UnsetType | None,
-        about(
-            "Percentage of the drafted tokens that were accepted, by the server's metrics, if it drafts; null: unknown."
-        ),
+        "Percentage of the drafted tokens that were accepted, by the server's metrics, if it drafts; null: unknown.",
     ] = UNSET
     spec_decode_acceptance_length: Annotated[
-        float | UnsetType | None, about("Mean output tokens of a step with a draft; null: unknown.")
+        float | UnsetType | None, "Mean output tokens of a step with a draft; null: unknown."
     ] = UNSET
-    spec_decode_num_drafts: Annotated[int | UnsetType | None, about("Number of drafts; null: unknown.")] = UNSET
-    spec_decode_draft_tokens: Annotated[int | UnsetType | None, about("Drafted tokens; null: unknown.")] = UNSET
+    spec_decode_num_drafts: Annotated[int | UnsetType | None, "Number of drafts; null: unknown."] = UNSET
+    spec_decode_draft_tokens: Annotated[int | UnsetType | None, "Drafted tokens; null: unknown."] = UNSET
     spec_decode_accepted_tokens: Annotated[
-        int | UnsetType | None, about("Drafted tokens that were accepted; null: unknown.")
+        int | UnsetType | None, "Drafted tokens that were accepted; null: unknown."
     ] = UNSET
     spec_decode_per_position_acceptance_rates: Annotated[
-        list[float] | UnsetType,
-        about("For each position of a draft, the share of the drafts whose token there was accepted."),
+        list[float] | UnsetType, "For each position of a draft, the share of the drafts whose token there was accepted."
     ] = UNSET
     percentiles_ms: dict[str, float | None]
     metadata: dict[str, Any]
@@ -204,12 +170,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, run: RunData, latencies: Distributions) -> Self:
-        """Compute them.
-
-        Args:
-            run: Its data.
-            latencies: Its latencies; the percentiles that were asked for are among them.
-        """
+        """Compute them; the percentiles that were asked for are among the latencies."""
         settings, snapshot, header = run.settings, run.snapshot, run.header
         counters, rates = snapshot.counters, PerSecond.of(snapshot)
         inputs = None if counters["unknown_input"] else counters["input_tokens"]
@@ -254,8 +215,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     def to_dict(self, columns: RequestColumns | None = None) -> dict[str, Any]:
         """Convert to the flat keys of `vllm bench serve`, in its order: those that answers of the backend have.
 
-        Args:
-            columns: What --save-detailed keeps; its keys stand among the others.
+        What --save-detailed keeps stands among them.
         """
         scalars = {name: value for name in SCALARS if (value := getattr(self, name)) is not UNSET}
         flat = {name: scalars.pop(name) for name in NAMING}
@@ -295,12 +255,10 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
 
 
 def _ramp(run: RunData) -> dict[str, Any]:
-    """Return the fields of a ramp; none without one."""
     settings = run.settings
     if settings.ramp_up_strategy is None:
         return {}
-    names = ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")
-    return {name: getattr(settings, name) for name in names} | {"rps_change_events": rate_changes(run)}
+    return {name: getattr(settings, name) for name in RAMP} | {"rps_change_events": rate_changes(run)}
 
 
 def meaning(settings: RunSettings) -> dict[str, str]:
@@ -309,7 +267,6 @@ def meaning(settings: RunSettings) -> dict[str, str]:
 
 
 def _probes(run: RunData) -> dict[str, Any]:
-    """Return the fields of the probes; none without probes."""
     if not run.probes:
         return {}
     values_ns = run.trailer.probe_e2el_ns
@@ -318,7 +275,6 @@ def _probes(run: RunData) -> dict[str, Any]:
 
 
 def _spec_decode(found: SpecDecode | None) -> dict[str, Any]:
-    """Return the fields of speculative decoding; none without it."""
     if found is None:
         return {}
     counts = (found.drafts, found.drafted, found.accepted)
@@ -357,6 +313,7 @@ def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any
     return found
 
 
+RAMP = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("ramp_up_"))
 PROBES = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("probe_"))
 SPEC_DECODE = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("spec_decode_"))
 STATISTICS = ("mean", "median", "std")

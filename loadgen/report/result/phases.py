@@ -10,7 +10,6 @@ import numpy as np
 from loadgen.config.load_profile import LoadProfile
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
-from loadgen.report.result.fields import about
 from loadgen.report.result.request_group import RequestGroup
 from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
@@ -19,21 +18,17 @@ from loadgen.util.clock import NS_PER_S
 class PhaseResult(RequestGroup, frozen=True, kw_only=True):
     """The requests that were due in a phase of `--rate-profile` or `--concurrency-profile`."""
 
-    load: Annotated[str, about("The phase, as the flag has it.")]
-    start_s: Annotated[float, about("When it begins, s on the clock.")]
-    end_s: Annotated[float, about("When it ends, s on the clock.")]
-    due: Annotated[int, about("Requests that were due in it.")]
-    answers_per_s: Annotated[float, about("Ok requests that ended in it, per second.")]
-    output_throughput: Annotated[
-        float, about("Output tokens of ok requests per second of it, each counted when it arrived.")
-    ]
+    load: Annotated[str, "The phase, as the flag has it."]
+    start_s: Annotated[float, "When it begins, s on the clock."]
+    end_s: Annotated[float, "When it ends, s on the clock."]
+    due: Annotated[int, "Requests that were due in it."]
+    answers_per_s: Annotated[float, "Ok requests that ended in it, per second."]
+    output_throughput: Annotated[float, "Output tokens of ok requests per second of it, each counted when it arrived."]
     recovered_after_s: Annotated[
         float | None,
-        about(
-            "After a burst, a phase with a higher mean load than those before and after it: seconds from its end until "
-            "the backlog, the requests that are due and not ended, is at most the largest of the phase before the "
-            "burst; null: no burst came before, or the run ended first."
-        ),
+        "After a burst, a phase with a higher mean load than those before and after it: seconds from its end until "
+        "the backlog, the requests that are due and not ended, is at most the largest of the phase before the "
+        "burst; null: no burst came before, or the run ended first.",
     ]
 
     @classmethod

@@ -9,43 +9,35 @@ from msgspec import Struct
 from loadgen.checks import prefix_cache
 from loadgen.config.cache import WARM, CacheProtocol
 from loadgen.metrics.run_data import RunData
-from loadgen.report.result.fields import about
 
 
 class PrefixCache(Struct, frozen=True, kw_only=True):
     """The server's prefix cache: its state when the clock started, and how much of the input it gave back."""
 
     protocol: Annotated[
-        CacheProtocol,
-        about("The state that --cache asked for; `server_calls` has the calls that emptied a cold one."),
+        CacheProtocol, "The state that --cache asked for; `server_calls` has the calls that emptied a cold one."
     ]
-    salt: Annotated[str | None, about("What the first words of the prompts depend on; null: they have no salt.")]
-    warm_requests: Annotated[int | None, about("Requests that were to warm it up, to each server; null: none.")]
-    warmed: Annotated[int | None, about("Requests that warmed it up, of all servers; null: none were to.")]
-    warmed_by: Annotated[
-        Literal["prefix", "prompt"] | None, about("What each of these requests sent; null: there were none.")
-    ]
-    block_size: Annotated[int | None, about("Tokens of a block of the cache; null: unknown.")]
-    block_size_from: Annotated[str | None, about("Where that is from: a flag, a metric, or the default.")]
+    salt: Annotated[str | None, "What the first words of the prompts depend on; null: they have no salt."]
+    warm_requests: Annotated[int | None, "Requests that were to warm it up, to each server; null: none."]
+    warmed: Annotated[int | None, "Requests that warmed it up, of all servers; null: none were to."]
+    warmed_by: Annotated[Literal["prefix", "prompt"] | None, "What each of these requests sent; null: there were none."]
+    block_size: Annotated[int | None, "Tokens of a block of the cache; null: unknown."]
+    block_size_from: Annotated[str | None, "Where that is from: a flag, a metric, or the default."]
     best_hit_rate: Annotated[
         float | None,
-        about(
-            "Share of the input that a cache could give back which keeps all it has seen of the run, 0 to 1; null: "
-            "unknown."
-        ),
+        "Share of the input that a cache could give back which keeps all it has seen of the run, 0 to 1; null: "
+        "unknown.",
     ]
     unpredicted_share: Annotated[
         float | None,
-        about(
-            "Share of the input that the server counted beyond the prediction, and that `best_hit_rate` does not "
-            "cover: a chat template that is unknown here; null: there is no prediction, or not all requests succeeded."
-        ),
+        "Share of the input that the server counted beyond the prediction, and that `best_hit_rate` does not "
+        "cover: a chat template that is unknown here; null: there is no prediction, or not all requests succeeded.",
     ]
-    best_unknown: Annotated[str | None, about("Why that is unknown; null: it is known.")]
+    best_unknown: Annotated[str | None, "Why that is unknown; null: it is known."]
     hit_rate: Annotated[
-        float | None, about("Share of the input that the server says it took from the cache, 0 to 1; null: unknown.")
+        float | None, "Share of the input that the server says it took from the cache, 0 to 1; null: unknown."
     ]
-    hit_rate_from: Annotated[prefix_cache.Source | None, about("Where the server says so; null: nowhere.")]
+    hit_rate_from: Annotated[prefix_cache.Source | None, "Where the server says so; null: nowhere."]
 
     @classmethod
     def of(cls, run: RunData) -> Self:

@@ -7,139 +7,131 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from loadgen.config.serialize import restored
 from loadgen.config.settings import RunSettings
-from loadgen.report.result.fields import about, from_json_values
+from loadgen.report.result.fields import from_json_values
 from loadgen.report.result.tokens import Prediction
 
-SettingName = Annotated[str, msgspec.Meta(pattern="^[a-z_]+$")]
+SettingName = Annotated[str, Meta(pattern="^[a-z_]+$")]
 
 
 class Seeds(Struct, frozen=True, kw_only=True):
     """Seeds by what is drawn."""
 
-    arrivals: Annotated[int, about("Due times.")]
-    prompts: Annotated[int, about("Prompts.")]
-    order: Annotated[int, about("Their order.")]
+    arrivals: Annotated[int, "Due times."]
+    prompts: Annotated[int, "Prompts."]
+    order: Annotated[int, "Their order."]
 
 
 class Versions(Struct, frozen=True, kw_only=True):
     """Versions of loadgen and of the packages that its numbers depend on; null: not installed."""
 
-    loadgen: Annotated[str | None, about("Version of that package.")] = None
-    aiohttp: Annotated[str | None, about("Version of that package.")] = None
-    uvloop: Annotated[str | None, about("Version of that package.")] = None
-    orjson: Annotated[str | None, about("Version of that package.")] = None
-    numpy: Annotated[str | None, about("Version of that package.")] = None
-    tokenizers: Annotated[str | None, about("Version of that package.")] = None
+    loadgen: Annotated[str | None, "Version of that package."] = None
+    aiohttp: Annotated[str | None, "Version of that package."] = None
+    uvloop: Annotated[str | None, "Version of that package."] = None
+    orjson: Annotated[str | None, "Version of that package."] = None
+    numpy: Annotated[str | None, "Version of that package."] = None
+    tokenizers: Annotated[str | None, "Version of that package."] = None
 
 
 class Machine(Struct, frozen=True, kw_only=True):
     """The machine that measured; null: the system does not report the value."""
 
-    system: Annotated[str, about("Its operating system.")]
-    python: Annotated[str, about("Version of Python.")]
-    cpu: Annotated[str | None, about("Model of the processor.")]
-    cores: Annotated[int | None, about("Number of cores.")]
-    usable_cores: Annotated[int, about("Number of cores that loadgen may use.")]
-    open_files_limit: Annotated[list[int], about("Soft and hard limit of open files.")]
-    local_ports: Annotated[list[int], about("First and last port of outgoing connections; empty: unknown.")]
-    somaxconn: Annotated[int | None, about("Maximum queue length of a listening socket.")]
-    clock_source: Annotated[str | None, about("Clock source of the kernel.")]
+    system: Annotated[str, "Its operating system."]
+    python: Annotated[str, "Version of Python."]
+    cpu: Annotated[str | None, "Model of the processor."]
+    cores: Annotated[int | None, "Number of cores."]
+    usable_cores: Annotated[int, "Number of cores that loadgen may use."]
+    open_files_limit: Annotated[list[int], "Soft and hard limit of open files."]
+    local_ports: Annotated[list[int], "First and last port of outgoing connections; empty: unknown."]
+    somaxconn: Annotated[int | None, "Maximum queue length of a listening socket."]
+    clock_source: Annotated[str | None, "Clock source of the kernel."]
 
 
 class Engine(Struct, frozen=True, kw_only=True):
     """Facts about the server. Keys that do not apply are missing."""
 
-    base_url: Annotated[str | UnsetType, about("Where it listens.")] = UNSET
-    server_header: Annotated[str | UnsetType | None, about("Its `Server` header; null: it has none.")] = UNSET
-    version: Annotated[str | UnsetType | None, about("Answer of /version; null: none.")] = UNSET
-    continuous_usage: Annotated[Literal["refused"] | UnsetType, about("The server refuses --continuous-usage.")] = UNSET
-    targets: Annotated[list[Engine] | UnsetType, about("Each of several servers.")] = UNSET
+    base_url: Annotated[str | UnsetType, "Where it listens."] = UNSET
+    server_header: Annotated[str | UnsetType | None, "Its `Server` header; null: it has none."] = UNSET
+    version: Annotated[str | UnsetType | None, "Answer of /version; null: none."] = UNSET
+    continuous_usage: Annotated[Literal["refused"] | UnsetType, "The server refuses --continuous-usage."] = UNSET
+    targets: Annotated[list[Engine] | UnsetType, "Each of several servers."] = UNSET
     differ: Annotated[
-        list[str] | UnsetType, about("Settings in which the servers differ, although no difference was requested.")
+        list[str] | UnsetType, "Settings in which the servers differ, although no difference was requested."
     ] = UNSET
-    name: Annotated[str | UnsetType, about("Name of the engine that was started for the run.")] = UNSET
-    simulated: Annotated[bool | UnsetType, about("Whether the engine is loadgen's simulator.")] = UNSET
-    installed: Annotated[str | UnsetType | None, about("Its installed version; null: unknown.")] = UNSET
-    commands: Annotated[list[str] | UnsetType, about("The commands that started it, without secrets.")] = UNSET
-    differences: Annotated[list[str] | UnsetType, about("What the engine set differently from the settings.")] = UNSET
-    trouble: Annotated[
-        str | UnsetType | None, about("What was wrong with the engine after the run; null: nothing.")
-    ] = UNSET
+    name: Annotated[str | UnsetType, "Name of the engine that was started for the run."] = UNSET
+    simulated: Annotated[bool | UnsetType, "Whether the engine is loadgen's simulator."] = UNSET
+    installed: Annotated[str | UnsetType | None, "Its installed version; null: unknown."] = UNSET
+    commands: Annotated[list[str] | UnsetType, "The commands that started it, without secrets."] = UNSET
+    differences: Annotated[list[str] | UnsetType, "What the engine set differently from the settings."] = UNSET
+    trouble: Annotated[str | UnsetType | None, "What was wrong with the engine after the run; null: nothing."] = UNSET
 
 
 class SharedInput(Struct, frozen=True, kw_only=True):
     """What a prefix cache can give back of the prompts made before the clock started."""
 
-    block_size: Annotated[int, about("Tokens of a block of the cache.")]
-    block_size_from: Annotated[str, about("Where that is from: a flag, a metric, or the default.")]
-    tokens: Annotated[int | UnsetType, about("Tokens of these prompts, as predicted; missing: unknown.")] = UNSET
+    block_size: Annotated[int, "Tokens of a block of the cache."]
+    block_size_from: Annotated[str, "Where that is from: a flag, a metric, or the default."]
+    tokens: Annotated[int | UnsetType, "Tokens of these prompts, as predicted; missing: unknown."] = UNSET
     shared_tokens: Annotated[
-        int | UnsetType, about("Those of them that an earlier prompt has in whole blocks; missing: unknown.")
+        int | UnsetType, "Those of them that an earlier prompt has in whole blocks; missing: unknown."
     ] = UNSET
-    unknown: Annotated[str | UnsetType, about("Why these are unknown; missing: they are known.")] = UNSET
+    unknown: Annotated[str | UnsetType, "Why these are unknown; missing: they are known."] = UNSET
     warm_requests: Annotated[
-        int | UnsetType, about("Requests that were to warm the cache up, to each server; missing: none.")
+        int | UnsetType, "Requests that were to warm the cache up, to each server; missing: none."
     ] = UNSET
     warmed_by: Annotated[
-        Literal["prefix", "prompt"] | UnsetType, about("What each of these requests sent; missing: there were none.")
+        Literal["prefix", "prompt"] | UnsetType, "What each of these requests sent; missing: there were none."
     ] = UNSET
 
 
 class Prompts(Struct, frozen=True, kw_only=True):
     """Where the prompts come from. Further keys are the data set's own (docs/datasets.md)."""
 
-    sha256: Annotated[
-        str, about("SHA-256 of the prompts made before the clock started; `loadgen dataset` shows the same.")
-    ]
-    requests: Annotated[int, about("Number of prompts made before the clock started.")]
+    sha256: Annotated[str, "SHA-256 of the prompts made before the clock started; `loadgen dataset` shows the same."]
+    requests: Annotated[int, "Number of prompts made before the clock started."]
     further: Annotated[
         Literal[True] | UnsetType,
-        about("Whether more were made while the run went on: a closed loop that only a duration ended."),
+        "Whether more were made while the run went on: a closed loop that only a duration ended.",
     ] = UNSET
     sent_before: Annotated[
         int | UnsetType,
-        about("How many measured prompts the warm-ups or the ready check had also sent; missing without either."),
+        "How many measured prompts the warm-ups or the ready check had also sent; missing without either.",
     ] = UNSET
-    distinct: Annotated[int, about("Number of distinct prompts.")]
-    repeats_answers: Annotated[
-        Literal[True] | UnsetType, about("Whether any prompt repeats answers of the server.")
-    ] = UNSET
+    distinct: Annotated[int, "Number of distinct prompts."]
+    repeats_answers: Annotated[Literal[True] | UnsetType, "Whether any prompt repeats answers of the server."] = UNSET
     classes: Annotated[
         dict[str, int] | UnsetType,
-        about("Number of these prompts by class (--class, --lora-modules); missing without classes."),
+        "Number of these prompts by class (--class, --lora-modules); missing without classes.",
     ] = UNSET
     sources: Annotated[
         list[dict[str, Any]] | UnsetType,
-        about("Of classes with data sets of their own, each data set, with the names of its classes."),
+        "Of classes with data sets of their own, each data set, with the names of its classes.",
     ] = UNSET
-    images: Annotated[int | UnsetType, about("Number of images in these prompts; missing without any.")] = UNSET
+    images: Annotated[int | UnsetType, "Number of images in these prompts; missing without any."] = UNSET
     structured: Annotated[
-        int | UnsetType, about("Number of these prompts whose answers are to be JSON; missing without any.")
+        int | UnsetType, "Number of these prompts whose answers are to be JSON; missing without any."
     ] = UNSET
-    salt: Annotated[str | UnsetType, about("What the first words depend on; missing without --cache salted.")] = UNSET
+    salt: Annotated[str | UnsetType, "What the first words depend on; missing without --cache salted."] = UNSET
     prefix_cache: Annotated[
-        SharedInput | UnsetType, about("What a prefix cache can give back; missing in results of earlier versions.")
+        SharedInput | UnsetType, "What a prefix cache can give back; missing in results of earlier versions."
     ] = UNSET
-    server_tokens: Annotated[
-        Prediction | UnsetType, about("Tokens that the server was expected to add to each prompt.")
-    ] = UNSET
-    name: Annotated[str | UnsetType, about("Name of the data set.")] = UNSET
-    rows_left_out: Annotated[int | UnsetType, about("Rows of a trace with no input tokens or no output tokens.")] = (
+    server_tokens: Annotated[Prediction | UnsetType, "Tokens that the server was expected to add to each prompt."] = (
         UNSET
     )
+    name: Annotated[str | UnsetType, "Name of the data set."] = UNSET
+    rows_left_out: Annotated[int | UnsetType, "Rows of a trace with no input tokens or no output tokens."] = UNSET
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
     """When requests were due."""
 
-    sha256: Annotated[str, about("SHA-256 of all due times.")]
-    requests: Annotated[int, about("Number of requests.")]
-    sessions: Annotated[int, about("Number of sessions; a single request counts as one.")]
-    duration_s: Annotated[float, about("The window in which they are due, s.")]
+    sha256: Annotated[str, "SHA-256 of all due times."]
+    requests: Annotated[int, "Number of requests."]
+    sessions: Annotated[int, "Number of sessions; a single request counts as one."]
+    duration_s: Annotated[float, "The window in which they are due, s."]
 
 
 class Provenance(Struct, frozen=True, kw_only=True, dict=True):
@@ -150,25 +142,19 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
 
     saved_settings: Annotated[
         dict[SettingName, Any],
-        about(
-            "All settings of the run with their final values, without secrets. `loadgen run --help-all` explains each."
-        ),
+        "All settings of the run with their final values, without secrets. `loadgen run --help-all` explains each.",
     ] = msgspec.field(name="settings")
-    asked: Annotated[dict[SettingName, Any], about("The settings that were given and differ from the default.")] = (
-        msgspec.field(default_factory=dict)
-    )
-    seeds: Annotated[Seeds, about("Seeds by what is drawn.")]
-    versions: Annotated[
-        Versions, about("Versions of loadgen and of the packages that its numbers depend on; null: not installed.")
-    ]
-    machine: Annotated[Machine, about("The machine that measured.")]
-    saved_engine: Annotated[dict[str, Any], about("Facts about the server.", **{"$ref": "#/$defs/Engine"})] = (
-        msgspec.field(name="engine")
-    )
-    saved_prompts: Annotated[dict[str, Any], about("Where the prompts come from.", **{"$ref": "#/$defs/Prompts"})] = (
-        msgspec.field(name="prompts")
-    )
-    schedule: Annotated[Schedule, about("When requests were due.")]
+    asked: Annotated[dict[SettingName, Any], "The settings that were given and differ from the default."] = {}
+    seeds: Seeds
+    versions: Versions
+    machine: Machine
+    saved_engine: Annotated[
+        dict[str, Any], "Facts about the server.", Meta(extra_json_schema={"$ref": "#/$defs/Engine"})
+    ] = msgspec.field(name="engine")
+    saved_prompts: Annotated[
+        dict[str, Any], "Where the prompts come from.", Meta(extra_json_schema={"$ref": "#/$defs/Prompts"})
+    ] = msgspec.field(name="prompts")
+    schedule: Schedule
 
     @cached_property
     def settings(self) -> RunSettings:

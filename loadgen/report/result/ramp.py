@@ -11,22 +11,17 @@ from msgspec import Struct
 from loadgen.metrics.records.header import DATE_FORMAT
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.throughput import wall_ns
-from loadgen.report.result.fields import about
 
 
 class RateChange(Struct, frozen=True, kw_only=True):
     """A whole rate of a ramp."""
 
-    rps: Annotated[float, about("Requests per second.")]
-    timestamp: Annotated[str, about("Local time at which the ramp reached it, ISO 8601, to a second.")]
+    rps: Annotated[float, "Requests per second."]
+    timestamp: Annotated[str, "Local time at which the ramp reached it, ISO 8601, to a second."]
 
 
 def rate_changes(run: RunData) -> list[RateChange]:
-    """List the rate that a ramp began with, and the whole rates that it reached before the run ended.
-
-    Args:
-        run: The data of a run with a ramp.
-    """
+    """List the rate that a run's ramp began with, and the whole rates that it reached before the run ended."""
     settings = run.settings
     began = datetime.strptime(run.header.date, DATE_FORMAT)  # noqa: DTZ007 - local time, as vLLM writes it
     start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps

@@ -12,15 +12,10 @@ from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.streamed_tokens import Comparison
-from loadgen.report.result.fields import about
 
 
 class PerSecond(NamedTuple):
-    """Divides counts by the duration of the run.
-
-    Attributes:
-        duration_s: From the first send until the last request has ended, s.
-    """
+    """Divides counts by the duration of a run: from the first send until the last request has ended, s."""
 
     duration_s: float
 
@@ -35,12 +30,12 @@ class PerSecond(NamedTuple):
 
 
 def is_goodput_known(limited: Collection[str], snapshot: Snapshot) -> bool:
-    """Return whether it is known how many requests met their limits.
+    """Return whether it is known how many requests met their limits, if there are any.
 
     Each was judged as it ended, when it was not known yet how many of its tokens had been streamed.
 
     Args:
-        limited: The latencies with a limit; empty: there are none.
+        limited: The latencies with a limit.
         snapshot: The snapshot of the whole run.
     """
     sample = Comparison.of(snapshot)
@@ -52,25 +47,22 @@ class Rates(Struct, frozen=True, kw_only=True):
 
     answers_per_s: Annotated[
         float | None,
-        about(
-            "Ok answers per second from the end of the first to the end of the last; null with fewer than 10 of them, "
-            "and where all requests were due at once or in a closed loop."
-        ),
+        "Ok answers per second from the end of the first to the end of the last; null with fewer than 10 of them, "
+        "and where all requests were due at once or in a closed loop.",
     ] = None
     steady_output_tokens_per_s: Annotated[
-        float | None, about("Output tokens per second between ramp and tail; null if less than a second is left.")
+        float | None, "Output tokens per second between ramp and tail; null if less than a second is left."
     ]
     uncached_input_tokens_per_s: Annotated[
-        float | None,
-        about("Prompt tokens per second that were not in the cache; null if the server does not count them."),
+        float | None, "Prompt tokens per second that were not in the cache; null if the server does not count them."
     ]
     goodput_requests_per_s: Annotated[
         float | None,
-        about("Requests per second that met every --goodput limit, on the clock of `latency_from`; null without it."),
+        "Requests per second that met every --goodput limit, on the clock of `latency_from`; null without it.",
     ]
     good_share: Annotated[
         float | None,
-        about("Share of the scheduled requests whose users stayed that met every limit; null if that rate is null."),
+        "Share of the scheduled requests whose users stayed that met every limit; null if that rate is null.",
     ]
 
     @classmethod

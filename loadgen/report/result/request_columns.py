@@ -9,7 +9,6 @@ import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report.result.fields import about
 
 TIME_COLUMNS = ("ttfts", "itls")
 TOKEN_COLUMNS = (*TIME_COLUMNS, "output_lens", "generated_texts")
@@ -18,46 +17,35 @@ TOKEN_COLUMNS = (*TIME_COLUMNS, "output_lens", "generated_texts")
 class RequestColumns(Struct, frozen=True, kw_only=True):
     """What `--save-detailed` keeps: lists with an item for each request, in the order of the schedule."""
 
-    input_lens: Annotated[list[int], about("Prompt tokens, as the server counts them, else as planned.")]
+    input_lens: Annotated[list[int], "Prompt tokens, as the server counts them, else as planned."]
     output_lens: Annotated[
-        list[int] | UnsetType, about("Output tokens; 0 where the request failed. Missing where answers have no tokens.")
+        list[int] | UnsetType, "Output tokens; 0 where the request failed. Missing where answers have no tokens."
     ] = UNSET
     ttfts: Annotated[
         list[float] | UnsetType,
-        about("TTFT from sent, s; 0 where the request failed. Missing where answers come in one piece."),
+        "TTFT from sent, s; 0 where the request failed. Missing where answers come in one piece.",
     ] = UNSET
     itls: Annotated[
         list[list[float]] | UnsetType,
-        about("Gaps between the events with tokens, s. Missing where answers come in one piece."),
+        "Gaps between the events with tokens, s. Missing where answers come in one piece.",
     ] = UNSET
-    latencies: Annotated[list[float], about("E2EL from sent, s; 0 where the request failed.")]
-    start_times: Annotated[list[float], about("When it was sent, s on CLOCK_MONOTONIC; 0 where it never was.")]
-    queue_times: Annotated[list[float], about("From due to sent, s.")]
+    latencies: Annotated[list[float], "E2EL from sent, s; 0 where the request failed."]
+    start_times: Annotated[list[float], "When it was sent, s on CLOCK_MONOTONIC; 0 where it never was."]
+    queue_times: Annotated[list[float], "From due to sent, s."]
     generated_texts: Annotated[
         list[str] | UnsetType,
-        about(
-            "The text of the answer, without reasoning; empty where the request failed. Missing where answers have no "
-            "tokens."
-        ),
+        "The text of the answer, without reasoning; empty where the request failed. Missing where answers have no "
+        "tokens.",
     ] = UNSET
-    errors: Annotated[list[str], about("Why the request failed; empty where it did not.")]
-    targets: Annotated[
-        list[int] | UnsetType,
-        about("With several targets, the number of its target, from 0."),
-    ] = UNSET
-    classes: Annotated[
-        list[int] | UnsetType,
-        about("With classes of requests, the number of its class, from 0."),
-    ] = UNSET
+    errors: Annotated[list[str], "Why the request failed; empty where it did not."]
+    targets: Annotated[list[int] | UnsetType, "With several targets, the number of its target, from 0."] = UNSET
+    classes: Annotated[list[int] | UnsetType, "With classes of requests, the number of its class, from 0."] = UNSET
 
     @classmethod
     def of(cls, snapshot: Snapshot, *, streams: bool = True, generates: bool = True) -> Self | None:
         """Sort what was kept of each request by its number in the run; None where nothing was kept.
 
-        Args:
-            snapshot: The snapshot of the run.
-            streams: Whether answers are streams of tokens; else the times of tokens are left out.
-            generates: Whether answers have tokens; else all columns of tokens are left out.
+        Times of tokens are left out unless answers are streams, all columns of tokens unless answers have tokens.
         """
         if snapshot.details is None:
             return None
@@ -72,7 +60,6 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
 
 
 def _part_numbers(parts: Sequence[Snapshot]) -> list[int]:
-    """Return the number of the part of each request, in the order of the requests."""
     numbers = np.repeat(np.arange(len(parts)), [len(part.index) for part in parts])
     found: list[int] = numbers[np.argsort(np.concatenate([part.index for part in parts]), kind="stable")].tolist()
     return found

@@ -9,7 +9,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from loadgen.metrics.snapshot import DISCONNECTED, FAILED, Snapshot
-from loadgen.report.result.fields import about
 from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import to_ms
 
@@ -17,11 +16,11 @@ from loadgen.util.number_format import to_ms
 class GroupLatency(Struct, frozen=True, kw_only=True):
     """A latency of the ok requests of a group."""
 
-    count: Annotated[int, about("How many requests have it.")]
-    mean: Annotated[float | None, about("Mean, ms; null: no request has it.")]
-    p50: Annotated[float | None, about("Median, ms.")]
-    p90: Annotated[float | None, about("90th percentile, ms.")]
-    p99: Annotated[float | None, about("99th percentile, ms.")]
+    count: Annotated[int, "How many requests have it."]
+    mean: Annotated[float | None, "Mean, ms; null: no request has it."]
+    p50: Annotated[float | None, "Median, ms."]
+    p90: Annotated[float | None, "90th percentile, ms."]
+    p99: Annotated[float | None, "99th percentile, ms."]
 
     @classmethod
     def of(cls, values: Int64s) -> Self:
@@ -39,17 +38,17 @@ def percentile_ms(values: Int64s, p: float) -> float | None:
 class RequestGroup(Struct, frozen=True, kw_only=True):
     """Requests of a group."""
 
-    requests: Annotated[int, about("Requests that ended.")]
-    ok: Annotated[int, about("Those that succeeded.")]
-    failed: Annotated[int, about("Those that failed, without cancelled ones.")]
-    left: Annotated[int, about("Those whose users left (--disconnect), and what they would have asked next.")] = 0
+    requests: Annotated[int, "Requests that ended."]
+    ok: Annotated[int, "Those that succeeded."]
+    failed: Annotated[int, "Those that failed, without cancelled ones."]
+    left: Annotated[int, "Those whose users left (--disconnect), and what they would have asked next."] = 0
     cached_share: Annotated[
         float | None,
-        about("Share of the prompt tokens that came from the server's cache, of ok requests; null: it reported none."),
+        "Share of the prompt tokens that came from the server's cache, of ok requests; null: it reported none.",
     ] = None
-    ttft_ms: Annotated[GroupLatency, about("TTFT, on the clock of `latency_from`.")]
-    tpot_ms: Annotated[GroupLatency, about("TPOT, as vLLM divides.")]
-    e2el_ms: Annotated[GroupLatency, about("E2EL, on the clock of `latency_from`.")]
+    ttft_ms: Annotated[GroupLatency, "TTFT, on the clock of `latency_from`."]
+    tpot_ms: Annotated[GroupLatency, "TPOT, as vLLM divides."]
+    e2el_ms: Annotated[GroupLatency, "E2EL, on the clock of `latency_from`."]
 
     @classmethod
     def of(cls, snapshot: Snapshot, members: NDArray[np.bool_], **more: Any) -> Self:

@@ -8,7 +8,6 @@ import numpy as np
 from msgspec import Struct
 
 from loadgen.metrics.snapshot import CANCELLED, DISCONNECTED, FAILED, Snapshot
-from loadgen.report.result.fields import about
 from loadgen.util.arrays import Int64s
 
 STRETCHES = 200  # of a run, each with as many requests as any other
@@ -22,21 +21,16 @@ class RequestSample(Struct, frozen=True, kw_only=True):
     that failed, and two others. Requests that were cancelled, or whose users left, are left out.
     """
 
-    requests: Annotated[int, about("Number of requests that the sample stands for.")]
-    sent_s: Annotated[list[float], about("When it was sent, s on the clock of the run; else when it ended.")]
-    ttft_ms: Annotated[list[float | None], about("TTFT on the clock of `latency_from`, ms; null: the request failed.")]
+    requests: Annotated[int, "Number of requests that the sample stands for."]
+    sent_s: Annotated[list[float], "When it was sent, s on the clock of the run; else when it ended."]
+    ttft_ms: Annotated[list[float | None], "TTFT on the clock of `latency_from`, ms; null: the request failed."]
     e2el_ms: Annotated[
-        list[float],
-        about("E2EL on the clock of `latency_from`, ms; of a failed request, the time from sent to its end."),
+        list[float], "E2EL on the clock of `latency_from`, ms; of a failed request, the time from sent to its end."
     ]
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:
-        """Take the sample; None where no request has ended.
-
-        Args:
-            snapshot: The snapshot of the run.
-        """
+        """Take the sample; None where no request has ended."""
         ended = ~np.isin(snapshot.ttft, (CANCELLED, DISCONNECTED))
         if not ended.any():
             return None

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import FAILED
-from loadgen.report.result.fields import about
 from loadgen.report.result.outcomes import Outcomes
 from loadgen.report.result.request_group import GroupLatency
 
@@ -17,27 +16,25 @@ from loadgen.report.result.request_group import GroupLatency
 class Retries(Struct, frozen=True, kw_only=True):
     """Requests that were sent again after a refusal."""
 
-    asked: Annotated[str, about("The value of --retry.")]
-    attempts: Annotated[int, about("How often requests were sent, all attempts together.")]
-    requests: Annotated[int, about("Requests that were sent more than once.")]
-    ok: Annotated[int, about("Those of them that succeeded in the end.")]
-    failed: Annotated[int, about("Those of them whose last attempt failed, too.")]
-    most_attempts: Annotated[int, about("The most attempts of one request.")]
-    first_refusals: Annotated[Outcomes, about("The same requests, by the outcome of their first attempt.")]
-    first_refusal_ms: Annotated[GroupLatency, about("Of their first attempts, from sent to the end of the refusal.")]
+    asked: Annotated[str, "The value of --retry."]
+    attempts: Annotated[int, "How often requests were sent, all attempts together."]
+    requests: Annotated[int, "Requests that were sent more than once."]
+    ok: Annotated[int, "Those of them that succeeded in the end."]
+    failed: Annotated[int, "Those of them whose last attempt failed, too."]
+    most_attempts: Annotated[int, "The most attempts of one request."]
+    first_refusals: Annotated[Outcomes, "The same requests, by the outcome of their first attempt."]
+    first_refusal_ms: Annotated[GroupLatency, "Of their first attempts, from sent to the end of the refusal."]
     first_ttft_ms: Annotated[
-        GroupLatency, about("TTFT of requests whose first attempt succeeded, on the clock of `latency_from`.")
+        GroupLatency, "TTFT of requests whose first attempt succeeded, on the clock of `latency_from`."
     ]
     first_e2el_ms: Annotated[
-        GroupLatency, about("E2EL of requests whose first attempt succeeded, on the clock of `latency_from`.")
+        GroupLatency, "E2EL of requests whose first attempt succeeded, on the clock of `latency_from`."
     ]
     retried_ttft_ms: Annotated[
-        GroupLatency,
-        about("TTFT that users saw of requests that succeeded after a retry: from due, over all attempts."),
+        GroupLatency, "TTFT that users saw of requests that succeeded after a retry: from due, over all attempts."
     ]
     retried_e2el_ms: Annotated[
-        GroupLatency,
-        about("E2EL that users saw of requests that succeeded after a retry: from due, over all attempts."),
+        GroupLatency, "E2EL that users saw of requests that succeeded after a retry: from due, over all attempts."
     ]
 
     @classmethod

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.checks import EXPLAINED, PILE_UP, Check, Verdict, reasons, repeated_prompts, verdict
@@ -16,26 +15,23 @@ from loadgen.report.distribution import Distribution
 from loadgen.report.result.client import ClientTotals, Worker
 from loadgen.report.result.departures import Departures
 from loadgen.report.result.efficiency import Efficiency
-from loadgen.report.result.fields import about, from_json_values, to_json_values
+from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.latencies import ClientErrors, Clock, Distributions, Histograms, LatencyIntervals
 from loadgen.report.result.limit import LimitResult, judge_limits
 from loadgen.report.result.numbers import RunNumbers
-from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, SilentStreams, Unfinished, typed_examples
+from loadgen.report.result.outcomes import Cancelled, Example, Outcomes, Silence, SilentStreams, Stop, Unfinished
+from loadgen.report.result.parts import ClassResult, Target
 from loadgen.report.result.phases import PhaseResult
 from loadgen.report.result.prefix_cache import PrefixCache
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.result.rates import Rates
-from loadgen.report.result.request_class import ClassResult
 from loadgen.report.result.request_columns import RequestColumns
 from loadgen.report.result.request_sample import RequestSample
 from loadgen.report.result.retries import Retries
-from loadgen.report.result.server import ServerMetrics
-from loadgen.report.result.server_call import ServerCallResult
+from loadgen.report.result.server import ServerCallResult, ServerMetrics
 from loadgen.report.result.sessions import SessionTimes, Turn
 from loadgen.report.result.sglang_numbers import SglangNumbers
-from loadgen.report.result.stop import Stop
 from loadgen.report.result.structured_output import StructuredOutput
-from loadgen.report.result.target import Target
 from loadgen.report.result.timeline import Timeline
 from loadgen.report.result.tokens import Tokens
 from loadgen.util.number_format import to_ms
@@ -49,123 +45,96 @@ class RunFindings(Struct, frozen=True, kw_only=True):
 
     # A field with a default is missing in files of earlier versions, and stands in every file of this one.
 
-    schema: Annotated[Literal[1], about("The version of this schema.")]
-    verdict: Annotated[Verdict, about("Whether the numbers of the run can be trusted.")]
-    checks: Annotated[list[Check], about("All checks, by group (docs/checks.md).")]
-    partial: Annotated[str | None, about("Why the run ended early; null: it did not.")]
-    overloaded: Annotated[bool | None, about("Whether requests came faster than they were answered; null: unknown.")]
-    simulated: Annotated[bool, about("Whether loadgen's own simulator was measured.")]
-    insecure: Annotated[bool, about("Whether TLS certificates were not verified.")]
-    closed_loop: Annotated[bool, about("Whether each request was due when a slot was free for it.")]
-    latency_from: Annotated[Clock, about("The clock on which SLOs are judged and tables are printed first.")]
-    scheduled: Annotated[int, about("Number of requests that the run should send.")]
-    repeated_prompts: Annotated[int, about("Requests that repeated the prompt of an earlier one.")]
+    schema: Annotated[Literal[1], "The version of this schema."]
+    verdict: Annotated[Verdict, "Whether the numbers of the run can be trusted."]
+    checks: Annotated[list[Check], "All checks, by group (docs/checks.md)."]
+    partial: Annotated[str | None, "Why the run ended early; null: it did not."]
+    overloaded: Annotated[bool | None, "Whether requests came faster than they were answered; null: unknown."]
+    simulated: Annotated[bool, "Whether loadgen's own simulator was measured."]
+    insecure: Annotated[bool, "Whether TLS certificates were not verified."]
+    closed_loop: Annotated[bool, "Whether each request was due when a slot was free for it."]
+    latency_from: Annotated[Clock, "The clock on which SLOs are judged and tables are printed first."]
+    scheduled: Annotated[int, "Number of requests that the run should send."]
+    repeated_prompts: Annotated[int, "Requests that repeated the prompt of an earlier one."]
     outcomes: Annotated[
-        Outcomes,
-        about("Requests by how they ended; `status(404)` spells an HTTP status out. Outcomes of 0 are left out."),
+        Outcomes, "Requests by how they ended; `status(404)` spells an HTTP status out. Outcomes of 0 are left out."
     ]
-    examples: Annotated[dict[str, list[Example]], about("The first few requests of each outcome other than ok.")]
-    finish_reasons: Annotated[Counts, about("Ok requests by the finish reason that the server gave.")]
+    examples: Annotated[dict[str, list[Example]], "The first few requests of each outcome other than ok."]
+    finish_reasons: Annotated[Counts, "Ok requests by the finish reason that the server gave."]
     early_stops: Annotated[
         Counts,
-        about(
-            "What ended the ok requests with fewer output tokens than requested: finish reasons, with the stop word or "
-            "token id if the server reports it."
-        ),
-    ] = msgspec.field(default_factory=dict)
+        "What ended the ok requests with fewer output tokens than requested: finish reasons, with the stop word or "
+        "token id if the server reports it.",
+    ] = {}
     error_rate: Annotated[
         float | None,
-        about(
-            "Share of the ended requests that failed on the server. Turns after a failed turn count as failed; "
-            "requests that the end of the run cancelled, and those whose users left, do not count. Null if no request "
-            "ended."
-        ),
+        "Share of the ended requests that failed on the server. Turns after a failed turn count as failed; "
+        "requests that the end of the run cancelled, and those whose users left, do not count. Null if no request "
+        "ended.",
     ]
     client_error_rate: Annotated[
         float | None,
-        about(
-            "Share of the same requests that the client failed to send (dropped, client_error). Null if no request "
-            "ended."
-        ),
+        "Share of the same requests that the client failed to send (dropped, client_error). Null if no request ended.",
     ]
     no_answer_since_s: Annotated[
         float | None,
-        about(
-            "If the run ended because the server refused every connection for 5 s: time of the first of these "
-            "refusals, seconds on the clock; null: it did not end for this reason."
-        ),
+        "If the run ended because the server refused every connection for 5 s: time of the first of these "
+        "refusals, seconds on the clock; null: it did not end for this reason.",
     ] = None
-    stopped: Annotated[Stop | None, about("The condition of `--stop-when` that ended the run; null: none did.")] = None
-    cancelled: Annotated[Cancelled, about("Requests that the end of the run cancelled.")] = Cancelled()
-    silent_streams: Annotated[
-        SilentStreams,
-        about("Streams in which no token came for 60 s or more, between two tokens or until the stream ended."),
-    ] = SilentStreams()
-    never_due: Annotated[int, about("Cancelled turns that were never due, because an earlier turn failed.")]
+    stopped: Annotated[Stop | None, "The condition of `--stop-when` that ended the run; null: none did."] = None
+    cancelled: Cancelled = Cancelled()
+    silent_streams: SilentStreams = SilentStreams()
+    never_due: Annotated[int, "Cancelled turns that were never due, because an earlier turn failed."]
     departures: Annotated[
-        Departures | None, about("Requests whose users left before the end; null: none were to leave (--disconnect).")
+        Departures | None, "Requests whose users left before the end; null: none were to leave (--disconnect)."
     ] = None
     retries: Annotated[
-        Retries | None, about("Requests that were sent again after a refusal; null: none were to be (--retry).")
+        Retries | None, "Requests that were sent again after a refusal; null: none were to be (--retry)."
     ] = None
-    targets: Annotated[list[Target], about("Each of several targets; empty if there is only one.")] = msgspec.field(
-        default_factory=list
-    )
-    classes: Annotated[
-        list[ClassResult], about("Each class of requests (--class, --lora-modules); empty without any.")
-    ] = msgspec.field(default_factory=list)
-    phases: Annotated[list[PhaseResult], about("Each phase of a rate or concurrency profile; empty without one.")] = (
-        msgspec.field(default_factory=list)
-    )
-    sessions: Annotated[SessionTimes | None, about("The sessions as wholes; null: the run has none.")] = None
-    turns: Annotated[list[Turn], about("Each turn of the sessions, over all sessions; empty without any.")] = (
-        msgspec.field(default_factory=list)
-    )
-    latency_ms: Annotated[Distributions, about("Summary of each distribution, ms.")]
+    targets: Annotated[list[Target], "Each of several targets; empty if there is only one."] = []
+    classes: Annotated[list[ClassResult], "Each class of requests (--class, --lora-modules); empty without any."] = []
+    phases: Annotated[list[PhaseResult], "Each phase of a rate or concurrency profile; empty without one."] = []
+    sessions: Annotated[SessionTimes | None, "The sessions as wholes; null: the run has none."] = None
+    turns: Annotated[list[Turn], "Each turn of the sessions, over all sessions; empty without any."] = []
+    latency_ms: Distributions
     intervals_ms: Annotated[
-        LatencyIntervals,
-        about("The 99 % confidence intervals of the percentiles if requests were independent, ms."),
+        LatencyIntervals, "The 99 % confidence intervals of the percentiles if requests were independent, ms."
     ]
     client_error_ms: Annotated[
         ClientErrors | None,
-        about("How far each mean and percentile can be from the truth because of the client, ms; null: unknown."),
+        "How far each mean and percentile can be from the truth because of the client, ms; null: unknown.",
     ] = None
-    unfinished: Annotated[Unfinished, about("Requests that were given up.")]
+    unfinished: Unfinished
     tpot_token_weighted_ms: Annotated[
-        float | None, about("TPOT over all tokens instead of over requests, ms; null: none was measured.")
+        float | None, "TPOT over all tokens instead of over requests, ms; null: none was measured."
     ]
-    tokens: Annotated[Tokens, about("Token counts, and how they were counted.")]
-    rates: Annotated[Rates, about("Rates beyond vLLM's.")]
-    timeline: Annotated[Timeline | UnsetType | None, about("The run over time; null: no request has ended.")] = UNSET
-    request_sample: Annotated[RequestSample | None, about("Single requests over time; null: no request has ended.")] = (
-        None
-    )
+    tokens: Tokens
+    rates: Rates
+    timeline: Annotated[Timeline | UnsetType | None, "The run over time; null: no request has ended."] = UNSET
+    request_sample: Annotated[RequestSample | None, "Single requests over time; null: no request has ended."] = None
     structured_output: Annotated[
-        StructuredOutput | None, about("Answers that were to be JSON; null: no request asks for it.")
+        StructuredOutput | None, "Answers that were to be JSON; null: no request asks for it."
     ] = None
     efficiency: Annotated[
-        Efficiency | None,
-        about("Speed for a user and per GPU, energy and cost; null: answers have no tokens, or none came."),
+        Efficiency | None, "Speed for a user and per GPU, energy and cost; null: answers have no tokens, or none came."
     ] = None
     slo: Annotated[
         list[LimitResult],
-        about(
-            "Each limit of --slo, and of each class, which begins with its name: `chat:ttft_p99<500ms`. error_rate<1% "
-            "is added if all limits are on means or gaps."
-        ),
+        "Each limit of --slo, and of each class, which begins with its name: `chat:ttft_p99<500ms`. error_rate<1% "
+        "is added if all limits are on means or gaps.",
     ]
-    client: Annotated[ClientTotals, about("Resource use of all workers together.")]
-    workers: Annotated[list[Worker], about("How each worker ended.")] = msgspec.field(default_factory=list)
-    server: Annotated[ServerMetrics | None, about("Server metrics; null: there are none.")] = None
+    client: ClientTotals
+    workers: Annotated[list[Worker], "How each worker ended."] = []
+    server: Annotated[ServerMetrics | None, "Server metrics; null: there are none."] = None
     server_calls: Annotated[
-        list[ServerCallResult], about("Calls to the servers beside the load (--profile, --call-before), in order.")
-    ] = msgspec.field(default_factory=list)
+        list[ServerCallResult], "Calls to the servers beside the load (--profile, --call-before), in order."
+    ] = []
     prefix_cache: Annotated[
         PrefixCache | None,
-        about("The server's prefix cache: its state, and how much input came from it; null: an earlier version."),
+        "The server's prefix cache: its state, and how much input came from it; null: an earlier version.",
     ] = None
-    provenance: Annotated[Provenance, about("What is needed to repeat the run.")]
-    histograms: Annotated[Histograms, about("Full histogram of each distribution, ns.")]
+    provenance: Provenance
+    histograms: Histograms
 
 
 class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
@@ -260,22 +229,12 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         return max(errors, key=lambda each: each[1], default=None)
 
     def reasons(self, group: str = "") -> list[str]:
-        """Say why the result is not VALID, a line for each check.
-
-        Args:
-            group: The letter of a group of checks; empty: all of them.
-        """
+        """Say why the result is not VALID, a line for each check: of all, or of the group with this letter."""
         return reasons(self.checks, group)
 
     @classmethod
     def of(cls, run: RunData, checks: list[Check], **more: Any) -> Self:
-        """Make the result of a run.
-
-        Args:
-            run: Its data.
-            checks: What was checked of it.
-            more: Fields that a subclass has besides.
-        """
+        """Make the result of a run; `more` are fields that a subclass has besides."""
         settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
         counters, failures = snapshot.counters, snapshot.failures
         latencies = Distributions.of(snapshot, percentiles)
@@ -297,15 +256,17 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             scheduled=snapshot.scheduled,
             repeated_prompts=repeated_prompts(run),
             outcomes=snapshot.outcomes,
-            examples=typed_examples(snapshot.examples),
+            examples=from_json_values(snapshot.examples, dict[str, list[Example]]),
             finish_reasons=snapshot.finishes,
             early_stops=snapshot.early_stops,
             error_rate=failures.server_rate,
             client_error_rate=failures.client_rate,
             no_answer_since_s=run.no_answer_since_s,
-            stopped=Stop.of(run.stopped),
-            cancelled=Cancelled.of(snapshot),
-            silent_streams=SilentStreams.of(snapshot),
+            stopped=None if run.stopped is None else from_json_values(run.stopped.to_dict(), Stop),
+            cancelled=Cancelled(never_sent=snapshot.never_sent, in_flight=snapshot.cut_off),
+            silent_streams=SilentStreams(
+                count=counters["silent_streams"], examples=from_json_values(snapshot.silences, list[Silence])
+            ),
             never_due=counters["never_due"],
             departures=Departures.of(run),
             retries=Retries.of(run),
@@ -330,9 +291,9 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             slo=judge_limits(settings.slo, snapshot, settings.latency_from)
             + [row for one in classes for row in one.named_limits],
             client=ClientTotals.of(run),
-            workers=[Worker.of(worker) for worker in run.workers],
+            workers=from_json_values([worker.to_dict() for worker in run.workers], list[Worker]),
             server=ServerMetrics.of(run),
-            server_calls=[ServerCallResult.of(call) for call in run.calls],
+            server_calls=from_json_values([call.to_dict() for call in run.calls], list[ServerCallResult]),
             prefix_cache=PrefixCache.of(run),
             provenance=Provenance.from_dict(run.header.provenance),
             histograms=Histograms.of(snapshot),
@@ -345,16 +306,12 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         return self.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to JSON as it is saved: vLLM's flat keys, and the rest under `loadgen`."""
+        """Convert to JSON as it is saved."""
         findings = {name: getattr(self, name) for name in RunFindings.__struct_fields__}
         return self.flat(self.columns) | {"loadgen": to_json_values(findings)}
 
     def flat(self, columns: RequestColumns | None = None) -> dict[str, Any]:
-        """Return the flat keys of `vllm bench serve`; those of SGLang before them if the run was asked for them.
-
-        Args:
-            columns: As for `RunNumbers.to_dict`.
-        """
+        """Return the flat keys of `vllm bench serve`; those of SGLang before them if the run was asked for them."""
         flat = self.numbers.to_dict(columns)
         return flat if self.sglang is None else self.sglang.to_dict(flat)
 

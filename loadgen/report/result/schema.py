@@ -1,7 +1,8 @@
 """The JSON Schema of a result, generated from the types."""
 
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import orjson
@@ -27,6 +28,9 @@ OPTIONAL_NUMBER: Node = {"type": ["number", "null"]}
 def schema() -> Node:
     """Generate the JSON Schema of what `--save-result` and `--json` write: of a run, or of a series of runs."""
     _, components = msgspec.json.schema_components(TYPES, schema_hook=_by_hand, ref_template="{name}")
+    for name, texts in _texts(TYPES, {}).items():
+        properties = components[name]["properties"]
+        properties |= {field: {"description": text} | properties[field] for field, text in texts.items()}
     enums = {name: node for name, node in components.items() if "enum" in node}
     generated = {_name(name): _plain(node, enums) for name, node in components.items() if name not in enums}
     columns, sglang = generated.pop("request_columns"), generated.pop("sglang_numbers")
@@ -74,11 +78,22 @@ def text() -> str:
     return orjson.dumps(schema(), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
+def _texts(hints: Iterable[Any], found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Collect what describes each field, by class and name in JSON, of all classes inside some types."""
+    for hint in hints:
+        _texts(get_args(hint), found)
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct) and hint.__name__ not in found:
+            names = dict(zip(hint.__struct_fields__, hint.__struct_encode_fields__, strict=True))
+            own = get_type_hints(hint, include_extras=True)
+            texts = [(names[field], text) for field, each in own.items() for text in getattr(each, "__metadata__", ())]
+            found[hint.__name__] = {name: text for name, text in texts if isinstance(text, str)}
+            _texts([*own.values(), *getattr(hint, "__orig_bases__", ())], found)
+    return found
+
+
 def _by_hand(kind: type) -> Node:
     """Refer to the types whose JSON is not a mapping of their fields."""
     names: dict[type, str] = {Distribution: "distribution", RunBrief: "brief"}
-    if kind not in names:
-        raise NotImplementedError(kind)
     return {"$ref": names[kind]}
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from loadgen.checks import Verdict
 from loadgen.config.load import AxisName
 from loadgen.report.result.brief import RunBrief
-from loadgen.report.result.fields import about, from_json_values, to_json_values
+from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.latencies import Clock
 from loadgen.report.result.limit import LimitResult
 from loadgen.report.result.numbers import Rate
@@ -24,22 +24,22 @@ SearchEnd = Literal["edge", "floor", "none", "client", "early"]
 class Found(Struct, frozen=True, kw_only=True):
     """The result of a search (docs/search.md)."""
 
-    level: Annotated[float | None, about("Highest level that meets the SLO; null: none does.")]
-    fails: Annotated[float | None, about("Lowest higher level that does not meet the SLO; null: no level failed.")]
-    end: Annotated[SearchEnd, about("How the search ended.")]
-    last: Annotated[Rate | None, about("The level that was tried last; null: the search ended early.")]
+    level: Annotated[float | None, "Highest level that meets the SLO; null: none does."]
+    fails: Annotated[float | None, "Lowest higher level that does not meet the SLO; null: no level failed."]
+    end: Annotated[SearchEnd, "How the search ended."]
+    last: Annotated[Rate | None, "The level that was tried last; null: the search ended early."]
 
 
 class PointLatencies(Struct, frozen=True, kw_only=True):
     """Latencies of a run on the clock of `latency_from`, ms; null: none was measured."""
 
-    ttft_p50: Annotated[float | None, about("Median TTFT.")]
-    ttft_p99: Annotated[float | None, about("99th percentile of TTFT.")]
-    tpot_p50: Annotated[float | None, about("Median TPOT.")]
-    tpot_p99: Annotated[float | None, about("99th percentile of TPOT.")]
-    e2el_mean: Annotated[float | None, about("Mean E2EL.")]
-    e2el_p50: Annotated[float | None, about("Median E2EL.")] = None
-    e2el_p99: Annotated[float | None, about("99th percentile of E2EL.")] = None
+    ttft_p50: Annotated[float | None, "Median TTFT."]
+    ttft_p99: Annotated[float | None, "99th percentile of TTFT."]
+    tpot_p50: Annotated[float | None, "Median TPOT."]
+    tpot_p99: Annotated[float | None, "99th percentile of TPOT."]
+    e2el_mean: Annotated[float | None, "Mean E2EL."]
+    e2el_p50: Annotated[float | None, "Median E2EL."] = None
+    e2el_p99: Annotated[float | None, "99th percentile of E2EL."] = None
 
     def named(self, name: str) -> float | None:
         """Look up a latency by its name: ttft_p50.
@@ -54,18 +54,16 @@ class PointLatencies(Struct, frozen=True, kw_only=True):
 class Point(Struct, frozen=True, kw_only=True):
     """One run of a series."""
 
-    level: Annotated[Rate, about('Level of the load; "inf": all at once.')]
+    level: Annotated[Rate, 'Level of the load; "inf": all at once.']
     met: Annotated[
         bool | None,
-        about(
-            "Whether the run meets the SLO; null: no SLO, or the run is INVALID, ended early, or is too short to tell."
-        ),
+        "Whether the run meets the SLO; null: no SLO, or the run is INVALID, ended early, or is too short to tell.",
     ]
-    why: Annotated[str | None, about("Why the run ended early, or cannot decide the SLO; null: neither.")]
-    slo: Annotated[list[LimitResult], about("Each limit of the SLO.")]
-    verdict: Annotated[Verdict, about("Whether the numbers of the run can be trusted.")]
-    latency_ms: Annotated[PointLatencies, about("Latencies on the clock of `latency_from`, ms.")]
-    saved: Annotated[list[str], about("Files of the run.")]
+    why: Annotated[str | None, "Why the run ended early, or cannot decide the SLO; null: neither."]
+    slo: Annotated[list[LimitResult], "Each limit of the SLO."]
+    verdict: Annotated[Verdict, "Whether the numbers of the run can be trusted."]
+    latency_ms: PointLatencies
+    saved: Annotated[list[str], "Files of the run."]
     result: RunBrief
 
     def with_verdict(self, met: bool | None, why: str | None, limits_met: Sequence[bool | None]) -> Point:
@@ -84,61 +82,51 @@ class Point(Struct, frozen=True, kw_only=True):
 class BoundedLimit(Struct, frozen=True, kw_only=True):
     """One limit of the SLO, and what all runs at a level of a search show of it."""
 
-    limit: Annotated[str, about("The limit as written.")]
+    limit: Annotated[str, "The limit as written."]
     value: Annotated[
-        float | None,
-        about("Value of all runs, ms, or a share for error_rate; null: none, or it falls on failed requests."),
+        float | None, "Value of all runs, ms, or a share for error_rate; null: none, or it falls on failed requests."
     ]
     low: Annotated[
         float | None,
-        about("Its lower bound: above the limit, the limit is missed; null: unknown, or it falls on failed requests."),
+        "Its lower bound: above the limit, the limit is missed; null: unknown, or it falls on failed requests.",
     ]
     high: Annotated[
-        float | None,
-        about("Its upper bound: within the limit, the limit is met; null: unknown, or the requests show none."),
+        float | None, "Its upper bound: within the limit, the limit is met; null: unknown, or the requests show none."
     ]
-    met: Annotated[bool | None, about("Whether it is met; null: the bounds do not tell.")]
+    met: Annotated[bool | None, "Whether it is met; null: the bounds do not tell."]
 
 
 class LoadLevel(Struct, frozen=True, kw_only=True):
     """A level of a search, judged by all its runs together."""
 
-    level: Annotated[float, about("Level of the load.")]
-    met: Annotated[bool | None, about("Whether the level meets the SLO; null: its runs do not show it.")]
-    runs: Annotated[int, about("Number of runs that count.")]
-    why: Annotated[
-        str | None, about("Why it misses the SLO whatever the bounds are, or why no run counts; null: neither.")
-    ]
-    slo: Annotated[list[BoundedLimit], about("Each limit of the SLO.")]
+    level: Annotated[float, "Level of the load."]
+    met: Annotated[bool | None, "Whether the level meets the SLO; null: its runs do not show it."]
+    runs: Annotated[int, "Number of runs that count."]
+    why: Annotated[str | None, "Why it misses the SLO whatever the bounds are, or why no run counts; null: neither."]
+    slo: Annotated[list[BoundedLimit], "Each limit of the SLO."]
 
 
 class Series(Struct, kw_only=True):
     """Several runs against one server, as saved by `loadgen search`, or by `loadgen run` with several levels."""
 
-    loadgen_series: Annotated[Literal[1], about("The version of this schema.")] = SERIES_SCHEMA
-    kind: Annotated[SeriesKind, about("Kind of series.")]
-    over: Annotated[AxisName, about("What the levels are: requests per second, or requests in flight.")]
+    loadgen_series: Annotated[Literal[1], "The version of this schema."] = SERIES_SCHEMA
+    kind: Annotated[SeriesKind, "Kind of series."]
+    over: Annotated[AxisName, "What the levels are: requests per second, or requests in flight."]
     load: Annotated[
-        str | None, about('The load of repeated runs, such as "a trace"; null: the runs differ in their load.')
+        str | None, 'The load of repeated runs, such as "a trace"; null: the runs differ in their load.'
     ] = None
-    slo: Annotated[str | None, about("The limits that runs must meet; null: none.")]
-    latency_from: Annotated[Clock, about("The clock on which SLOs are judged.")]
-    partial: Annotated[str | None, about("Why the series ended early; null: it is complete.")] = None
-    found: Annotated[Found | None, about("The result of a search; null for a sweep.")] = None
+    slo: Annotated[str | None, "The limits that runs must meet; null: none."]
+    latency_from: Annotated[Clock, "The clock on which SLOs are judged."]
+    partial: Annotated[str | None, "Why the series ended early; null: it is complete."] = None
+    found: Annotated[Found | None, "The result of a search; null for a sweep."] = None
     knee: Annotated[
         Rate | None,
-        about(
-            "In a sweep of three or more levels, the level with the highest ratio of output tokens/s to mean E2EL; "
-            "null: none, or the last level."
-        ),
+        "In a sweep of three or more levels, the level with the highest ratio of output tokens/s to mean E2EL; "
+        "null: none, or the last level.",
     ] = None
-    points: Annotated[list[Point], about("The runs in the order in which they ended.")] = msgspec.field(
-        default_factory=list
-    )
-    levels: Annotated[
-        list[LoadLevel], about("The levels of a search, ascending, each judged by all its runs together.")
-    ] = msgspec.field(default_factory=list)
-    notes: Annotated[list[str], about("Other remarks.")] = msgspec.field(default_factory=list)
+    points: Annotated[list[Point], "The runs in the order in which they ended."] = []
+    levels: Annotated[list[LoadLevel], "The levels of a search, ascending, each judged by all its runs together."] = []
+    notes: Annotated[list[str], "Other remarks."] = []
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON as it is saved."""

@@ -8,7 +8,6 @@ import numpy as np
 from msgspec import Struct
 
 from loadgen.metrics.run_data import RunData
-from loadgen.report.result.fields import about
 from loadgen.report.result.request_group import GroupLatency, RequestGroup
 from loadgen.util.arrays import Int64s
 
@@ -16,7 +15,7 @@ from loadgen.util.arrays import Int64s
 class Turn(RequestGroup, frozen=True, kw_only=True):
     """The requests that are the n-th turn of their session."""
 
-    turn: Annotated[int, about("Its place in the session, from 1.")]
+    turn: Annotated[int, "Its place in the session, from 1."]
 
     @classmethod
     def each(cls, run: RunData) -> list[Self]:
@@ -31,12 +30,12 @@ class Turn(RequestGroup, frozen=True, kw_only=True):
 class SessionTimes(Struct, frozen=True, kw_only=True):
     """How long sessions took."""
 
-    count: Annotated[int, about("Sessions that began.")]
-    complete: Annotated[int, about("Sessions of which every turn succeeded.")]
-    turns_mean: Annotated[float, about("Mean number of turns of a session, as planned.")]
+    count: Annotated[int, "Sessions that began."]
+    complete: Annotated[int, "Sessions of which every turn succeeded."]
+    turns_mean: Annotated[float, "Mean number of turns of a session, as planned."]
     time_ms: Annotated[
         GroupLatency,
-        about("From due of the first turn to the end of the last answer, with think times, of complete sessions."),
+        "From due of the first turn to the end of the last answer, with think times, of complete sessions.",
     ]
 
     @classmethod

@@ -13,7 +13,6 @@ from loadgen.config.output import SGLANG_PERCENTILES
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.spec_decode import SpecDecode
 from loadgen.report.distribution import Distribution
-from loadgen.report.result.fields import about
 from loadgen.report.result.rates import PerSecond
 from loadgen.util.number_format import to_ms
 
@@ -37,45 +36,38 @@ GOODPUT = {"ttft": "ttft_sent", "tpot": "tpot_n1", "e2el": "e2el_sent"}
 class SglangNumbers(Struct, frozen=True, kw_only=True):
     """What `--sglang-result` adds: the keys of SGLang's `bench_serving` that `vllm bench serve` does not have."""
 
-    tag: Annotated[str | None, about("`--tag`; null: none was given.")]
-    dataset_name: Annotated[str | None, about("The data set, by SGLang's name.")]
-    sharegpt_output_len: Annotated[int | None, about("`--sharegpt-output-len`; null: none was given.")]
-    random_input_len: Annotated[int | str | None, about("`--random-input-len`.")]
-    random_output_len: Annotated[int | str | None, about("`--random-output-len`.")]
-    random_range_ratio: Annotated[float | str | None, about("`--random-range-ratio`, as SGLang means it.")]
-    server_info: Annotated[None, about("Always null: loadgen does not ask for `/server_info`.")] = None
-    total_input_text_tokens: Annotated[int | None, about("As `total_input_tokens`.")]
-    total_input_vision_tokens: Annotated[int, about("Always 0: only the server knows the tokens of images.")] = 0
-    total_output_tokens_retokenized: Annotated[None, about("Always null: loadgen tokenizes no answer.")] = None
-    total_throughput: Annotated[float | None, about("As `total_token_throughput`.")]
-    mean_e2e_latency_ms: Annotated[float | None, about("As `mean_e2el_ms`.")]
-    median_e2e_latency_ms: Annotated[float | None, about("As `median_e2el_ms`.")]
-    std_e2e_latency_ms: Annotated[float | None, about("As `std_e2el_ms`.")]
-    p90_e2e_latency_ms: Annotated[float | None, about("As `p90_e2el_ms`.")]
-    p95_e2e_latency_ms: Annotated[float | None, about("As `p95_e2el_ms`.")]
-    p99_e2e_latency_ms: Annotated[float | None, about("As `p99_e2el_ms`.")]
-    concurrency: Annotated[
-        float | None, about("Mean number of ok requests in flight: the sum of their E2EL over `duration`.")
-    ]
+    tag: Annotated[str | None, "`--tag`; null: none was given."]
+    dataset_name: Annotated[str | None, "The data set, by SGLang's name."]
+    sharegpt_output_len: Annotated[int | None, "`--sharegpt-output-len`; null: none was given."]
+    random_input_len: Annotated[int | str | None, "`--random-input-len`."]
+    random_output_len: Annotated[int | str | None, "`--random-output-len`."]
+    random_range_ratio: Annotated[float | str | None, "`--random-range-ratio`, as SGLang means it."]
+    server_info: Annotated[None, "Always null: loadgen does not ask for `/server_info`."] = None
+    total_input_text_tokens: Annotated[int | None, "As `total_input_tokens`."]
+    total_input_vision_tokens: Annotated[int, "Always 0: only the server knows the tokens of images."] = 0
+    total_output_tokens_retokenized: Annotated[None, "Always null: loadgen tokenizes no answer."] = None
+    total_throughput: Annotated[float | None, "As `total_token_throughput`."]
+    mean_e2e_latency_ms: Annotated[float | None, "As `mean_e2el_ms`."]
+    median_e2e_latency_ms: Annotated[float | None, "As `median_e2el_ms`."]
+    std_e2e_latency_ms: Annotated[float | None, "As `std_e2el_ms`."]
+    p90_e2e_latency_ms: Annotated[float | None, "As `p90_e2el_ms`."]
+    p95_e2e_latency_ms: Annotated[float | None, "As `p95_e2el_ms`."]
+    p99_e2e_latency_ms: Annotated[float | None, "As `p99_e2el_ms`."]
+    concurrency: Annotated[float | None, "Mean number of ok requests in flight: the sum of their E2EL over `duration`."]
     accept_length: Annotated[
-        float | None, about("Mean output tokens of a step with a draft, by the server's metrics; null: unknown.")
+        float | None, "Mean output tokens of a step with a draft, by the server's metrics; null: unknown."
     ] = None
-    goodput_slos_ms: Annotated[dict[str, float] | UnsetType, about("The limits of `--goodput`, ms.")] = UNSET
+    goodput_slos_ms: Annotated[dict[str, float] | UnsetType, "The limits of `--goodput`, ms."] = UNSET
     slo_attainment: Annotated[
-        float | UnsetType | None, about("Share of the requests that met every limit of `--goodput`.")
+        float | UnsetType | None, "Share of the requests that met every limit of `--goodput`."
     ] = UNSET
     slo_attainment_by_metric: Annotated[
-        dict[str, float | None] | UnsetType, about("Share of the requests that met each limit of `--goodput`.")
+        dict[str, float | None] | UnsetType, "Share of the requests that met each limit of `--goodput`."
     ] = UNSET
 
     @classmethod
     def of(cls, run: RunData, e2el: Distribution) -> Self | None:
-        """Compute them; None if the settings do not ask for SGLang's result.
-
-        Args:
-            run: The data of the run.
-            e2el: Its end-to-end latency, from sent.
-        """
+        """Compute them, with E2EL from sent; None if the settings do not ask for SGLang's result."""
         settings, snapshot = run.settings, run.snapshot
         if settings.sglang_result is None:
             return None
@@ -99,11 +91,7 @@ class SglangNumbers(Struct, frozen=True, kw_only=True):
         )
 
     def to_dict(self, flat: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert to SGLang's keys, in its order, followed by the others of a result.
-
-        Args:
-            flat: The keys of `vllm bench serve`.
-        """
+        """Convert to SGLang's keys, in its order, followed by the other flat keys of a result."""
         known = {**flat, **msgspec.to_builtins(self)}
         return {name: known[name] for name in KEYS if name in known} | dict(flat)
 

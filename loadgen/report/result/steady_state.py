@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from typing import Annotated, Self
 
-import msgspec
 from msgspec import Struct
 
 from loadgen.config.output import parse_percentiles
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import BIN_NS
-from loadgen.report.result.fields import about
 from loadgen.report.result.request_group import GroupLatency, percentile_ms
-from loadgen.util.arrays import Int64s
 
 MIN_WINDOW_S, MIN_SHARE = 10.0, 0.1  # a shorter window, or a smaller share of the run, may not represent it
 
@@ -22,49 +19,49 @@ MIN_WINDOW_S, MIN_SHARE = 10.0, 0.1  # a shorter window, or a smaller share of t
 class SteadyWindow(Struct, frozen=True, kw_only=True):
     """The window of a steady state."""
 
-    start_s: Annotated[float, about("When that many requests were first in flight, s from the first send.")]
-    end_s: Annotated[float, about("When that many were last in flight, s from the first send.")]
-    duration_s: Annotated[float, about("Its length, s.")]
-    target_concurrency: Annotated[int, about("`--max-concurrency`.")]
-    threshold: Annotated[float, about("`--steady-state-threshold`.")]
-    threshold_abs: Annotated[int, about("Requests in flight at its start and its end.")]
-    observed_peak: Annotated[int, about("Peak number of requests in flight.")]
-    requests_started_in_window: Annotated[int, about("Ok requests that were sent in it.")]
-    requests_completed_in_window: Annotated[int, about("Ok requests that ended in it.")]
-    requests_total: Annotated[int, about("Ok requests of the run.")]
-    warning: Annotated[str | None, about("Why it may not represent the run; null: nothing speaks against it.")]
+    start_s: Annotated[float, "When that many requests were first in flight, s from the first send."]
+    end_s: Annotated[float, "When that many were last in flight, s from the first send."]
+    duration_s: Annotated[float, "Its length, s."]
+    target_concurrency: Annotated[int, "`--max-concurrency`."]
+    threshold: Annotated[float, "`--steady-state-threshold`."]
+    threshold_abs: Annotated[int, "Requests in flight at its start and its end."]
+    observed_peak: Annotated[int, "Peak number of requests in flight."]
+    requests_started_in_window: Annotated[int, "Ok requests that were sent in it."]
+    requests_completed_in_window: Annotated[int, "Ok requests that ended in it."]
+    requests_total: Annotated[int, "Ok requests of the run."]
+    warning: Annotated[str | None, "Why it may not represent the run; null: nothing speaks against it."]
 
 
 class SteadyState(Struct, frozen=True, kw_only=True):
     """The steady state of a closed loop, by the names of vLLM's client in Rust."""
 
     window: SteadyWindow
-    request_throughput: Annotated[float, about("Ok requests per second that ended in the window.")]
+    request_throughput: Annotated[float, "Ok requests per second that ended in the window."]
     input_throughput: Annotated[
-        float | None, about("Input tokens per second, of ok requests that were sent in it; null: unknown.")
+        float | None, "Input tokens per second, of ok requests that were sent in it; null: unknown."
     ]
     output_throughput: Annotated[
-        float, about("Output tokens of ok requests per second of the window, each counted when it arrived.")
+        float, "Output tokens of ok requests per second of the window, each counted when it arrived."
     ]
-    total_token_throughput: Annotated[float | None, about("Input and output tokens per second; null: unknown.")]
+    total_token_throughput: Annotated[float | None, "Input and output tokens per second; null: unknown."]
     mean_ttft_ms: Annotated[
-        float | None, about("Mean TTFT of the ok requests sent in it, on the clock of `latency_from`, ms; null: none.")
+        float | None, "Mean TTFT of the ok requests sent in it, on the clock of `latency_from`, ms; null: none."
     ]
-    median_ttft_ms: Annotated[float | None, about("Median of the same, ms.")]
+    median_ttft_ms: Annotated[float | None, "Median of the same, ms."]
     percentiles_ttft_ms: Annotated[
-        list[tuple[float, float | None]], about("The percentiles of --metric-percentiles of the same: pairs of p, ms.")
+        list[tuple[float, float | None]], "The percentiles of --metric-percentiles of the same: pairs of p, ms."
     ]
-    mean_tpot_ms: Annotated[float | None, about("Mean TPOT of these requests, as vLLM divides, ms; null: none.")]
-    median_tpot_ms: Annotated[float | None, about("Median of the same, ms.")]
-    p90_tpot_ms: Annotated[float | None, about("90th percentile of the same, ms.")]
-    p99_tpot_ms: Annotated[float | None, about("99th percentile of the same, ms.")]
+    mean_tpot_ms: Annotated[float | None, "Mean TPOT of these requests, as vLLM divides, ms; null: none."]
+    median_tpot_ms: Annotated[float | None, "Median of the same, ms."]
+    p90_tpot_ms: Annotated[float | None, "90th percentile of the same, ms."]
+    p99_tpot_ms: Annotated[float | None, "99th percentile of the same, ms."]
     mean_e2el_ms: Annotated[
-        float | None, about("Mean E2EL of these requests, on the clock of `latency_from`, ms; null: none.")
+        float | None, "Mean E2EL of these requests, on the clock of `latency_from`, ms; null: none."
     ] = None
-    median_e2el_ms: Annotated[float | None, about("Median of the same, ms.")] = None
+    median_e2el_ms: Annotated[float | None, "Median of the same, ms."] = None
     percentiles_e2el_ms: Annotated[
-        list[tuple[float, float | None]], about("The percentiles of --metric-percentiles of the same: pairs of p, ms.")
-    ] = msgspec.field(default_factory=list)
+        list[tuple[float, float | None]], "The percentiles of --metric-percentiles of the same: pairs of p, ms."
+    ] = []
 
     @classmethod
     def of(cls, run: RunData) -> Self | None:
@@ -86,7 +83,8 @@ class SteadyState(Struct, frozen=True, kw_only=True):
         seconds = (window[1] - window[0]) / 1e9
         ok = snapshot.ttft >= 0
         began, ended = (ok & (at >= window[0]) & (at < window[1]) for at in (snapshot.sent, snapshot.closed))
-        inputs, outputs = _input_rate(snapshot.input[began], seconds), throughput.output_rate(snapshot, *window)
+        tokens, outputs = snapshot.input[began], throughput.output_rate(snapshot, *window)
+        inputs = None if (tokens < 0).any() else int(tokens.sum()) / seconds
         ttfts, e2els = snapshot.ttft[began], snapshot.e2el[began]
         ttft, tpot = GroupLatency.of(ttfts), GroupLatency.of(snapshot.tpot[began & (snapshot.tpot >= 0)])
         e2el = GroupLatency.of(e2els)
@@ -121,10 +119,6 @@ class SteadyState(Struct, frozen=True, kw_only=True):
             median_e2el_ms=e2el.p50,
             percentiles_e2el_ms=[(p, percentile_ms(e2els, p)) for p in percentiles],
         )
-
-
-def _input_rate(tokens: Int64s, seconds: float) -> float | None:
-    return None if (tokens < 0).any() else int(tokens.sum()) / seconds
 
 
 def _warning(seconds: float, run_s: float, least_s: float | None) -> str | None:

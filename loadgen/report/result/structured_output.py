@@ -7,20 +7,16 @@ from typing import Annotated, Self
 from msgspec import Struct
 
 from loadgen.metrics.run_data import RunData
-from loadgen.report.result.fields import about
 from loadgen.workload.structured_output import Conformance
 
 
 class StructuredOutput(Struct, frozen=True, kw_only=True):
     """Ok answers whose requests ask for JSON."""
 
-    answers: Annotated[int, about("Number of them.")]
-    json: Annotated[int, about("Those that are JSON.")]
-    checked: Annotated[
-        int,
-        about("Those of them whose schema was checked, for which the package jsonschema is needed."),
-    ]
-    matching: Annotated[int, about("Those of them that match it.")]
+    answers: Annotated[int, "Number of them."]
+    json: Annotated[int, "Those that are JSON."]
+    checked: Annotated[int, "Those of them whose schema was checked, for which the package jsonschema is needed."]
+    matching: Annotated[int, "Those of them that match it."]
 
     @classmethod
     def of(cls, run: RunData) -> Self | None:

@@ -12,7 +12,6 @@ from loadgen.core.histogram import coarse_lowest
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.snapshot import BIN_NS, Snapshot
 from loadgen.metrics.throughput import most_in_each
-from loadgen.report.result.fields import about
 from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
 
@@ -22,8 +21,8 @@ ROWS_JOINED = 2  # rows of the timeline that make one of the heat map: 8 a doubl
 class PercentileCourse(Struct, frozen=True, kw_only=True):
     """Percentiles in each column, ms; null: nothing was measured there."""
 
-    p50: Annotated[list[float | None], about("Median.")]
-    p99: Annotated[list[float | None], about("99th percentile.")]
+    p50: Annotated[list[float | None], "Median."]
+    p99: Annotated[list[float | None], "99th percentile."]
 
     def percentile(self, name: str) -> list[float | None]:
         """Look up p50 or p99."""
@@ -33,36 +32,27 @@ class PercentileCourse(Struct, frozen=True, kw_only=True):
 class HeatMap(PercentileCourse, frozen=True, kw_only=True):
     """Gaps between events with tokens, of ok requests, by when they ended, ms."""
 
-    edges: Annotated[list[float], about("Edges of the rows of `counts`, ascending, ms: one more than there are rows.")]
-    counts: Annotated[
-        list[list[int]], about("Number of gaps: for each column, a list of rows, the shortest gaps first.")
-    ]
+    edges: Annotated[list[float], "Edges of the rows of `counts`, ascending, ms: one more than there are rows."]
+    counts: Annotated[list[list[int]], "Number of gaps: for each column, a list of rows, the shortest gaps first."]
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
     """The run over time, in columns from the start of the clock. Each list has an item for each column."""
 
-    width_s: Annotated[
-        float, about("Width of a column, s: 0.25 times a power of two, so that there are at most 256 columns.")
-    ]
-    sent: Annotated[list[int], about("Requests sent.")]
-    ended: Annotated[list[int], about("Requests that ended, ok or not.")]
-    failed: Annotated[list[int], about("Requests that ended and were not ok.")]
-    in_flight: Annotated[list[int], about("Peak number of requests in flight in the column.")]
-    output_tokens: Annotated[list[int], about("Output tokens of ok requests, by time of arrival.")]
+    width_s: Annotated[float, "Width of a column, s: 0.25 times a power of two, so that there are at most 256 columns."]
+    sent: Annotated[list[int], "Requests sent."]
+    ended: Annotated[list[int], "Requests that ended, ok or not."]
+    failed: Annotated[list[int], "Requests that ended and were not ok."]
+    in_flight: Annotated[list[int], "Peak number of requests in flight in the column."]
+    output_tokens: Annotated[list[int], "Output tokens of ok requests, by time of arrival."]
     ttft_ms: Annotated[
-        PercentileCourse,
-        about("TTFT of ok requests by when their first token came, on the clock of `latency_from`, ms."),
+        PercentileCourse, "TTFT of ok requests by when their first token came, on the clock of `latency_from`, ms."
     ]
-    icl_ms: Annotated[HeatMap, about("Gaps between events with tokens, of ok requests, by when they ended, ms.")]
+    icl_ms: HeatMap
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:
-        """Compute it; None where no request has ended.
-
-        Args:
-            snapshot: The snapshot of the run.
-        """
+        """Compute it; None where no request has ended."""
         if not len(snapshot.closed):
             return None
         was_sent = snapshot.sent >= 0
@@ -72,7 +62,6 @@ class Timeline(Struct, frozen=True, kw_only=True):
         edges = np.arange(columns + 1) * counts.width_ns
 
         def per_column(at_ns: Int64s) -> list[int]:
-            """Count the times, ascending, in each column."""
             found: list[int] = np.diff(np.searchsorted(at_ns, edges, side="left")).tolist()
             return found
 
@@ -108,7 +97,6 @@ def _tokens(snapshot: Snapshot, width_ns: int, columns: int) -> list[int]:
 
 
 def _percentiles(counts: Int64s) -> tuple[list[float | None], list[float | None]]:
-    """Compute p50 and p99 of each column, ms."""
     each = [
         Sketch({coarse_lowest(row): int(column[row]) for row in map(int, np.flatnonzero(column))}) for column in counts
     ]

@@ -9,7 +9,7 @@ from msgspec import Struct
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import TOKENS, Snapshot
 from loadgen.metrics.streamed_tokens import Comparison
-from loadgen.report.result.fields import about, from_json_values
+from loadgen.report.result.fields import from_json_values
 from loadgen.util.number_format import UNKNOWN
 
 # The sources of output tokens, best first, and the counters of the requests that each counted.
@@ -29,131 +29,101 @@ OVER_SAMPLE: TpotOver = "streamed tokens of a sample"
 class Prediction(Struct, frozen=True, kw_only=True):
     """What the server was expected to add to a prompt."""
 
-    overhead: Annotated[
-        int | None, about("Tokens in addition to the prompt's own; null: unknown, or not the same for all.")
-    ]
-    source: Annotated[str | None, about("How the overhead is known; null: it is unknown.")]
-    template_sha256: Annotated[str | None, about("SHA-256 of the chat template; null: none was used.")]
-    unknown: Annotated[str | None, about("Why the overhead is unknown; null: it is known.")]
+    overhead: Annotated[int | None, "Tokens in addition to the prompt's own; null: unknown, or not the same for all."]
+    source: Annotated[str | None, "How the overhead is known; null: it is unknown."]
+    template_sha256: Annotated[str | None, "SHA-256 of the chat template; null: none was used."]
+    unknown: Annotated[str | None, "Why the overhead is unknown; null: it is known."]
 
 
 class TextSample(Struct, frozen=True, kw_only=True):
     """Answers whose text was tokenized after the run."""
 
-    answers: Annotated[int, about("Number of them.")]
-    counted: Annotated[float, about("Median of their tokens by usage, without hidden ones.")]
-    streamed: Annotated[float, about("Median of the tokens of their text.")]
-    difference: Annotated[float, about("Median of the tokens counted in excess of the text.")]
+    answers: Annotated[int, "Number of them."]
+    counted: Annotated[float, "Median of their tokens by usage, without hidden ones."]
+    streamed: Annotated[float, "Median of the tokens of their text."]
+    difference: Annotated[float, "Median of the tokens counted in excess of the text."]
 
 
 class Tokens(Struct, frozen=True, kw_only=True):
     """Token counts, and how they were counted."""
 
-    planned_input_tokens: Annotated[int, about("Input tokens of ok requests, as the data set counts them.")]
-    planned_output_tokens: Annotated[int, about("Output tokens that ok requests asked for.")]
+    planned_input_tokens: Annotated[int, "Input tokens of ok requests, as the data set counts them."]
+    planned_output_tokens: Annotated[int, "Output tokens that ok requests asked for."]
     predicted_server_input_tokens: Annotated[
         int | None,
-        about(
-            "Prompt tokens of ok requests, as the server was expected to count them; null if that is unknown for some."
-        ),
+        "Prompt tokens of ok requests, as the server was expected to count them; null if that is unknown for some.",
     ] = None
-    input_predicted: Annotated[
-        int,
-        about("Ok requests whose prompt tokens, as the server counts them, were predicted."),
-    ] = 0
+    input_predicted: Annotated[int, "Ok requests whose prompt tokens, as the server counts them, were predicted."] = 0
     input_tokens: Annotated[
-        int,
-        about("Input tokens of ok requests, as the server counts them, or else as predicted, or else as planned."),
+        int, "Input tokens of ok requests, as the server counts them, or else as predicted, or else as planned."
     ]
     output_tokens: Annotated[
-        int,
-        about("Output tokens of ok requests: by usage, or else token ids, or else a tokenizer, or else one per event."),
+        int, "Output tokens of ok requests: by usage, or else token ids, or else a tokenizer, or else one per event."
     ]
-    cached_tokens: Annotated[int, about("Prompt tokens that the server took from its cache, of ok requests.")]
-    cached_counted: Annotated[int, about("Ok requests for which the server reported cached tokens.")]
-    stream_ns: Annotated[int, about("Sum of the times from first to last token of ok requests, ns.")]
-    decode_ns: Annotated[int, about("The same sum over ok requests that have a TPOT, ns.")]
-    decode_tokens: Annotated[int, about("Output tokens after the first event, of ok requests that have a TPOT.")]
-    usage_requests: Annotated[int, about("Ok requests whose output tokens come from usage.")]
-    id_requests: Annotated[int, about("Ok requests whose output tokens are counted by token ids or logprobs.")]
-    tokenizer_requests: Annotated[int, about("Ok requests whose output tokens a tokenizer has counted, after the run.")]
-    event_requests: Annotated[int, about("Ok requests whose output tokens are counted as one per event.")]
-    usage_per_event: Annotated[int, about("Ok requests whose usage counts the tokens of each event.")]
-    ids_per_event: Annotated[int, about("Ok requests in which token ids or logprobs count the tokens of each event.")]
-    imputed_gaps: Annotated[int, about("Gaps of `itl` that are equal parts of the gap between two events.")]
-    token_events: Annotated[int, about("Events with tokens, of ok requests.")]
-    token_reads: Annotated[int, about("Reads of the socket that contained events with tokens.")]
+    cached_tokens: Annotated[int, "Prompt tokens that the server took from its cache, of ok requests."]
+    cached_counted: Annotated[int, "Ok requests for which the server reported cached tokens."]
+    stream_ns: Annotated[int, "Sum of the times from first to last token of ok requests, ns."]
+    decode_ns: Annotated[int, "The same sum over ok requests that have a TPOT, ns."]
+    decode_tokens: Annotated[int, "Output tokens after the first event, of ok requests that have a TPOT."]
+    usage_requests: Annotated[int, "Ok requests whose output tokens come from usage."]
+    id_requests: Annotated[int, "Ok requests whose output tokens are counted by token ids or logprobs."]
+    tokenizer_requests: Annotated[int, "Ok requests whose output tokens a tokenizer has counted, after the run."]
+    event_requests: Annotated[int, "Ok requests whose output tokens are counted as one per event."]
+    usage_per_event: Annotated[int, "Ok requests whose usage counts the tokens of each event."]
+    ids_per_event: Annotated[int, "Ok requests in which token ids or logprobs count the tokens of each event."]
+    imputed_gaps: Annotated[int, "Gaps of `itl` that are equal parts of the gap between two events."]
+    token_events: Annotated[int, "Events with tokens, of ok requests."]
+    token_reads: Annotated[int, "Reads of the socket that contained events with tokens."]
     inexact_events: Annotated[
-        int, about("Events of ok requests with tokens that may have arrived before their time stamp.")
+        int, "Events of ok requests with tokens that may have arrived before their time stamp."
     ] = 0
     user_stamped_events: Annotated[
-        int, about("Of the events of ok requests with tokens, those without a time stamp of the kernel's.")
+        int, "Of the events of ok requests with tokens, those without a time stamp of the kernel's."
     ] = 0
-    unbounded_events: Annotated[
-        int, about("Those of them from a records file that does not say how late they were read.")
-    ] = 0
-    content_events: Annotated[int, about("Events with content.")]
-    reasoning_events: Annotated[int, about("Events with reasoning.")]
-    other_events: Annotated[int, about("Events with tokens of another kind: tool calls, refusals.")]
-    unseen_tokens: Annotated[int, about("Tokens that usage counts in excess of the events received.")]
+    unbounded_events: Annotated[int, "Those of them from a records file that does not say how late they were read."] = 0
+    content_events: Annotated[int, "Events with content."]
+    reasoning_events: Annotated[int, "Events with reasoning."]
+    other_events: Annotated[int, "Events with tokens of another kind: tool calls, refusals."]
+    unseen_tokens: Annotated[int, "Tokens that usage counts in excess of the events received."]
     hidden_tokens: Annotated[
         int,
-        about(
-            "Of the unseen tokens, those that usage calls reasoning, in answers that streamed no reasoning. They count "
-            "in throughput and not in TPOT."
-        ),
+        "Of the unseen tokens, those that usage calls reasoning, in answers that streamed no reasoning. They count "
+        "in throughput and not in TPOT.",
     ] = 0
-    surplus_events: Annotated[int, about("Events in excess of the tokens that usage counts.")]
-    nan_events: Annotated[int, about("Events of ok requests in which a number was NaN or infinite.")] = 0
-    results: Annotated[int, about("Embeddings or scores of ok requests; 0 where answers have tokens.")] = 0
-    lost_token_events: Annotated[int, about("Events with tokens, of requests that are not ok.")]
+    surplus_events: Annotated[int, "Events in excess of the tokens that usage counts."]
+    nan_events: Annotated[int, "Events of ok requests in which a number was NaN or infinite."] = 0
+    results: Annotated[int, "Embeddings or scores of ok requests; 0 where answers have tokens."] = 0
+    lost_token_events: Annotated[int, "Events with tokens, of requests that are not ok."]
     input_as_planned: Annotated[
-        int,
-        about("Ok requests for which the server's prompt tokens equal the prediction, or else the plan."),
+        int, "Ok requests for which the server's prompt tokens equal the prediction, or else the plan."
     ]
-    input_counted: Annotated[
-        int, about("Ok requests whose prompt tokens were planned, and were counted by the server.")
-    ]
+    input_counted: Annotated[int, "Ok requests whose prompt tokens were planned, and were counted by the server."]
     unexpected_input_tokens: Annotated[
-        int,
-        about("Prompt tokens that the server counted in excess of prediction or plan; negative if it counted fewer."),
+        int, "Prompt tokens that the server counted in excess of prediction or plan; negative if it counted fewer."
     ]
     unplanned_requests: Annotated[
-        int,
-        about("Ok requests without a planned length: they repeated answers, or there was no tokenizer."),
+        int, "Ok requests without a planned length: they repeated answers, or there was no tokenizer."
     ]
-    unplanned_input_tokens: Annotated[int, about("Prompt tokens of the unplanned requests, as the server counts them.")]
-    unknown_input: Annotated[int, about("Unplanned requests for which the server reports no prompt tokens.")]
-    output_as_planned: Annotated[int, about("Ok requests with exactly the requested number of output tokens.")]
+    unplanned_input_tokens: Annotated[int, "Prompt tokens of the unplanned requests, as the server counts them."]
+    unknown_input: Annotated[int, "Unplanned requests for which the server reports no prompt tokens."]
+    output_as_planned: Annotated[int, "Ok requests with exactly the requested number of output tokens."]
     output_counted_by: Annotated[
         str,
-        about(
-            "How output tokens were counted: usage, token ids, tokenizer, events, or several of them; "
-            "`n/a`: none were counted."
-        ),
+        "How output tokens were counted: usage, token ids, tokenizer, events, or several of them; "
+        "`n/a`: none were counted.",
     ]
-    itl_counted_by: Annotated[
-        str,
-        about("By what the tokens of an event were: usage, token ids, or events, each as one."),
-    ]
-    predicted_from: Annotated[
-        Prediction | None,
-        about("Basis of the prediction; null if the data set does not say."),
-    ] = None
+    itl_counted_by: Annotated[str, "By what the tokens of an event were: usage, token ids, or events, each as one."]
+    predicted_from: Annotated[Prediction | None, "Basis of the prediction; null if the data set does not say."] = None
     tpot_over: Annotated[
         TpotOver,
-        about(
-            "The divisor of TPOT: the tokens counted, all or without hidden ones. If a sample of texts shows that "
-            "more tokens were counted than streamed, it is the tokens of that sample; TPOT then covers only the "
-            "answers of the sample."
-        ),
+        "The divisor of TPOT: the tokens counted, all or without hidden ones. If a sample of texts shows that "
+        "more tokens were counted than streamed, it is the tokens of that sample; TPOT then covers only the "
+        "answers of the sample.",
     ] = TOKENS_COUNTED
     text_sample: Annotated[
         TextSample | None,
-        about(
-            "At most 200 answers whose text was tokenized after the run, because usage counted more tokens "
-            "than there were events; null: not needed, or no tokenizer."
-        ),
+        "At most 200 answers whose text was tokenized after the run, because usage counted more tokens "
+        "than there were events; null: not needed, or no tokenizer.",
     ] = None
 
     @classmethod
@@ -173,19 +143,11 @@ class Tokens(Struct, frozen=True, kw_only=True):
             itl_counted_by=_sources(counters, COUNTED_PER_EVENT_BY) or "events",
             predicted_from=None if prediction is None else from_json_values(prediction, Prediction),
             tpot_over=_tpot_over(snapshot, sample),
-            text_sample=None
-            if sample is None
-            else TextSample(
-                answers=sample.answers,
-                counted=sample.counted,
-                streamed=sample.streamed,
-                difference=sample.difference,
-            ),
+            text_sample=None if sample is None else from_json_values(sample, TextSample),
         )
 
 
 def _sources(counters: dict[str, int], names: dict[str, str]) -> str:
-    """Name the sources whose counters are not 0, best first."""
     return " and ".join(source for source, name in names.items() if counters[name])
 
 

@@ -4,21 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from loadgen.report import html as pages
-from loadgen.report.html import Block, Document, Heading, Table, cell
+from loadgen.report.html import Block, Document, Heading, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run, series
+from loadgen.report.series_answer import answer
 from loadgen.util.number_format import four_digits, plural
 
 Saved = RunResult | Series
 
 
 def html(results: Sequence[Saved]) -> str:
-    """Write the page of a result, of a series, or of several.
-
-    Args:
-        results: At least one.
-    """
+    """Write the page of a result, of a series, or of several."""
     return pages.html(document(results))
 
 
@@ -34,7 +31,7 @@ def document(results: Sequence[Saved]) -> Document:
 
 
 def _title(result: Saved) -> str:
-    return series.title(result) if isinstance(result, Series) else run.title(result)
+    return answer(result) if isinstance(result, Series) else run.title(result)
 
 
 def _blocks(result: Saved) -> Iterator[Block]:
@@ -48,9 +45,8 @@ def _table(results: Sequence[Saved]) -> Table:
         if isinstance(each, Series):
             cells = [series.date(each), plural(len(each.points), "run"), *[""] * 4]
         else:
-            numbers = each.numbers
-            rates = (numbers.request_throughput, numbers.output_throughput)
-            means = (numbers.mean_ttft_ms, numbers.mean_tpot_ms)
-            cells = [run.date(each.numbers), each.verdict, *map(four_digits, (*rates, *means))]
-        rows.append(tuple(map(cell, (str(number), _title(each), *cells))))
-    return Table(head, tuple(rows), text_columns=4)
+            own = each.numbers
+            figures = (own.request_throughput, own.output_throughput, own.mean_ttft_ms, own.mean_tpot_ms)
+            cells = [run.date(own), each.verdict, *map(four_digits, figures)]
+        rows.append((str(number), _title(each), *cells))
+    return Table.of(head, rows, text_columns=4)

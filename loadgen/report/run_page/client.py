@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.report import client_lines
-from loadgen.report.html import Block, Items, Paragraph, Span, Table, cell, line
+from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import ProcessUsage, Worker
 from loadgen.report.run_page.glossary import term
@@ -12,7 +12,7 @@ from loadgen.util.number_format import UNKNOWN, fixed, percent
 
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the resource use and the disturbances that are known, then each worker if there were several."""
-    yield Items(tuple(line(text.strip()) for text in client_lines.lines(result)))
+    yield Items.of(client_lines.lines(result))
     client = result.client
     facts: list[tuple[Span | str, str]] = [
         ("CPU time", fixed(client.cpu_s, 1, "s")),
@@ -25,10 +25,10 @@ def blocks(result: RunResult) -> Iterator[Block]:
         if found.count:
             p99, highest = fixed(found.p99_ms, unit="ms"), fixed(found.max_ms, unit="ms")
             facts.append((term(name, title), f"p99 {p99}, at most {highest}"))
-    if known := [(cell(what), cell(value)) for what, value in facts if value != UNKNOWN]:
-        yield Table(("", ""), tuple(known), text_columns=1)
+    if known := [(what, value) for what, value in facts if value != UNKNOWN]:
+        yield Table.of(("", ""), known, text_columns=1)
     if client.disturbance:
-        yield Paragraph(line(f"Meanwhile {client.disturbance}."))
+        yield Paragraph.of(f"Meanwhile {client.disturbance}.")
     if len(result.workers) > 1:
         yield _workers(result.workers)
 
@@ -41,8 +41,8 @@ def _workers(workers: list[Worker]) -> Table:
         end = one.lost or ("is not known" if client.wall_s is None else "came to its end")
         words = (str(one.number), one.host or "this one", end)
         numbers = (percent(client.busy_share), fixed(client.cpu_s, 1, "s"), _megabytes(client))
-        rows.append(tuple(map(cell, (*words, *numbers))))
-    return Table(head, tuple(rows), text_columns=3)
+        rows.append((*words, *numbers))
+    return Table.of(head, rows, text_columns=3)
 
 
 def _megabytes(client: ProcessUsage) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from loadgen.core.histogram import Histogram
 from loadgen.report.distribution import percentiles_by_nines
 from loadgen.report.html import Band, Chart, Curve, Drawing, Linear, Nines, Panel
-from loadgen.report.latency_table import TITLES, distributions
+from loadgen.report.latency_table import TITLES, client_errors, measured
 from loadgen.report.result import RunResult
 from loadgen.report.run_page import slo_limits
 from loadgen.util.number_format import four_digits
@@ -17,7 +17,7 @@ A_DECADE = 24  # points of a curve from 90 to 99 %, and from there to 99.9 %
 
 def drawing(result: RunResult) -> Drawing | None:
     """Draw a panel for each latency, on the clock of --latency-from; None where nothing was measured."""
-    found = dict(_measured(result))
+    found = {name: result.histograms.histogram(name) for name, _ in measured(result)}
     if not found:
         return None
     most = max(1.0, math.log10(max(histogram.count for histogram in found.values())))
@@ -27,20 +27,10 @@ def drawing(result: RunResult) -> Drawing | None:
     return Drawing("distributions", Chart("Latency by percentile", about, "percentile", Nines(most), panels, places))
 
 
-def _measured(result: RunResult) -> Iterator[tuple[str, Histogram]]:
-    """Select the latencies of the table that begin on one clock, with their histograms."""
-    other = "_sent" if result.latency_from == "due" else "_due"
-    for name, _ in distributions(result):
-        if name.partition("_")[0] in TITLES and not name.endswith(other):
-            histogram = result.histograms.named(name)
-            if histogram.count:
-                yield name, histogram
-
-
 def _panel(name: str, histogram: Histogram, places: Sequence[float], result: RunResult) -> Panel:
     metric = name.partition("_")[0]
     curve = Curve(TITLES[metric], places, percentiles_by_nines(histogram, places))
-    errors = {} if result.client_error_ms is None else result.client_error_ms.named(name)
+    errors = client_errors(name, result)
     limits, far = slo_limits.in_panel(metric, result, curve.ys)
     scale = Linear.over("ms", [*curve.ys, *(limit.y for limit in limits)])
     return Panel(f"{curve.name}, ms{far}", scale, (*_band(curve, errors), *limits, curve), height=80)

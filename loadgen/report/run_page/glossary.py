@@ -11,12 +11,7 @@ FROM = {"due": f"from due, {DUE},", "sent": f"from sent, {SENT},"}
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A number of a run.
-
-    Attributes:
-        name: As it is printed.
-        about: What it is, in whole sentences; where they say {clock}, it is counted from due and from sent.
-    """
+    """A number of a run; where its text says {clock}, it is counted from due and from sent."""
 
     name: str
     about: str
@@ -155,12 +150,7 @@ TERMS = REQUEST | LATENCIES | WAITS | RATES | CLIENT
 
 
 def term(name: str, text: str) -> Span:
-    """A text, with what it means.
-
-    Args:
-        name: Of TERMS, or one of its latencies with the clock that it counts from, as ttft_due.
-        text: What is read.
-    """
+    """A text with what it means, by a name of TERMS, or of a latency with the clock it counts from, as ttft_due."""
     metric, _, clock = name.rpartition("_")
     if clock in FROM:
         return Span(text, about=TERMS[metric].about.format(clock=FROM[clock]))

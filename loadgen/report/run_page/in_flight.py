@@ -46,7 +46,6 @@ def _ttft(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel 
 
 
 def _in_columns(result: RunResult, course: PercentileCourse, columns: TimeColumns) -> Panel | None:
-    """Draw percentiles of TTFT in columns of time; None where nothing was measured."""
     curves = [columns.points(f"TTFT {p}", course.percentile(p), colour) for colour, p in enumerate(NEEDED, 1)]
     values = [y for curve in curves for y in curve.ys]
     if all(value is None for value in values):
@@ -57,5 +56,4 @@ def _in_columns(result: RunResult, course: PercentileCourse, columns: TimeColumn
 
 
 def _of_enough(values: Sequence[float | None], counts: Sequence[int], least: int) -> list[float | None]:
-    """Keep the values of columns with enough requests."""
     return [value if count >= least else None for value, count in zip(values, counts, strict=True)]

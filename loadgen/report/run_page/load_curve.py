@@ -48,7 +48,6 @@ def load_chart(series: Series) -> Chart | None:
 
 
 def _axis(unit: str, levels: Sequence[float]) -> Scale:
-    """Choose an axis of the levels, with room at both ends."""
     if levels[-1] > LOG_AXIS_RATIO * levels[0]:
         return Log.over(unit, levels)
     around = Linear.around(unit, levels)
@@ -69,7 +68,6 @@ class _Value(NamedTuple):
     """A value at a level, in the unit of its panel.
 
     Attributes:
-        row: The level.
         value: The value; infinite: it falls on failed requests; None: there is none.
         bounds: Its bounds, infinite where one is unknown; None: there are none.
         met: Whether it meets its limit; without one, whether the run meets the SLO.
@@ -130,7 +128,6 @@ def _whiskers(values: Sequence[_Value]) -> Iterator[Whiskers]:
 
 
 def _ring(values: Sequence[_Value], series: Series) -> Iterator[Dots]:
-    """Put a ring around the level that was found, or the knee."""
     best = series.found.level if series.found is not None else series.knee
     for each in values:
         if each.row.level == best and each.value is not None:
@@ -139,7 +136,6 @@ def _ring(values: Sequence[_Value], series: Series) -> Iterator[Dots]:
 
 
 def _level_names(values: Sequence[_Value], series: Series) -> Iterator[Whiskers]:
-    """Name the level that was found, or the knee, and the level that fails above it."""
     found = series.found
     best, fails = (found.level, found.fails) if found is not None else (series.knee, None)
     at = {each.row.level: each for each in values if each.value is not None}
@@ -149,7 +145,6 @@ def _level_names(values: Sequence[_Value], series: Series) -> Iterator[Whiskers]
 
 
 def _label(value: _Value, *, below: bool) -> Whiskers:
-    """Name a level at an end of its whisker."""
     low, high = value.bounds or (value.value or 0.0,) * 2
     level = value.row.level
     return Whiskers("", [level], [low], [high], labels=[level_text(level)], below=below)

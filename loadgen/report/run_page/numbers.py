@@ -4,14 +4,13 @@ from collections.abc import Iterator
 
 from loadgen.config import slo
 from loadgen.metrics.failures import lost_text
-from loadgen.report import efficiency_lines, latency_table, token_lines, verdict_lines
-from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table, cell, line
+from loadgen.report import efficiency_lines, group_tables, latency_table, token_lines, verdict_lines
+from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
 from loadgen.report.summary_line import answer_rate
 from loadgen.util.number_format import four_digits, latency, three_digits
 
-HEADLINE_LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "e2el": "E2EL"}
 HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
 
 
@@ -35,17 +34,16 @@ def headline(result: RunResult) -> Facts:
         )
     else:
         facts.append(Fact(Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), ""))
-    for metric, title in HEADLINE_LATENCIES.items() if result.streams else [("e2el", "E2EL")]:
+    for metric in group_tables.metrics(result):
         name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
         few = " (few values)" if latency_table.few_mark("p99", latency_table.request_count(name, result)) else ""
         p99 = f"p99 {latency(found.p99_ms)}{few}" if found.count else ""
         beside = filter(None, (p99, latency_table.large_client_errors(name, result, HEADLINE_COLUMNS)))
-        facts.append(Fact(term(name, f"{title} p50"), latency(found.p50_ms), "; ".join(beside)))
+        facts.append(Fact(term(name, f"{metric.upper()} p50"), latency(found.p50_ms), "; ".join(beside)))
     return Facts(tuple(facts))
 
 
 def _rate(result: RunResult) -> tuple[Span, str]:
-    """Name and write the rate of answers; the throughput if there is none."""
     answered = answer_rate(result)
     if answered is None:
         return term("request_throughput", "Throughput"), three_digits(result.numbers.request_throughput, "req/s")
@@ -57,23 +55,23 @@ def rates_and_limits(result: RunResult) -> Iterator[Block]:
     of_tokens = (*token_lines.structured_output(result), *token_lines.rates(result))
     lines = [*of_tokens, *efficiency_lines.lines(result), *verdict_lines.slo_lines(result)]
     if lines:
-        yield Items(tuple(map(line, lines)))
+        yield Items.of(lines)
 
 
 def latencies(result: RunResult) -> Iterator[Block]:
     """Write every latency: percentiles, mean and maximum, and the intervals of those that are of few values."""
     statistics = latency_table.statistics(result)
     columns = [*HEADLINE_COLUMNS, *(each for each in statistics if each not in HEADLINE_COLUMNS)]
-    rows, intervals, errors = [], list[str](), list[str]()
+    rows, intervals, errors = list[list[Span | str]](), list[str](), list[str]()
     for name, title in latency_table.distributions(result):
         found, requests = result.latency_ms.named(name), latency_table.request_count(name, result)
         cells = [f"{four_digits(found.statistic_ms(each))}{latency_table.few_mark(each, requests)}" for each in columns]
-        rows.append((cell(term(name, title)), *map(cell, cells), cell(str(found.count))))
+        rows.append([term(name, title), *cells, str(found.count)])
         intervals += latency_table.interval_text(name, title, result)
         if error := latency_table.large_client_errors(name, result, statistics):
             errors.append(f"{title}: {error}")
-    yield Table(("Latency (ms)", *columns, "count"), tuple(rows), text_columns=1)
+    yield Table.of(("Latency (ms)", *columns, "count"), rows, text_columns=1)
     if intervals:
-        yield Paragraph(line(f"{latency_table.FEW_REQUESTS}: {', '.join(intervals)}."))
+        yield Paragraph.of(f"{latency_table.FEW_REQUESTS}: {', '.join(intervals)}.")
     if errors:
-        yield Items(tuple(map(line, errors)))
+        yield Items.of(errors)

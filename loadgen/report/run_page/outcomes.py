@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from loadgen.core.outcome import Outcome
 from loadgen.report import console, departure_lines, token_lines
-from loadgen.report.html import Block, Code, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line
+from loadgen.report.html import Block, Code, Items, Note, Paragraph, Span, Table, Tone, line
 from loadgen.report.result import RunResult
-from loadgen.report.result.outcomes import Example
 from loadgen.util.number_format import percent
 
 
@@ -16,28 +15,22 @@ def requests(result: RunResult) -> Iterator[Block]:
         rows = []
         for name, count in result.outcomes.items():
             outcome = Span(name, about=Outcome(name.partition("(")[0]).about)
-            share = percent(count / result.scheduled if result.scheduled else None, 2)
-            rows.append((cell(outcome), cell(str(count)), cell(share)))
-        yield Table(("outcome", "requests", "share"), tuple(rows), text_columns=1)
-        examples = [_example(name, one, result) for name, found in result.examples.items() for one in found]
+            rows.append((outcome, str(count), percent(count / result.scheduled if result.scheduled else None, 2)))
+        yield Table.of(("outcome", "requests", "share"), rows, text_columns=1)
+        examples = [(name, one) for name, found in result.examples.items() for one in found]
         if examples:
-            yield Items(tuple(examples))
+            texts = ((Span(name, Tone.STRONG), f": {console.example_text(one, result)}") for name, one in examples)
+            yield Items(tuple(line(*parts) for parts in texts))
     else:
-        yield Paragraph(line("No request has ended."))
-    if departures := tuple(line(text.strip()) for text in departure_lines.lines(result)):
-        yield Items(departures)
+        yield Paragraph.of("No request has ended.")
+    if departures := list(departure_lines.lines(result)):
+        yield Items.of(departures)
     if result.finish_reasons:
         reasons = ", ".join(f"{name or 'none'} {count}" for name, count in result.finish_reasons.items())
-        yield Paragraph(line(f"Finish reasons of those that are ok: {reasons}."))
+        yield Paragraph.of(f"Finish reasons of those that are ok: {reasons}.")
     if result.early_stops:
         reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
-        yield Paragraph(line(f"Of the requests with fewer output tokens than requested: {reasons}."))
-
-
-def _example(outcome: str, example: Example, result: RunResult) -> Line:
-    to = f" to {result.targets[example.target].base_url}" if isinstance(example.target, int) else ""
-    detail = console.one_line(example.detail)
-    return line(Span(outcome, Tone.STRONG), f": request {example.index}{to}, {example.phase}: {detail}")
+        yield Paragraph.of(f"Of the requests with fewer output tokens than requested: {reasons}.")
 
 
 def tokens(result: RunResult) -> Iterator[Block]:
@@ -54,11 +47,9 @@ def tokens(result: RunResult) -> Iterator[Block]:
         "events with tokens of failed requests, not counted above": counted.lost_token_events or None,
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
-    yield Table(
-        ("of requests that are ok", "tokens"), tuple((cell(what), cell(count)) for what, count in shown), text_columns=1
-    )
-    if differences := tuple(line(text.strip()) for text in token_lines.count_differences(result)):
-        yield Items(differences)
+    yield Table.of(("of requests that are ok", "tokens"), shown, text_columns=1)
+    if differences := list(token_lines.count_differences(result)):
+        yield Items.of(differences)
 
 
 def console_report(result: RunResult) -> Note:

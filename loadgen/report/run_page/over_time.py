@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from loadgen.config.load_profile import LoadProfile
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heat, Linear, Log, Mark, Panel, Paragraph, line
+from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heat, Linear, Log, Mark, Panel, Paragraph
 from loadgen.report.result import RunResult
 from loadgen.report.result.timeline import HeatMap, Timeline
 from loadgen.report.run_page import scatter, server_levels, slo_limits
@@ -23,7 +23,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
     """Draw the charts, on the same axis of time; or say why there are none."""
     timeline = result.timeline
     if not isinstance(timeline, Timeline):
-        yield Paragraph(line(NONE_ENDED if timeline is None else OLDER))
+        yield Paragraph.of(NONE_ENDED if timeline is None else OLDER)
         return
     columns, telemetry = TimeColumns.of(timeline), server_levels.telemetry(result)
     panels = [_requests(result, timeline, columns), *_in_flight(result, timeline, columns)]
@@ -45,7 +45,6 @@ def blocks(result: RunResult) -> Iterator[Block]:
 
 
 def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel:
-    """Draw the rates of requests in columns that have enough of them, the rate that was asked, and failures."""
     wide = columns.joined(sum(timeline.ended))
     sent, ended = wide.rates(timeline.sent), wide.rates(timeline.ended)
     asked = _asked(result, columns.ends[-1])
@@ -59,7 +58,6 @@ def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Pa
 
 
 def _asked(result: RunResult, end_s: float) -> list[Curve]:
-    """Draw the rate that was asked, while requests were due; nothing where none was."""
     settings, rate = result.provenance.settings, result.numbers.request_rate
     due_s = min(result.provenance.schedule.duration_s, end_s)
     if settings.rate_profile is not None:
@@ -74,7 +72,6 @@ def _asked(result: RunResult, end_s: float) -> list[Curve]:
 
 
 def _profile(profile: LoadProfile | None, end_s: float) -> list[Curve]:
-    """Draw the values of a profile; nothing without one."""
     if profile is None:
         return []
     points: list[tuple[float, float | None]] = []
@@ -86,7 +83,6 @@ def _profile(profile: LoadProfile | None, end_s: float) -> list[Curve]:
 
 
 def _in_flight(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Iterator[Panel]:
-    """Draw the requests in flight where the number that was asked changes."""
     settings = result.provenance.settings
     if settings.concurrency_profile is not None:
         asked = _profile(settings.load_profile, columns.ends[-1])

@@ -22,7 +22,6 @@ class _Place(NamedTuple):
     Attributes:
         user: Tokens per second for a user.
         gpu: Output tokens per second and GPU, or of the server where the number of GPUs is unknown.
-        row: The level.
     """
 
     user: float

@@ -9,7 +9,7 @@ from typing import Any
 from loadgen.config.option import OUTPUT, flag
 from loadgen.config.serialize import flags, restored
 from loadgen.config.settings import RunSettings
-from loadgen.report.html import Block, Code, Note, Paragraph, Span, Table, Tone, cell, line
+from loadgen.report.html import Block, Code, Note, Paragraph, Span, Table, Tone
 from loadgen.report.result.fields import to_json_values
 from loadgen.report.result.provenance import Provenance
 from loadgen.util.redaction import KEY_VARIABLE, MARK
@@ -29,20 +29,12 @@ PARTS = {
 
 
 def command_block(provenance: Provenance) -> Iterator[Block]:
-    """Write the command that repeats the run, without secrets.
-
-    Args:
-        provenance: The provenance of the result.
-    """
+    """Write the command that repeats the run, without secrets."""
     yield Code("\n".join([*_comments(provenance.asked), command(provenance.asked)]), "bash", copyable=True)
 
 
 def command(asked: Mapping[str, Any]) -> str:
-    """Make the `loadgen run` command of the given settings, without credentials and output files.
-
-    Args:
-        asked: The settings that differ from the defaults, as provenance has them.
-    """
+    """Make the `loadgen run` command of the settings that were given, without credentials and output files."""
     settings = restored(asked)
     fields = (field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT)
     unnamed: dict[str, Any] = {field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS}
@@ -60,19 +52,15 @@ def _comments(asked: Mapping[str, Any]) -> Iterator[str]:
 
 
 def provenance_tables(provenance: Provenance) -> Iterator[Block]:
-    """Write each part of the provenance as a folded table.
-
-    Args:
-        provenance: The provenance of the result.
-    """
+    """Write each part of the provenance as a folded table."""
     saved = to_json_values(provenance)
     for name, title in PARTS.items():
         found = saved.get(name)
         if found:
-            rows = tuple((cell(what), cell(Span(_value(value), Tone.CODE))) for what, value in found.items())
-            yield Note("note", title, (Table(("", ""), rows),), folded=True)
+            rows = ((what, Span(_value(value), Tone.CODE)) for what, value in found.items())
+            yield Note("note", title, (Table.of(("", ""), rows),), folded=True)
         elif name == "asked":
-            yield Paragraph(line("All settings are the defaults."))
+            yield Paragraph.of("All settings are the defaults.")
 
 
 def _value(value: Any) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.report import load_line
-from loadgen.report.html import Block, Heading, Paragraph, Span, Tone, line
+from loadgen.report.html import Block, Heading, Paragraph, Span, Tone
 from loadgen.report.result import RunResult
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.run_page import (
@@ -23,7 +23,7 @@ from loadgen.report.run_page import (
 
 def title(result: RunResult) -> str:
     """Name the model and the load."""
-    return f"{result.numbers.model_id}: {load_line.short_text(result)}"
+    return f"{result.numbers.model_id}: {load_line.text_of_settings(result.provenance.settings)}"
 
 
 def date(numbers: RunNumbers) -> str:
@@ -46,8 +46,8 @@ def loadgen_version(result: RunResult) -> str:
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the answer first, then its reasons, the details, and where the numbers come from."""
     shown = badge.badge(result)
-    yield Paragraph(line(load_line.full_text(result)))
-    yield Paragraph(line(Span(_heading(result), Tone.QUIET)))
+    yield Paragraph.of(load_line.full_text(result))
+    yield Paragraph.of(Span(_heading(result), Tone.QUIET))
     yield shown
     yield numbers.headline(result)
     if (drawing := in_flight.drawing(result)) is not None:

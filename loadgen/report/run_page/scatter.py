@@ -53,7 +53,6 @@ def unit(scale: Scale) -> str:
 
 
 def _of(sample: RequestSample) -> str:
-    """Say which requests the dots are of."""
     shown = len(sample.sent_s)
     return "each request" if shown == sample.requests else f"{shown} of {sample.requests} requests"
 

@@ -24,7 +24,7 @@ from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart
 from loadgen.report.run_page.pareto import pareto_chart
 from loadgen.report.series import level_of, level_text
-from loadgen.report.series_answer import answer, is_simulated, load, parts, remarks
+from loadgen.report.series_answer import is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
 from loadgen.report.series_rows import FEW_VALUES, INTERVAL, MARK, Column, has_tokens, heading, sweep_latencies, table
 from loadgen.report.summary_line import Colour
@@ -36,11 +36,6 @@ SLO_RULE = (
 )
 
 
-def title(runs: Series) -> str:
-    """Answer the question of the series."""
-    return answer(runs)
-
-
 def date(runs: Series) -> str:
     """Write when the first run began."""
     return run.date(runs.points[0].result.numbers) if runs.points else ""
@@ -48,9 +43,9 @@ def date(runs: Series) -> str:
 
 def blocks(runs: Series) -> Iterator[Block]:
     """Write what was run, how far to trust it, the chart, the table, the remarks, and every run."""
-    yield Paragraph(line(_about(runs)))
+    yield Paragraph.of(_about(runs))
     if text := load(runs):
-        yield Paragraph(line(f"Load: {text}."))
+        yield Paragraph.of(f"Load: {text}.")
     (_, colour), *others = parts(runs)
     if others:
         # Coloured parts come first: the verdict, and why the series is partial.
@@ -62,30 +57,29 @@ def blocks(runs: Series) -> Iterator[Block]:
         yield Drawing("pareto", chart)
     columns = table(runs, with_bounds=True)
     yield _table(columns)
-    yield Paragraph(line(". ".join(_legend(runs, columns))))
+    yield Paragraph.of(". ".join(_legend(runs, columns)))
     if found := [prose(each) for each in remarks(runs)]:
         yield Note("note", "About the runs", (Items(tuple(found)),))
     yield Note("note", "Every run", (_runs(runs),), folded=True)
 
 
 def _about(runs: Series) -> str:
-    """Say what was run, in one line."""
     model = runs.points[0].result.numbers.model_id if runs.points else "no run"
     return f"{model}, {kind_of(runs).lower()}, {date(runs)}, {plural(len(runs.points), 'run')} at the same server"
 
 
 def _table(columns: Sequence[Column]) -> Table:
     words = sum(not column.has_numbers for column in columns)
-    cells = zip(*([_word(text.strip()) for text in column.cells] for column in columns), strict=True)
-    return Table(tuple(column.head for column in columns), tuple(cells), text_columns=words)
+    cells = zip(*(map(_word, column.cells) for column in columns), strict=True)
+    return Table.of([column.head for column in columns], cells, text_columns=words)
 
 
-def _word(text: str) -> Cell:
-    return cell(Span(text, TONES.get(text, Tone.PLAIN)))
+def _word(text: str) -> Span:
+    word = text.strip()
+    return Span(word, TONES.get(word, Tone.PLAIN))
 
 
 def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
-    """Explain the table."""
     yield f"Latencies are in ms, from {runs.latency_from}"
     if any(column.head == INTERVAL for column in columns):
         yield SLO_RULE
@@ -94,13 +88,12 @@ def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
 
 
 def _runs(runs: Series) -> Table:
-    """List the runs in the order in which they ended, with the usual latencies, the reasons, and their files."""
     rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
     head = ("run", runs.over, "verdict", "why", "kept in", *rates, "peak", *map(heading, sweep_latencies(runs)))
-    return Table(head, tuple(_run(number, point, runs) for number, point in enumerate(runs.points, 1)), text_columns=5)
+    return Table.of(head, (_run(number, point, runs) for number, point in enumerate(runs.points, 1)), text_columns=5)
 
 
-def _run(number: int, point: Point, runs: Series) -> tuple[Cell, ...]:
+def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ...]:
     numbers = point.result.numbers
     why = [*([point.why] if point.why else []), *point.result.findings.reasons]
     rates = [fixed(numbers.request_throughput, 2)]
@@ -108,12 +101,14 @@ def _run(number: int, point: Point, runs: Series) -> tuple[Cell, ...]:
         rates.append(fixed(numbers.output_throughput, 1))
     values = (fixed(point.latency_ms.named(name), 2) for name in sweep_latencies(runs))
     return (
-        cell(str(number)),
-        cell(level_text(level_of(point))),
+        str(number),
+        level_text(level_of(point)),
         _word(point.verdict),
         cell(*why),
         cell(*map(_file, point.saved)),
-        *map(cell, (*rates, str(numbers.max_concurrent_requests), *values)),
+        *rates,
+        str(numbers.max_concurrent_requests),
+        *values,
     )
 
 

@@ -3,28 +3,22 @@
 from collections.abc import Iterator
 
 from loadgen.checks import GROUPS, Check
-from loadgen.report.html import Block, Items, Line, Note, NoteKind, Paragraph, Span, Table, Tone, cell, line, prose
+from loadgen.report.html import Block, Items, Line, Note, NoteKind, Paragraph, Span, Table, Tone, line, prose
 from loadgen.report.result import RunResult
 from loadgen.report.verdict_lines import banners, explanation, verdict_summary
 
 
 def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
-    """Write what happened and why the run is not VALID, the notes, and every check.
-
-    Args:
-        result: The result.
-        kind: The colour of the badge.
-    """
+    """Write what happened and why the run is not VALID, the notes, and every check; `kind` is that of the badge."""
     reasons = [*map(line, banners(result)), *map(reason, result.failed_checks)]
     if reasons:
         because = explanation(result)
-        explained = (Paragraph(line(f"Explained by: {because}.")),) if because else ()
+        explained = (Paragraph.of(f"Explained by: {because}."),) if because else ()
         title = f"Reasons and advice ({len(reasons)})"
         yield Note(kind, title, (Items(tuple(reasons)), *explained), folded=True)
-    if notes := result.notes:
-        yield Note("note", f"Bear in mind ({len(notes)})", (Items(tuple(map(_note, notes))),), folded=True)
-    rows = tuple(tuple(map(cell, _row(check))) for check in result.checks)
-    table = Table(("group", "check", "", "value", "limit"), rows)
+    if notes := tuple(reason(note, note.value) for note in result.notes):
+        yield Note("note", f"Bear in mind ({len(notes)})", (Items(notes),), folded=True)
+    table = Table.of(("group", "check", "", "value", "limit"), map(_row, result.checks))
     yield Note("note", f"All checks: {verdict_summary(result)}", (table,), folded=True)
 
 
@@ -32,18 +26,10 @@ def _row(check: Check) -> tuple[str | Span, ...]:
     return f"{check.group} {GROUPS[check.group].about}", check.name, _state(check), check.value, check.limit
 
 
-def reason(check: Check) -> Line:
-    """Write why a check failed, and what to do."""
-    return _with_advice(check, check.finding)
-
-
-def _note(check: Check) -> Line:
-    return _with_advice(check, check.value)
-
-
-def _with_advice(check: Check, what: str) -> Line:
+def reason(check: Check, what: str = "") -> Line:
+    """Write why a check failed, or what else it found, and what to do."""
     name = Span(check.name, Tone.STRONG)
-    return line(name, f": {what}. What to do: ", *prose(check.advice), ".")
+    return line(name, f": {what or check.finding}. What to do: ", *prose(check.advice), ".")
 
 
 def _state(check: Check) -> Span:

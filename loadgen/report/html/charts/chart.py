@@ -1,5 +1,7 @@
 """Chart: panels above each other that share an axis, as data: what is drawn, and not how."""
 
+from __future__ import annotations
+
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +15,21 @@ Look = Literal["met", "missed", "open", "ring", "first", "second"]  # differ in 
 BarLook = Literal["base", "first", "gain", "loss"]
 
 
+class _Wordless:
+    """A mark that says nothing at a place: its name or its labels say it."""
+
+    __slots__ = ()
+
+    def text(self, at: float, scale: Scale) -> str:
+        """Return no words."""
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """A line through points.
 
     Attributes:
-        name: What it is of.
         xs: Where its points stand, ascending.
         ys: Their values; None: there is none, and the line has a gap.
         colour: 1 to 6; lines of other colours have other dashes.
@@ -44,8 +55,6 @@ class Dots:
 
     Attributes:
         name: What they are; empty: the legend does not name them.
-        xs, ys: Where they stand.
-        look: Their shape.
         labels: What stands beside each; none, or as many as points.
         texts: What each of them is in words; none, or as many as points.
     """
@@ -67,7 +76,6 @@ class Scatter:
     """Many points, one for each of many requests.
 
     Attributes:
-        name: What they are.
         xs, ys: Where they stand; `xs` ascending.
         reach: A reader at a place is told of all points that are not further away than this.
         failed: Whether they are crosses instead of dots.
@@ -86,34 +94,23 @@ class Scatter:
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
-    """The area between two lines, within which a value lies.
-
-    Attributes:
-        name: What it is.
-        xs: Where the points of the lines stand, ascending.
-        lows, highs: Their values.
-    """
+class Band(_Wordless):
+    """The area between two lines, within which a value lies; `xs` are ascending."""
 
     name: str
     xs: Sequence[float]
     lows: Sequence[float]
     highs: Sequence[float]
 
-    def text(self, at: float, scale: Scale) -> str:
-        """Write nothing: the name says how wide it is."""
-        return ""
-
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(_Wordless):
     """Horizontal bars on a vertical axis of names.
 
     Attributes:
         name: Name in the legend; empty: none.
         ys: Place of each bar on the vertical axis.
         lows, highs: Where each bar begins and ends on the horizontal axis.
-        look: Colour.
         labels: Text behind each bar.
         thickness: Height of a bar as a share of the distance between two names.
     """
@@ -126,21 +123,13 @@ class Bars:
     labels: Sequence[str]
     thickness: float = 0.6
 
-    def text(self, at: float, scale: Scale) -> str:
-        """Return no words: the labels say it."""
-        return ""
-
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(_Wordless):
     """A value that is not to be exceeded, across the panel."""
 
     name: str
     y: float
-
-    def text(self, at: float, scale: Scale) -> str:
-        """It is the same everywhere, and stands in the legend."""
-        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +137,6 @@ class Heat:
     """How many values fell into each cell of a grid.
 
     Attributes:
-        name: What is counted.
         low, high: Where the first column begins and the last one ends, on the shared axis.
         edges: The edges of the rows, ascending; one more than there are rows.
         counts: By column and row.
@@ -176,10 +164,9 @@ Mark = Curve | Dots | Scatter | Band | Bars | Limit | Heat | Whiskers
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What stands between two axes.
+    """What stands between two axes, with a title above.
 
     Attributes:
-        title: What stands above it.
         scale: Its vertical axis.
         marks: What is drawn, the first below the others.
         height: The height of the plot, in pixels of a page 720 wide.
@@ -196,7 +183,6 @@ class Chart:
     """Panels above each other.
 
     Attributes:
-        title: What it is, in a few words.
         about: What can be seen in it, for who cannot see it.
         along: What the horizontal axis of all panels is, with its unit.
         scale: That axis.

@@ -1,9 +1,11 @@
 """Scale: where a value stands on an axis, where the axis has its ticks, and how its numbers are written."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Self
 
 from loadgen.util.number_format import four_digits, percentile
 
@@ -12,27 +14,34 @@ MAX_DECADES = 2  # of a logarithmic axis that has ticks at 2 and 5 too
 APART = 5  # times: beyond that, values fit a logarithmic axis better
 LEAST = 1e-3  # what is less, 0 included, stands at the end of a logarithmic axis
 SHARES = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999)
+ToPixels = Callable[[float], float]  # of a value on an axis
 
 
-class Scale(Protocol):
-    """An axis."""
+class Scale:
+    """An axis.
 
-    @property
-    def unit(self) -> str:
-        """Of its numbers; empty where they have none."""
+    Attributes:
+        unit: Of its numbers; empty where they have none.
+    """
+
+    __slots__ = ()
+    unit: str
 
     def share(self, value: float) -> float:
         """Where a value stands: 0 at the beginning of the axis, 1 at its end; what is beyond stands at the end."""
+        raise NotImplementedError
 
     def ticks(self) -> list[tuple[float, str]]:
         """The values that have a line, with what is written there."""
+        raise NotImplementedError
 
     def written(self, value: float) -> str:
         """A value with its unit, for who asks what exactly stands there."""
+        return four_digits(value, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(Scale):
     """From `low` to `high`, in equal steps."""
 
     unit: str
@@ -40,14 +49,14 @@ class Linear:
     high: float
 
     @classmethod
-    def over(cls, unit: str, values: Iterable[float | None]) -> "Linear":
+    def over(cls, unit: str, values: Iterable[float | None]) -> Self:
         """From 0 to a tick at or above the highest of the values."""
         most = max((value for value in values if value is not None), default=0.0)
         step = _step(most / 4) if most > 0 else 1.0
         return cls(unit, 0.0, step * max(1, math.ceil(most / step - 1e-9)))
 
     @classmethod
-    def around(cls, unit: str, values: Iterable[float]) -> "Linear":
+    def around(cls, unit: str, values: Iterable[float]) -> Self:
         """From a tick below the lowest of the values to one above the highest, with room at both ends."""
         found = list(values) or [0.0]
         low, high = min(found), max(found)
@@ -65,13 +74,9 @@ class Linear:
         count = math.floor((self.high - first * step) / step + 1e-9)
         return [(value := round((first + k) * step, 12), short(value)) for k in range(count + 1)]
 
-    def written(self, value: float) -> str:
-        """See `Scale`."""
-        return four_digits(value, self.unit)
-
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class Log(Scale):
     """From `low` to `high`, both above 0, each doubling as wide as any other."""
 
     unit: str
@@ -79,7 +84,7 @@ class Log:
     high: float
 
     @classmethod
-    def over(cls, unit: str, values: Iterable[float | None]) -> "Log":
+    def over(cls, unit: str, values: Iterable[float | None]) -> Self:
         """From a tick at or below the lowest of the values to one at or above the highest."""
         found = [max(value, LEAST) for value in values if value is not None] or [1.0]
         low, high = _below(min(found)), _step(max(found))
@@ -96,13 +101,9 @@ class Log:
         values = [round(step * 10.0**power, 12) for power in range(first, last + 1) for step in steps]
         return [(value, short(value)) for value in values if self.low * 0.999 <= value <= self.high * 1.001]
 
-    def written(self, value: float) -> str:
-        """See `Scale`."""
-        return four_digits(value, self.unit)
-
 
 @dataclass(frozen=True, slots=True)
-class Nines:
+class Nines(Scale):
     """Percentiles as HdrHistogram plots them: as wide from 90 to 99 as from 99 to 99.9. Its values are their decades.
 
     Its unit is part of them. A percentile p stands at -log10(1 - p / 100): 0 at 0, 90 at 1, 99 at 2.
@@ -126,7 +127,7 @@ class Nines:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class Names(Scale):
     """An axis of names: the first stands at 0 at the upper end, each further one lower by 1."""
 
     names: tuple[str, ...]

@@ -3,12 +3,12 @@
 import base64
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from loadgen.report.html.charts.chart import Band, Bars, Chart, Curve, Dots, Heat, Limit, Look, Mark, Panel, Scatter
 from loadgen.report.html.charts.png import png
-from loadgen.report.html.charts.scale import Names, short
+from loadgen.report.html.charts.scale import Names, ToPixels, short
 from loadgen.report.html.charts.whiskers import Whiskers
 from loadgen.util.terminal_text import printable
 
@@ -36,12 +36,7 @@ def svg(chart: Chart, key: str) -> str:
 
 
 def svg_file(chart: Chart, style: str) -> str:
-    """The chart as a file of its own.
-
-    Args:
-        chart: What is drawn.
-        style: Rules of CSS.
-    """
+    """The chart as a file of its own, with these rules of CSS."""
     own = f'<style>{style}</style><rect class="paper" width="100%" height="100%"/>'
     drawn = "".join(_parts(chart, "chart", own))
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
@@ -69,8 +64,9 @@ def readout(chart: Chart) -> str:
 def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
     tops = _tops(chart)
     bottom = tops[-1] + chart.panels[-1].height
+    named = " named" if _longest_name(chart) > MAX_SHORT_NAME else ""
     yield (
-        f'<svg class="{_css_class(chart)}" viewBox="0 0 {WIDTH} {bottom + BELOW}" role="img" '
+        f'<svg class="chart{named}" viewBox="0 0 {WIDTH} {bottom + BELOW}" role="img" '
         f'aria-labelledby="{key}-title" aria-describedby="{key}-about">'
     )
     yield f'<title id="{key}-title">{_text(chart.title)}</title>'
@@ -88,7 +84,6 @@ def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
 
 
 def _tops(chart: Chart) -> list[int]:
-    """Where the plots of the panels begin, from above."""
     found, below = list[int](), 0
     for panel in chart.panels:
         top = below + ROW * _legend(panel)[1] + ABOVE
@@ -103,12 +98,7 @@ def _left(chart: Chart) -> float:
     return max(LEFT, longest * (NAME_LETTER if longest > MAX_SHORT_NAME else LETTER) + 10)
 
 
-def _css_class(chart: Chart) -> str:
-    return "chart named" if _longest_name(chart) > MAX_SHORT_NAME else "chart"
-
-
 def _longest_name(chart: Chart) -> int:
-    """Count the letters of the longest name on a vertical axis."""
     axes = (panel.scale for panel in chart.panels)
     return max((len(_cut(name)) for axis in axes if isinstance(axis, Names) for name in axis.names), default=0)
 
@@ -149,7 +139,7 @@ def _panel(chart: Chart, panel: Panel, top: int, key: str) -> Iterator[str]:
         yield from _drawn(mark, x, y, f"{key}-{number}")
 
 
-def _drawn(mark: Mark, x: Callable[[float], float], y: Callable[[float], float], key: str) -> Iterator[str]:
+def _drawn(mark: Mark, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
     match mark:
         case Curve():
             yield f'<path class="line c{mark.colour}" d="{_path(mark, x, y)}"/>'
@@ -183,7 +173,7 @@ def _drawn(mark: Mark, x: Callable[[float], float], y: Callable[[float], float],
             yield from mark.drawn(x, y)
 
 
-def _path(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> str:
+def _path(curve: Curve, x: ToPixels, y: ToPixels) -> str:
     """A line that is broken where there is no value; a value alone is a dot."""
     drawn, before = "", False
     for at, value in zip(curve.xs, curve.ys, strict=True):
@@ -206,7 +196,7 @@ def _dot(look: Look, x: float, y: float) -> str:
     return f'<circle class="dot {look}" cx="{x:.1f}" cy="{y:.1f}" r="{8 if look == "ring" else 3.5}"/>'
 
 
-def _points(scatter: Scatter, x: Callable[[float], float], y: Callable[[float], float]) -> str:
+def _points(scatter: Scatter, x: ToPixels, y: ToPixels) -> str:
     """One path for all points, each from the one before: a tenth of an element for each."""
     shape, then = ("m-35-35l70 70m0-70l-70 70", (-35, 35)) if scatter.failed else ("h0", (0, 0))
     drawn, here = "", (0, 0)
@@ -221,7 +211,7 @@ def _step(across: int, down: int) -> str:
     return f"m{across}{'' if down < 0 else ' '}{down}"
 
 
-def _cells(heat: Heat, x: Callable[[float], float], y: Callable[[float], float], key: str) -> Iterator[str]:
+def _cells(heat: Heat, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
     """A grey picture in a mask, through which the page's own colour is seen."""
     if not heat.most:
         return
@@ -235,7 +225,7 @@ def _cells(heat: Heat, x: Callable[[float], float], y: Callable[[float], float],
     )
 
 
-def _pixels(heat: Heat, y: Callable[[float], float]) -> list[bytes]:
+def _pixels(heat: Heat, y: ToPixels) -> list[bytes]:
     """A shade for each column and for rows of pixels of one height, though those of the grid may differ in theirs."""
     shades = [_shades(column, heat.most) for column in heat.counts]
     heights = [y(edge) for edge in heat.edges]  # falling

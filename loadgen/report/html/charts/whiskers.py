@@ -1,12 +1,12 @@
 """Whiskers: the bounds of values, as lines with a cap at each end that is known."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import isfinite
 from typing import Literal
 
-from loadgen.report.html.charts.scale import Scale
+from loadgen.report.html.charts.scale import Scale, ToPixels
 from loadgen.util.terminal_text import printable
 
 CAP = 3.5  # half as long as a cap
@@ -23,7 +23,6 @@ class Whiskers:
         name: Name in the legend; empty: none.
         at: Places of the whiskers: on the horizontal axis, or on the vertical one if they lie across.
         lows, highs: Their ends; infinite: the end is unknown, and beyond the axis.
-        look: Their colour.
         across: Whether they are horizontal.
         values: The values whose bounds they are, drawn as dots; none, or as many as whiskers.
         labels: Text at each; none, or as many as whiskers. It stands above the upper end, or behind the right one.
@@ -45,12 +44,8 @@ class Whiskers:
         ends = zip(self.at, self.lows, self.highs, strict=True)
         return "" if self.across else ", ".join(_range(low, high, scale) for x, low, high in ends if x == at)
 
-    def drawn(self, x: Callable[[float], float], y: Callable[[float], float]) -> Iterator[str]:
-        """Draw them as SVG.
-
-        Args:
-            x, y: Convert a value of either axis to pixels.
-        """
+    def drawn(self, x: ToPixels, y: ToPixels) -> Iterator[str]:
+        """Draw them as SVG; `x` and `y` convert a value of either axis to pixels."""
         for number, (at, low, high) in enumerate(zip(self.at, self.lows, self.highs, strict=True)):
             ends = [(x(end), y(at)) if self.across else (x(at), y(end)) for end in (low, high)]
             caps = "".join(self._cap(*place) for place, end in zip(ends, (low, high), strict=True) if isfinite(end))

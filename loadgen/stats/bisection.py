@@ -1,0 +1,21 @@
+"""Bisection: where a condition ceases to hold."""
+
+from collections.abc import Callable
+
+
+def end_of(holds: Callable[[float], bool], precision: float) -> float:
+    """Return where a condition ends that holds from 0 on.
+
+    Args:
+        holds: Whether the condition holds at a value above 0.
+        precision: How far above the end the result may lie, as a share of it.
+    """
+    low, high = 0.0, 1.0
+    while holds(high):
+        low, high = high, 2 * high
+    while high - low > precision * high:
+        middle = (low + high) / 2
+        if middle in (low, high):  # there is no number between them
+            break
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return high
