@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from loadgen.cli import compat
+from loadgen.cli.compat.tool_flags import add_flags, one_or_several
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import SWEPT
 from loadgen.config.option import GROUPS, flag, shares, times
@@ -133,12 +134,12 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
         if field.name in in_shares:
             options["type"] = share
         if field.name in SWEPT:
-            options["type"] = _one_or_several(options["type"])
+            options["type"] = one_or_several(options["type"])
         if meta["listed"]:
             options["action"] = _Joined
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
         topics[title].add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
-    compat.add_flags(parser, meanings.flags)
+    add_flags(parser, meanings.flags)
     parser.abbreviable = meanings.names
 
 
@@ -191,16 +192,6 @@ class _Joined(argparse.Action):
     ) -> None:
         before = getattr(namespace, self.dest, None)
         setattr(namespace, self.dest, f"{before},{values}" if before else values)
-
-
-def _one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a reader of one value, or of several with commas between them as a tuple."""
-
-    def read(text: str) -> Any:
-        values = tuple(map(kind, text.split(",")))
-        return values if len(values) > 1 else values[0]
-
-    return read
 
 
 def json_value(text: str) -> Any:

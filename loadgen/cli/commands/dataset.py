@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from loadgen.cli import compat, exit_codes, flags, run_settings
+from loadgen.cli import exit_codes, flags, run_settings
+from loadgen.cli.compat.tool_flags import flags_as_written
 from loadgen.cli.live.progress_line import ProgressLine, preparing_text
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import DataSettings
@@ -56,7 +57,7 @@ def main(argv: list[str]) -> int:
 
         return cache.main(argv[1:])
     given = _parsed(argv)
-    with compat.flags_as_written(given):
+    with flags_as_written(given):
         path = given.pop("export", None)
         from loadgen.workload import endpoints
 

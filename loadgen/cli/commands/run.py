@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli import compat, credentials, flags, run_settings
+from loadgen.cli import credentials, flags, run_settings
+from loadgen.cli.compat.tool_flags import command_of, flags_as_written, without_commands
 from loadgen.cli.compat.vllm_rs import COMPARE
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
 from loadgen.config.settings import RunSettings
@@ -25,8 +26,8 @@ UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     given = flags.run_settings(argv)  # --help ends here, before any slow import
-    with compat.flags_as_written(given):
-        if (other := compat.command_of(given)) is not None:
+    with flags_as_written(given):
+        if (other := command_of(given)) is not None:
             return other_command(*other, given)
         return measure(given)
 
@@ -106,7 +107,7 @@ def other_command(command: str, value: Any, given: dict[str, Any]) -> int:
     from loadgen.cli.commands import dataset
     from loadgen.workload import endpoints
 
-    _, runs = run_settings.swept(compat.without_commands(given))
+    _, runs = run_settings.swept(without_commands(given))
     return dataset.show(endpoints.checked(runs[0]))
 
 

@@ -1,10 +1,10 @@
 """Sessions of vLLM's client in Rust: `--multi-turn` and its flags, and the limit on the length of a context."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, refused
+from loadgen.cli.compat.tool_flags import NONE, marked, refused, renamed
 from loadgen.config.data import MULTI_TURN, DataSettings
 from loadgen.config.load import LoadSettings
 from loadgen.config.range_ratio import parse_ratios
@@ -21,34 +21,23 @@ CACHE = "prompts either all share a prefix, or none does"
 SHARED = "use --random-prefix-len for all, or write the prompts to a file for --dataset-name jsonl"
 
 
-def _marked(
-    name: str, type_: Callable[[str], Any], meaning: str, values: str = "one", becomes: str | None = None
-) -> ToolFlag:
-    """Return a flag that is kept until all flags are known; `becomes` is the setting that its value becomes then."""
-
-    def convert(value: Any, given: Given) -> dict[str, Any]:
-        return {MARKER: given.get(MARKER, {}) | {name: True if values == NONE else value}}
-
-    return ToolFlag(name, convert, meaning, values=values, type_=type_, becomes=(becomes,) if becomes else ())
-
-
-FLAGS: tuple[ToolFlag, ...] = (
-    _marked(FLAG, str, "`--dataset-name multi_turn`; --num-prompts is then the number of sessions", NONE),
-    _marked("--multi-turn-num-turns", integer, "`--turns N`"),
-    _marked("--multi-turn-min-turns", integer, "`--turns MIN:MAX`"),
-    _marked("--multi-turn-max-turns", integer, "`--turns MIN:MAX`"),
-    _marked("--multi-turn-concurrency", integer, "`--max-concurrency`", becomes="max_concurrency"),
-    _marked("--multi-turn-delay-ms", number, "`--think-time`, ms", becomes="think_time"),
-    _marked(PER_TURN, integer, "`--random-input-len FIRST,FURTHER,FURTHER`, with --multi-turn"),
+FLAGS = (
+    marked(MARKER, FLAG, "`--dataset-name multi_turn`; --num-prompts is then the number of sessions", values=NONE),
+    marked(MARKER, "--multi-turn-num-turns", "`--turns N`", integer),
+    marked(MARKER, "--multi-turn-min-turns", "`--turns MIN:MAX`", integer),
+    marked(MARKER, "--multi-turn-max-turns", "`--turns MIN:MAX`", integer),
+    marked(MARKER, "--multi-turn-concurrency", "`--max-concurrency`", integer, "max_concurrency"),
+    marked(MARKER, "--multi-turn-delay-ms", "`--think-time`, ms", number, "think_time"),
+    marked(MARKER, PER_TURN, "`--random-input-len FIRST,FURTHER,FURTHER`, with --multi-turn", integer),
     refused("--multi-turn-prefix-global-ratio", NO_HISTORY, PREFIXES, no_op_value=0.0),
     refused("--multi-turn-prefix-conversation-ratio", NO_HISTORY, PREFIXES, no_op_value=0.0),
     refused("--random-cache-hit-fraction", CACHE, SHARED, no_op_value=0.0),
     refused("--random-cache-ratio", CACHE, SHARED, no_op_value=0.0),
-    ToolFlag(
+    renamed(
         "--max-model-len",
-        lambda value, given: {LIMIT: value},
+        LIMIT,
+        integer,
         "no effect if random prompts and their answers are not longer; else refused: nothing is left out",
-        type_=integer,
     ),
 )
 

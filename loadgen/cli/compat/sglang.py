@@ -18,6 +18,7 @@ from loadgen.cli.compat.tool_flags import (
     no_op,
     refused,
     renamed,
+    switch,
     with_fields,
 )
 from loadgen.config.data import PREFIX_REPETITION, RANDOM_IMAGES, TRACE
@@ -68,8 +69,7 @@ ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
 RESULT = "sglang_result"  # the setting with the arguments that SGLang's result repeats, as they were given
 # Markers, removed by `as_sent`: fields that only SGLang's own API has, and some of its flags.
 NATIVE_BODY, APPLIED, CACHED = "native_body", "apply_chat_template", "cache_report"
-TEMPLATED = ("sharegpt", "custom")  # data sets on which --apply-chat-template has an effect
-OF_CONVERSATIONS = TEMPLATED  # data sets of which SGLang has its own rule
+TEMPLATED = ("sharegpt", "custom")  # data sets of which SGLang has its own rule, and --apply-chat-template an effect
 NATIVE_DEFAULTS: dict[str, Any] = {
     "lora_path": None,
     "return_logprob": False,
@@ -113,7 +113,7 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         if found["backend"] == "openai":
             found = with_fields(found, {"best_of": 1} | _logprobs(native))
     _tell_ignored(found, native)
-    if found["dataset_name"] in OF_CONVERSATIONS:
+    if found["dataset_name"] in TEMPLATED:
         found.setdefault("dataset_rule", "sglang")
     if found.get("hf_name") == LONGBENCH_V2 and "sharegpt_output_len" in found:
         found.setdefault("hf_output_len", found["sharegpt_output_len"])
@@ -210,18 +210,18 @@ def _workload(value: str, given: Given) -> dict[str, Any]:
     raise BadInput("--mooncake-workload", "loadgen downloads no trace", f"give --dataset-path a copy of {file}")
 
 
-FLAGS: tuple[ToolFlag, ...] = (
+FLAGS = (
     ToolFlag(
         "--backend",
         _backend,
         "sglang: its own API; sglang-oai, vllm, lmdeploy: completions; with -chat: chat; others are refused",
     ),
     ToolFlag("--dataset-name", _dataset, f"{', '.join(DATASETS)}; others are refused"),
-    ToolFlag(
+    renamed(
         "--random-range-ratio",
-        lambda value, given: {"random_range_ratio": value},
+        "random_range_ratio",
+        number,
         "lengths from R * LEN to LEN, as SGLang draws them: `--random-input-len A:B`",
-        type_=number,
     ),
     ToolFlag("--extra-request-body", _body, "`--extra-body`"),
     ToolFlag(
@@ -229,22 +229,21 @@ FLAGS: tuple[ToolFlag, ...] = (
         lambda value, given: {"result_filename": value, "append_result": True},
         "`--result-filename FILE --append-result`; without it nothing is saved",
     ),
-    ToolFlag("--output-details", lambda value, given: {"save_detailed": True}, "`--save-detailed`", values=NONE),
+    switch("--output-details", {"save_detailed": True}, "`--save-detailed`"),
     renamed("--warmup-requests", "num_warmups", integer),
-    ToolFlag("--disable-ignore-eos", lambda value, given: {"ignore_eos": False}, "`--no-ignore-eos`", values=NONE),
-    ToolFlag("--tag", lambda value, given: _repeated("tag", value, given), "`--metadata tag=TAG`"),
+    switch("--disable-ignore-eos", {"ignore_eos": False}, "`--no-ignore-eos`"),
+    body_field("--tag", RESULT, "tag", "`--metadata tag=TAG`"),
     ToolFlag("--mooncake-slowdown-factor", _slowdown, "`--time-scale`, with the reciprocal value", type_=number),
     refused("--mooncake-num-rounds", "a trace has its own turns", "leave it out", no_op_value=1),
     ToolFlag("--mooncake-workload", _workload, "no effect beside `--dataset-path`; without it refused"),
     no_op("--use-trace-timestamps", "no effect: a trace keeps its times", SOME),
     *sglang_prefixes.FLAGS,
     no_op("--trust-remote-code", "no effect: loadgen runs no code of a model"),
-    ToolFlag(
+    switch(
         "--cache-report",
-        lambda value, given: {CACHED: True},
+        {CACHED: True},
         "`--extra-body` with return_cached_tokens_details, with sglang-oai and sglang-oai-chat; cached tokens are read "
         "anyway",
-        values=NONE,
     ),
     no_op("--pd-separated", "no effect: disaggregated servers are measured like any other"),
     no_op("--rust-client", "no effect: the client is compiled anyway"),
@@ -252,18 +251,12 @@ FLAGS: tuple[ToolFlag, ...] = (
     refused("--dataset-offset", "a file is read from its start", "shorten the file", no_op_value=0),
     refused("--sharegpt-context-len", "conversations are as long as they are", "leave out the long ones in the file"),
     refused("--prompt-suffix", "prompts are sent unchanged", "add it to the prompts in the file", no_op_value=""),
-    ToolFlag(
+    switch(
         "--apply-chat-template",
-        lambda value, given: {APPLIED: True},
+        {APPLIED: True},
         "`--render-chat-template without-bos`; no effect on other data sets than sharegpt and custom",
-        values=NONE,
     ),
-    ToolFlag(
-        "--tokenize-prompt",
-        lambda value, given: {"prompt_token_ids": True},
-        "`--prompt-token-ids`, also with completions",
-        values=NONE,
-    ),
+    switch("--tokenize-prompt", {"prompt_token_ids": True}, "`--prompt-token-ids`, also with completions"),
     refused("--print-requests", "requests are not printed", "use --records FILE, which writes a line for each", NONE),
     refused("--plot-throughput", "this plot is not available", "use --html FILE.html, which draws the rates", NONE),
     refused("--fake-prefill", "every prompt is prefilled", "leave it out", NONE),
@@ -311,11 +304,3 @@ SHARED = frozenset(
         "--top-p",
     )
 )
-
-# Notes on flags of the same name that do less here.
-NOTES = {
-    "--dataset-path": "not read for random prompts: loadgen uses its own words, with the requested lengths",
-    "--temperature": "sent with every API; SGLang's tool sends it with its own API, and 0 with others",
-    "--top-p": "sent with every API; SGLang's tool sends it with its own API alone",
-    "--profile": "a server that refuses to start its profiler ends the run; in SGLang the run goes on without",
-}

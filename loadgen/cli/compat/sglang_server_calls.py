@@ -5,7 +5,7 @@ from math import inf
 from os.path import abspath
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field
+from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field, switch
 from loadgen.config.cache import CACHE, COLD
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
@@ -37,7 +37,7 @@ def _flush_timeout(value: float, given: Given) -> dict[str, Any]:
 
 
 FLAGS = (
-    ToolFlag("--flush-cache", lambda value, given: {"cache": COLD}, f"`{CACHE} {COLD}`", values=NONE),
+    switch("--flush-cache", {"cache": COLD}, f"`{CACHE} {COLD}`"),
     ToolFlag(
         "--flush-cache-timeout",
         _flush_timeout,

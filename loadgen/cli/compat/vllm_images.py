@@ -3,10 +3,9 @@
 import ast
 import json
 import math
-from collections.abc import Callable
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import Given, ToolFlag
+from loadgen.cli.compat.tool_flags import Given, marked
 from loadgen.config.data import RANDOM_IMAGES
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
@@ -19,15 +18,11 @@ BUCKET_FORM = 'write "{(HEIGHT, WIDTH, 1): SHARE, ...}"'
 VIDEO = "loadgen sends images, and no video"
 
 
-def _mark(name: str, type_: Callable[[str], Any], meaning: str) -> ToolFlag:
-    return ToolFlag(name, lambda value, given: {GIVEN: given.get(GIVEN, {}) | {name: value}}, meaning, type_=type_)
-
-
 FLAGS = (
-    _mark(BASE, integer, "`--images N`, the mean number"),
-    _mark(RATIO, number, "`--images MIN:MAX`, this share below and above the mean"),
-    _mark(LIMIT, str, "`--images MIN:MAX`, at most the number of `image`"),
-    _mark(BUCKETS, str, "`--image-sizes`; buckets of several frames, which are videos, are refused"),
+    marked(GIVEN, BASE, "`--images N`, the mean number", integer),
+    marked(GIVEN, RATIO, "`--images MIN:MAX`, this share below and above the mean", number),
+    marked(GIVEN, LIMIT, "`--images MIN:MAX`, at most the number of `image`"),
+    marked(GIVEN, BUCKETS, "`--image-sizes`; buckets of several frames, which are videos, are refused"),
 )
 
 
