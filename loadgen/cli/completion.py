@@ -72,7 +72,6 @@ def _answer(parser: argparse.ArgumentParser, words: int | None = None) -> None:
     """Let a parser complete the command line, and exit.
 
     Args:
-        parser: The parser of a command.
         words: How many words name the command; None: those of the parser's name.
     """
     import argcomplete

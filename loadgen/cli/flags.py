@@ -51,7 +51,6 @@ def add_run_flags(parser: TopicParser, tool: str | None) -> None:
 
     Args:
         parser: Suppresses defaults, so that only given flags are in its result.
-        tool: The tool of --compat, or None.
     """
     parser.add_argument(
         "--config", metavar="FILE.yaml", help="read settings from a YAML file; keys are flag names without --"
@@ -68,7 +67,6 @@ def run_settings(
     """Parse a command line into settings, by field name; flags of the tool of --compat stay as they are.
 
     Args:
-        argv: The words of the command line.
         parser: Returns the parser for a tool of --compat, or None.
 
     Raises:
@@ -111,8 +109,6 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
 
     Args:
         parser: Suppresses defaults, so that only given flags are in its result.
-        tool: The tool of --compat, or None.
-        wanted: Names of the fields.
     """
     parser.add_argument(
         "--compat", choices=list(compat.TOOLS), help="use the meanings and the defaults of this tool's flags"
@@ -149,7 +145,6 @@ def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) ->
     Underscores in flag names are read as dashes, as vLLM does.
 
     Args:
-        argv: The words of the command line.
         parser: The parser; None: that of `loadgen run`.
     """
     dashed = []

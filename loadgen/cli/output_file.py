@@ -15,11 +15,6 @@ OF_THE_NAME = (
 def put(flag: str, path: str, write: Callable[[str], None]) -> None:
     """Write a file by calling `write` with its path.
 
-    Args:
-        flag: The flag that names it.
-        path: Its path.
-        write: Writes it; may raise OSError.
-
     Raises:
         BadInput: It cannot be written under this name.
         NotWritten: It could not be written.

@@ -25,7 +25,6 @@ def run(path: Path, folder: Path | None, *, lines: bool) -> int:
     """Run a study; returns the exit code.
 
     Args:
-        path: Its file.
         folder: Folder of its store; None: NAME.store here.
         lines: Whether to print lines on a terminal too.
     """

@@ -33,12 +33,7 @@ class TopicParser(OneLineParser):
 
     Args:
         command: The name of the command, such as "loadgen run".
-        description: What it does.
         main_flags: The flags of the first screen, in its order, as they are shown there.
-        examples: Lines with examples.
-
-    Attributes:
-        main_flags: As given.
     """
 
     def __init__(self, command: str, description: str, *, main_flags: Sequence[str], examples: Sequence[str]) -> None:
@@ -157,11 +152,7 @@ class TopicParser(OneLineParser):
 
 
 class _Print(argparse.Action):
-    """Prints a page of help and ends the command.
-
-    Args:
-        page: Makes the page.
-    """
+    """Prints a page of help and ends the command."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, *, page: Callable[[], str], **options: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, **options)

@@ -41,10 +41,7 @@ def check_type(name: str, value: object, kind: type | UnionType, remedy: str) ->
     """Check the type of an argument of a function.
 
     Args:
-        name: The argument.
-        value: Its value.
         kind: The types that it may have, protocols that can be checked at run time among them.
-        remedy: What to give.
 
     Raises:
         BadInput: It has another type.

@@ -50,7 +50,6 @@ def read(path: Path, name: str | None = None) -> dict[str, Any]:
     """Read the fields of `RunSettings` that a profile sets.
 
     Args:
-        path: The file.
         name: The name of the profile, where the file has several.
 
     Raises:
@@ -68,7 +67,6 @@ def content(path: Path, name: str | None = None) -> dict[str, Any]:
     """Read a profile as it is written.
 
     Args:
-        path: The file.
         name: The name of the profile, where the file has several.
 
     Raises:

@@ -113,11 +113,6 @@ class RequestClass:
 def classes_of(texts: tuple[str, ...], adapters: tuple[str, ...], assignment: str | None) -> tuple[RequestClass, ...]:
     """Return the classes of `--class`, or one for each LoRA adapter; empty without either.
 
-    Args:
-        texts: The values of `--class`.
-        adapters: Those of `--lora-modules`.
-        assignment: That of `--lora-assignment`.
-
     Raises:
         BadInput: A class or the assignment is invalid.
     """
@@ -141,12 +136,7 @@ def total_rate(texts: tuple[str, ...]) -> float | None:
 
 @contextlib.contextmanager
 def rates_named_in_errors(texts: tuple[str, ...], rate_rps: float) -> Iterator[None]:
-    """Name the rates of classes in a `BadInput` of the block about a rate that they have set.
-
-    Args:
-        texts: The values of `--class`.
-        rate_rps: The rate of the run, requests/s.
-    """
+    """Name the rates of classes in a `BadInput` of the block about a rate that they have set."""
     try:
         yield
     except BadInput as error:
@@ -156,7 +146,6 @@ def rates_named_in_errors(texts: tuple[str, ...], rate_rps: float) -> Iterator[N
 
 
 def _values(text: str) -> Values:
-    """Return the values of each key of a class."""
     name, values = class_text.name_of(text), Values()
     for key, value in class_text.pairs(text):
         if key not in KEYS:
@@ -201,7 +190,6 @@ def _shares(found: dict[str, Values]) -> dict[str, float]:
 
 
 def _number(name: str, key: str, values: Values) -> float:
-    """Return a share or a rate."""
     text = values[key][0]
     parse, most = (parse_share, 1.0) if key == "share" else (parse_number, MAX_RATE)
     try:

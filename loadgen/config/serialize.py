@@ -93,7 +93,6 @@ def _typed(name: str, value: Any) -> Any:
 
 
 def _parser_of(name: str) -> Callable[[str], float]:
-    """Return what reads the text of a number."""
     if name in times(RunSettings):
         return parse_seconds
     return parse_share if name in shares(RunSettings) else parse_number

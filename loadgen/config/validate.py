@@ -172,7 +172,6 @@ def check_output(settings: OutputSettings) -> None:
 
 
 def _check_sglang_result(settings: OutputSettings) -> None:
-    """Check the arguments of SGLang that a result repeats."""
     arguments = settings.sglang_result
     if arguments is None:
         return
@@ -188,10 +187,6 @@ def _check_sglang_result(settings: OutputSettings) -> None:
 def check_page(name: str, path: str | None) -> None:
     """Check that the name of an HTML page ends in .html.
 
-    Args:
-        name: The flag.
-        path: Its value, None if it is not given.
-
     Raises:
         BadInput: The name has another ending.
     """
@@ -203,9 +198,7 @@ def check_share(cap: int | None, workers: int, machines: int = 1) -> None:
     """Check that each process gets a part of the cap on requests in flight.
 
     Args:
-        cap: --max-concurrency, if it is given.
         workers: Processes on each machine.
-        machines: Machines that share the run.
 
     Raises:
         BadInput: There are more processes than requests.

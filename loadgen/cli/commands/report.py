@@ -70,7 +70,6 @@ def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[Tool
     """Read the results of loadgen in a file, or those of another tool.
 
     Args:
-        path: The file.
         form: The flag that asks for more than the console's report; None without one.
 
     Raises:
@@ -142,11 +141,7 @@ def _check_apart(name: str, to: str | None, paths: Sequence[str]) -> None:
 
 
 def _print_fixed(name: str, paths: Sequence[str], text: Callable[[], str]) -> int:
-    """Print what depends on no result.
-
-    Raises:
-        BadInput: A file is given.
-    """
+    """Print what depends on no result."""
     if paths:
         raise BadInput(name, f"takes no file, and {paths[0]} is given", "leave one of the two out")
     sys.stdout.write(text())
@@ -201,11 +196,7 @@ def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def _write_text(name: str, to: str, text: str) -> None:
-    """Write a text to a file, or to stdout.
-
-    Raises:
-        BadInput, NotWritten: The file cannot be written.
-    """
+    """Write a text to a file, or to stdout."""
     from loadgen.util.atomic_file import write_atomic
 
     if to == STDOUT:
@@ -247,10 +238,6 @@ def _junit(found: dict[str, list[dict[str, Any]]]) -> str:
 
 def _write_csv(paths: Sequence[str], to: str) -> None:
     """Write a CSV row for each run or, if the files are records, for each request.
-
-    Args:
-        paths: Results, or records.
-        to: The path of the CSV file, or "-".
 
     Raises:
         BadInput: Results and records are mixed, a file cannot be read, or the CSV file cannot be written.

@@ -93,13 +93,7 @@ def counted(settings: RunSettings) -> RunSettings:
 
 
 def other_command(command: str, value: Any, given: dict[str, Any]) -> int:
-    """Carry out the command that a flag of another tool stands for; returns its exit code.
-
-    Args:
-        command: Its name.
-        value: The value of the flag.
-        given: What all flags give.
-    """
+    """Carry out the command that a flag of another tool stands for; returns its exit code."""
     if command == COMPARE:
         from loadgen.cli.commands import compare
 
@@ -116,7 +110,6 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
 
     Args:
         given: What the flags give, by the names of settings; a config file counts as intended.
-        settings: The settings of the run.
     """
     from loadgen.config.target import wants_engine
     from loadgen.workload.arrivals import DEFAULT_COUNT
@@ -131,12 +124,7 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
 
 
 def burstiness_warning(given: dict[str, Any], runs: Sequence[RunSettings]) -> str | None:
-    """Return a warning if --burstiness is given without a rate: `vllm bench serve` ignores it, too.
-
-    Args:
-        given: What the flags give, by the names of settings.
-        runs: The settings of each run.
-    """
+    """Return a warning if --burstiness is given without a rate: `vllm bench serve` ignores it, too."""
     paced = any(math.isfinite(run.request_rate) or run.rate_changes for run in runs)
     if given.get("burstiness", 1.0) == 1.0 or paced:
         return None
@@ -147,9 +135,7 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
     """Execute one run per rate, or per concurrency, at the same server; returns the most severe exit code.
 
     Args:
-        runs: Their checked settings.
         name: The setting that differs.
-        plot: The path of the chart, or None.
     """
     from loadgen.cli.import_guard import single_threaded
 

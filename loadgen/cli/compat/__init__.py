@@ -72,10 +72,6 @@ def equivalent(name: str) -> str | None:
 def apply(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings as a tool understands a command line: its flags translated, and its defaults added.
 
-    Args:
-        name: The tool, or None.
-        given: The settings from flags and files.
-
     Raises:
         BadInput: A flag is refused, or a value is wrong.
     """

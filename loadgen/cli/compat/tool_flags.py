@@ -140,11 +140,7 @@ def marked(
 
     Args:
         marker: The name under which the settings hold such flags and their values meanwhile.
-        name: The flag.
-        meaning: Its meaning here.
-        type_: Converts a word of the command line into a value.
         becomes: The settings that it becomes then.
-        values: How many values it takes.
     """
     return body_field(name, marker, name, meaning, values, type_, becomes)
 

@@ -109,9 +109,6 @@ class Capacity:
 def measure(on_phase: Callable[[str], None]) -> Capacity:
     """Measure the capacity of this machine, in about 15 s.
 
-    Args:
-        on_phase: Is called with the name of each phase.
-
     Raises:
         LoadgenError: A test server does not start, or a run fails.
     """
@@ -130,12 +127,7 @@ def measure(on_phase: Callable[[str], None]) -> Capacity:
 
 
 def climb(run_at: Callable[[float], Drive], first_rps: float) -> Climb:
-    """Search for the highest rate with a VALID run, in up to MAX_RUNS runs.
-
-    Args:
-        run_at: Executes a run at a rate.
-        first_rps: The first rate, requests per second.
-    """
+    """Search for the highest rate with a VALID run, in up to MAX_RUNS runs."""
     best: Drive | None = None
     missed: Drive | None = None
     rate = first_rps
@@ -161,12 +153,9 @@ def drive(
     """Execute one run with Poisson arrivals.
 
     Args:
-        server: The test server.
         rate: Requests per second.
-        count: The number of requests.
         tokens: Output tokens per request.
         gap_ms: The time between tokens; None: as the server likes.
-        warm_connections: As --warm-connections.
     """
     plan = {"metronome": {"first_ms": gap_ms, "gap_ms": gap_ms}} if gap_ms is not None else None
     requested = RunSettings(
@@ -209,11 +198,7 @@ def _connections(server: Process) -> int:
 
 @dataclass(frozen=True)
 class _Short:
-    """A data set of one-word prompts.
-
-    Attributes:
-        tokens: Output tokens to request.
-    """
+    """A data set of one-word prompts."""
 
     tokens: int
 

@@ -30,7 +30,6 @@ def fields(text: str, seed: int) -> dict[str, Any]:
 
     Args:
         text: Lengths as JSON or as a=1,b=2, or the path of a ShareGPT file.
-        seed: The seed of the prompts.
 
     Raises:
         BadInput: The value is none of these.

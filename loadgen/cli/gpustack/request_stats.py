@@ -113,9 +113,7 @@ def sample(record: Record, wall_ns: int, path: str) -> dict[str, Any]:
     """Return a failed request in guidellm's format.
 
     Args:
-        record: The record of the request.
         wall_ns: The offset from CLOCK_MONOTONIC to the time since 1970, ns.
-        path: The path of the API.
     """
 
     def stamp(at: int) -> float | None:

@@ -55,16 +55,7 @@ class Row:
 def frame(
     settings: RunSettings, progress: Progress, history: History, width: int, height: int, *, ascii_only: bool = False
 ) -> "list[Text]":
-    """Lay out the progress of a run in at most `height` lines of `width` columns.
-
-    Args:
-        settings: The settings of the run.
-        progress: The latest progress.
-        history: The run so far.
-        width: The width of the terminal, columns.
-        height: The height of the terminal, lines.
-        ascii_only: The terminal shows only ASCII.
-    """
+    """Lay out the progress of a run in at most `height` lines of `width` columns."""
     if not progress.begun:
         return [_text(line, width) for line in _before_clock(progress, width, ascii_only)[:height]]
     limits = [] if settings.slo is None else list(slo_so_far(settings.slo, progress))

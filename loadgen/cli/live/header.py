@@ -20,12 +20,7 @@ MAX_NAMED = 3  # limits of the SLO that are named
 
 
 def load_text(settings: RunSettings, progress: Progress) -> str:
-    """Describe what is asked, of which model.
-
-    Args:
-        settings: The settings of the run.
-        progress: Tells how many requests are scheduled.
-    """
+    """Describe what is asked, of which model."""
     size = plural(progress.scheduled, "request") if progress.scheduled else ""
     time = duration(settings.duration) if settings.duration is not None else ""
     parts = (*_model(settings), *_pace(settings), *_data(settings), " in ".join(filter(None, (size, time))))
@@ -54,14 +49,7 @@ def _data(settings: RunSettings) -> Iterator[str]:
 
 
 def so_far(settings: RunSettings, progress: Progress, history: History, limits: list[LimitSoFar]) -> list[Part]:
-    """Say how the run stands, the worst first: failures, overload, the SLO, and whether this client is on time.
-
-    Args:
-        settings: The settings of the run.
-        progress: The latest progress.
-        history: The run so far.
-        limits: The limits of its SLO.
-    """
+    """Say how the run stands, the worst first: failures, overload, the SLO, and whether this client is on time."""
     parts = [_outcomes(settings, progress)]
     if history.backlog.overloaded:
         parts.append((OVERLOADED, Colour.RED))

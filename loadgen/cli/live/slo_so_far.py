@@ -56,12 +56,7 @@ class LimitSoFar:
 
 
 class _Values:
-    """The latencies of a distribution, with failed requests as infinite values; it can be read by rank.
-
-    Args:
-        sketch: The latencies.
-        failed: How many requests failed.
-    """
+    """The latencies of a distribution, with failed requests as infinite values; it can be read by rank."""
 
     def __init__(self, sketch: Sketch, failed: int) -> None:
         self._sketch, self.count = sketch, sketch.count + failed
@@ -107,10 +102,6 @@ def slo_so_far(limits: str, progress: Progress) -> Iterator[LimitSoFar]:
     """Judge each limit of an SLO by what has ended so far, as the report judges a whole run.
 
     A percentile of too few requests is missed where its interval lies beyond the limit, and else too few.
-
-    Args:
-        limits: The SLO.
-        progress: The latest progress.
     """
     # Turns that were never sent are among the cancelled, where `among` expects them.
     failures = Failures.among({"ok": progress.ok, **progress.failures}, progress.never_due)

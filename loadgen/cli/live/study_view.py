@@ -72,12 +72,7 @@ class StudyLines:
 
 
 class StudyScreen:
-    """Draws a table of the stages, the current start, and the end of its log.
-
-    Args:
-        live: Live display of rich.
-        plan: The plan with the expected winners.
-    """
+    """Draws a table of the stages, the current start, and the end of its log."""
 
     def __init__(self, live: Any, plan: "Plan") -> None:
         self._live, self.plan = live, plan
@@ -131,7 +126,6 @@ def study_view(plan: "Plan", *, lines: bool) -> Iterator[StudyLines | StudyScree
     """Return the display for stderr.
 
     Args:
-        plan: The plan with the expected winners.
         lines: Whether to print lines on a terminal too.
     """
     if lines or not sys.stderr.isatty():

@@ -50,12 +50,7 @@ class SilentView:
 
 
 class LineView(SilentView):
-    """Prints a line when a phase begins, and every two seconds.
-
-    Args:
-        settings: The settings of the run.
-        clock: Returns the time in seconds.
-    """
+    """Prints a line when a phase begins, and every two seconds."""
 
     def __init__(self, settings: RunSettings, clock: Callable[[], float] = time.monotonic) -> None:
         from loadgen.cli.live.history import History
@@ -75,12 +70,7 @@ class LineView(SilentView):
 
 
 class ScreenView(SilentView):
-    """A rich renderable that shows the latest progress.
-
-    Args:
-        settings: The settings of the run.
-        console: The console it is drawn on.
-    """
+    """A rich renderable that shows the latest progress."""
 
     def __init__(self, settings: RunSettings, console: "Console") -> None:
         from loadgen.cli.live.history import History

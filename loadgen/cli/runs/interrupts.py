@@ -29,12 +29,7 @@ class Interrupts:
         self._view: View = SilentView()
 
     def attach(self, participant: "Participant", view: View) -> None:
-        """Direct further signals to a run.
-
-        Args:
-            participant: Carries out the run, and can stop or abort it.
-            view: Shows its progress, and knows whether it is being measured.
-        """
+        """Direct further signals to a run."""
         self._participant, self._view = participant, view
 
     def detach(self) -> None:

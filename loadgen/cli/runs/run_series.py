@@ -37,7 +37,6 @@ class SeriesRunner:
     Args:
         data: The series, without runs.
         requested: The checked settings of the command.
-        plot: The path of the chart, or None.
 
     Attributes:
         data: The runs that have ended, and what follows from them.
@@ -118,9 +117,7 @@ class SeriesRunner:
             server: The server, with the settings of this run resolved for it.
             requested: The settings of this run as a user would give them.
             level: The load: requests per second, or requests in flight.
-            title: The line that is printed before the run.
             stop: Returns why the run can end early, or None.
-            show: Prints the report of the run.
         """
         from loadgen import report
 

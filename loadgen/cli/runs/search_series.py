@@ -28,10 +28,8 @@ class SearchSeries:
     """The series of runs of one search.
 
     Args:
-        requested: The checked settings of the command.
         over: rate or concurrency.
         chosen: The settings from flags and the config file, without the workload's.
-        plot: The path of the chart, or None.
     """
 
     def __init__(self, requested: RunSettings, over: "AxisName", chosen: dict[str, Any], plot: str | None) -> None:

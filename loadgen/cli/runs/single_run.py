@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run.
-
-    Attributes:
-        result: Its result.
-        saved: The paths of the files that were written.
-        code: Its exit code.
-    """
+    """A finished run."""
 
     result: "Result"
     saved: list[str]
@@ -57,7 +51,6 @@ async def execute(
         watch: Is called with each progress update, and may stop the run.
         on_server: Is called with the server once it is known, with the settings of this run as they are for it.
         save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
-        show: Prints the report, given the settings, the result and the saved paths.
     """
     from loadgen.runner.coordinator import open_participant
     from loadgen.runner.prepare import Preparer
@@ -125,14 +118,7 @@ async def run(
     on_server: "Callable[[Server], None]" = lambda server: None,
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
-    """Execute one run; returns the exit code.
-
-    Args:
-        settings: The checked settings of the run.
-        watch: Is called with each progress update, and may stop the run.
-        on_server: Is called with the server once it is known.
-        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
-    """
+    """Execute one run as `execute` does, with signal handlers installed; returns the exit code."""
 
     def save_all(result: "Result") -> list[str]:
         step_summary.append_result(result)
