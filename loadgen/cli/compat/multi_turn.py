@@ -7,6 +7,7 @@ from typing import Any
 from loadgen.cli.compat.tool_flags import NONE, marked, refused, renamed
 from loadgen.config.data import MULTI_TURN, DataSettings
 from loadgen.config.load import LoadSettings
+from loadgen.config.number_range import FROM_1, TOKENS
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
@@ -60,8 +61,7 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
     _check_sessions(found)
     first = found.get("random_input_len", DataSettings.random_input_len)
     further = said.get(PER_TURN) or first
-    if further < 1:
-        raise BadInput(PER_TURN, f"{further} is out of range", "give 1 token or more")
+    TOKENS.check(PER_TURN, further)
     low, high = _turns(said)
     if limit is not None:
         _check_turns(limit, found, low=low, high=high, first=first, further=further)
@@ -100,8 +100,7 @@ def _check_sessions(found: Mapping[str, Any]) -> None:
 
 def _turns(said: Mapping[str, Any]) -> tuple[int, int]:
     usual = said.get("--multi-turn-num-turns", DEFAULT_TURNS)
-    if usual < 1:
-        raise BadInput("--multi-turn-num-turns", f"{usual} is out of range", "give 1 or more")
+    FROM_1.check("--multi-turn-num-turns", usual)
     low, high = (said.get(f"--multi-turn-{end}-turns") or usual for end in ("min", "max"))
     if low < 1 or high < low:
         raise BadInput("--multi-turn-min-turns", f"{low} to {high} turns", "give 1 or more, and at most the maximum")

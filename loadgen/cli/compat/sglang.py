@@ -22,6 +22,7 @@ from loadgen.cli.compat.tool_flags import (
     with_fields,
 )
 from loadgen.config.data import PREFIX_REPETITION, RANDOM_IMAGES, TRACE
+from loadgen.config.number_range import Range
 from loadgen.config.option import flag as spelled
 from loadgen.config.output import SGLANG_ARGUMENTS, SGLANG_PERCENTILES
 from loadgen.errors import BadInput
@@ -195,9 +196,7 @@ def _native(name: str, field: str, values: str = ONE, type_: Callable[[str], Any
 
 
 def _slowdown(value: float, given: Given) -> dict[str, Any]:
-    if not 1e-6 <= value <= 1e3:
-        problem = f"{value:g} is out of range"
-        raise BadInput("--mooncake-slowdown-factor", problem, "give a number from 0.000001 to 1,000")
+    Range("a number from 0.000001 to 1,000", 1e-6, 1e3).check("--mooncake-slowdown-factor", value)
     return {"time_scale": 1 / value}
 
 

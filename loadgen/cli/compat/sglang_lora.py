@@ -5,6 +5,7 @@ from typing import Any
 
 from loadgen.cli.compat.tool_flags import SOME, Given, ToolFlag
 from loadgen.config import lora
+from loadgen.config.number_range import ABOVE_1, Range
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import number
 
@@ -33,8 +34,7 @@ def _distribution(value: str, given: Given) -> dict[str, Any]:
 
 
 def _zipf_alpha(value: float, given: Given) -> dict[str, Any]:
-    if not value > 1:
-        raise BadInput("--lora-zipf-alpha", f"{value:g} is out of range", "give a number above 1")
+    Range("a number above 1", ABOVE_1).check("--lora-zipf-alpha", value)
     is_skewed = str(given.get("lora_assignment")).startswith(lora.SKEWED)
     return {ALPHA: value} | ({"lora_assignment": _skewed(value)} if is_skewed else {})
 

@@ -5,6 +5,7 @@ from typing import Any
 from loadgen.cli.compat.tool_flags import NONE, ONE, Given, marked, no_op, refused, renamed
 from loadgen.config.cache import CACHE, COLD, WARM
 from loadgen.config.data import PREFIX_REPETITION
+from loadgen.config.number_range import SHARE
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
@@ -79,8 +80,7 @@ def _alpha(own: dict[str, Any]) -> float | None:
 
 def _with_ranges(settings: dict[str, Any], ratio: float) -> dict[str, Any]:
     """Return the settings with lengths from ratio * LEN to LEN, as SGLang draws them."""
-    if not 0 <= ratio <= 1:
-        raise BadInput(RATIO, f"{ratio:g} is out of range", "give a number from 0 to 1")
+    SHARE.check(RATIO, ratio)
     if ratio == 1:
         return settings
     found = {name: value for name, value in settings.items() if name not in (COUNT, PREFIX)}

@@ -1,13 +1,12 @@
 """SGLang's flags of the profiler, and of the server's prefix cache."""
 
 from collections.abc import Callable, Sequence
-from math import inf
 from os.path import abspath
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field, switch
 from loadgen.config.cache import CACHE, COLD
-from loadgen.errors import BadInput
+from loadgen.config.number_range import ABOVE_0, FINITE, Range
 from loadgen.util.argument_parser import integer, number
 
 STAGE_STEPS = 5  # the default
@@ -31,8 +30,7 @@ def _profile_url(value: Sequence[str], given: Given) -> dict[str, Any]:
 
 
 def _flush_timeout(value: float, given: Given) -> dict[str, Any]:
-    if not 0 < value < inf:
-        raise BadInput("--flush-cache-timeout", f"{value:g} is out of range", "give seconds above 0")
+    Range("seconds above 0", ABOVE_0, FINITE).check("--flush-cache-timeout", value)
     return {}
 
 

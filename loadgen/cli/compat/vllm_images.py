@@ -7,6 +7,7 @@ from typing import Any
 
 from loadgen.cli.compat.tool_flags import Given, marked
 from loadgen.config.data import RANDOM_IMAGES
+from loadgen.config.number_range import SHARE, Range
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
@@ -48,10 +49,8 @@ def with_images(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _count(base: int, ratio: float, limit: int) -> str:
     """Return the range that vLLM draws the number of images from."""
-    if base < 0:
-        raise BadInput(BASE, f"{base} is out of range", "give 0 or more")
-    if not 0 <= ratio <= 1:
-        raise BadInput(RATIO, f"{ratio:g} is out of range", "give a number from 0 to 1")
+    Range("0 or more", 0).check(BASE, base)
+    SHARE.check(RATIO, ratio)
     fewest, most = math.floor(base * (1 - ratio)), min(limit, math.ceil(base * (1 + ratio)))
     if fewest > most:
         raise BadInput(LIMIT, f"{limit} images are fewer than the {fewest} that each request has", f"lower {BASE}")

@@ -5,9 +5,9 @@ from typing import Any
 
 from loadgen.cli.compat.tool_flags import SOME, Given, ToolFlag, one_or_several, other_command, renamed, switch
 from loadgen.config.cache import CACHE, COLD
+from loadgen.config.number_range import FROM_1
 from loadgen.config.option import flag as spelled
 from loadgen.config.output import OutputSettings
-from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
 # Markers, which `run_settings.swept` removes.
@@ -24,8 +24,7 @@ def _counted(name: str, marker: str, meaning: str) -> ToolFlag:
     """Return a flag with a number from 1 that says how a series of runs is made."""
 
     def convert(value: int, given: Given) -> dict[str, Any]:
-        if value < 1:
-            raise BadInput(name, f"{value} is out of range", "give 1 or more")
+        FROM_1.check(name, value)
         return {marker: value}
 
     return ToolFlag(name, convert, meaning, type_=integer)

@@ -11,11 +11,14 @@ from loadgen.cli.gpustack.progress import Receiver
 from loadgen.cli.gpustack.steps import Step
 from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transients
 from loadgen.config import presets
+from loadgen.config.number_range import ABOVE_0, BELOW_1, Range
 from loadgen.errors import BadInput
 
 SEED = 42  # guidellm's default
 SUMMARIES = (".json", ".summary_json", ".dual_json")
 DEFAULT_NAME = "benchmarks.json"
+MAX_ERRORS = Range("1 or more, or leave it out for no limit", 1)
+MAX_ERROR_RATE = Range("a share between 0 and 1, or leave it out for no limit", ABOVE_0, BELOW_1)
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,8 @@ class Job:
             flags, settings = profile.resolve(given["scenario"]) if "scenario" in given else ({}, {})
             given = flags | given
             errors, share = given.get("max_errors"), given.get("max_error_rate")
-            if errors is not None and errors < 1:
-                raise BadInput(
-                    "--max-errors", f"{errors} is out of range", "give 1 or more, or leave it out for no limit"
-                )
-            if share is not None and not 0 < share < 1:
-                raise BadInput(
-                    "--max-error-rate",
-                    f"{share:g} is out of range",
-                    "give a share between 0 and 1, or leave it out for no limit",
-                )
+            MAX_ERRORS.check("--max-errors", errors)
+            MAX_ERROR_RATE.check("--max-error-rate", share)
             common = presets.GPUSTACK | settings | target.settings_of(given) | _data(given) | _display_settings(given)
             if "max_requests" in given:
                 common["num_prompts"] = given["max_requests"]
