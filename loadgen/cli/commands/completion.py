@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from loadgen.cli import exit_codes
+from loadgen.cli.stderr import say
 from loadgen.util.argument_parser import OneLineParser
 
 START_FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc, after compinit", "fish": "~/.config/fish/config.fish"}
@@ -28,7 +29,7 @@ def main(argv: list[str]) -> int:
 
     print(shellcode(["loadgen"], True, shell))
     if sys.stdout.isatty():
-        print(f"loadgen: to use it, add this line to {START_FILES[shell]}: {LINES[shell]}", file=sys.stderr)
+        say(f"to use it, add this line to {START_FILES[shell]}: {LINES[shell]}")
     return exit_codes.DONE
 
 

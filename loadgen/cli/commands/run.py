@@ -140,9 +140,9 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
     from loadgen.cli.import_guard import single_threaded
 
     with single_threaded():
+        from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
         from loadgen.report import load_line
         from loadgen.report.result.series import Series
-    from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
     from loadgen.config.serialize import differences
 
     first = runs[0]

@@ -1,7 +1,6 @@
 """SGLang: the flags of its `bench_serving`, which often differ in meaning from vLLM's flags of the same name."""
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from loadgen.cli.compat.tool_flags import (
     switch,
     with_fields,
 )
+from loadgen.cli.stderr import say
 from loadgen.config.data import PREFIX_REPETITION, RANDOM_IMAGES, TRACE
 from loadgen.config.number_range import Range
 from loadgen.config.option import flag as spelled
@@ -126,7 +126,7 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         if found["dataset_name"] in TEMPLATED:
             found.setdefault("render_chat_template", "without-bos")
         else:
-            _tell(f"--apply-chat-template has no effect on the data set {found['dataset_name']}")
+            say(f"--apply-chat-template has no effect on the data set {found['dataset_name']}, as in SGLang")
     return found
 
 
@@ -155,11 +155,7 @@ def _tell_ignored(found: dict[str, Any], native: dict[str, Any]) -> None:
         return
     used = {"return_logprob", "top_logprobs_num"} if found["backend"] == "openai" and _logprobs(native) else set()
     for field in sorted(native.keys() - used):
-        _tell(f"{spelled(field)} has no effect on {found['backend']}")
-
-
-def _tell(text: str) -> None:
-    print(f"loadgen: {text}, as in SGLang", file=sys.stderr)
+        say(f"{spelled(field)} has no effect on {found['backend']}, as in SGLang")
 
 
 def _backend(value: str, given: Given) -> dict[str, Any]:

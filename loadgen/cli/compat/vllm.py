@@ -1,11 +1,11 @@
 """vLLM: the flags of `vllm bench serve` that `loadgen run` does not have, and the defaults of each release."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from loadgen.cli.compat import hub_data, timed_trace, vllm_images
 from loadgen.cli.compat.tool_flags import NONE, ONE, Given, ToolFlag, names_a_server, no_op, refused, renamed, switch
+from loadgen.cli.stderr import say
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer
@@ -55,7 +55,7 @@ def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
         and found.pop("dataset_path", None)
         and not found.get("workload")
     ):
-        print("loadgen: --dataset-path has no effect on random prompts, as in vLLM", file=sys.stderr)
+        say("--dataset-path has no effect on random prompts, as in vLLM")
     return found
 
 
@@ -91,7 +91,7 @@ def _tokenizer_mode(value: str, given: Given) -> dict[str, Any]:
     if path is None:
         remedy = "give --tokenizer a tokenizer.json of the model, or its folder"
         raise BadInput("--tokenizer-mode", f"{value!r} does not use a tokenizer.json", remedy)
-    print(f"loadgen: --tokenizer-mode {value} has no effect: {path} is used", file=sys.stderr)
+    say(f"--tokenizer-mode {value} has no effect: {path} is used")
     return {}
 
 

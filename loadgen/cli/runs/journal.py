@@ -2,10 +2,10 @@
 
 import contextlib
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from loadgen.cli.stderr import say
 from loadgen.util import machine, private_files
 
 MAX_KEPT = 10
@@ -45,11 +45,7 @@ def journal(wanted: bool) -> Iterator[Journal]:
         if opened.path is not None:
             if opened.needed and opened.holds_records:
                 problem = f" (incomplete: {opened.error})" if opened.error else ""
-                print(
-                    f"loadgen: the records of this run are kept{problem}; to print its report: "
-                    f"loadgen report {opened.path}",
-                    file=sys.stderr,
-                )
+                say(f"the records of this run are kept{problem}; to print its report: loadgen report {opened.path}")
             else:
                 _remove(opened.path)
 
@@ -90,7 +86,7 @@ def _create() -> Path | None:
             pass
     except OSError as error:
         why = f"{path.parent} cannot be written ({error.strerror})"
-        print(f"loadgen: no crash journal: {why}; set XDG_STATE_HOME to a writable folder", file=sys.stderr)
+        say(f"no crash journal: {why}; set XDG_STATE_HOME to a writable folder")
         return None
     return path
 

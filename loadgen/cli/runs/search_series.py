@@ -2,10 +2,9 @@
 
 import contextlib
 import dataclasses
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loadgen.analysis.search.algorithm import End
 from loadgen.analysis.search.early_stop import StopRule
@@ -13,15 +12,13 @@ from loadgen.analysis.search.load_search import LoadSearch
 from loadgen.cli import exit_codes
 from loadgen.cli.runs.journal import journal
 from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
+from loadgen.config.load import AxisName
 from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.runner.run_result import Result
+from loadgen.runner.server import Server
 from loadgen.util import scratch_dir
-
-if TYPE_CHECKING:
-    from loadgen.config.load import AxisName
-    from loadgen.runner.run_result import Result
-    from loadgen.runner.server import Server
 
 
 class SearchSeries:
@@ -32,7 +29,7 @@ class SearchSeries:
         chosen: The settings from flags and the config file, without the workload's.
     """
 
-    def __init__(self, requested: RunSettings, over: "AxisName", chosen: dict[str, Any], plot: str | None) -> None:
+    def __init__(self, requested: RunSettings, over: AxisName, chosen: dict[str, Any], plot: str | None) -> None:
         if requested.records and with_numbered_files(requested, 1).records == requested.records:  # a device
             raise BadInput(
                 "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"
@@ -45,8 +42,8 @@ class SearchSeries:
         """Execute the search; returns the exit code."""
         return self._series.execute(self._measure, self._search.first_settings)
 
-    async def _measure(self, server: "Server") -> None:
-        async def measure(settings: RunSettings, name: str, stop: StopRule) -> "Result":
+    async def _measure(self, server: Server) -> None:
+        async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
             own = settings.replace(
                 **differences(self._requested, self._with_next_files()) | {"records": settings.records}
             )
@@ -54,10 +51,12 @@ class SearchSeries:
             level = self._search.level_of(own)
             title = f"run {len(self._series.points) + 1}, {self._search.level_text(level)}"
             run_server = dataclasses.replace(server, settings=own)
-            return await self._series.run(run_server, requested, level, title=title, stop=stop, show=_print_no_report)
+            return await self._series.run(run_server, requested, level, title=title, stop=stop, reports=False)
 
         try:
-            await self._search.execute(server.settings, measure, self._records, self._say, self._series.save_so_far)
+            await self._search.execute(
+                server.settings, measure, self._records, self._series.say, self._series.save_so_far
+            )
         finally:
             self._set_exit_codes()
 
@@ -87,11 +86,3 @@ class SearchSeries:
         # The codes of other runs do not count: at a level that is too high, requests may well fail.
         of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
         self._series.codes[:] = [code for code in self._series.codes if code not in of_levels] + own
-
-    def _say(self, text: str) -> None:
-        if not self._requested.quiet:
-            print(f"loadgen: {text}", file=sys.stderr, flush=True)
-
-
-def _print_no_report(settings: RunSettings, result: "Result", saved: list[str]) -> None:
-    """Print nothing: a run of a search is a line of the table."""
