@@ -4,14 +4,14 @@ import argparse
 import dataclasses
 import json
 import re
-import types
-import typing
 from collections.abc import Callable, Container, Sequence
-from typing import Any
+from types import NoneType
+from typing import Any, get_origin
 
 from loadgen.cli import compat
 from loadgen.cli.compat.tool_flags import add_flags, one_or_several
 from loadgen.cli.topic_parser import TopicParser
+from loadgen.config.field_types import choices, members
 from loadgen.config.load import SWEPT
 from loadgen.config.option import GROUPS, flag, shares, times
 from loadgen.config.settings import RunSettings
@@ -115,14 +115,14 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
     )
     meanings = compat.tool_of(tool)
     topics: dict[str, Any] = {}
-    kinds, in_seconds, in_shares = typing.get_type_hints(RunSettings), times(RunSettings), shares(RunSettings)
+    kinds, in_seconds, in_shares = members(RunSettings), times(RunSettings), shares(RunSettings)
     fields = [f for f in dataclasses.fields(RunSettings) if f.name in wanted and f.name not in meanings.replaced]
     order = list(GROUPS)
     for field in sorted(fields, key=lambda field: order.index(field.metadata["group"])):
         meta = field.metadata
         if (title := meta["group"]) not in topics:
             topics[title] = parser.add_topic(title, GROUPS[title])
-        options: dict[str, Any] = _by_kind(kinds[field.name])
+        options: dict[str, Any] = _by_kinds(kinds[field.name])
         if meta["metavar"] and "choices" not in options:
             options["metavar"] = meta["metavar"]
         if field.name in in_seconds:
@@ -157,26 +157,21 @@ def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) ->
     return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
 
 
-def _by_kind(kind: Any) -> dict[str, Any]:
-    """Return the options of `add_argument` for a field of this type."""
-    members = [k for k in typing.get_args(kind) if k is not type(None)] if isinstance(kind, types.UnionType) else [kind]
-    if typing.get_origin(kind) is typing.Union:
-        members = [k for k in typing.get_args(kind) if k is not type(None)]
-    if members == [int, str]:
+def _by_kinds(members: tuple[Any, ...]) -> dict[str, Any]:
+    kinds = [kind for kind in members if kind is not NoneType]
+    if kinds == [int, str]:
         return {"type": _integer_or_text}
-    if members == [str, tuple[str, ...]]:
+    if kinds == [str, tuple[str, ...]]:
         return {"action": "append"}
-    if members == [bool]:  # a field that may also be None gets a --no- form
-        return {"action": "store_true" if kind is bool else argparse.BooleanOptionalAction}
-    kind = members[0]
-    if typing.get_origin(kind) is typing.Literal:
-        return {"choices": list(typing.get_args(kind))}
-    if typing.get_origin(kind) is tuple:
+    if kinds == [bool]:  # a field that may also be None gets a --no- form
+        return {"action": argparse.BooleanOptionalAction if NoneType in members else "store_true"}
+    if known := choices(members):
+        return {"choices": known}
+    kind = get_origin(kinds[0]) or kinds[0]
+    if kind is tuple:
         return {"nargs": "+", "action": "extend"}
-    if typing.get_origin(kind) is dict:
-        return {"type": json_value}
-    names: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str}
-    return {"type": names[kind]}
+    types: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str, dict: json_value}
+    return {"type": types[kind]}
 
 
 class _Joined(argparse.Action):

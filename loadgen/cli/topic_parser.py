@@ -123,7 +123,6 @@ class TopicParser(OneLineParser):
         return f"{super().format_help()}\n{self._examples}"
 
     def _asked(self, words: str) -> str:
-        """Return the command that shows more help."""
         program, _, command = self.prog.partition(" ")
         return f"{program} help {command} {words}"
 

@@ -5,12 +5,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from types import UnionType
-from typing import Any, Self, get_args, get_origin, get_type_hints
+from typing import Any, Self
 
 from loadgen.config import class_text, lora, slo
 from loadgen.config.class_text import CLASS
 from loadgen.config.data import DataSettings
+from loadgen.config.field_types import classes
 from loadgen.config.load_profile import MAX_RATE
 from loadgen.config.option import times
 from loadgen.errors import BadInput
@@ -210,18 +210,11 @@ def _priority(name: str, text: str) -> int:
 
 
 def _takes_several(key: str) -> bool:
-    return key in ("header", "slo", "goodput") or (key in DATA_KEYS and tuple in _kinds(key))
-
-
-def _kinds(key: str) -> list[Any]:
-    """Return the plain types of a field of the data set."""
-    kind = get_type_hints(DataSettings)[key]
-    return [get_origin(each) or each for each in (get_args(kind) if isinstance(kind, UnionType) else (kind,))]
+    return key in ("header", "slo", "goodput") or (key in DATA_KEYS and tuple in classes(DataSettings)[key])
 
 
 def _typed(name: str, key: str, values: list[str]) -> Any:
-    """Convert the values of a field of the data set to its type."""
-    kinds, text = _kinds(key), values[0]
+    kinds, text = classes(DataSettings)[key], values[0]
     if tuple in kinds:
         return tuple(values)
     if int in kinds and re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII):

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 from loadgen.config import cache, classes_check, load_check, request_check, server_calls_check, slo, stop_check
 from loadgen.config.data import RERANK, DataSettings
+from loadgen.config.field_types import choices, members
 from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
 from loadgen.config.load_check import MAX_DURATION_S, MAX_REQUESTS
 from loadgen.config.load_profile import MAX_IN_FLIGHT, MAX_RATE
@@ -211,22 +212,12 @@ def _check_ranges(settings: Any, ranges: Iterable[tuple[tuple[str, ...], Range]]
 
 
 def _check_choices(settings: RunFields) -> None:
-    for name, kind in get_type_hints(type(settings)).items():
-        value = getattr(settings, name)
+    for name, kinds in members(type(settings)).items():
+        value, known = getattr(settings, name), choices(kinds)
         if value == "":
             raise BadInput(flag(name), "is empty", "give a value, or leave it out")
-        choices = _choices(kind)
-        if choices and value not in choices:
-            known = ", ".join(str(choice) for choice in choices if choice is not None)
-            raise BadInput(flag(name), f"unknown value {value!r}", f"choose from {known}")
-
-
-def _choices(kind: Any) -> tuple[Any, ...]:
-    """List the values of a field type, if they are literals; else return nothing."""
-    if get_origin(kind) is Literal:
-        return get_args(kind)
-    members = [_choices(member) if member is not type(None) else (None,) for member in get_args(kind)]
-    return tuple(choice for choices in members for choice in choices) if all(members) else ()
+        if known and value is not None and value not in known:
+            raise BadInput(flag(name), f"unknown value {value!r}", f"choose from {', '.join(known)}")
 
 
 def _check_scale(settings: RunFields) -> None:

@@ -135,13 +135,11 @@ def _parser() -> OneLineParser:
 
 
 def _check_apart(name: str, to: str | None, paths: Sequence[str]) -> None:
-    """Refuse to overwrite an input file."""
     if to is not None and any(os.path.realpath(to) == os.path.realpath(path) for path in paths):
         raise BadInput(f"--{name}", f"{to} is the file that is to be read", "name another")
 
 
 def _print_fixed(name: str, paths: Sequence[str], text: Callable[[], str]) -> int:
-    """Print what depends on no result."""
     if paths:
         raise BadInput(name, f"takes no file, and {paths[0]} is given", "leave one of the two out")
     sys.stdout.write(text())
@@ -196,7 +194,6 @@ def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def _write_text(name: str, to: str, text: str) -> None:
-    """Write a text to a file, or to stdout."""
     from loadgen.util.atomic_file import write_atomic
 
     if to == STDOUT:

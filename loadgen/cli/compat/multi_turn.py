@@ -108,7 +108,6 @@ def _turns(said: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _requests(sessions: int, low: int, high: int, found: Mapping[str, Any]) -> int:
-    """Return the number of requests of so many sessions."""
     if low == high:
         return sessions * low
     from loadgen.workload.datasets.session import TurnCounts  # not before: it imports NumPy
@@ -147,5 +146,4 @@ def _check_limit(limit: int, found: Mapping[str, Any]) -> None:
 
 
 def _ratios(found: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the relative half widths of the lengths of prompts and answers."""
     return parse_ratios(str(found.get("random_range_ratio", DataSettings.random_range_ratio)))

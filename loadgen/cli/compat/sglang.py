@@ -139,7 +139,6 @@ def _result(settings: Given) -> dict[str, Any]:
 
 
 def _repeated(name: str, value: Any, given: Given) -> dict[str, Any]:
-    """Return the setting of the arguments that the result repeats, with one more."""
     return {RESULT: given.get(RESULT, {}) | {name: value}}
 
 

@@ -13,7 +13,6 @@ STAGE_STEPS = 5  # the default
 
 
 def _profile(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
-    """Return a flag that sets a field of the request that starts the profiler."""
     return body_field(name, "profile_body", field, f"`--profile-body` with {field}", values, type_)
 
 

@@ -16,7 +16,6 @@ DATASET, COMPARE = "dataset", "compare"  # commands of loadgen
 
 
 def _swept(name: str, field: str, kind: Callable[[str], Any]) -> ToolFlag:
-    """Return a flag that gives several values to a field, with one run each."""
     return renamed(name, field, one_or_several(kind), f"`{spelled(field)}` with several values")
 
 

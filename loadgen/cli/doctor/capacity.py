@@ -192,7 +192,6 @@ def many(server: Process) -> Drive:
 
 
 def _connections(server: Process) -> int:
-    """Return how many connections this process can open to a server."""
     return machine.max_connections(source_address.count_addresses((), urlsplit(server.url).hostname or ""))
 
 
@@ -203,9 +202,7 @@ class _Short:
     tokens: int
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts."""
         return (Prompt("tick", 1, self.tokens, f"short/{number}") for number in range(count))
 
     def provenance(self) -> dict[str, Any]:
-        """Describe the data set."""
         return {"name": "short", "tokens": self.tokens}

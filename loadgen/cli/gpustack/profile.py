@@ -57,7 +57,6 @@ def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _words(key: str, value: Any) -> list[str]:
-    """Return the words of a command line that a key and its value stand for."""
     if key == AXIS:
         if value not in AXES:
             raise BadInput(AXIS, f"invalid value {value!r}", f"choose from {', '.join(AXES)}")

@@ -70,7 +70,6 @@ class StepRuns:
         return watch
 
     def _save(self, step: Step, result: Result) -> list[str]:
-        """Write the summary of a run, and return its path."""
         assert step.settings.records is not None
         summary = summarize(RecordFile(step.settings.records), step.strategy, result, self._job.phases)
         write_atomic(step.summary, to_json(summary) + "\n")

@@ -109,7 +109,6 @@ def _step(given: dict[str, Any], fields: dict[str, Any], how: tuple[str, float |
 def _load(
     how: tuple[str, float | None], given: dict[str, Any], fields: dict[str, Any]
 ) -> tuple[dict[str, Any], Strategy]:
-    """Return the load as settings, and in guidellm's terms."""
     kind, rate = how
     cap = given.get("max_concurrency", presets.GPUSTACK["max_concurrency"])
     if rate is None and kind in WITH_RATE:

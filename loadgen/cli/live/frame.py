@@ -136,7 +136,6 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
 
 
 def _requested_rate(settings: RunSettings) -> str:
-    """Describe the requested rate, if it is finite."""
     unit = " sessions" if settings.timed_by_data else ""
     if settings.rate_profile is not None:
         pace = load_line.pace(settings)
@@ -182,7 +181,6 @@ def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterato
 
 
 def _slo(limits: Sequence[LimitSoFar], width: int) -> Iterator[Row]:
-    """Lay out each limit of the SLO, with what the run shows of it so far."""
     if limits:
         yield Row(6, _row("SLO", ["so far", "limit"], width, style=FAINT))
     for so_far in limits:
@@ -224,7 +222,6 @@ def _charts(settings: RunSettings, history: History, room: int, ascii_only: bool
 
 
 def _client_and_server(progress: Progress, width: int) -> Iterator[Row]:
-    """Lay out the state of the client, and the metrics of the server."""
     yield Row(2, _row("client", [f"{percent(progress.busy_share)} busy"], width))
     cells = [
         f"{title} {progress.server[name]:>{size}{form}}"

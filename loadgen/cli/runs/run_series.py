@@ -147,7 +147,6 @@ class SeriesRunner:
             self._save()
 
     def _save(self) -> list[str]:
-        """Write the series if the settings ask for it; returns the paths."""
         path = report.series_path(self._requested, self.data)
         if path is None:
             return []
@@ -174,7 +173,6 @@ class SeriesRunner:
         return exit_codes.most_severe(self.codes)
 
     def _save_renderings(self) -> list[str]:
-        """Write the chart, the summary and the page, as far as the settings ask for them; returns the paths."""
         saved = self._save_plot()
         if self._requested.markdown is not None:
             report.save_markdown(self._requested.markdown, self.data)

@@ -61,7 +61,6 @@ class SearchSeries:
             self._set_exit_codes()
 
     def _with_next_files(self) -> RunSettings:
-        """Return the settings with the file names of the next run."""
         return with_numbered_files(self._requested, len(self._series.points) + 1)
 
     @contextlib.contextmanager
