@@ -38,7 +38,6 @@ def next_words(words: list[str], prefix: str) -> Iterable[str] | None:
 
     Args:
         words: The whole words before the cursor, without `loadgen`.
-        prefix: The beginning of the word at the cursor.
     """
     match words:
         case []:

@@ -32,7 +32,6 @@ class TopicParser(OneLineParser):
     --help shows the first screen, --help-all every flag. A topic is shown by `topic`.
 
     Args:
-        command: The name of the command, such as "loadgen run".
         main_flags: The flags of the first screen, in its order, as they are shown there.
     """
 
@@ -101,9 +100,6 @@ class TopicParser(OneLineParser):
 
     def topic(self, word: str) -> str:
         """Return the help of a topic, or of a flag.
-
-        Args:
-            word: A word of the topic's title, or a flag with or without dashes.
 
         Raises:
             BadInput: There is neither a topic nor a flag of this name.

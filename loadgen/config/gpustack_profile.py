@@ -21,8 +21,6 @@ class Key:
     """A key of a profile.
 
     Attributes:
-        setting: The field of `RunSettings` that it sets.
-        holds: Whether a value is valid.
         expected: The valid values, for people.
     """
 
@@ -49,9 +47,6 @@ REMEDY = f"write a mapping of {', '.join(KEYS)}"
 def read(path: Path, name: str | None = None) -> dict[str, Any]:
     """Read the fields of `RunSettings` that a profile sets.
 
-    Args:
-        name: The name of the profile, where the file has several.
-
     Raises:
         BadInput: The file cannot be read, is not a YAML mapping, has no such profile, or one with an unknown key or a
             value out of range.
@@ -65,9 +60,6 @@ def read(path: Path, name: str | None = None) -> dict[str, Any]:
 
 def content(path: Path, name: str | None = None) -> dict[str, Any]:
     """Read a profile as it is written.
-
-    Args:
-        name: The name of the profile, where the file has several.
 
     Raises:
         BadInput: The file cannot be read, is not a YAML mapping, or has no such profile.

@@ -19,8 +19,6 @@ class Range:
 
     Attributes:
         expected: The numbers, for people.
-        least: The lowest.
-        most: The highest.
         besides: Another number that is allowed.
     """
 

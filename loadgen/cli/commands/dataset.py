@@ -65,11 +65,7 @@ def main(argv: list[str]) -> int:
 
 
 def show(settings: "RunSettings", path: str | None = None) -> int:
-    """Show the prompts of a run; returns the exit code.
-
-    Args:
-        path: The file to export the prompts to, "-" for stdout; None: nowhere.
-    """
+    """Show the prompts of a run; returns the exit code."""
     from loadgen.workload.datasets.prompt_count import with_known_count
 
     unnamed = settings.tokenizer is None and settings.model is None

@@ -69,9 +69,6 @@ def main(argv: list[str]) -> int:
 def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[ToolResult]]":
     """Read the results of loadgen in a file, or those of another tool.
 
-    Args:
-        form: The flag that asks for more than the console's report; None without one.
-
     Raises:
         BadInput: It cannot be read, or is of another tool, and such a form is asked for.
     """

@@ -21,12 +21,10 @@ class ToolFlag:
     """A flag of another tool.
 
     Attributes:
-        name: The flag, with dashes.
         convert: Makes settings from its value and the settings so far; None: the flag is refused.
         meaning: The meaning of the flag here or, if it is refused, the reason.
         remedy: What to do instead of a refused flag.
         values: How many values it takes: NONE, ONE or SOME.
-        type_: Converts a word of the command line into a value.
         no_op_value: The value that changes nothing, also if the flag is refused; None: there is none.
         becomes: The settings that it becomes later, once all flags are known.
         command: The command of loadgen that `loadgen run` carries out in its place; "" for none.
@@ -136,12 +134,7 @@ def body_field(
 def marked(
     marker: str, name: str, meaning: str, type_: Callable[[str], Any] = str, *becomes: str, values: str = ONE
 ) -> ToolFlag:
-    """Return a flag that is kept in a marker until all flags are known.
-
-    Args:
-        marker: The name under which the settings hold such flags and their values meanwhile.
-        becomes: The settings that it becomes then.
-    """
+    """Return a flag that is kept in a marker until all flags are known."""
     return body_field(name, marker, name, meaning, values, type_, becomes)
 
 

@@ -38,12 +38,9 @@ class Drive:
         rate: The requested rate, requests per second.
         requests_per_s: Successful requests per second, from the first send to the last end.
         events_per_s: Token events in the best second.
-        streams: The peak number of concurrent streams.
         busy_share: The busy share of the measuring loop, 0 to 1.
         lag_p99_ms: How late requests were sent, p99.
         client_error_ms: The most by which the client may have moved a printed latency; None: unknown.
-        verdict: The verdict of the run.
-        failed: The names of the checks that failed.
         disturbance: What else kept the machine busy; empty if nothing did.
     """
 

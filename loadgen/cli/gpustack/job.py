@@ -27,11 +27,8 @@ class Job:
 
     Attributes:
         steps: The runs, one after the other; none, if the job is a search.
-        auto_tune: The search, or None.
         output: The path of the summary, or of which those of stages and points are made.
         axis: rate or concurrency: what the rates of stages are.
-        phases: The requests that the summaries leave out.
-        progress: The receiver of the progress, or None.
         max_errors: A run stops sending after this many failed requests; None: no limit.
         max_error_rate: A run stops sending, and fails, above this share of failed requests; None: no limit.
         detect_saturation: Whether a run stops sending once requests pile up.
@@ -50,9 +47,6 @@ class Job:
     @classmethod
     def of(cls, given: dict[str, Any]) -> "Job":
         """Return the job of a command line.
-
-        Args:
-            given: What `arguments.parse` returns.
 
         Raises:
             BadInput: A flag is wrong or refused; nothing has been sent or written.

@@ -86,7 +86,6 @@ def point(summary: dict[str, Any], load: float, index: int) -> dict[str, Any]:
     """Return what benchmark-runner keeps of a point, from its summary.
 
     Args:
-        summary: Of `summary.summarize`.
         load: Requests per second, or requests in flight.
         index: The number of the point, from 0.
     """
@@ -110,7 +109,6 @@ def write_curve(output: Path, axis: str, points: list[dict[str, Any]], spent_s: 
 
     Args:
         output: The path of which those of the summaries were made.
-        axis: rate or concurrency.
     """
     facts = {
         "version": CURVE_VERSION,

@@ -26,8 +26,6 @@ class Step:
 
     Attributes:
         settings: The settings of the run; its records are saved beside the summary.
-        strategy: Its load in guidellm's terms.
-        summary: The path of the summary.
     """
 
     settings: RunSettings
@@ -41,7 +39,6 @@ def single(given: dict[str, Any], common: dict[str, Any], output: Path) -> Step:
     Args:
         given: The flags, as `arguments.parse` returns them.
         common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
-        output: The path of the summary.
 
     Raises:
         BadInput: The load is missing or wrong.

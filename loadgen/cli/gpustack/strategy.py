@@ -11,7 +11,6 @@ class Strategy:
     Attributes:
         type_: The profile: constant, concurrent, ...
         rate: Requests per second or, for concurrent, requests in flight; None if the profile has no rate.
-        max_concurrency: Maximum number of requests in flight.
     """
 
     type_: str

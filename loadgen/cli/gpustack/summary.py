@@ -87,7 +87,6 @@ def coverage(path: Path, summary: dict[str, Any], log: str) -> str:
     """Return which requests a summary counts, in a line for the job's log; empty if it counts all.
 
     Args:
-        summary: What `summarize` returned.
         log: What the log counts.
     """
     (benchmark,) = summary["benchmarks"]

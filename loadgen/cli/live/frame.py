@@ -45,7 +45,6 @@ class Row:
 
     Attributes:
         rank: Rows of the highest rank are dropped first; rank 0 is never dropped.
-        line: The text.
     """
 
     rank: int

@@ -20,12 +20,7 @@ ERASE = "\r\x1b[K"
 
 
 class Cadence:
-    """Decides when the next update is due.
-
-    Args:
-        every_s: Seconds between updates.
-        first_after_s: Seconds before the first one.
-    """
+    """Decides when the next update is due."""
 
     def __init__(self, every_s: float, first_after_s: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._every_s, self._clock = every_s, clock
@@ -49,7 +44,6 @@ class ProgressLine:
 
     Args:
         text: Makes the line from the count of what is done and the seconds since the start.
-        stream: The output, stderr by default.
     """
 
     def __init__(
@@ -89,11 +83,7 @@ class ProgressLine:
 
 
 def describe(progress: Progress, pace: Pace | None = None) -> str:
-    """Describe the progress in one line.
-
-    Args:
-        pace: The current rates, which are added if given.
-    """
+    """Describe the progress in one line."""
     if progress.phase == "preparing":
         return preparing_text(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.phase == "starting":

@@ -27,7 +27,6 @@ class LimitSoFar:
     """A limit, and what the run shows of it.
 
     Attributes:
-        limit: The limit.
         value: In ms, or a share of 1; None: not measured; inf: it lies among failed requests.
         state: Met, missed, too close to the limit for a sketch to tell, or too few requests to tell.
         requests: How many requests it is taken from.

@@ -118,11 +118,7 @@ class StudyScreen:
 
 @contextlib.contextmanager
 def study_view(plan: Plan, *, lines: bool) -> Iterator[StudyLines | StudyScreen]:
-    """Return the display for stderr.
-
-    Args:
-        lines: Whether to print lines on a terminal too.
-    """
+    """Return the display for stderr."""
     console = None if lines else stderr.screen()
     if console is None:
         yield StudyLines(plan)

@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 class View:
-    """Shows no progress of a run; prints notes.
-
-    Attributes:
-        progress: The latest progress.
-    """
+    """Shows no progress of a run; prints notes."""
 
     def __init__(self) -> None:
         self.progress = Progress("preparing")

@@ -36,12 +36,10 @@ class SeriesRunner:
 
     Args:
         data: The series, without runs.
-        requested: The checked settings of the command.
 
     Attributes:
         data: The runs that have ended, and what follows from them.
         codes: The exit codes of the runs.
-        interrupts: Receives the signals.
     """
 
     def __init__(self, data: Series, requested: RunSettings, plot: str | None) -> None:
@@ -60,14 +58,9 @@ class SeriesRunner:
         return self.data.points
 
     def execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
-        """Start or probe the server, let `measure` execute the runs, then print and save the series.
+        """Start or probe the server of `first`, let `measure` execute the runs, then print and save the series.
 
-        Args:
-            measure: Executes the runs; a LoadgenError ends the series.
-            first: The settings by which the server is found.
-
-        Returns:
-            The most severe exit code of the runs.
+        Returns the most severe exit code of the runs; a LoadgenError of `measure` ends the series.
 
         Raises:
             LoadgenError: The series ended before anything was measured.
