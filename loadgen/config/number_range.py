@@ -33,10 +33,12 @@ class Range:
         Raises:
             BadInput: It is out of range.
         """
-        if value is None or (isinstance(value, Real) and (self.least <= value <= self.most or value == self.besides)):
-            return
-        shown = f"{value:,.10g}" if isinstance(value, float) else value
-        raise BadInput(flag, f"{shown} is out of range", f"give {self.expected}")
+        if value is not None and not (isinstance(value, Real) and self._holds(value)):
+            shown = f"{value:,.10g}" if isinstance(value, float) else value
+            raise BadInput(flag, f"{shown} is out of range", f"give {self.expected}")
+
+    def _holds(self, number: Any) -> bool:
+        return bool(self.least <= number <= self.most or number == self.besides)
 
 
 FROM_1 = Range("1 or more", 1)

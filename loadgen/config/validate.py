@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from loadgen.config import cache, classes_check, load_check, request_check, server_calls_check, slo, stop_check
+from loadgen.config import cache, classes_check, load_check, request_check, server_calls_check, slo, stop_condition
 from loadgen.config.data import RERANK, DataSettings
 from loadgen.config.field_types import choices, members
 from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
@@ -112,7 +112,7 @@ def check(settings: RunFields) -> None:
     slo.parse_goodput(settings.goodput)
     if settings.slo is not None:
         slo.parse(settings.slo)
-    stop_check.check(settings)
+    stop_condition.check(settings)
 
 
 def check_data(settings: DataSettings) -> None:
@@ -212,7 +212,8 @@ def _check_ranges(settings: Any, ranges: Iterable[tuple[tuple[str, ...], Range]]
 
 
 def _check_choices(settings: RunFields) -> None:
-    for name, kinds in members(type(settings)).items():
+    fields: type = type(settings)
+    for name, kinds in members(fields).items():
         value, known = getattr(settings, name), choices(kinds)
         if value == "":
             raise BadInput(flag(name), "is empty", "give a value, or leave it out")

@@ -142,10 +142,7 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
 
     target = Target.from_settings(settings, settings.model or "")
 
-    def text(done: int, elapsed_s: float) -> str:
-        return preparing_text(done, count, elapsed_s)
-
-    with ProgressLine(text, quiet=settings.quiet) as progress:
+    with ProgressLine(lambda done, s: preparing_text(done, count, s), quiet=settings.quiet) as progress:
         source = PromptSource.named(
             settings, target, settings.requests_of(settings.num_prompts or DEFAULT_COUNT), asks=False
         )

@@ -22,6 +22,6 @@ def examine(root: Path = Path("/")) -> list[Limit]:
         *connections.limits(root),
         arrival_times.limit(),
         *processors.limits(root, before, after),
-        *memory.limits(root),
+        memory.limit(root),
         *software.limits(root, os.environ),
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.cli.gpustack import arguments
-from loadgen.cli.gpustack.strategy import Strategy
+from loadgen.cli.gpustack.steps import Strategy
 from loadgen.cli.gpustack.transient import Transients
 from loadgen.config.number_range import ABOVE_0, FINITE, FROM_1, Range
 from loadgen.config.settings import RunSettings

@@ -17,6 +17,13 @@ from loadgen.errors import BadInput
 SEED = 42  # guidellm's default
 SUMMARIES = (".json", ".summary_json", ".dual_json")
 DEFAULT_NAME = "benchmarks.json"
+FIELDS = {  # flags, and the fields of `RunSettings` that they set
+    "max_requests": "num_prompts",
+    "max_seconds": "duration",
+    "max_error_rate": "max_error_rate",
+    "disable_console": "quiet",
+    "disable_console_interactive": "disable_tqdm",
+}
 MAX_ERRORS = Range("1 or more, or leave it out for no limit", 1)
 MAX_ERROR_RATE = Range("a share between 0 and 1, or leave it out for no limit", ABOVE_0, BELOW_1)
 
@@ -57,17 +64,16 @@ class Job:
             errors, share = given.get("max_errors"), given.get("max_error_rate")
             MAX_ERRORS.check("--max-errors", errors)
             MAX_ERROR_RATE.check("--max-error-rate", share)
-            common = presets.GPUSTACK | settings | target.settings_of(given) | _data(given) | _display_settings(given)
-            if "max_requests" in given:
-                common["num_prompts"] = given["max_requests"]
-            if "max_seconds" in given:
-                common["duration"] = given["max_seconds"]
-            if share is not None:
-                common["max_error_rate"] = share
+            common = presets.GPUSTACK | settings | target.settings_of(given) | _data(given)
+            common |= {field: given[name] for name, field in FIELDS.items() if name in given}
             output = _output(given)
             search = AutoTune.of(given, common, output)
+            runs: tuple[Step, ...] = ()
+            if search is None:
+                in_stages = "stages" in given
+                runs = steps.stages(given, common, output) if in_stages else (steps.single(given, common, output),)
             return cls(
-                () if search else _steps(given, common, output),
+                runs,
                 search,
                 output,
                 axis=given.get("axis", "rate"),
@@ -82,12 +88,6 @@ class Job:
     def has_stages(self) -> bool:
         """Whether it is a list of stages, each of which has a summary of its own."""
         return any(step.summary != self.output for step in self.steps)
-
-
-def _steps(given: dict[str, Any], common: dict[str, Any], output: Path) -> tuple[Step, ...]:
-    if "stages" in given:
-        return steps.stages(given, common, output)
-    return (steps.single(given, common, output),)
 
 
 def _data(given: dict[str, Any]) -> dict[str, Any]:
@@ -105,13 +105,6 @@ def _data(given: dict[str, Any]) -> dict[str, Any]:
     if "sharegpt_max_output_tokens" in given:
         settings["sharegpt_output_len"] = given["sharegpt_max_output_tokens"]
     return settings
-
-
-def _display_settings(given: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "quiet": given.get("disable_console", False),
-        "disable_tqdm": given.get("disable_console_interactive", False),
-    }
 
 
 def _output(given: dict[str, Any]) -> Path:

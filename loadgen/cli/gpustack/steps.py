@@ -1,4 +1,4 @@
-"""The runs of a job with given loads: one of --profile, or several of --stages."""
+"""The runs of a job with given loads, one of --profile or several of --stages, and the loads in guidellm's terms."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from typing import Any
 from loadgen.cli.gpustack import arguments
 from loadgen.cli.gpustack.flag_names import renamed_flags
 from loadgen.cli.gpustack.numbers import number, whole_number
-from loadgen.cli.gpustack.strategy import Strategy
 from loadgen.cli.gpustack.transient import Transients
 from loadgen.config import presets
 from loadgen.config.settings import RunSettings
@@ -18,6 +17,25 @@ UNLIMITED = -1.0  # GPUStack's request_rate
 WITH_RATE = ("constant", "async", "poisson", "concurrent")
 # The keys of a stage, and the corresponding flags of `loadgen run`.
 STAGE = {"rate": "--request-rate", "max_requests": "--num-prompts", "max_seconds": "--duration"}
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """The load of a run.
+
+    Attributes:
+        type_: The profile: constant, concurrent, ...
+        rate: Requests per second or, for concurrent, requests in flight; None if the profile has no rate.
+    """
+
+    type_: str
+    rate: float | None
+    max_concurrency: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as guidellm writes it, where requests in flight are streams."""
+        streams = self.type_ == "concurrent" and self.rate is not None
+        return vars(self) | ({"streams": int(self.rate or 0)} if streams else {})
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from loadgen.cli.gpustack.distribution import concurrency, distribution, rates
 from loadgen.cli.gpustack.request_stats import STATUSES, Requests, by_status, sample
-from loadgen.cli.gpustack.strategy import Strategy
+from loadgen.cli.gpustack.steps import Strategy
 from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transients
 from loadgen.config.target import CHAT_ENDPOINT
 from loadgen.metrics.records.file import RecordFile
