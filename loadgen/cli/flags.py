@@ -13,7 +13,7 @@ from loadgen.cli.compat.tool_flags import add_flags, one_or_several
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.field_types import choices, members
 from loadgen.config.load import SWEPT
-from loadgen.config.option import GROUPS, flag, shares, times
+from loadgen.config.option import GROUPS, flag, lists, shares, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds, share
@@ -132,7 +132,7 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
         if field.name in SWEPT:
             options["type"] = one_or_several(options["type"])
         if meta["listed"]:
-            options["action"] = _Joined
+            options["action"] = "append"
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
         topics[title].add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
     add_flags(parser, meanings.flags)
@@ -154,7 +154,11 @@ def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) ->
             argument = name.replace("_", "-") + equals + value
         dashed.append(argument)
     given = vars((parser or run_parser()).parse_args(dashed))
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    joined = lists(RunSettings)
+    return {
+        name: (",".join(value) if name in joined else tuple(value)) if isinstance(value, list) else value
+        for name, value in given.items()
+    }
 
 
 def _by_kinds(members: tuple[Any, ...]) -> dict[str, Any]:
@@ -172,16 +176,6 @@ def _by_kinds(members: tuple[Any, ...]) -> dict[str, Any]:
         return {"nargs": "+", "action": "extend"}
     types: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str, dict: json_value}
     return {"type": types[kind]}
-
-
-class _Joined(argparse.Action):
-    """A list with commas that may be given in several flags."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        before = getattr(namespace, self.dest, None)
-        setattr(namespace, self.dest, f"{before},{values}" if before else values)
 
 
 def json_value(text: str) -> Any:

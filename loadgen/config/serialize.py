@@ -128,14 +128,11 @@ def flags(settings: RunSettings) -> list[str]:
 
 def explicit(settings: RunSettings) -> dict[str, Any]:
     """Return the fields to name in a file: all that differ from the defaults, and the lengths of random prompts."""
-    changed = {
-        field.name for field in dataclasses.fields(RunSettings) if getattr(settings, field.name) != field.default
-    }
     lengths = {"random_input_len", "random_output_len"} if settings.dataset_name in FULL_ANSWERS else set[str]()
     return {
-        field.name: getattr(settings, field.name)
+        field.name: value
         for field in dataclasses.fields(RunSettings)
-        if field.name in changed | lengths
+        if (value := getattr(settings, field.name)) != field.default or field.name in lengths
     }
 
 

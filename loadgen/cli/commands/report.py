@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loadgen.cli import exit_codes
-from loadgen.cli.output_file import put
+from loadgen.cli.output_file import writing
 from loadgen.cli.runs.journal import journals
 from loadgen.cli.stderr import say
 from loadgen.config.validate import check_page
@@ -186,12 +186,9 @@ def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
 
     results = [result for _, each in _of_each(found, lambda _, each: each) for result in each]
 
-    def write(to: str) -> None:
-        with run_result.whole(", ".join(found)):
-            save_page(to, results)
-
     try:
-        put("--html", page, write)
+        with writing("--html", page), run_result.whole(", ".join(found)):
+            save_page(page, results)
     except BadInput as error:
         if error.field == "FILE":  # find the file at fault
             deque(_of_each(found, lambda _, each: html([each])), 0)
@@ -204,11 +201,8 @@ def _write(name: str, to: str, lines: Iterable[str]) -> None:
         return
     from loadgen.util.atomic_file import atomic_file
 
-    def write(path: str) -> None:
-        with atomic_file(Path(path)) as file:
-            file.writelines(line.encode() for line in lines)
-
-    put(name, to, write)
+    with writing(name, to), atomic_file(Path(to)) as file:
+        file.writelines(line.encode() for line in lines)
 
 
 def _junit(found: dict[str, list[dict[str, Any]]]) -> str:

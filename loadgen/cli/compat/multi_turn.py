@@ -8,6 +8,7 @@ from loadgen.cli.compat.tool_flags import NONE, marked, refused, renamed
 from loadgen.config.data import MULTI_TURN, DataSettings
 from loadgen.config.load import LoadSettings
 from loadgen.config.number_range import FROM_1, TOKENS
+from loadgen.config.option import flag as spelled
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
@@ -95,7 +96,7 @@ def _check_sessions(found: Mapping[str, Any]) -> None:
         raise BadInput("--request-rate", f"has no effect with {FLAG}", remedy)
     for field in ("random_input_len", "random_output_len"):
         if not isinstance(found.get(field, 0), int):
-            raise BadInput(f"--{field.replace('_', '-')}", f"{found[field]} is not one number", f"give one with {FLAG}")
+            raise BadInput(spelled(field), f"{found[field]} is not one number", f"give one with {FLAG}")
 
 
 def _turns(said: Mapping[str, Any]) -> tuple[int, int]:
@@ -139,7 +140,7 @@ def _check_limit(limit: int, found: Mapping[str, Any]) -> None:
     longest = found.get("random_prefix_len", DataSettings.random_prefix_len)
     for field, ratio in zip(("random_input_len", "random_output_len"), ratios, strict=True):
         given = found.get(field, getattr(DataSettings, field))
-        longest += Lengths.parse(f"--{field.replace('_', '-')}", given, ratio).high
+        longest += Lengths.parse(spelled(field), given, ratio).high
     if longest > limit:
         problem = f"prompts and answers have up to {longest} tokens, and none is left out"
         raise BadInput("--max-model-len", problem, "give shorter lengths, or leave it out")

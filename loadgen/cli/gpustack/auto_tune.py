@@ -9,6 +9,7 @@ from loadgen.cli.gpustack import arguments
 from loadgen.cli.gpustack.steps import Strategy
 from loadgen.cli.gpustack.transient import Transients
 from loadgen.config.number_range import ABOVE_0, FINITE, FROM_1, Range
+from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 
@@ -115,7 +116,7 @@ class AutoTune:
     @property
     def thresholds(self) -> dict[str, float]:
         """The limits by the names of benchmark-runner's flags."""
-        return {arguments.LIMITS[name][0].removeprefix("--").replace("-", "_"): ms for name, ms in self.limits.items()}
+        return {arguments.name_of(arguments.LIMITS[name][0]): ms for name, ms in self.limits.items()}
 
     def strategy(self, load: float, met: bool | None) -> Strategy:
         """Return a load in guidellm's terms; one that was not shown to be within the limits has no rate.
@@ -150,4 +151,4 @@ def _positive(given: dict[str, Any], name: str, default: float) -> float:
 
 
 def _flag(given: dict[str, Any], name: str) -> str:
-    return str(given.get(arguments.SPELLINGS, {}).get(name) or f"--{name.replace('_', '-')}")
+    return str(given.get(arguments.SPELLINGS, {}).get(name) or flag(name))
