@@ -11,7 +11,7 @@ from typing import Any
 from loadgen.cli.compat import inferencex, multi_turn, other_tools, sglang, vllm, vllm_rs
 from loadgen.cli.compat.hub_data import with_hub_names
 from loadgen.cli.compat.timed_trace import with_timed_trace
-from loadgen.cli.compat.tool_flags import Given, ToolFlag, translated
+from loadgen.cli.compat.tool_flags import MARK, Given, ToolFlag, translated
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +76,5 @@ def apply(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
         BadInput: A flag is refused, or a value is wrong.
     """
     tool, found = tool_of(name), with_timed_trace(with_hub_names(translated(given)))
-    return tool.finish(tool.defaults(found) | found)
+    finished = tool.finish(tool.defaults(found) | found)
+    return {field: value for field, value in finished.items() if not field.startswith(MARK)}

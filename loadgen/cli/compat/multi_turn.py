@@ -13,8 +13,7 @@ from loadgen.config.range_ratio import parse_ratios
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
-# Markers, which `applied` removes.
-MARKER, LIMIT, FLAG = "multi_turn", "max_model_len", "--multi-turn"
+MARKER, LIMIT, FLAG = "_multi_turn", "_max_model_len", "--multi-turn"
 PER_TURN = "--per-turn-input-len"
 DEFAULT_SESSIONS, DEFAULT_TURNS = 1000, 3
 NO_HISTORY = "turns without the history of their session are not supported"
@@ -51,8 +50,8 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: The flags cannot be met.
     """
     found = dict(settings)
-    said, limit = found.pop(MARKER, {}), found.pop(LIMIT, None)
-    if not said.pop(FLAG, False):
+    said, limit = found.get(MARKER, {}), found.get(LIMIT)
+    if not said.get(FLAG):
         for flag, value in said.items():
             if value:
                 raise BadInput(flag, f"given without {FLAG}", f"add {FLAG}, or leave it out")

@@ -68,8 +68,8 @@ DEFAULTS: dict[str, Any] = {
 }
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
 RESULT = "sglang_result"  # the setting with the arguments that SGLang's result repeats, as they were given
-# Markers, removed by `as_sent`: fields that only SGLang's own API has, and some of its flags.
-NATIVE_BODY, APPLIED, CACHED = "native_body", "apply_chat_template", "cache_report"
+# Markers: fields that only SGLang's own API has, and some of its flags.
+NATIVE_BODY, APPLIED, CACHED = "_native_body", "_apply_chat_template", "_cache_report"
 TEMPLATED = ("sharegpt", "custom")  # data sets of which SGLang has its own rule, and --apply-chat-template an effect
 NATIVE_DEFAULTS: dict[str, Any] = {
     "lora_path": None,
@@ -100,11 +100,11 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: The ratio of the ranges is not between 0 and 1.
     """
     found = with_length_ranges(settings) | _result(settings)
-    native, backend = found.pop(NATIVE_BODY, {}), found[RESULT]["backend"]
-    found = sglang_prefixes.applied(sglang_images.applied(sglang_lora.applied(found)))
+    native, backend = found.get(NATIVE_BODY, {}), found[RESULT]["backend"]
+    found = sglang_prefixes.applied(sglang_images.applied(found))
     if not found["ignore_eos"]:
         found = with_fields(found, {"ignore_eos": False})
-    if found.pop(CACHED, False) and backend in OPENAI_OF_SGLANG:
+    if found.get(CACHED) and backend in OPENAI_OF_SGLANG:
         found = with_fields(found, {"return_cached_tokens_details": True})
     if found["backend"] == "sglang-native":
         found = with_fields(found, NATIVE_DEFAULTS | native)
@@ -122,7 +122,7 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         _workload("conversation", found)
     if found["dataset_name"] == "random":
         found.pop("dataset_path", None)
-    if found.pop(APPLIED, False):
+    if found.get(APPLIED):
         if found["dataset_name"] in TEMPLATED:
             found.setdefault("render_chat_template", "without-bos")
         else:

@@ -6,7 +6,7 @@ from loadgen.cli.compat.tool_flags import renamed, switch
 from loadgen.util.argument_parser import integer
 
 SIDES = {"4k": "2160x3840", "1080p": "1080x1920", "720p": "720x1280", "360p": "360x640"}  # height and width
-ANY_COUNT = "random_image_count"  # a marker, removed by `applied`
+ANY_COUNT = "_random_image_count"
 DEFAULTS: dict[str, Any] = {
     "images": 1,
     "image_sizes": SIDES["1080p"],
@@ -17,8 +17,7 @@ DEFAULTS: dict[str, Any] = {
 
 def applied(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with the number of images that --random-image-count means."""
-    found = {name: value for name, value in settings.items() if name != ANY_COUNT}
-    return found | ({"images": f"1:{found.get('images', 1)}"} if settings.get(ANY_COUNT) else {})
+    return settings | ({"images": f"1:{settings.get('images', 1)}"} if settings.get(ANY_COUNT) else {})
 
 
 def _sizes(resolution: str) -> str:

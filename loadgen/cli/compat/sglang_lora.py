@@ -10,12 +10,7 @@ from loadgen.errors import BadInput
 from loadgen.util.argument_parser import number
 
 DISTRIBUTIONS = {"uniform": lora.RANDOM, "distinct": lora.IN_TURN}  # beside skewed
-ALPHA, ZIPF_ALPHA = "lora_zipf_alpha", 1.5  # a marker, removed by `applied`, and its default
-
-
-def applied(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without the marker of --lora-zipf-alpha, which is in the assignment by now."""
-    return {name: value for name, value in settings.items() if name != ALPHA}
+ALPHA, ZIPF_ALPHA = "_lora_zipf_alpha", 1.5  # a marker, and its default
 
 
 def _names(value: Sequence[str], given: Given) -> dict[str, Any]:

@@ -20,7 +20,7 @@ UNIFORM, ZIPF = "uniform", "zipf"
 COUNT, PREFIX = "prefix_repetition_num_prefixes", "prefix_repetition_prefix_len"
 LENGTHS = ("prefix_repetition_suffix_len", "prefix_repetition_output_len")
 DEFAULTS: dict[str, Any] = {COUNT: GROUPS, PREFIX: 2048, LENGTHS[0]: 128, LENGTHS[1]: 256}
-MARKER = "generated_shared_prefix"  # values of the flags that only this data set reads; removed by `applied`
+MARKER = "_generated_shared_prefix"  # values of the flags that only this data set reads
 
 
 def defaults(given: Given) -> dict[str, Any]:
@@ -36,10 +36,9 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
     Raises:
         BadInput: A value is out of range, or flags exclude each other.
     """
-    found = {name: value for name, value in settings.items() if name != MARKER}
-    if found["dataset_name"] != PREFIX_REPETITION:
-        return found
-    own = settings.get(MARKER, {})
+    if settings["dataset_name"] != PREFIX_REPETITION:
+        return settings
+    found, own = dict(settings), settings.get(MARKER, {})
     if "--gsp-prompts-per-group" in own:
         found["num_prompts"] = _prompts(settings)
     if (turns := own.get("--gsp-num-turns", 1)) != 1:

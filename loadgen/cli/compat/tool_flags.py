@@ -13,6 +13,7 @@ from loadgen.util.argument_parser import OneLineParser, integer, number
 Given = Mapping[str, Any]
 Convert = Callable[[Any, Given], dict[str, Any]]
 NONE, ONE, SOME = "none", "one", "some"  # how many values a flag takes
+MARK = "_"  # the beginning of markers: what flags leave in the settings for later ones, and is removed at the end
 DEST = "tool_flags"  # the attribute of a namespace that holds such flags
 
 

@@ -19,7 +19,7 @@ NO_MEDIA = "audio and video are not supported"
 TEXT = "send text, or use vLLM's own tool for this data set"
 
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
-SKIPPED, TIMELINE = "skip_chat_template", "plot_timeline"  # markers, removed by `without_ignored`
+SKIPPED, TIMELINE = "_skip_chat_template", "_plot_timeline"  # markers
 TIMELINE_ENDING = ".timeline.html"  # of the file that vLLM writes
 
 
@@ -40,14 +40,13 @@ def server(given: Given) -> dict[str, Any]:
 
 
 def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without markers, and without a file that vLLM does not read.
+    """Return the settings without a file that vLLM does not read.
 
     Raises:
         BadInput: A flag of images is invalid.
     """
     found = vllm_images.with_images(settings)
-    found.pop(SKIPPED, None)
-    if found.pop(TIMELINE, False):  # the page of the run stands for it
+    if found.get(TIMELINE):  # the page of the run stands for it
         name = Path(found.get("result_filename") or "vllm.json")
         found.setdefault("html", str(Path(found.get("result_dir") or "") / name.with_suffix(TIMELINE_ENDING)))
     if (

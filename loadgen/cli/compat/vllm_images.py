@@ -11,7 +11,7 @@ from loadgen.config.number_range import SHARE, Range
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
-GIVEN = "random_mm"  # a marker, removed by `with_images`: values of the flags by name
+GIVEN = "_random_mm"  # a marker: values of the flags by name
 BASE, RATIO = "--random-mm-base-items-per-request", "--random-mm-num-mm-items-range-ratio"
 LIMIT, BUCKETS = "--random-mm-limit-mm-per-prompt", "--random-mm-bucket-config"
 MAX_IMAGES = 255  # vLLM's default of the limit
@@ -34,16 +34,16 @@ def with_images(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: A value is invalid, asks for videos, or has no effect.
     """
     found = dict(settings)
-    marked: Given = found.pop(GIVEN, {})
-    if not marked:
+    own: Given = found.get(GIVEN, {})
+    if not own:
         return found
     if found.get("dataset_name") != RANDOM_IMAGES:
         problem = f"has no effect on the data set {found.get('dataset_name', 'random')}"
-        raise BadInput(next(iter(marked)), problem, f"leave it out, or use --dataset-name {RANDOM_IMAGES}")
-    if marked.keys() & {BASE, RATIO, LIMIT}:
-        found["images"] = _count(marked.get(BASE, 1), marked.get(RATIO, 0.0), _limit(marked.get(LIMIT)))
-    if BUCKETS in marked:
-        found["image_sizes"] = _sizes(marked[BUCKETS])
+        raise BadInput(next(iter(own)), problem, f"leave it out, or use --dataset-name {RANDOM_IMAGES}")
+    if own.keys() & {BASE, RATIO, LIMIT}:
+        found["images"] = _count(own.get(BASE, 1), own.get(RATIO, 0.0), _limit(own.get(LIMIT)))
+    if BUCKETS in own:
+        found["image_sizes"] = _sizes(own[BUCKETS])
     return found
 
 
