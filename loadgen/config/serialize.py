@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
@@ -67,7 +67,9 @@ def _typed(name: str, value: Any) -> Any:
     shown = "" if name in SECRET else f"{value!r}: "
     try:
         if isinstance(value, str) and float in kinds:
-            return _parser_of(name)(value)
+            if name in times(RunSettings):
+                return parse_seconds(value)
+            return parse_share(value) if name in shares(RunSettings) else parse_number(value)
     except ValueError as error:
         remedy = "give seconds, for example 30 or 30s" if name in times(RunSettings) else REMEDY
         raise BadInput(name, str(error), remedy) from error
@@ -81,12 +83,6 @@ def _typed(name: str, value: Any) -> Any:
         known = choices(members(RunSettings)[name])
         expected = f"one of {', '.join(known)}" if known else " or ".join(filter(None, map(IN_FILES.get, kinds)))
         raise BadInput(name, f"{shown}expected {expected}", REMEDY) from error
-
-
-def _parser_of(name: str) -> Callable[[str], float]:
-    if name in times(RunSettings):
-        return parse_seconds
-    return parse_share if name in shares(RunSettings) else parse_number
 
 
 def _texts(value: Any, kinds: tuple[Any, ...]) -> Any:

@@ -6,7 +6,7 @@ concurrent streams are measured with the metronome server, which writes each tok
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -98,10 +98,6 @@ class Capacity:
         climbs = (self.requests, self.events)
         return [run for run in (*(run for each in climbs for run in (each.best, each.missed)), self.streams) if run]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
-
 
 def measure(on_phase: Callable[[str], None]) -> Capacity:
     """Measure the capacity of this machine, in about 15 s.
@@ -116,10 +112,12 @@ def measure(on_phase: Callable[[str], None]) -> Capacity:
     with started("loadgen.testing.metronome") as server, separate_cores([server.pid]):
         on_phase("token events")
         events = climb(lambda rate: drive(server, rate, round(rate * STREAM_SECONDS), TOKENS, GAP_MS), FIRST_STREAM_RPS)
-        streams, connections = None, _connections(server)
-        if connections >= STREAMS:
+        host = urlsplit(server.url).hostname or ""
+        streams, connections = None, machine.max_connections(source_address.count_addresses((), host))
+        if connections >= STREAMS:  # the first ends after the last has begun
             on_phase(f"{STREAMS:,} streams at once")
-            streams = many(server)
+            gap_ms = (STREAMS / MANY_RPS + OVERLAP_S) * 1e3 / MANY_TOKENS
+            streams = drive(server, MANY_RPS, STREAMS, MANY_TOKENS, gap_ms, str(STREAMS))
     return Capacity(machine.usable_cores(), requests, events, streams, connections)
 
 
@@ -180,16 +178,6 @@ def drive(
         failed=tuple(check.name for check in result.failed_checks),
         disturbance=disturbance,
     )
-
-
-def many(server: Process) -> Drive:
-    """Execute a run with STREAMS concurrent streams: the first ends after the last has begun."""
-    lasts_ms = (STREAMS / MANY_RPS + OVERLAP_S) * 1e3
-    return drive(server, MANY_RPS, STREAMS, MANY_TOKENS, lasts_ms / MANY_TOKENS, str(STREAMS))
-
-
-def _connections(server: Process) -> int:
-    return machine.max_connections(source_address.count_addresses((), urlsplit(server.url).hostname or ""))
 
 
 @dataclass(frozen=True)

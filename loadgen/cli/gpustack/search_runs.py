@@ -80,7 +80,7 @@ class SearchRuns:
                 self._ramp.out_of_time = True
                 raise InconclusiveRun(OUT_OF_TIME)
             level = self._search.level_of(settings)
-            title = f"run {len(self._series.points) + 1}, {self._search.level_text(level)}"
+            title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
             run_server = dataclasses.replace(server, settings=settings)
 
             def stop_in_time(progress: Progress) -> str | None:
@@ -131,10 +131,10 @@ class SearchRuns:
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:
         """Yield the path of the next run's records, which are kept."""
-        yield self._tuned.records(len(self._series.points) + 1)
+        yield self._tuned.records(len(self._series.data.points) + 1)
 
     def _report(self, progress: Progress) -> None:
-        runs = len(self._series.points) + (progress.ended / progress.scheduled if progress.scheduled else 0.0)
+        runs = len(self._series.data.points) + (progress.ended / progress.scheduled if progress.scheduled else 0.0)
         left_s = self._ends_s - time.monotonic()
         self._reporter.update(100 * max(runs / self._tuned.max_points, 1 - left_s / self._tuned.max_total_seconds))
 

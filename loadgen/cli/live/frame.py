@@ -16,7 +16,6 @@ from loadgen.cli.live.progress_line import describe, left_s, longest_silence
 from loadgen.cli.live.slo_so_far import LimitSoFar, State, slo_so_far
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import NO_FAILURES
-from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.report import load_line
 from loadgen.report.summary_line import SEPARATOR, Colour, Part
@@ -176,7 +175,8 @@ def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterato
     rows = [(6, f"TTFT{since}", progress.ttft), (8, *gaps), (9, f"E2EL{since}", progress.e2el)]
     rows = rows if settings.streams else rows[2:]
     for rank, label, sketch in [*rows, (11, "sent late by", progress.lag)]:
-        yield Row(rank, _row(label, _summary(sketch), width))
+        cells = [*map(_ms, (sketch.p50_ms, sketch.p90_ms, sketch.p99_ms)), _count(sketch.count)]
+        yield Row(rank, _row(label, cells, width))
 
 
 def _slo(limits: Sequence[LimitSoFar], width: int) -> Iterator[Row]:
@@ -271,10 +271,6 @@ def _text(line: Line, width: int) -> "Text":
     text = Text.assemble(*line, no_wrap=True)
     text.truncate(width, overflow="crop")
     return text
-
-
-def _summary(sketch: Sketch) -> list[str]:
-    return [*map(_ms, (sketch.p50_ms, sketch.p90_ms, sketch.p99_ms)), _count(sketch.count)]
 
 
 def _age(seconds: float) -> str:

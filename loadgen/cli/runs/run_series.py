@@ -20,7 +20,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import INTERRUPTED, BadInput, EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
 from loadgen.report import series_console
-from loadgen.report.result.series import Point, Series
+from loadgen.report.result.series import Series
 from loadgen.runner.participant import Participant
 from loadgen.runner.run import serving
 from loadgen.runner.run_result import Result
@@ -52,11 +52,6 @@ class SeriesRunner:
         self.codes: list[int] = []
         self.interrupts = Interrupts()
 
-    @property
-    def points(self) -> list[Point]:
-        """The runs that have ended."""
-        return self.data.points
-
     def execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
         """Start or probe the server of `first`, let `measure` execute the runs, then print and save the series.
 
@@ -73,7 +68,7 @@ class SeriesRunner:
             async with self._serving(first) as server:
                 await measure(server)
         except (asyncio.CancelledError, LoadgenError) as error:
-            if not self.points:
+            if not self.data.points:
                 raise
             self.data.partial = INTERRUPTED if self.interrupts.count else str(error)
             if isinstance(error, EngineError):
@@ -110,7 +105,7 @@ class SeriesRunner:
         self.interrupts.detach()
         if self.interrupts.count:  # since the previous run ended
             raise asyncio.CancelledError
-        if self.points:
+        if self.data.points:
             self.data.notes += await server.flush()
         self.say(title)
 
@@ -124,7 +119,9 @@ class SeriesRunner:
         )
         saved = [path for path in ended.saved if path != requested.records or self._requested.records]
         result = ended.result
-        self.points.append(report.series.make_point(level, result, result.snapshot, limits=self.data.slo, saved=saved))
+        self.data.points.append(
+            report.series.make_point(level, result, result.snapshot, limits=self.data.slo, saved=saved)
+        )
         self.codes.append(ended.code)
         self.save_so_far()
         return result
@@ -155,7 +152,7 @@ class SeriesRunner:
             trouble = error
         step_summary.append_result(self.data)
         if self.data.kind == "search":  # its runs print no report that names their files
-            saved = [path for point in self.points for path in point.saved] + saved
+            saved = [path for point in self.data.points for path in point.saved] + saved
         out = human(self._requested)
         print(series_console.render(self.data, saved=saved, screen=Screen.of(out)), end="", file=out, flush=True)
         if self._requested.json:

@@ -49,7 +49,7 @@ class SearchSeries:
             )
             requested = self._requested.replace(**differences(server.settings, own))
             level = self._search.level_of(own)
-            title = f"run {len(self._series.points) + 1}, {self._search.level_text(level)}"
+            title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
             run_server = dataclasses.replace(server, settings=own)
             return await self._series.run(run_server, requested, level, title=title, stop=stop, reports=False)
 
@@ -61,7 +61,7 @@ class SearchSeries:
             self._set_exit_codes()
 
     def _with_next_files(self) -> RunSettings:
-        return with_numbered_files(self._requested, len(self._series.points) + 1)
+        return with_numbered_files(self._requested, len(self._series.data.points) + 1)
 
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:
@@ -79,7 +79,7 @@ class SearchSeries:
         own = [exit_codes.SLO_MISSED] if found and found.end is End.NONE else []
         if found is None or found.end is End.CLIENT:
             own.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
-        rows = [row for row in self._series.points if level and row.level == level]
+        rows = [row for row in self._series.data.points if level and row.level == level]
         if self._requested.strict and any(row.verdict == "SUSPECT" for row in rows):
             own.append(exit_codes.SUSPECT)
         # The codes of other runs do not count: at a level that is too high, requests may well fail.
