@@ -153,7 +153,8 @@ def _values(text: str) -> Values:
         if not value:
             raise BadInput(CLASS, f"{name}: {key} is empty", "give a value, or leave it out")
         values.setdefault(key, []).append(value)
-        if len(values[key]) > 1 and not _takes_several(key):
+        takes_several = key in ("header", "slo", "goodput") or tuple in classes(DataSettings).get(key, ())
+        if len(values[key]) > 1 and not takes_several:
             raise BadInput(CLASS, f"{name}: {key} is given twice", "give it once")
     return values
 
@@ -207,10 +208,6 @@ def _priority(name: str, text: str) -> int:
         remedy = f"give a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a lower one is served earlier"
         raise BadInput(CLASS, f"{name}: invalid priority {text!r}", remedy)
     return int(text)
-
-
-def _takes_several(key: str) -> bool:
-    return key in ("header", "slo", "goodput") or (key in DATA_KEYS and tuple in classes(DataSettings)[key])
 
 
 def _typed(name: str, key: str, values: list[str]) -> Any:

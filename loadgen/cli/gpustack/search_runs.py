@@ -84,8 +84,11 @@ class SearchRuns:
             run_server = dataclasses.replace(server, settings=settings)
 
             def stop_in_time(progress: Progress) -> str | None:
-                self._report(progress)
-                if time.monotonic() >= self._ends_s:
+                runs, left_s = len(self._series.data.points), self._ends_s - time.monotonic()
+                share = progress.ended / progress.scheduled if progress.scheduled else 0.0
+                spent = max((runs + share) / self._tuned.max_points, 1 - left_s / self._tuned.max_total_seconds)
+                self._reporter.update(100 * spent)
+                if left_s <= 0:
                     self._ramp.out_of_time = True
                     return OUT_OF_TIME
                 return stop(progress)
@@ -132,11 +135,6 @@ class SearchRuns:
     def _records(self, name: str) -> Iterator[Path]:
         """Yield the path of the next run's records, which are kept."""
         yield self._tuned.records(len(self._series.data.points) + 1)
-
-    def _report(self, progress: Progress) -> None:
-        runs = len(self._series.data.points) + (progress.ended / progress.scheduled if progress.scheduled else 0.0)
-        left_s = self._ends_s - time.monotonic()
-        self._reporter.update(100 * max(runs / self._tuned.max_points, 1 - left_s / self._tuned.max_total_seconds))
 
     def _set_exit_codes(self) -> None:
         """Set the exit code by the outcome of the search: failures of single loads are what it looks for."""
