@@ -51,10 +51,8 @@ def code(result: "RunResult", *, strict: bool, max_error_rate: float, interrupte
     """Return the exit code of a finished run: the most severe one that applies.
 
     Args:
-        result: The result of the run.
         strict: Whether SUSPECT is a failure.
         max_error_rate: The highest allowed share of failed requests, 0 to 1.
-        interrupted: Whether a signal ended the run.
     """
     if interrupted:
         return INTERRUPTED

@@ -4,15 +4,16 @@ import argparse
 import dataclasses
 import json
 import re
-import types
-import typing
 from collections.abc import Callable, Container, Sequence
-from typing import Any
+from types import NoneType
+from typing import Any, get_origin
 
 from loadgen.cli import compat
+from loadgen.cli.compat.tool_flags import add_flags, one_or_several
 from loadgen.cli.topic_parser import TopicParser
+from loadgen.config.field_types import choices, members
 from loadgen.config.load import SWEPT
-from loadgen.config.option import GROUPS, flag, shares, times
+from loadgen.config.option import GROUPS, flag, lists, shares, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds, share
@@ -50,7 +51,6 @@ def add_run_flags(parser: TopicParser, tool: str | None) -> None:
 
     Args:
         parser: Suppresses defaults, so that only given flags are in its result.
-        tool: The tool of --compat, or None.
     """
     parser.add_argument(
         "--config", metavar="FILE.yaml", help="read settings from a YAML file; keys are flag names without --"
@@ -67,7 +67,6 @@ def run_settings(
     """Parse a command line into settings, by field name; flags of the tool of --compat stay as they are.
 
     Args:
-        argv: The words of the command line.
         parser: Returns the parser for a tool of --compat, or None.
 
     Raises:
@@ -110,22 +109,20 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
 
     Args:
         parser: Suppresses defaults, so that only given flags are in its result.
-        tool: The tool of --compat, or None.
-        wanted: Names of the fields.
     """
     parser.add_argument(
         "--compat", choices=list(compat.TOOLS), help="use the meanings and the defaults of this tool's flags"
     )
     meanings = compat.tool_of(tool)
     topics: dict[str, Any] = {}
-    kinds, in_seconds, in_shares = typing.get_type_hints(RunSettings), times(RunSettings), shares(RunSettings)
+    kinds, in_seconds, in_shares = members(RunSettings), times(RunSettings), shares(RunSettings)
     fields = [f for f in dataclasses.fields(RunSettings) if f.name in wanted and f.name not in meanings.replaced]
     order = list(GROUPS)
     for field in sorted(fields, key=lambda field: order.index(field.metadata["group"])):
         meta = field.metadata
         if (title := meta["group"]) not in topics:
             topics[title] = parser.add_topic(title, GROUPS[title])
-        options: dict[str, Any] = _by_kind(kinds[field.name])
+        options: dict[str, Any] = _by_kinds(kinds[field.name])
         if meta["metavar"] and "choices" not in options:
             options["metavar"] = meta["metavar"]
         if field.name in in_seconds:
@@ -133,12 +130,12 @@ def add_settings(parser: TopicParser, tool: str | None, wanted: Container[str] =
         if field.name in in_shares:
             options["type"] = share
         if field.name in SWEPT:
-            options["type"] = _one_or_several(options["type"])
+            options["type"] = one_or_several(options["type"])
         if meta["listed"]:
-            options["action"] = _Joined
+            options["action"] = "append"
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
         topics[title].add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
-    compat.add_flags(parser, meanings.flags)
+    add_flags(parser, meanings.flags)
     parser.abbreviable = meanings.names
 
 
@@ -148,7 +145,6 @@ def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) ->
     Underscores in flag names are read as dashes, as vLLM does.
 
     Args:
-        argv: The words of the command line.
         parser: The parser; None: that of `loadgen run`.
     """
     dashed = []
@@ -158,49 +154,28 @@ def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) ->
             argument = name.replace("_", "-") + equals + value
         dashed.append(argument)
     given = vars((parser or run_parser()).parse_args(dashed))
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    joined = lists(RunSettings)
+    return {
+        name: (",".join(value) if name in joined else tuple(value)) if isinstance(value, list) else value
+        for name, value in given.items()
+    }
 
 
-def _by_kind(kind: Any) -> dict[str, Any]:
-    """Return the options of `add_argument` for a field of this type."""
-    members = [k for k in typing.get_args(kind) if k is not type(None)] if isinstance(kind, types.UnionType) else [kind]
-    if typing.get_origin(kind) is typing.Union:
-        members = [k for k in typing.get_args(kind) if k is not type(None)]
-    if members == [int, str]:
+def _by_kinds(members: tuple[Any, ...]) -> dict[str, Any]:
+    kinds = [kind for kind in members if kind is not NoneType]
+    if kinds == [int, str]:
         return {"type": _integer_or_text}
-    if members == [str, tuple[str, ...]]:
+    if kinds == [str, tuple[str, ...]]:
         return {"action": "append"}
-    if members == [bool]:  # a field that may also be None gets a --no- form
-        return {"action": "store_true" if kind is bool else argparse.BooleanOptionalAction}
-    kind = members[0]
-    if typing.get_origin(kind) is typing.Literal:
-        return {"choices": list(typing.get_args(kind))}
-    if typing.get_origin(kind) is tuple:
+    if kinds == [bool]:  # a field that may also be None gets a --no- form
+        return {"action": argparse.BooleanOptionalAction if NoneType in members else "store_true"}
+    if known := choices(members):
+        return {"choices": known}
+    kind = get_origin(kinds[0]) or kinds[0]
+    if kind is tuple:
         return {"nargs": "+", "action": "extend"}
-    if typing.get_origin(kind) is dict:
-        return {"type": json_value}
-    names: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str}
-    return {"type": names[kind]}
-
-
-class _Joined(argparse.Action):
-    """A list with commas that may be given in several flags."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        before = getattr(namespace, self.dest, None)
-        setattr(namespace, self.dest, f"{before},{values}" if before else values)
-
-
-def _one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a reader of one value, or of several with commas between them as a tuple."""
-
-    def read(text: str) -> Any:
-        values = tuple(map(kind, text.split(",")))
-        return values if len(values) > 1 else values[0]
-
-    return read
+    types: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str, dict: json_value}
+    return {"type": types[kind]}
 
 
 def json_value(text: str) -> Any:

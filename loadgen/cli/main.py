@@ -78,11 +78,8 @@ def _usable(output: TextIO | None) -> TextIO:
     """Return a standard stream that a command can write to, also if it is closed or its reader goes."""
     if output is None:
         return open(os.devnull, "w", encoding="utf-8")
-    return _surviving(output) if type(output) is io.TextIOWrapper else output
-
-
-def _surviving(output: io.TextIOWrapper) -> io.TextIOWrapper:
-    """Wrap a standard stream so that a broken pipe does not end the command."""
+    if type(output) is not io.TextIOWrapper:
+        return output
     return io.TextIOWrapper(
         io.BufferedWriter(_Output(output.fileno(), "wb", closefd=False)),
         encoding=output.encoding,

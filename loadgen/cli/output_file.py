@@ -1,7 +1,8 @@
 """A file that a command writes at its end: a wrong name is bad input, a full disk is not."""
 
+import contextlib
 import errno
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from loadgen.errors import BadInput, NotWritten
 
@@ -12,20 +13,16 @@ OF_THE_NAME = (
 )
 
 
-def put(flag: str, path: str, write: Callable[[str], None]) -> None:
-    """Write a file by calling `write` with its path.
-
-    Args:
-        flag: The flag that names it.
-        path: Its path.
-        write: Writes it; may raise OSError.
+@contextlib.contextmanager
+def writing(flag: str, path: str) -> Iterator[None]:
+    """Name a file, and the flag that asks for it, in an OSError of the block that writes it.
 
     Raises:
         BadInput: It cannot be written under this name.
         NotWritten: It could not be written.
     """
     try:
-        write(path)
+        yield
     except OSError as error:
         problem = f"{path} cannot be written ({error.strerror or error})"
         if error.errno in OF_THE_NAME:

@@ -15,9 +15,6 @@ from loadgen.errors import BadInput
 def settings(given: dict[str, Any]) -> RunSettings:
     """Return the settings of one run.
 
-    Args:
-        given: What `flags.run_settings` returns.
-
     Raises:
         BadInput: A file cannot be read, a key or value in it is wrong, a flag of the tool is refused, or a flag has
             several values.

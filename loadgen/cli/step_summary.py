@@ -1,8 +1,9 @@
 """The summary of a step of GitHub Actions: Markdown that is appended to the file that $GITHUB_STEP_SUMMARY names."""
 
 import os
-import sys
 from typing import TYPE_CHECKING
+
+from loadgen.cli.stderr import say
 
 if TYPE_CHECKING:
     from loadgen.report.result import RunResult
@@ -31,4 +32,4 @@ def append(markdown: str) -> None:
         with open(path, "a", encoding="utf-8") as file:
             file.write(f"{markdown}\n")
     except OSError as error:
-        print(f"loadgen: ${VARIABLE}: {path} cannot be written ({error.strerror})", file=sys.stderr)
+        say(f"${VARIABLE}: {path} cannot be written ({error.strerror})")

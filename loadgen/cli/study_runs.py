@@ -22,13 +22,7 @@ RUNNING = "running now in process {}"
 
 
 def run(path: Path, folder: Path | None, *, lines: bool) -> int:
-    """Run a study; returns the exit code.
-
-    Args:
-        path: Its file.
-        folder: Folder of its store; None: NAME.store here.
-        lines: Whether to print lines on a terminal too.
-    """
+    """Run a study; returns the exit code."""
     log_setup.to_stderr("warning")
     file = study_file.read(path)
     store = store_of(file, folder)

@@ -32,13 +32,7 @@ class TopicParser(OneLineParser):
     --help shows the first screen, --help-all every flag. A topic is shown by `topic`.
 
     Args:
-        command: The name of the command, such as "loadgen run".
-        description: What it does.
         main_flags: The flags of the first screen, in its order, as they are shown there.
-        examples: Lines with examples.
-
-    Attributes:
-        main_flags: As given.
     """
 
     def __init__(self, command: str, description: str, *, main_flags: Sequence[str], examples: Sequence[str]) -> None:
@@ -107,9 +101,6 @@ class TopicParser(OneLineParser):
     def topic(self, word: str) -> str:
         """Return the help of a topic, or of a flag.
 
-        Args:
-            word: A word of the topic's title, or a flag with or without dashes.
-
         Raises:
             BadInput: There is neither a topic nor a flag of this name.
         """
@@ -128,7 +119,6 @@ class TopicParser(OneLineParser):
         return f"{super().format_help()}\n{self._examples}"
 
     def _asked(self, words: str) -> str:
-        """Return the command that shows more help."""
         program, _, command = self.prog.partition(" ")
         return f"{program} help {command} {words}"
 
@@ -157,11 +147,7 @@ class TopicParser(OneLineParser):
 
 
 class _Print(argparse.Action):
-    """Prints a page of help and ends the command.
-
-    Args:
-        page: Makes the page.
-    """
+    """Prints a page of help and ends the command."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, *, page: Callable[[], str], **options: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, **options)

@@ -4,7 +4,7 @@ A part without `KEY=` belongs to the value before it, or is another header. A ke
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from loadgen.errors import BadInput
@@ -72,7 +72,8 @@ def redacted(text: str) -> str:
 def _text(name: str, keys: Any) -> str:
     if not isinstance(keys, Mapping):
         raise BadInput(CLASS, f"{name}: expected keys with values, such as share: 0.8", "write them below the name")
-    given = [(_key(key), _value(each)) for key, value in keys.items() for each in _several(value)]
+    several = {key: value if isinstance(value, list | tuple) else (value,) for key, value in keys.items()}
+    given = [(_key(key), _value(each)) for key, values in several.items() for each in values]
     text = _written(name, given)
     if pairs(text) != given:
         raise BadInput(CLASS, f"{name}: a value has a comma before a word and =", "write it without the comma")
@@ -82,10 +83,6 @@ def _text(name: str, keys: Any) -> str:
 def _key(key: Any) -> str:
     name = str(key).replace("-", "_")
     return ALIASES.get(name, name)
-
-
-def _several(value: Any) -> Iterator[Any]:
-    yield from value if isinstance(value, list | tuple) else (value,)
 
 
 def _value(value: Any) -> str:

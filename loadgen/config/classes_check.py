@@ -48,10 +48,6 @@ def _check_rates(settings: RunFields) -> None:
 def check_data(settings: RunFields, each: Sequence[tuple[RequestClass, RunFields]]) -> None:
     """Check that the data sets of classes can be mixed.
 
-    Args:
-        settings: The settings of the run.
-        each: The classes, with the settings of each alone.
-
     Raises:
         BadInput: One has due times, or sessions whose number is not known.
     """

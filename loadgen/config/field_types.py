@@ -1,4 +1,4 @@
-"""Types of the fields of settings, and of arguments: whether values have the declared ones."""
+"""Types of the fields of settings, and of arguments: what they are, and whether values have them."""
 
 from collections.abc import Callable
 from functools import cache
@@ -24,15 +24,33 @@ HOLDS: dict[Any, Callable[[Any], bool]] = {
 }
 
 
+@cache
+def members(settings: type) -> dict[str, tuple[Any, ...]]:
+    """Return the types that each field may have, as declared: int and NoneType for `int | None`."""
+    hints = get_type_hints(settings).items()
+    return {name: get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,) for name, kind in hints}
+
+
+@cache
+def classes(settings: type) -> dict[str, tuple[Any, ...]]:
+    """Return the classes that the values of each field may have: of a choice str, of `dict[str, Any]` dict."""
+    return {name: tuple(dict.fromkeys(map(_class_of, kinds))) for name, kinds in members(settings).items()}
+
+
+def choices(kinds: tuple[Any, ...]) -> list[str]:
+    """Return the values of a field that is a choice among texts, else nothing."""
+    return [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
+
+
 def check_types(settings: Any) -> None:
     """Check the type of each field of a settings dataclass. Choices and ranges are checked elsewhere.
 
     Raises:
         BadInput: A value has another type. Its field is the name of the field: no flag or file gives such a value.
     """
-    for name, kinds in _members(settings.__class__).items():
+    for name, kinds in classes(settings.__class__).items():
         value = getattr(settings, name)
-        if not any(_holds(kind, value) for kind in kinds):
+        if not any(HOLDS[kind](value) if kind in HOLDS else isinstance(value, kind) for kind in kinds):
             expected = " or ".join(EXPECTED[kind] for kind in kinds)
             raise BadInput(name, f"is a value of type {type(value).__name__}", f"give {expected}")
 
@@ -41,10 +59,7 @@ def check_type(name: str, value: object, kind: type | UnionType, remedy: str) ->
     """Check the type of an argument of a function.
 
     Args:
-        name: The argument.
-        value: Its value.
         kind: The types that it may have, protocols that can be checked at run time among them.
-        remedy: What to give.
 
     Raises:
         BadInput: It has another type.
@@ -53,18 +68,6 @@ def check_type(name: str, value: object, kind: type | UnionType, remedy: str) ->
         raise BadInput(name, f"is a value of type {type(value).__name__}", remedy)
 
 
-def _holds(kind: Any, value: Any) -> bool:
-    return HOLDS[kind](value) if kind in HOLDS else isinstance(value, kind)
-
-
-@cache
-def _members(settings: type) -> dict[str, tuple[Any, ...]]:
-    """Return the plain types of each field: a choice is a text, `dict[str, Any]` a dict."""
-    return {name: tuple(dict.fromkeys(_plain(kind))) for name, kind in get_type_hints(settings).items()}
-
-
-def _plain(kind: Any) -> list[Any]:
+def _class_of(kind: Any) -> Any:
     origin = get_origin(kind)
-    if origin in (Union, UnionType):
-        return [plain for member in get_args(kind) for plain in _plain(member)]
-    return [str] if origin is Literal else [origin or kind]
+    return str if origin is Literal else origin or kind

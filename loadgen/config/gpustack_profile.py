@@ -3,9 +3,10 @@
 A file holds one profile, or, like the file that GPUStack ships, a list `profiles` of named ones.
 """
 
+import contextlib
 import difflib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,6 @@ class Key:
     """A key of a profile.
 
     Attributes:
-        setting: The field of `RunSettings` that it sets.
-        holds: Whether a value is valid.
         expected: The valid values, for people.
     """
 
@@ -46,30 +45,29 @@ KEYS = {
 REMEDY = f"write a mapping of {', '.join(KEYS)}"
 
 
+@contextlib.contextmanager
+def named_in_errors(path: Path) -> Iterator[None]:
+    """Name a file before the key in a `BadInput` of the block."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{path}: {error.field}", error.problem, error.remedy) from error
+
+
 def read(path: Path, name: str | None = None) -> dict[str, Any]:
     """Read the fields of `RunSettings` that a profile sets.
-
-    Args:
-        path: The file.
-        name: The name of the profile, where the file has several.
 
     Raises:
         BadInput: The file cannot be read, is not a YAML mapping, has no such profile, or one with an unknown key or a
             value out of range.
     """
     found = content(path, name)
-    try:
+    with named_in_errors(path):
         return fields(found)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error.field}", error.problem, error.remedy) from error
 
 
 def content(path: Path, name: str | None = None) -> dict[str, Any]:
     """Read a profile as it is written.
-
-    Args:
-        path: The file.
-        name: The name of the profile, where the file has several.
 
     Raises:
         BadInput: The file cannot be read, is not a YAML mapping, or has no such profile.
@@ -82,10 +80,8 @@ def content(path: Path, name: str | None = None) -> dict[str, Any]:
         raise BadInput(str(path), f"cannot be read ({error})", "give a YAML file") from error
     except yaml.YAMLError as error:
         raise BadInput(str(path), f"is not YAML ({' '.join(str(error).split())})", REMEDY) from error
-    try:
+    with named_in_errors(path):
         chosen = _chosen(found, name)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error.field}", error.problem, error.remedy) from error
     if not isinstance(chosen, dict):
         raise BadInput(str(path), "is not a mapping", REMEDY)
     return chosen

@@ -28,12 +28,7 @@ class Quantity:
     """What the values of a profile are.
 
     Attributes:
-        flag: The flag that takes the profile.
-        name: The quantity, in a word.
-        unit: Its unit.
-        most: The highest value.
         heads: What a column of a file with its values may be called.
-        whole: Whether its values are whole numbers.
     """
 
     flag: str

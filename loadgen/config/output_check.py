@@ -61,13 +61,11 @@ def _refuse_unwritable(name: str, path: str) -> Iterator[None]:
 
 
 def _write_probe(folder: Path) -> None:
-    """Write and remove a temporary file."""
     with tempfile.NamedTemporaryFile(dir=folder):
         pass
 
 
 def _named_files(settings: RunSettings) -> dict[str, str]:
-    """Return the paths of the named files, by their settings."""
     named = {name: getattr(settings, name) for name in FILES}
     if settings.result_filename:
         named["result_filename"] = os.path.join(settings.result_dir or "", settings.result_filename)

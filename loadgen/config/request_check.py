@@ -28,7 +28,9 @@ def check(settings: RunFields) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
-    _check_body(settings)
+    if not isinstance(settings.extra_body, dict | None):
+        raise BadInput("--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'")
+    check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
     _check_lora(settings)
     _check_users(settings)
     if not settings.streams:
@@ -88,19 +90,11 @@ def _check_users(settings: RunFields) -> None:
         Retry.parse(settings.retry)
 
 
-def _check_body(settings: RunFields) -> None:
-    if not isinstance(settings.extra_body, dict | None):
-        raise BadInput("--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'")
-    check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
-
-
 def check_fields(where: str, body: dict[str, Any], *, disable_stream: bool) -> None:
     """Check fields that are merged into the body of a request.
 
     Args:
         where: The flag, or the row of a file, that gives them.
-        body: The fields.
-        disable_stream: Whether answers are asked for in one piece.
 
     Raises:
         BadInput: One of them would change what loadgen itself decides of a request.

@@ -5,12 +5,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from types import UnionType
-from typing import Any, Self, get_args, get_origin, get_type_hints
+from typing import Any, Self
 
 from loadgen.config import class_text, lora, slo
 from loadgen.config.class_text import CLASS
 from loadgen.config.data import DataSettings
+from loadgen.config.field_types import classes
 from loadgen.config.load_profile import MAX_RATE
 from loadgen.config.option import times
 from loadgen.errors import BadInput
@@ -113,11 +113,6 @@ class RequestClass:
 def classes_of(texts: tuple[str, ...], adapters: tuple[str, ...], assignment: str | None) -> tuple[RequestClass, ...]:
     """Return the classes of `--class`, or one for each LoRA adapter; empty without either.
 
-    Args:
-        texts: The values of `--class`.
-        adapters: Those of `--lora-modules`.
-        assignment: That of `--lora-assignment`.
-
     Raises:
         BadInput: A class or the assignment is invalid.
     """
@@ -141,12 +136,7 @@ def total_rate(texts: tuple[str, ...]) -> float | None:
 
 @contextlib.contextmanager
 def rates_named_in_errors(texts: tuple[str, ...], rate_rps: float) -> Iterator[None]:
-    """Name the rates of classes in a `BadInput` of the block about a rate that they have set.
-
-    Args:
-        texts: The values of `--class`.
-        rate_rps: The rate of the run, requests/s.
-    """
+    """Name the rates of classes in a `BadInput` of the block about a rate that they have set."""
     try:
         yield
     except BadInput as error:
@@ -156,7 +146,6 @@ def rates_named_in_errors(texts: tuple[str, ...], rate_rps: float) -> Iterator[N
 
 
 def _values(text: str) -> Values:
-    """Return the values of each key of a class."""
     name, values = class_text.name_of(text), Values()
     for key, value in class_text.pairs(text):
         if key not in KEYS:
@@ -164,7 +153,8 @@ def _values(text: str) -> Values:
         if not value:
             raise BadInput(CLASS, f"{name}: {key} is empty", "give a value, or leave it out")
         values.setdefault(key, []).append(value)
-        if len(values[key]) > 1 and not _takes_several(key):
+        takes_several = key in ("header", "slo", "goodput") or tuple in classes(DataSettings).get(key, ())
+        if len(values[key]) > 1 and not takes_several:
             raise BadInput(CLASS, f"{name}: {key} is given twice", "give it once")
     return values
 
@@ -201,7 +191,6 @@ def _shares(found: dict[str, Values]) -> dict[str, float]:
 
 
 def _number(name: str, key: str, values: Values) -> float:
-    """Return a share or a rate."""
     text = values[key][0]
     parse, most = (parse_share, 1.0) if key == "share" else (parse_number, MAX_RATE)
     try:
@@ -221,19 +210,8 @@ def _priority(name: str, text: str) -> int:
     return int(text)
 
 
-def _takes_several(key: str) -> bool:
-    return key in ("header", "slo", "goodput") or (key in DATA_KEYS and tuple in _kinds(key))
-
-
-def _kinds(key: str) -> list[Any]:
-    """Return the plain types of a field of the data set."""
-    kind = get_type_hints(DataSettings)[key]
-    return [get_origin(each) or each for each in (get_args(kind) if isinstance(kind, UnionType) else (kind,))]
-
-
 def _typed(name: str, key: str, values: list[str]) -> Any:
-    """Convert the values of a field of the data set to its type."""
-    kinds, text = _kinds(key), values[0]
+    kinds, text = classes(DataSettings)[key], values[0]
     if tuple in kinds:
         return tuple(values)
     if int in kinds and re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII):

@@ -15,12 +15,7 @@ _FORM = re.compile(r"([0-9]{1,4}(?:,[0-9]{1,4})*)(?:@attempts=([0-9]{1,18}))?", 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """When a request is sent again.
-
-    Attributes:
-        statuses: The HTTP statuses of refusals.
-        attempts: How often a request is sent at most.
-    """
+    """When a request is sent again."""
 
     statuses: tuple[int, ...]
     attempts: int = ATTEMPTS

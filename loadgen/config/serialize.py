@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
-import types
 import typing
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from types import NoneType
+from typing import Any
 
 from loadgen.config.data import FULL_ANSWERS
+from loadgen.config.field_types import EXPECTED, choices, classes, members
 from loadgen.config.load import SWEPT
 from loadgen.config.option import flag, lists, shares, times
 from loadgen.config.settings import RunSettings
@@ -16,22 +17,12 @@ from loadgen.util.number_format import parse_number, parse_seconds, parse_share
 
 SECRET = ("api_key", "header")
 REMEDY = "see `loadgen run --help-all`"
-KINDS: dict[Any, str] = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    str: "a text",
-    tuple: "a list of texts",
-    dict: "a mapping",
-}
+IN_FILES: dict[Any, str] = EXPECTED | {bool: "true or false", tuple: "a list of texts", dict: "a mapping", NoneType: ""}
 TRUE_WORDS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
 
 
 def fields(found: Mapping[Any, Any]) -> dict[str, Any]:
     """Convert a mapping from a file to fields of `RunSettings`, with their types.
-
-    Args:
-        found: Names, with dashes or underscores, and values.
 
     Raises:
         BadInput: A key is unknown, or a value has the wrong type; its field is the key.
@@ -72,53 +63,41 @@ def _typed(name: str, value: Any) -> Any:
 
     if name == "classes" and isinstance(value, dict):  # `RunSettings` reads them
         return value
-    kind = typing.get_type_hints(RunSettings)[name]
-    members = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
+    kind, kinds = typing.get_type_hints(RunSettings)[name], classes(RunSettings)[name]
     shown = "" if name in SECRET else f"{value!r}: "
     try:
-        if isinstance(value, str) and float in members:
-            return _parser_of(name)(value)
+        if isinstance(value, str) and float in kinds:
+            if name in times(RunSettings):
+                return parse_seconds(value)
+            return parse_share(value) if name in shares(RunSettings) else parse_number(value)
     except ValueError as error:
         remedy = "give seconds, for example 30 or 30s" if name in times(RunSettings) else REMEDY
         raise BadInput(name, str(error), remedy) from error
     if isinstance(value, list) and name in lists(RunSettings):
         value = ",".join(map(str, value))
-    if isinstance(value, str) and bool in members:
+    if isinstance(value, str) and bool in kinds:
         value = TRUE_WORDS.get(value.lower(), value)
     try:
-        return msgspec.convert(_texts(value, members), kind, strict=False)
+        return msgspec.convert(_texts(value, kinds), kind, strict=False)
     except msgspec.ValidationError as error:
-        expected = " or ".join(text for member in members if (text := _expected(member)))
+        known = choices(members(RunSettings)[name])
+        expected = f"one of {', '.join(known)}" if known else " or ".join(filter(None, map(IN_FILES.get, kinds)))
         raise BadInput(name, f"{shown}expected {expected}", REMEDY) from error
 
 
-def _parser_of(name: str) -> Callable[[str], float]:
-    """Return what reads the text of a number."""
-    if name in times(RunSettings):
-        return parse_seconds
-    return parse_share if name in shares(RunSettings) else parse_number
-
-
-def _texts(value: Any, members: tuple[Any, ...]) -> Any:
+def _texts(value: Any, kinds: tuple[Any, ...]) -> Any:
     """Convert numbers to text where a field takes text, and a text to a list of one where it takes a list of texts.
 
     A file may hold 3 for "3".
     """
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and str in members and not {int, float} & set(members):
+    if is_number and str in kinds and not {int, float} & set(kinds):
         return str(value)
-    if any(typing.get_origin(member) is tuple for member in members):
+    if tuple in kinds:
         if isinstance(value, list | tuple):
             return [_texts(each, (str,)) for each in value]
-        return [value] if isinstance(value, str) and str not in members else value
+        return [value] if isinstance(value, str) and str not in kinds else value
     return value
-
-
-def _expected(kind: Any) -> str:
-    """Describe a type of a field for people; empty for None."""
-    if typing.get_origin(kind) is Literal:
-        return f"one of {', '.join(typing.get_args(kind))}"
-    return KINDS.get(typing.get_origin(kind) or kind, "")
 
 
 def restored(shown: Mapping[str, Any]) -> RunSettings:
@@ -145,14 +124,11 @@ def flags(settings: RunSettings) -> list[str]:
 
 def explicit(settings: RunSettings) -> dict[str, Any]:
     """Return the fields to name in a file: all that differ from the defaults, and the lengths of random prompts."""
-    changed = {
-        field.name for field in dataclasses.fields(RunSettings) if getattr(settings, field.name) != field.default
-    }
     lengths = {"random_input_len", "random_output_len"} if settings.dataset_name in FULL_ANSWERS else set[str]()
     return {
-        field.name: getattr(settings, field.name)
+        field.name: value
         for field in dataclasses.fields(RunSettings)
-        if field.name in changed | lengths
+        if (value := getattr(settings, field.name)) != field.default or field.name in lengths
     }
 
 

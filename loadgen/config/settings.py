@@ -39,11 +39,6 @@ def _with_fields_of(
 
 
 def _check_names(given: dict[str, Any]) -> None:
-    """Check that arguments are fields.
-
-    Raises:
-        BadInput: One is not.
-    """
     known = [field.name for field in dataclasses.fields(RunFields)]
     for name in given.keys() - set(known):
         if name in COMMAND_ALONE:
@@ -84,7 +79,10 @@ class RunSettings(RunFields):
         if self.classes and math.isinf(self.request_rate) and (rate := total_rate(self.classes)) is not None:
             object.__setattr__(self, "request_rate", rate)
         if self.max_concurrency is None:
-            object.__setattr__(self, "max_concurrency", self._most_at_once())
+            most = self.users
+            if most is None and self.concurrency_profile is not None:
+                most = int(LoadProfile.parse(self.concurrency_profile, CONCURRENCY).highest)
+            object.__setattr__(self, "max_concurrency", most)
 
     @classmethod
     def of_workload(cls, name: str) -> "RunSettings":
@@ -100,12 +98,6 @@ class RunSettings(RunFields):
         check_type("name", name, str, "give the name of a workload, or of a file")
         with python_names():
             return cls(**presets.resolve(name))
-
-    def _most_at_once(self) -> int | None:
-        """Return how many requests a population of users, or a profile, has in flight at most; None without either."""
-        if self.users is None and self.concurrency_profile is not None:
-            return int(LoadProfile.parse(self.concurrency_profile, CONCURRENCY).highest)
-        return self.users
 
     def __repr__(self) -> str:
         default = public(RunSettings())

@@ -33,7 +33,6 @@ class Limit:
     """One limit of an SLO.
 
     Attributes:
-        text: The limit as it was written.
         metric: A latency of LATENCY_METRICS, or "error".
         statistic: p0 ... p99.9, mean, median or max; "rate" for errors.
         inclusive: Whether a value equal to the limit meets it (<=).
@@ -157,7 +156,6 @@ def judge(
     """Judge each limit of an SLO.
 
     Args:
-        limits: The limits.
         lookup: Returns the value of (metric, statistic), in ms or as a share, and the error that the client may have
             added, in ms. The value is None if it was not measured, inf if it falls among failed requests; the error
             is None where there is none.

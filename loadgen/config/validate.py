@@ -1,15 +1,16 @@
 """Validation of the settings of a run: ranges, choices, and combinations. Nothing is sent or written before it."""
 
 import math
-from collections.abc import Callable
-from numbers import Real
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Iterable
+from typing import Any
 
-from loadgen.config import cache, classes_check, load_check, request_check, server_calls_check, slo, stop_check
+from loadgen.config import cache, classes_check, load_check, request_check, server_calls_check, slo, stop_condition
 from loadgen.config.data import RERANK, DataSettings
+from loadgen.config.field_types import choices, members
 from loadgen.config.load import ALL_PROMPTS, SEED_FIELDS
 from loadgen.config.load_check import MAX_DURATION_S, MAX_REQUESTS
 from loadgen.config.load_profile import MAX_IN_FLIGHT, MAX_RATE
+from loadgen.config.number_range import ABOVE_0, FINITE, FROM_1, TOKENS, Range
 from loadgen.config.option import flag
 from loadgen.config.output import (
     METRICS,
@@ -38,54 +39,51 @@ MAX_ZIPF = 100.0  # the first prefix then has all requests
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
 
-Range = tuple[tuple[str, ...], Callable[[Any], bool], str]  # fields, what must hold, and what to give instead
-LENGTHS = (  # with forms for drawn lengths; each data set checks these
+_TOKENS = (*("sharegpt_output_len", "sonnet_input_len", "sonnet_output_len", "hf_output_len", "trace_block_size"),)
+_LENGTHS = (  # with forms for drawn lengths, which each data set checks
     *("random_input_len", "random_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),
 )
-_TOKENS = (*("sharegpt_output_len", "sonnet_input_len", "sonnet_output_len", "hf_output_len", "trace_block_size"),)
-_RUN_RANGES: tuple[Range, ...] = (
+_RUN_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
     (
         (
-            *("request_rate", "burstiness", "users", "max_concurrency", "duration", "engine_timeout"),
+            *("request_rate", "burstiness", "users", "max_concurrency", "duration", "engine_timeout", "ray_nodes"),
             *("profile_batch_threshold", "profile_duration", "gpus", "gpu_hour_price", "cache_block_size"),
         ),
-        lambda v: v > 0,
-        "a number above 0",
+        Range("a number above 0", ABOVE_0),
     ),
-    (("num_prompts",), lambda v: v > 0 or v == ALL_PROMPTS, "a number above 0, or -1 for all prompts of a file"),
-    (("replicas",), lambda v: 0 < v <= MAX_REPLICAS, f"1 to {MAX_REPLICAS}"),
+    (("num_prompts",), Range("a number above 0, or -1 for all prompts of a file", 1, besides=ALL_PROMPTS)),
+    (("replicas",), Range(f"1 to {MAX_REPLICAS}", 1, MAX_REPLICAS)),
     (
         (
             *("ramp_up_start_rps", "ramp_up_end_rps", "ready_check_timeout_sec", "num_warmups"),
             *("connect_timeout", "first_token_timeout", "stall_timeout", "timeout", *SEED_FIELDS),
         ),
-        lambda v: 0 <= v < math.inf,
-        "0 or more",
+        Range("0 or more", 0, FINITE),
     ),
-    (("num_warmups",), lambda v: v <= MAX_WARMUPS, f"at most {MAX_WARMUPS:,}"),
-    (SEED_FIELDS, lambda v: v < 1 << 63, "less than 2**63"),
-    (("max_error_rate",), lambda v: 0 <= v <= 1, "a share between 0 and 1"),
-    (("probe_request_rate",), lambda v: 0 <= v <= MAX_PROBE_RATE, f"0 to {MAX_PROBE_RATE:g} requests/s"),
-    (("port",), lambda v: 0 < v < 65536, "a port between 1 and 65535"),
-    (("request_rate",), lambda v: v <= MAX_RATE or math.isinf(v), f"at most {MAX_RATE:,.0f} requests/s, or inf"),
-    (("users",), lambda v: v <= MAX_IN_FLIGHT, f"at most {MAX_IN_FLIGHT:,} users"),
-    (("max_concurrency",), lambda v: v <= MAX_IN_FLIGHT, f"at most {MAX_IN_FLIGHT:,} requests in flight"),
-    (("duration",), lambda v: v <= MAX_DURATION_S, f"at most {MAX_DURATION_S:,.0f} s"),
-    (("num_prompts",), lambda v: v <= MAX_REQUESTS, f"at most {MAX_REQUESTS:,}"),
+    (("num_warmups",), Range(f"at most {MAX_WARMUPS:,}", 0, MAX_WARMUPS)),
+    (SEED_FIELDS, Range("less than 2**63", 0, (1 << 63) - 1)),
+    (("max_error_rate",), Range("a share between 0 and 1", 0, 1)),
+    (("probe_request_rate",), Range(f"0 to {MAX_PROBE_RATE:g} requests/s", 0, MAX_PROBE_RATE)),
+    (("port",), Range("a port between 1 and 65535", 1, 65535)),
+    (("request_rate",), Range(f"at most {MAX_RATE:,.0f} requests/s, or inf", 0, MAX_RATE, besides=math.inf)),
+    (("users",), Range(f"at most {MAX_IN_FLIGHT:,} users", 0, MAX_IN_FLIGHT)),
+    (("max_concurrency",), Range(f"at most {MAX_IN_FLIGHT:,} requests in flight", 0, MAX_IN_FLIGHT)),
+    (("duration",), Range(f"at most {MAX_DURATION_S:,.0f} s", 0, MAX_DURATION_S)),
+    (("num_prompts",), Range(f"at most {MAX_REQUESTS:,}", ALL_PROMPTS, MAX_REQUESTS)),
 )
-_DATA_RANGES: tuple[Range, ...] = (
-    (_TOKENS, lambda v: v >= 1, "1 token or more"),
-    (("trace_time_unit",), lambda v: 1e-9 <= v <= 1e6, "a number of seconds from 1e-9 to 1,000,000"),
-    (("prefix_zipf",), lambda v: 0 < v <= MAX_ZIPF, f"a number above 0, up to {MAX_ZIPF:g}"),
-    (("max_think_time",), lambda v: 0 <= v <= 1e9, "0 or more seconds, up to 1,000,000,000"),
-    (("time_scale",), lambda v: 1e-3 <= v <= 1e6, "a number from 0.001 to 1,000,000"),
-    (
-        ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"),
-        lambda v: v >= 0,
-        "0 tokens or more",
-    ),
-    (("prefix_repetition_num_prefixes", "random_batch_size"), lambda v: v >= 1, "1 or more"),
-    (("custom_output_len",), lambda v: v >= 1 or v == -1, "1 token or more, or -1 if every row has output_tokens"),
+_DATA_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
+    (_TOKENS, TOKENS),
+    (("trace_time_unit",), Range("a number of seconds from 1e-9 to 1,000,000", 1e-9, 1e6)),
+    (("prefix_zipf",), Range(f"a number above 0, up to {MAX_ZIPF:g}", ABOVE_0, MAX_ZIPF)),
+    (("max_think_time",), Range("0 or more seconds, up to 1,000,000,000", 0, 1e9)),
+    (("time_scale",), Range("a number from 0.001 to 1,000,000", 1e-3, 1e6)),
+    (("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"), Range("0 tokens or more", 0)),
+    (("prefix_repetition_num_prefixes", "random_batch_size"), FROM_1),
+    (("custom_output_len",), Range("1 token or more, or -1 if every row has output_tokens", 1, besides=-1)),
+)
+_OUTPUT_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
+    (("steady_state_threshold",), Range("a share from 0 to 1", 0, 1)),
+    (("steady_state_min_window",), Range("0 s or more", 0)),
 )
 
 
@@ -114,7 +112,7 @@ def check(settings: RunFields) -> None:
     slo.parse_goodput(settings.goodput)
     if settings.slo is not None:
         slo.parse(settings.slo)
-    stop_check.check(settings)
+    stop_condition.check(settings)
 
 
 def check_data(settings: DataSettings) -> None:
@@ -123,10 +121,8 @@ def check_data(settings: DataSettings) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
-    for name in LENGTHS:
-        if not isinstance(getattr(settings, name), str):
-            require(name, getattr(settings, name), lambda v: v >= 1, "1 token or more")
-    _check_ranges(settings, _DATA_RANGES)
+    fixed = tuple(name for name in _LENGTHS if not isinstance(getattr(settings, name), str))
+    _check_ranges(settings, ((fixed, TOKENS), *_DATA_RANGES))
     parse_ratios(settings.random_range_ratio)
     if settings.no_reranker and settings.dataset_name == RERANK and settings.random_batch_size < 2:
         problem = "has no room for a document beside the query, with --no-reranker"
@@ -165,14 +161,12 @@ def check_output(settings: OutputSettings) -> None:
         if key.strip() in NAMING:
             problem = f"{key.strip()!r} is a key of the result itself, which identifies the run"
             raise BadInput("--metadata", problem, "choose another key")
-    require("steady_state_threshold", settings.steady_state_threshold, lambda v: 0 <= v <= 1, "a share from 0 to 1")
-    require("steady_state_min_window", settings.steady_state_min_window, lambda v: v >= 0, "0 s or more")
+    _check_ranges(settings, _OUTPUT_RANGES)
     if settings.prometheus is not None:
         parse_listen(settings.prometheus)
 
 
 def _check_sglang_result(settings: OutputSettings) -> None:
-    """Check the arguments of SGLang that a result repeats."""
     arguments = settings.sglang_result
     if arguments is None:
         return
@@ -188,10 +182,6 @@ def _check_sglang_result(settings: OutputSettings) -> None:
 def check_page(name: str, path: str | None) -> None:
     """Check that the name of an HTML page ends in .html.
 
-    Args:
-        name: The flag.
-        path: Its value, None if it is not given.
-
     Raises:
         BadInput: The name has another ending.
     """
@@ -203,9 +193,7 @@ def check_share(cap: int | None, workers: int, machines: int = 1) -> None:
     """Check that each process gets a part of the cap on requests in flight.
 
     Args:
-        cap: --max-concurrency, if it is given.
         workers: Processes on each machine.
-        machines: Machines that share the run.
 
     Raises:
         BadInput: There are more processes than requests.
@@ -217,47 +205,25 @@ def check_share(cap: int | None, workers: int, machines: int = 1) -> None:
         raise BadInput("--workers", problem, f"use at most {cap} in all")
 
 
-def require(name: str, value: Any, holds: Callable[[Any], bool], expected: str) -> None:
-    """Check that a field is None, or a number for which `holds` is true; NaN never passes.
-
-    Raises:
-        BadInput: The value is out of range.
-    """
-    if value is not None and (not isinstance(value, Real) or not holds(value)):
-        shown = f"{value:,.10g}" if isinstance(value, float) else value
-        raise BadInput(flag(name), f"{shown} is out of range", f"give {expected}")
-
-
-def _check_ranges(settings: Any, ranges: tuple[Range, ...]) -> None:
-    for names, holds, expected in ranges:
+def _check_ranges(settings: Any, ranges: Iterable[tuple[tuple[str, ...], Range]]) -> None:
+    for names, numbers in ranges:
         for name in names:
-            require(name, getattr(settings, name), holds, expected)
+            numbers.check(flag(name), getattr(settings, name))
 
 
 def _check_choices(settings: RunFields) -> None:
-    for name, kind in get_type_hints(type(settings)).items():
-        value = getattr(settings, name)
+    fields: type = type(settings)
+    for name, kinds in members(fields).items():
+        value, known = getattr(settings, name), choices(kinds)
         if value == "":
             raise BadInput(flag(name), "is empty", "give a value, or leave it out")
-        choices = _choices(kind)
-        if choices and value not in choices:
-            known = ", ".join(str(choice) for choice in choices if choice is not None)
-            raise BadInput(flag(name), f"unknown value {value!r}", f"choose from {known}")
-
-
-def _choices(kind: Any) -> tuple[Any, ...]:
-    """List the values of a field type, if they are literals; else return nothing."""
-    if get_origin(kind) is Literal:
-        return get_args(kind)
-    members = [_choices(member) if member is not type(None) else (None,) for member in get_args(kind)]
-    return tuple(choice for choices in members for choice in choices) if all(members) else ()
+        if known and value is not None and value not in known:
+            raise BadInput(flag(name), f"unknown value {value!r}", f"choose from {', '.join(known)}")
 
 
 def _check_scale(settings: RunFields) -> None:
     if settings.workers != "auto":
-        require("workers", settings.workers, lambda v: 0 < v <= MAX_WORKERS, f"auto, or 1 to {MAX_WORKERS}")
-    require("ray_nodes", settings.ray_nodes, lambda v: v > 0, "a number above 0")
-    if settings.workers != "auto":
+        Range(f"auto, or 1 to {MAX_WORKERS}", 1, MAX_WORKERS).check("--workers", settings.workers)
         check_share(settings.max_concurrency, int(settings.workers), settings.ray_nodes or 1)
     if settings.capture is not None and (settings.ray is not None or settings.workers not in (1, "auto")):
         other = "--workers" if settings.ray is None else "--ray"

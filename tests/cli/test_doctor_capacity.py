@@ -1,5 +1,7 @@
 """The doctor's capacity measurement: the highest rate at which a run is VALID."""
 
+from dataclasses import asdict
+
 import pytest
 
 from loadgen.cli.doctor import capacity, screen
@@ -111,7 +113,7 @@ def test_a_busy_machine_is_mentioned(disturbance: str) -> None:
 
 
 def test_json_has_the_best_and_the_missed_run_of_each_rate() -> None:
-    found = Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), 60_000).to_dict()
+    found = asdict(Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), 60_000))
     assert found.keys() == {"cores", "requests", "events", "streams", "connections"}
     assert found["requests"]["best"]["rate"] == 4_000
     assert found["requests"]["missed"]["failed"] == ("loop stalls",)

@@ -182,21 +182,21 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         ),
         (processors.clock, {}, UNKNOWN, "not available", ""),
         (
-            memory.memory,
+            memory.limit,
             {"proc/meminfo": "MemAvailable:   8388608 kB\n"},
             OK,
             "8.0 GiB available, no container limit",
             "",
         ),
         (
-            memory.memory,
+            memory.limit,
             {"proc/meminfo": "MemAvailable:    524288 kB\n"},
             LOW,
             "0.5 GiB available, no container limit",
             "",
         ),
         (
-            memory.memory,
+            memory.limit,
             {
                 "proc/meminfo": "MemAvailable:   8388608 kB\n",
                 "proc/self/cgroup": V2,
@@ -208,7 +208,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "",
         ),
         (
-            memory.memory,
+            memory.limit,
             {
                 "proc/meminfo": "MemAvailable:   8388608 kB\n",
                 "proc/self/cgroup": V1,
@@ -219,7 +219,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "no container limit",
             "",
         ),
-        (memory.memory, {}, UNKNOWN, "not available", ""),
+        (memory.limit, {}, UNKNOWN, "not available", ""),
         (software.mesh, {"proc/net/tcp": SOCKETS.format("0100007F:1F90", "0A")}, OK, "none", "nothing intercepts"),
         (software.mesh, {"proc/net/tcp": SOCKETS.format("00000000:3A99", "0A")}, LOW, "Istio's proxy", "every latency"),
         (software.mesh, {"proc/net/tcp6": SOCKETS.format("0" * 32 + ":102C", "0A")}, LOW, "Linkerd", "every latency"),

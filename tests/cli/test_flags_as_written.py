@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.cli import compat
+from loadgen.cli.compat.tool_flags import flags_as_written
 from loadgen.cli.flags import run_settings
 from loadgen.cli.main import dispatch
 from loadgen.errors import BadInput
@@ -47,7 +47,7 @@ def test_the_flag_is_named_as_it_was_written(line: str, flag: str, capsys: pytes
 
 
 def refusal(line: str, error: BadInput) -> BadInput:
-    with pytest.raises(BadInput) as refused, compat.flags_as_written(run_settings(line.split())):
+    with pytest.raises(BadInput) as refused, flags_as_written(run_settings(line.split())):
         raise error
     return refused.value
 

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from loadgen.cli.live.view import SilentView
+from loadgen.cli.live.view import View
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.errors import GivenUp
 from loadgen.metrics.progress import PHASES, Progress
@@ -36,7 +36,7 @@ async def send(*numbers: signal.Signals) -> None:
 
 
 def measuring(interrupts: Interrupts) -> Worker:
-    worker, view = Worker(), SilentView()
+    worker, view = Worker(), View()
     view.show(Progress("running"))
     interrupts.attach(worker, view)
     return worker
@@ -69,7 +69,7 @@ async def test_before_anything_is_measured_it_is_given_up(number: signal.Signals
     ("phase", "told"), [("starting", []), ("waiting", []), ("preparing", []), *((phase, ["stop"]) for phase in PHASES)]
 )
 async def test_interrupt_acts_by_the_phase_shown_last(phase: str, told: list[str]) -> None:
-    interrupts, worker, view = Interrupts(), Worker(), SilentView()
+    interrupts, worker, view = Interrupts(), Worker(), View()
     interrupts.attach(worker, view)
     view.show(Progress("connecting"))
     view.show(Progress(phase))
@@ -82,7 +82,7 @@ async def test_interrupt_acts_by_the_phase_shown_last(phase: str, told: list[str
 async def test_interrupt_says_that_the_run_waits_only_while_requests_are_in_flight(
     phase: str, in_flight: int, lines: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    interrupts, view = Interrupts(), SilentView()
+    interrupts, view = Interrupts(), View()
     interrupts.attach(Worker(), view)
     view.show(Progress(phase, in_flight=in_flight))
     await interrupts.run_interruptible(send(signal.SIGINT))

@@ -6,16 +6,14 @@ from pathlib import Path
 import pytest
 
 from loadgen.cli.main import dispatch
-from loadgen.cli.output_file import put
+from loadgen.cli.output_file import writing
 from loadgen.errors import BadInput, NotWritten
 from tests.helpers.compared_runs import saved
 
 
 def fails(number: int) -> None:
-    def write(path: str) -> None:
-        raise OSError(number, "why", path)
-
-    put("--markdown", "x.md", write)
+    with writing("--markdown", "x.md"):
+        raise OSError(number, "why", "x.md")
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EROFS])

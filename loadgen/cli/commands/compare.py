@@ -3,13 +3,13 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.cli import exit_codes, step_summary
-from loadgen.cli.output_file import put
+from loadgen.cli.output_file import writing
 from loadgen.config.option import flag
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
@@ -133,7 +133,8 @@ def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     from loadgen.analysis.compare import texts
 
     noise = compare.NoiseFile.of(side, anyway=arguments.anyway)
-    put("--save-noise", arguments.save_noise, noise.save)
+    with writing("--save-noise", arguments.save_noise):
+        noise.save(arguments.save_noise)
     title = f"Standard deviation of one start of {side.path} ({texts.runs(side)}), saved to {arguments.save_noise}:"
     print(printable(title))
     print("\n".join(f"  {line}" for line in texts.noise_lines(noise)))
@@ -150,13 +151,16 @@ def _write(arguments: argparse.Namespace, found: "JudgedComparison") -> None:
 
     demands = [each.demand for each in found.judgements]
     document = _with_gate(page(found), demands)
-    if arguments.markdown is not None:
-        put("--markdown", arguments.markdown, lambda path: write_atomic(Path(path), html.github(document)))
-    if arguments.junit is not None:
-        suite = junit.Suite("compare", document.title, demands)
-        put("--junit", arguments.junit, lambda path: write_atomic(Path(path), junit.xml([suite])))
-    if arguments.html is not None:
-        put("--html", arguments.html, lambda path: write_atomic(Path(path), html.html(document)))
+    suite = junit.Suite("compare", document.title, demands)
+    texts: dict[str, Callable[[], str]] = {
+        "markdown": lambda: html.github(document),
+        "junit": lambda: junit.xml([suite]),
+        "html": lambda: html.html(document),
+    }
+    for name, text in texts.items():
+        if (path := getattr(arguments, name)) is not None:
+            with writing(flag(name), path):
+                write_atomic(Path(path), text())
     if step_summary.wanted():
         step_summary.append(html.github(document))
 

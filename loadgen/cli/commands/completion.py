@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from loadgen.cli import exit_codes
+from loadgen.cli.stderr import say
 from loadgen.util.argument_parser import OneLineParser
 
 START_FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc, after compinit", "fish": "~/.config/fish/config.fish"}
@@ -16,10 +17,11 @@ LINES = {
 
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
+    rows = [f"  {LINES[shell]:<35} {file}" for shell, file in START_FILES.items()]
     parser = OneLineParser(
         "loadgen completion",
         description="Print the code with which a shell completes commands, flags and their values.",
-        epilog="\n".join(["To use it, add a line to the file that the shell reads when it starts:", *_rows()]),
+        epilog="\n".join(["To use it, add a line to the file that the shell reads when it starts:", *rows]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", choices=list(LINES), help="the shell")
@@ -28,9 +30,5 @@ def main(argv: list[str]) -> int:
 
     print(shellcode(["loadgen"], True, shell))
     if sys.stdout.isatty():
-        print(f"loadgen: to use it, add this line to {START_FILES[shell]}: {LINES[shell]}", file=sys.stderr)
+        say(f"to use it, add this line to {START_FILES[shell]}: {LINES[shell]}")
     return exit_codes.DONE
-
-
-def _rows() -> list[str]:
-    return [f"  {LINES[shell]:<35} {file}" for shell, file in START_FILES.items()]

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from loadgen.cli import compat, exit_codes, flags, run_settings
+from loadgen.cli import exit_codes, flags, run_settings
+from loadgen.cli.compat.tool_flags import flags_as_written
 from loadgen.cli.live.progress_line import ProgressLine, preparing_text
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import DataSettings
@@ -56,7 +57,7 @@ def main(argv: list[str]) -> int:
 
         return cache.main(argv[1:])
     given = _parsed(argv)
-    with compat.flags_as_written(given):
+    with flags_as_written(given):
         path = given.pop("export", None)
         from loadgen.workload import endpoints
 
@@ -64,12 +65,7 @@ def main(argv: list[str]) -> int:
 
 
 def show(settings: "RunSettings", path: str | None = None) -> int:
-    """Show the prompts of a run; returns the exit code.
-
-    Args:
-        settings: The checked settings of the run.
-        path: The file to export the prompts to, "-" for stdout; None: nowhere.
-    """
+    """Show the prompts of a run; returns the exit code."""
     from loadgen.workload.datasets.prompt_count import with_known_count
 
     unnamed = settings.tokenizer is None and settings.model is None
@@ -146,10 +142,7 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
 
     target = Target.from_settings(settings, settings.model or "")
 
-    def text(done: int, elapsed_s: float) -> str:
-        return preparing_text(done, count, elapsed_s)
-
-    with ProgressLine(text, quiet=settings.quiet) as progress:
+    with ProgressLine(lambda done, s: preparing_text(done, count, s), quiet=settings.quiet) as progress:
         source = PromptSource.named(
             settings, target, settings.requests_of(settings.num_prompts or DEFAULT_COUNT), asks=False
         )

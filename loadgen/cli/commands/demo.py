@@ -1,7 +1,6 @@
 """`loadgen demo`: measure the built-in simulator at 1,000 requests/s, with answers that this machine can carry."""
 
-import sys
-
+from loadgen.cli.stderr import say
 from loadgen.util.argument_parser import OneLineParser
 
 RATE, SECONDS = 1000, 5
@@ -24,7 +23,7 @@ def main(argv: list[str]) -> int:
     OneLineParser("loadgen demo", description=description).parse_args(argv)
     from loadgen.cli.commands import run
 
-    print("loadgen: measuring for 1 s what this machine can carry", file=sys.stderr, flush=True)
+    say("measuring for 1 s what this machine can carry")
     lengths = f"--random-input-len {PROMPT_TOKENS} --random-output-len {_tokens()}"
     load = f"--engine sim --rate {RATE} --num-prompts {RATE * SECONDS} {lengths}"
     print(f"$ loadgen run {load} --html {PAGE}", flush=True)
@@ -54,7 +53,6 @@ def tokens_for(loop_busy: float, cores_busy: float) -> int:
 
     Args:
         loop_busy: The busy share of the event loop with answers of MIN_TOKENS, 0 to 1.
-        cores_busy: The busy share of all cores in the same run, 0 to 1.
     """
     growth = MAX_BUSY / max(loop_busy, cores_busy, 0.01)  # a request costs as much whatever its length: a lower bound
     return max(MIN_TOKENS, min(MAX_TOKENS, round(MIN_TOKENS * growth)))

@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from loadgen.cli import exit_codes
@@ -31,8 +32,8 @@ def main(argv: list[str]) -> int:
     release_build = built.state is State.OK  # figures of a debug build would mislead
     runs = release_build and not flags.no_measure
     if flags.json:
-        limits, capacity = [limit.to_dict() for limit in found], _measure() if runs else None
-        measured = capacity.to_dict() if capacity else None
+        limits, capacity = list(map(asdict, found)), _measure() if runs else None
+        measured = asdict(capacity) if capacity else None
         print(json.dumps({"limits": limits, "versions": versions(), "measured": measured}))
         return exit_codes.DONE
     print("\n".join((*screen.limits(found), *screen.versions(versions()))), flush=True)

@@ -2,13 +2,15 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loadgen.cli import exit_codes
-from loadgen.cli.output_file import put
+from loadgen.cli.output_file import writing
 from loadgen.cli.runs.journal import journals
+from loadgen.cli.stderr import say
 from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
@@ -17,7 +19,10 @@ from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
     from loadgen.analysis.tool_result import ToolResult
+    from loadgen.report import RunResult
+    from loadgen.report.result.series import Series
 
+T = TypeVar("T")
 STDOUT = "-"
 
 
@@ -25,26 +30,32 @@ def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     arguments = _parser().parse_args(argv)
     if arguments.schema:
-        return _print_fixed("--schema", arguments.files, _schema)
+        from loadgen.report.result import schema
+
+        return _print_fixed("--schema", arguments.files, schema.text)
     if arguments.grafana:
-        return _print_fixed("--grafana", arguments.files, _dashboard)
+        from loadgen.cli.runs.metrics_endpoint import DASHBOARD
+
+        return _print_fixed("--grafana", arguments.files, DASHBOARD.read_text)
     check_page("--html", arguments.html)
     written = [name for name in ("csv", "markdown", "junit", "html") if getattr(arguments, name) is not None]
     for name in written:
         if arguments.tool:
             raise BadInput(f"--{name}", "cannot be combined with --as, which only prints", "leave one of the two out")
-        _check_apart(name, getattr(arguments, name), arguments.files)
+        to = os.path.realpath(getattr(arguments, name))
+        if to in map(os.path.realpath, arguments.files):
+            raise BadInput(f"--{name}", f"{getattr(arguments, name)} is the file that is to be read", "name another")
     if len(written) > 1:
         raise BadInput(f"--{written[-1]}", f"cannot be combined with --{written[0]}", "run the command twice")
     paths = arguments.files or [_latest()]
     if not arguments.files:
-        print(f"loadgen: the records of the last run that ended early: {paths[0]}", file=sys.stderr)
+        say(f"the records of the last run that ended early: {paths[0]}")
     if arguments.tool:
         for path in paths:
             _emulate(path, arguments.tool, arguments.json)
         return exit_codes.DONE
     if arguments.csv is not None:
-        _write_csv(paths, arguments.csv)
+        _write("--csv", arguments.csv, _csv_lines(paths))
         return exit_codes.DONE
 
     form = next((name for name in (*written, "json") if getattr(arguments, name)), None)
@@ -54,49 +65,17 @@ def main(argv: list[str]) -> int:
     if arguments.html:
         _write_page(arguments.html, found)
     elif arguments.markdown:
-        _write_text("--markdown", arguments.markdown, _markdown(found))
+        from loadgen.report import ci_summary
+
+        texts = [text for _, made in _of_each(found, lambda _, each: ci_summary.markdown(each)) for text in made]
+        _write("--markdown", arguments.markdown, ["\n".join(texts)])
     elif arguments.junit:
-        _write_text("--junit", arguments.junit, _junit(found))
+        _write("--junit", arguments.junit, [_junit(found)])
     if (to := arguments.html or arguments.markdown or arguments.junit) and to != STDOUT:
         print(f"Saved: {to}", file=sys.stderr if arguments.json else sys.stdout)
     if arguments.json or not written:
-        for path in paths:
-            _print(path, found[path], arguments.json)
-            _print_others(others[path])
+        _print(found, others, arguments.json)
     return exit_codes.DONE
-
-
-def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[ToolResult]]":
-    """Read the results of loadgen in a file, or those of another tool.
-
-    Args:
-        path: The file.
-        form: The flag that asks for more than the console's report; None without one.
-
-    Raises:
-        BadInput: It cannot be read, or is of another tool, and such a form is asked for.
-    """
-    from loadgen.runner import run_result
-
-    try:
-        return run_result.read(path), []
-    except BadInput:
-        from loadgen.analysis import tool_result
-
-        others = tool_result.read(path)
-        if not others:
-            raise
-        if form is not None:
-            problem = f"{path} is a result of {others[0].tool}, of which only the console's report is made"
-            raise BadInput(f"--{form}", problem, "leave it out") from None
-        return [], others
-
-
-def _print_others(results: "Sequence[ToolResult]") -> None:
-    from loadgen.analysis import tool_report
-
-    for result in results:
-        sys.stdout.write(tool_report.render(result))
 
 
 def _parser() -> OneLineParser:
@@ -135,94 +114,95 @@ def _parser() -> OneLineParser:
     return parser
 
 
-def _check_apart(name: str, to: str | None, paths: Sequence[str]) -> None:
-    """Refuse to overwrite an input file."""
-    if to is not None and any(os.path.realpath(to) == os.path.realpath(path) for path in paths):
-        raise BadInput(f"--{name}", f"{to} is the file that is to be read", "name another")
-
-
 def _print_fixed(name: str, paths: Sequence[str], text: Callable[[], str]) -> int:
-    """Print what depends on no result.
-
-    Raises:
-        BadInput: A file is given.
-    """
+    """Print what depends on no result."""
     if paths:
         raise BadInput(name, f"takes no file, and {paths[0]} is given", "leave one of the two out")
     sys.stdout.write(text())
     return exit_codes.DONE
 
 
-def _schema() -> str:
-    from loadgen.report.result import schema
+def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[ToolResult]]":
+    """Read the results of loadgen in a file, or those of another tool.
 
-    return schema.text()
-
-
-def _dashboard() -> str:
-    from loadgen.cli.runs.metrics_endpoint import DASHBOARD
-
-    return DASHBOARD.read_text()
-
-
-def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
-    from loadgen.report import RunResult, from_dict, render, series_console, to_json
+    Raises:
+        BadInput: It cannot be read, or is of another tool, of which there is no such form.
+    """
     from loadgen.runner import run_result
 
-    for saved in found:
+    try:
+        return run_result.read(path), []
+    except BadInput:
+        from loadgen.analysis import tool_result
+
+        others = tool_result.read(path)
+        if not others:
+            raise
+        if form is not None:
+            problem = f"{path} is a result of {others[0].tool}, of which only the console's report is made"
+            raise BadInput(f"--{form}", problem, "leave it out") from None
+        return [], others
+
+
+def _of_each(
+    found: dict[str, list[dict[str, Any]]], make: "Callable[[str, RunResult | Series], T]"
+) -> "Iterator[tuple[str, list[T]]]":
+    """Yield each file, and what is made of its path and each of its results.
+
+    Raises:
+        BadInput: A result is not whole.
+    """
+    from loadgen.report import from_dict
+    from loadgen.runner import run_result
+
+    for path, saved in found.items():
         with run_result.whole(path):
-            if as_json:
-                text = to_json(saved) + "\n"
-            else:
-                result, screen = from_dict(saved), Screen.of(sys.stdout)
-                if isinstance(result, RunResult):
-                    text = render(result, screen=screen)
-                else:
-                    text = series_console.render(result, screen=screen)
-        sys.stdout.write(text)
+            made = [make(path, from_dict(each)) for each in saved]
+        yield path, made
+
+
+def _print(found: dict[str, list[dict[str, Any]]], others: "dict[str, list[ToolResult]]", as_json: bool) -> None:
+    from loadgen.analysis import tool_report
+    from loadgen.report import RunResult, render, series_console, to_json
+
+    if as_json:
+        sys.stdout.writelines(f"{to_json(each)}\n" for saved in found.values() for each in saved)
+        return
+    screen = Screen.of(sys.stdout)
+
+    def text(path: str, result: "RunResult | Series") -> str:
+        if isinstance(result, RunResult):
+            return render(result, screen=screen)
+        return series_console.render(result, screen=screen)
+
+    for path, texts in _of_each(found, text):
+        sys.stdout.writelines((*texts, *map(tool_report.render, others[path])))
 
 
 def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
-    from loadgen.report import from_dict, save_page
+    from loadgen.report import save_page
     from loadgen.report.run_page import html
     from loadgen.runner import run_result
 
-    def write(to: str) -> None:
-        with run_result.whole(", ".join(found)):
-            save_page(to, [from_dict(result) for of_file in found.values() for result in of_file])
+    results = [result for _, each in _of_each(found, lambda _, each: each) for result in each]
 
     try:
-        put("--html", page, write)
+        with writing("--html", page), run_result.whole(", ".join(found)):
+            save_page(page, results)
     except BadInput as error:
-        for path, of_file in found.items() if error.field == "FILE" else ():  # find the file at fault
-            with run_result.whole(path):
-                html([from_dict(result) for result in of_file])
+        if error.field == "FILE":  # find the file at fault
+            deque(_of_each(found, lambda _, each: html([each])), 0)
         raise
 
 
-def _write_text(name: str, to: str, text: str) -> None:
-    """Write a text to a file, or to stdout.
-
-    Raises:
-        BadInput, NotWritten: The file cannot be written.
-    """
-    from loadgen.util.atomic_file import write_atomic
-
+def _write(name: str, to: str, lines: Iterable[str]) -> None:
     if to == STDOUT:
-        sys.stdout.write(text)
+        sys.stdout.writelines(lines)
         return
-    put(name, to, lambda path: write_atomic(Path(path), text))
+    from loadgen.util.atomic_file import atomic_file
 
-
-def _markdown(found: dict[str, list[dict[str, Any]]]) -> str:
-    from loadgen.report import ci_summary, from_dict
-    from loadgen.runner import run_result
-
-    texts = []
-    for path, of_file in found.items():
-        with run_result.whole(path):
-            texts += [ci_summary.markdown(from_dict(result)) for result in of_file]
-    return "\n".join(texts)
+    with writing(name, to), atomic_file(Path(to)) as file:
+        file.writelines(line.encode() for line in lines)
 
 
 def _junit(found: dict[str, list[dict[str, Any]]]) -> str:
@@ -231,56 +211,33 @@ def _junit(found: dict[str, list[dict[str, Any]]]) -> str:
     Raises:
         BadInput: A file holds a series, whose runs have results of their own.
     """
-    from loadgen.report import RunResult, ci_summary, from_dict, junit
-    from loadgen.runner import run_result
+    from loadgen.report import RunResult, ci_summary, junit
 
-    suites = []
-    for path, of_file in found.items():
-        with run_result.whole(path):
-            results = [from_dict(result) for result in of_file]
-            runs = [result for result in results if isinstance(result, RunResult)]
-            suites += [ci_summary.suite(run) for run in runs]
-        if len(runs) < len(results):
+    def suite(path: str, result: "RunResult | Series") -> junit.Suite | None:
+        return ci_summary.suite(result) if isinstance(result, RunResult) else None
+
+    suites: list[junit.Suite] = []
+    for path, made in _of_each(found, suite):
+        if None in made:
             raise BadInput("--junit", f"{path} is a series, which has no gate", "name the results of its runs")
+        suites += filter(None, made)
     return junit.xml(suites)
 
 
-def _write_csv(paths: Sequence[str], to: str) -> None:
-    """Write a CSV row for each run or, if the files are records, for each request.
-
-    Args:
-        paths: Results, or records.
-        to: The path of the CSV file, or "-".
+def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
+    """Make a row for each run or, if the files are records, for each request.
 
     Raises:
-        BadInput: Results and records are mixed, a file cannot be read, or the CSV file cannot be written.
+        BadInput: Results and records are mixed, or a file cannot be read.
     """
-    from loadgen.util.atomic_file import atomic_file
-
-    lines = _csv_lines(paths)
-    if to == STDOUT:
-        sys.stdout.writelines(lines)
-        return
-
-    def write(path: str) -> None:
-        with atomic_file(Path(path)) as file:
-            file.writelines(line.encode() for line in lines)
-
-    put("--csv", to, write)
-
-
-def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
     from loadgen.metrics.records.file import RecordFile
-    from loadgen.report import csv_file, from_dict, request_rows, run_rows
-    from loadgen.runner import run_result
+    from loadgen.report import csv_file, request_rows, run_rows
 
     records = [path for path in paths if RecordFile.is_one(path)]
     if not records:
-        runs = []
-        for path in paths:
-            found = _read(path, "csv")[0]
-            with run_result.whole(path):
-                runs += run_rows.rows(path, map(from_dict, found))
+        found = {path: _read(path, "csv")[0] for path in paths}
+        made = _of_each(found, lambda path, each: run_rows.rows(path, [each]))
+        runs = [row for _, of_file in made for rows in of_file for row in rows]
         return csv_file.lines(run_rows.columns(runs), runs)
     if results := [path for path in paths if path not in records]:
         problem = f"{records[0]} has a row for each request, {results[0]} one for each run"

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli import compat, credentials, flags, run_settings
+from loadgen.cli import credentials, flags, run_settings
+from loadgen.cli.compat.tool_flags import command_of, flags_as_written, without_commands
 from loadgen.cli.compat.vllm_rs import COMPARE
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
 from loadgen.config.settings import RunSettings
@@ -25,8 +26,8 @@ UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     given = flags.run_settings(argv)  # --help ends here, before any slow import
-    with compat.flags_as_written(given):
-        if (other := compat.command_of(given)) is not None:
+    with flags_as_written(given):
+        if (other := command_of(given)) is not None:
             return other_command(*other, given)
         return measure(given)
 
@@ -92,13 +93,7 @@ def counted(settings: RunSettings) -> RunSettings:
 
 
 def other_command(command: str, value: Any, given: dict[str, Any]) -> int:
-    """Carry out the command that a flag of another tool stands for; returns its exit code.
-
-    Args:
-        command: Its name.
-        value: The value of the flag.
-        given: What all flags give.
-    """
+    """Carry out the command that a flag of another tool stands for; returns its exit code."""
     if command == COMPARE:
         from loadgen.cli.commands import compare
 
@@ -106,7 +101,7 @@ def other_command(command: str, value: Any, given: dict[str, Any]) -> int:
     from loadgen.cli.commands import dataset
     from loadgen.workload import endpoints
 
-    _, runs = run_settings.swept(compat.without_commands(given))
+    _, runs = run_settings.swept(without_commands(given))
     return dataset.show(endpoints.checked(runs[0]))
 
 
@@ -115,7 +110,6 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
 
     Args:
         given: What the flags give, by the names of settings; a config file counts as intended.
-        settings: The settings of the run.
     """
     from loadgen.config.target import wants_engine
     from loadgen.workload.arrivals import DEFAULT_COUNT
@@ -130,12 +124,7 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
 
 
 def burstiness_warning(given: dict[str, Any], runs: Sequence[RunSettings]) -> str | None:
-    """Return a warning if --burstiness is given without a rate: `vllm bench serve` ignores it, too.
-
-    Args:
-        given: What the flags give, by the names of settings.
-        runs: The settings of each run.
-    """
+    """Return a warning if --burstiness is given without a rate: `vllm bench serve` ignores it, too."""
     paced = any(math.isfinite(run.request_rate) or run.rate_changes for run in runs)
     if given.get("burstiness", 1.0) == 1.0 or paced:
         return None
@@ -146,16 +135,14 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
     """Execute one run per rate, or per concurrency, at the same server; returns the most severe exit code.
 
     Args:
-        runs: Their checked settings.
         name: The setting that differs.
-        plot: The path of the chart, or None.
     """
     from loadgen.cli.import_guard import single_threaded
 
     with single_threaded():
+        from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
         from loadgen.report import load_line
         from loadgen.report.result.series import Series
-    from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
     from loadgen.config.serialize import differences
 
     first = runs[0]

@@ -3,7 +3,8 @@
 from typing import Any
 
 from loadgen.analysis.search import search_check
-from loadgen.cli import compat, credentials, flags, run_settings
+from loadgen.cli import credentials, flags, run_settings
+from loadgen.cli.compat.tool_flags import flags_as_written
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import AXES
@@ -37,16 +38,12 @@ TEXTS = {
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     given = flags.run_settings(argv, parser)
-    with compat.flags_as_written(given):
+    with flags_as_written(given):
         return find(given)
 
 
 def find(given: dict[str, Any]) -> int:
-    """Execute the search that these settings ask for; returns the exit code.
-
-    Args:
-        given: What the flags give, by the names of settings.
-    """
+    """Execute the search that these settings ask for; returns the exit code."""
     over, plot = given.pop("over", "rate"), given.pop("plot", None)
     chosen = run_settings.chosen(given)
     search_check.check_chosen(chosen, over)

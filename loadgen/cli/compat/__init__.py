@@ -8,42 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.cli.compat import inferencex, multi_turn, sglang, vllm, vllm_rs
+from loadgen.cli.compat import inferencex, multi_turn, other_tools, sglang, vllm, vllm_rs
 from loadgen.cli.compat.hub_data import with_hub_names
-from loadgen.cli.compat.other_tools import (
-    AIPERF,
-    FORKS,
-    GENAI_PERF,
-    GUIDELLM,
-    GUIDELLM_PROFILES,
-    OLDER_VLLM,
-    PROFILES,
-    WEB,
-)
 from loadgen.cli.compat.timed_trace import with_timed_trace
-from loadgen.cli.compat.tool_flags import (
-    Given,
-    ToolFlag,
-    add_flags,
-    command_of,
-    flags_as_written,
-    translated,
-    without_commands,
-)
-
-__all__ = [
-    "TOOLS",
-    "Tool",
-    "add_flags",
-    "apply",
-    "command_of",
-    "equivalent",
-    "flags_as_written",
-    "tool_of",
-    "without_commands",
-]
-
-NOT_NEEDED = "not needed: "  # the prefix of notes on flags that loadgen does not need
+from loadgen.cli.compat.tool_flags import MARK, Given, ToolFlag, translated
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,38 +62,19 @@ def tool_of(name: str | None) -> Tool:
 
 def equivalent(name: str) -> str | None:
     """Describe what replaces a flag of another tool; None if no tool is known to have it."""
-    if name in GUIDELLM_PROFILES:
-        profiles = PROFILES.replace("`", "")
-        return f"--profile starts the server's profiler; guidellm's profiles are other flags: {profiles}"
     if any(flag.name == name for flag in sglang.FLAGS):
         return "this is a flag of SGLang: add --compat sglang"
-    if name not in OLDER_VLLM and any(flag.name == name for flag in inferencex.FLAGS):
+    if name not in other_tools.OLDER_VLLM and any(flag.name == name for flag in inferencex.FLAGS):
         return "this is a flag of InferenceX: add --compat inferencex"
-    for tool, words in (
-        ("an older vLLM", OLDER_VLLM),
-        ("a fork of vLLM's tool", FORKS),
-        ("guidellm", GUIDELLM),
-        ("AIPerf", AIPERF),
-        ("AIPerf or genai-perf", GENAI_PERF),
-        ("other tools", WEB),
-    ):
-        if name in words:
-            text = words[name].replace("`", "")
-            if text.startswith(NOT_NEEDED):
-                return f"this is a flag of {tool}; leave it out: {text.removeprefix(NOT_NEEDED)}"
-            return f"this is a flag of {tool}; use {text}"
-    return None
+    return other_tools.equivalent(name)
 
 
 def apply(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings as a tool understands a command line: its flags translated, and its defaults added.
 
-    Args:
-        name: The tool, or None.
-        given: The settings from flags and files.
-
     Raises:
         BadInput: A flag is refused, or a value is wrong.
     """
     tool, found = tool_of(name), with_timed_trace(with_hub_names(translated(given)))
-    return tool.finish(tool.defaults(found) | found)
+    finished = tool.finish(tool.defaults(found) | found)
+    return {field: value for field, value in finished.items() if not field.startswith(MARK)}

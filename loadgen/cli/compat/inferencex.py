@@ -4,7 +4,7 @@ from typing import Any
 
 from loadgen.cli.compat import vllm
 from loadgen.cli.compat.length_range import with_length_ranges
-from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, refused, with_fields
+from loadgen.cli.compat.tool_flags import Given, ToolFlag, refused, renamed, switch, with_fields
 from loadgen.util.argument_parser import number
 from loadgen.workload import vllm_load
 from loadgen.workload.endpoints.openai import COMPLETIONS
@@ -20,14 +20,10 @@ DEFAULTS: dict[str, Any] = {
     "latency_from": "sent",
     "warmup_prompt": "first",
 }
-RENDERED: dict[str, Any] = {"render_chat_template": "whole", "input_len_counts": "server"}
-FLAGS: tuple[ToolFlag, ...] = (
+FLAGS = (
     *vllm.FLAGS,
-    ToolFlag(
-        "--random-range-ratio",
-        lambda value, given: {"random_range_ratio": value},
-        "lengths from R * LEN to LEN: `--random-input-len A:B`",
-        type_=number,
+    renamed(
+        "--random-range-ratio", "random_range_ratio", number, "lengths from R * LEN to LEN: `--random-input-len A:B`"
     ),
     ToolFlag(
         "--dataset",
@@ -35,11 +31,10 @@ FLAGS: tuple[ToolFlag, ...] = (
         "`--dataset-name sharegpt --dataset-path FILE`",
     ),
     refused("--best-of", "a request has one answer", "leave it out", no_op_value=1),
-    ToolFlag(
+    switch(
         "--use-chat-template",
-        lambda value, given: RENDERED,
+        {"render_chat_template": "whole", "input_len_counts": "server"},
         "`--render-chat-template whole --input-len-counts server`: it is part of the length",
-        values=NONE,
     ),
 )
 
@@ -59,8 +54,3 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
     if vllm_load.api_of(found) is not COMPLETIONS:
         return {"content_parts": True} | found
     return with_fields(found, {"best_of": 1, "logprobs": None})
-
-
-NOTES = {name: note for name, note in vllm.NOTES.items() if name != "--ignore-eos"} | {
-    "--dataset-name": f"{vllm.NOTES['--dataset-name']}; sharegpt if it is not given",
-}

@@ -1,18 +1,19 @@
 """Sessions of vLLM's client in Rust: `--multi-turn` and its flags, and the limit on the length of a context."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, refused
+from loadgen.cli.compat.tool_flags import NONE, marked, refused, renamed
 from loadgen.config.data import MULTI_TURN, DataSettings
 from loadgen.config.load import LoadSettings
+from loadgen.config.number_range import FROM_1, TOKENS
+from loadgen.config.option import flag as spelled
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
-# Markers, which `applied` removes.
-MARKER, LIMIT, FLAG = "multi_turn", "max_model_len", "--multi-turn"
+MARKER, LIMIT, FLAG = "_multi_turn", "_max_model_len", "--multi-turn"
 PER_TURN = "--per-turn-input-len"
 DEFAULT_SESSIONS, DEFAULT_TURNS = 1000, 3
 NO_HISTORY = "turns without the history of their session are not supported"
@@ -21,34 +22,23 @@ CACHE = "prompts either all share a prefix, or none does"
 SHARED = "use --random-prefix-len for all, or write the prompts to a file for --dataset-name jsonl"
 
 
-def _marked(
-    name: str, type_: Callable[[str], Any], meaning: str, values: str = "one", becomes: str | None = None
-) -> ToolFlag:
-    """Return a flag that is kept until all flags are known; `becomes` is the setting that its value becomes then."""
-
-    def convert(value: Any, given: Given) -> dict[str, Any]:
-        return {MARKER: given.get(MARKER, {}) | {name: True if values == NONE else value}}
-
-    return ToolFlag(name, convert, meaning, values=values, type_=type_, becomes=(becomes,) if becomes else ())
-
-
-FLAGS: tuple[ToolFlag, ...] = (
-    _marked(FLAG, str, "`--dataset-name multi_turn`; --num-prompts is then the number of sessions", NONE),
-    _marked("--multi-turn-num-turns", integer, "`--turns N`"),
-    _marked("--multi-turn-min-turns", integer, "`--turns MIN:MAX`"),
-    _marked("--multi-turn-max-turns", integer, "`--turns MIN:MAX`"),
-    _marked("--multi-turn-concurrency", integer, "`--max-concurrency`", becomes="max_concurrency"),
-    _marked("--multi-turn-delay-ms", number, "`--think-time`, ms", becomes="think_time"),
-    _marked(PER_TURN, integer, "`--random-input-len FIRST,FURTHER,FURTHER`, with --multi-turn"),
+FLAGS = (
+    marked(MARKER, FLAG, "`--dataset-name multi_turn`; --num-prompts is then the number of sessions", values=NONE),
+    marked(MARKER, "--multi-turn-num-turns", "`--turns N`", integer),
+    marked(MARKER, "--multi-turn-min-turns", "`--turns MIN:MAX`", integer),
+    marked(MARKER, "--multi-turn-max-turns", "`--turns MIN:MAX`", integer),
+    marked(MARKER, "--multi-turn-concurrency", "`--max-concurrency`", integer, "max_concurrency"),
+    marked(MARKER, "--multi-turn-delay-ms", "`--think-time`, ms", number, "think_time"),
+    marked(MARKER, PER_TURN, "`--random-input-len FIRST,FURTHER,FURTHER`, with --multi-turn", integer),
     refused("--multi-turn-prefix-global-ratio", NO_HISTORY, PREFIXES, no_op_value=0.0),
     refused("--multi-turn-prefix-conversation-ratio", NO_HISTORY, PREFIXES, no_op_value=0.0),
     refused("--random-cache-hit-fraction", CACHE, SHARED, no_op_value=0.0),
     refused("--random-cache-ratio", CACHE, SHARED, no_op_value=0.0),
-    ToolFlag(
+    renamed(
         "--max-model-len",
-        lambda value, given: {LIMIT: value},
+        LIMIT,
+        integer,
         "no effect if random prompts and their answers are not longer; else refused: nothing is left out",
-        type_=integer,
     ),
 )
 
@@ -60,8 +50,8 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: The flags cannot be met.
     """
     found = dict(settings)
-    said, limit = found.pop(MARKER, {}), found.pop(LIMIT, None)
-    if not said.pop(FLAG, False):
+    said, limit = found.get(MARKER, {}), found.get(LIMIT)
+    if not said.get(FLAG):
         for flag, value in said.items():
             if value:
                 raise BadInput(flag, f"given without {FLAG}", f"add {FLAG}, or leave it out")
@@ -71,8 +61,7 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
     _check_sessions(found)
     first = found.get("random_input_len", DataSettings.random_input_len)
     further = said.get(PER_TURN) or first
-    if further < 1:
-        raise BadInput(PER_TURN, f"{further} is out of range", "give 1 token or more")
+    TOKENS.check(PER_TURN, further)
     low, high = _turns(said)
     if limit is not None:
         _check_turns(limit, found, low=low, high=high, first=first, further=further)
@@ -106,13 +95,12 @@ def _check_sessions(found: Mapping[str, Any]) -> None:
         raise BadInput("--request-rate", f"has no effect with {FLAG}", remedy)
     for field in ("random_input_len", "random_output_len"):
         if not isinstance(found.get(field, 0), int):
-            raise BadInput(f"--{field.replace('_', '-')}", f"{found[field]} is not one number", f"give one with {FLAG}")
+            raise BadInput(spelled(field), f"{found[field]} is not one number", f"give one with {FLAG}")
 
 
 def _turns(said: Mapping[str, Any]) -> tuple[int, int]:
     usual = said.get("--multi-turn-num-turns", DEFAULT_TURNS)
-    if usual < 1:
-        raise BadInput("--multi-turn-num-turns", f"{usual} is out of range", "give 1 or more")
+    FROM_1.check("--multi-turn-num-turns", usual)
     low, high = (said.get(f"--multi-turn-{end}-turns") or usual for end in ("min", "max"))
     if low < 1 or high < low:
         raise BadInput("--multi-turn-min-turns", f"{low} to {high} turns", "give 1 or more, and at most the maximum")
@@ -120,7 +108,6 @@ def _turns(said: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _requests(sessions: int, low: int, high: int, found: Mapping[str, Any]) -> int:
-    """Return the number of requests of so many sessions."""
     if low == high:
         return sessions * low
     from loadgen.workload.datasets.session import TurnCounts  # not before: it imports NumPy
@@ -152,12 +139,11 @@ def _check_limit(limit: int, found: Mapping[str, Any]) -> None:
     longest = found.get("random_prefix_len", DataSettings.random_prefix_len)
     for field, ratio in zip(("random_input_len", "random_output_len"), ratios, strict=True):
         given = found.get(field, getattr(DataSettings, field))
-        longest += Lengths.parse(f"--{field.replace('_', '-')}", given, ratio).high
+        longest += Lengths.parse(spelled(field), given, ratio).high
     if longest > limit:
         problem = f"prompts and answers have up to {longest} tokens, and none is left out"
         raise BadInput("--max-model-len", problem, "give shorter lengths, or leave it out")
 
 
 def _ratios(found: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the relative half widths of the lengths of prompts and answers."""
     return parse_ratios(str(found.get("random_range_ratio", DataSettings.random_range_ratio)))

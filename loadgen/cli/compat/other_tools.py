@@ -3,11 +3,9 @@
 They are not accepted, since most differ in detail; an error message names the equivalent.
 """
 
-from collections.abc import Mapping
-
-OLDER_VLLM: Mapping[str, str] = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
-FORKS: Mapping[str, str] = {"--run-eval": "a tool for the quality of answers: loadgen does not judge them"}
-WEB: Mapping[str, str] = {  # Locust, k6, wrk and others
+OLDER_VLLM = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
+FORKS = {"--run-eval": "a tool for the quality of answers: loadgen does not judge them"}
+WEB = {  # Locust, k6, wrk and others
     **dict.fromkeys(
         ("--vus", "--clients", "--connections"), "`--max-concurrency`, the requests in flight; `--users`, if they think"
     ),
@@ -15,7 +13,7 @@ WEB: Mapping[str, str] = {  # Locust, k6, wrk and others
     **dict.fromkeys(("--requests", "--iterations"), "`--num-prompts`"),
     "--run-time": "`--duration`",
 }
-GENAI_PERF: Mapping[str, str] = {  # AIPerf's predecessor, where its flags differ
+GENAI_PERF = {  # AIPerf's predecessor, where its flags differ
     "-m": "`--model`",
     "-u": "`--base-url`, with http://",
     "--service-kind": "`--backend openai-chat` or `openai`",
@@ -28,7 +26,8 @@ PROFILES = (
     "chooses the rates itself, or `--request-rate 1,2,4` with your own rates"
 )
 GUIDELLM_PROFILES = ("constant", "poisson", "concurrent", "synchronous", "throughput", "sweep")
-GUIDELLM: Mapping[str, str] = {
+NOT_NEEDED = "not needed: "  # the prefix of notes on flags that loadgen does not need
+GUIDELLM = {
     "--target": "`--base-url`, without /v1",
     "--model": "`--model`",
     "--processor": "`--tokenizer`",
@@ -70,7 +69,7 @@ GUIDELLM: Mapping[str, str] = {
     "--disable-console": "`--quiet`",
     "--disable-progress": "`--quiet`",
 }
-AIPERF: Mapping[str, str] = {
+AIPERF = {
     "--url": "`--base-url`, with http:// and without /v1; repeat it for several servers",
     "--model": "`--model`",
     "--model-names": "`--model`, one per run",
@@ -149,3 +148,24 @@ AIPERF: Mapping[str, str] = {
     "--log-level": "`--log-level`",
     "--verbose": "`--log-level info`",
 }
+
+
+def equivalent(name: str) -> str | None:
+    """Describe what replaces a flag, or a profile of guidellm; None if none of these tools is known to have it."""
+    if name in GUIDELLM_PROFILES:
+        return f"--profile starts the server's profiler; guidellm's profiles are other flags: {PROFILES}".replace(
+            "`", ""
+        )
+    for tool, words in (
+        ("an older vLLM", OLDER_VLLM),
+        ("a fork of vLLM's tool", FORKS),
+        ("guidellm", GUIDELLM),
+        ("AIPerf", AIPERF),
+        ("AIPerf or genai-perf", GENAI_PERF),
+        ("other tools", WEB),
+    ):
+        if name in words:
+            text = words[name].replace("`", "")
+            does = "leave it out: " if text.startswith(NOT_NEEDED) else "use "
+            return f"this is a flag of {tool}; {does}{text.removeprefix(NOT_NEEDED)}"
+    return None

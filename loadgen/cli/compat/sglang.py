@@ -1,7 +1,6 @@
 """SGLang: the flags of its `bench_serving`, which often differ in meaning from vLLM's flags of the same name."""
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,9 +17,12 @@ from loadgen.cli.compat.tool_flags import (
     no_op,
     refused,
     renamed,
+    switch,
     with_fields,
 )
+from loadgen.cli.stderr import say
 from loadgen.config.data import PREFIX_REPETITION, RANDOM_IMAGES, TRACE
+from loadgen.config.number_range import Range
 from loadgen.config.option import flag as spelled
 from loadgen.config.output import SGLANG_ARGUMENTS, SGLANG_PERCENTILES
 from loadgen.errors import BadInput
@@ -66,10 +68,9 @@ DEFAULTS: dict[str, Any] = {
 }
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
 RESULT = "sglang_result"  # the setting with the arguments that SGLang's result repeats, as they were given
-# Markers, removed by `as_sent`: fields that only SGLang's own API has, and some of its flags.
-NATIVE_BODY, APPLIED, CACHED = "native_body", "apply_chat_template", "cache_report"
-TEMPLATED = ("sharegpt", "custom")  # data sets on which --apply-chat-template has an effect
-OF_CONVERSATIONS = TEMPLATED  # data sets of which SGLang has its own rule
+# Markers: fields that only SGLang's own API has, and some of its flags.
+NATIVE_BODY, APPLIED, CACHED = "_native_body", "_apply_chat_template", "_cache_report"
+TEMPLATED = ("sharegpt", "custom")  # data sets of which SGLang has its own rule, and --apply-chat-template an effect
 NATIVE_DEFAULTS: dict[str, Any] = {
     "lora_path": None,
     "return_logprob": False,
@@ -99,11 +100,11 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: The ratio of the ranges is not between 0 and 1.
     """
     found = with_length_ranges(settings) | _result(settings)
-    native, backend = found.pop(NATIVE_BODY, {}), found[RESULT]["backend"]
-    found = sglang_prefixes.applied(sglang_images.applied(sglang_lora.applied(found)))
+    native, backend = found.get(NATIVE_BODY, {}), found[RESULT]["backend"]
+    found = sglang_prefixes.applied(sglang_images.applied(found))
     if not found["ignore_eos"]:
         found = with_fields(found, {"ignore_eos": False})
-    if found.pop(CACHED, False) and backend in OPENAI_OF_SGLANG:
+    if found.get(CACHED) and backend in OPENAI_OF_SGLANG:
         found = with_fields(found, {"return_cached_tokens_details": True})
     if found["backend"] == "sglang-native":
         found = with_fields(found, NATIVE_DEFAULTS | native)
@@ -113,7 +114,7 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         if found["backend"] == "openai":
             found = with_fields(found, {"best_of": 1} | _logprobs(native))
     _tell_ignored(found, native)
-    if found["dataset_name"] in OF_CONVERSATIONS:
+    if found["dataset_name"] in TEMPLATED:
         found.setdefault("dataset_rule", "sglang")
     if found.get("hf_name") == LONGBENCH_V2 and "sharegpt_output_len" in found:
         found.setdefault("hf_output_len", found["sharegpt_output_len"])
@@ -121,11 +122,11 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         _workload("conversation", found)
     if found["dataset_name"] == "random":
         found.pop("dataset_path", None)
-    if found.pop(APPLIED, False):
+    if found.get(APPLIED):
         if found["dataset_name"] in TEMPLATED:
             found.setdefault("render_chat_template", "without-bos")
         else:
-            _tell(f"--apply-chat-template has no effect on the data set {found['dataset_name']}")
+            say(f"--apply-chat-template has no effect on the data set {found['dataset_name']}, as in SGLang")
     return found
 
 
@@ -138,7 +139,6 @@ def _result(settings: Given) -> dict[str, Any]:
 
 
 def _repeated(name: str, value: Any, given: Given) -> dict[str, Any]:
-    """Return the setting of the arguments that the result repeats, with one more."""
     return {RESULT: given.get(RESULT, {}) | {name: value}}
 
 
@@ -154,11 +154,7 @@ def _tell_ignored(found: dict[str, Any], native: dict[str, Any]) -> None:
         return
     used = {"return_logprob", "top_logprobs_num"} if found["backend"] == "openai" and _logprobs(native) else set()
     for field in sorted(native.keys() - used):
-        _tell(f"{spelled(field)} has no effect on {found['backend']}")
-
-
-def _tell(text: str) -> None:
-    print(f"loadgen: {text}, as in SGLang", file=sys.stderr)
+        say(f"{spelled(field)} has no effect on {found['backend']}, as in SGLang")
 
 
 def _backend(value: str, given: Given) -> dict[str, Any]:
@@ -195,9 +191,7 @@ def _native(name: str, field: str, values: str = ONE, type_: Callable[[str], Any
 
 
 def _slowdown(value: float, given: Given) -> dict[str, Any]:
-    if not 1e-6 <= value <= 1e3:
-        problem = f"{value:g} is out of range"
-        raise BadInput("--mooncake-slowdown-factor", problem, "give a number from 0.000001 to 1,000")
+    Range("a number from 0.000001 to 1,000", 1e-6, 1e3).check("--mooncake-slowdown-factor", value)
     return {"time_scale": 1 / value}
 
 
@@ -210,18 +204,18 @@ def _workload(value: str, given: Given) -> dict[str, Any]:
     raise BadInput("--mooncake-workload", "loadgen downloads no trace", f"give --dataset-path a copy of {file}")
 
 
-FLAGS: tuple[ToolFlag, ...] = (
+FLAGS = (
     ToolFlag(
         "--backend",
         _backend,
         "sglang: its own API; sglang-oai, vllm, lmdeploy: completions; with -chat: chat; others are refused",
     ),
     ToolFlag("--dataset-name", _dataset, f"{', '.join(DATASETS)}; others are refused"),
-    ToolFlag(
+    renamed(
         "--random-range-ratio",
-        lambda value, given: {"random_range_ratio": value},
+        "random_range_ratio",
+        number,
         "lengths from R * LEN to LEN, as SGLang draws them: `--random-input-len A:B`",
-        type_=number,
     ),
     ToolFlag("--extra-request-body", _body, "`--extra-body`"),
     ToolFlag(
@@ -229,22 +223,21 @@ FLAGS: tuple[ToolFlag, ...] = (
         lambda value, given: {"result_filename": value, "append_result": True},
         "`--result-filename FILE --append-result`; without it nothing is saved",
     ),
-    ToolFlag("--output-details", lambda value, given: {"save_detailed": True}, "`--save-detailed`", values=NONE),
+    switch("--output-details", {"save_detailed": True}, "`--save-detailed`"),
     renamed("--warmup-requests", "num_warmups", integer),
-    ToolFlag("--disable-ignore-eos", lambda value, given: {"ignore_eos": False}, "`--no-ignore-eos`", values=NONE),
-    ToolFlag("--tag", lambda value, given: _repeated("tag", value, given), "`--metadata tag=TAG`"),
+    switch("--disable-ignore-eos", {"ignore_eos": False}, "`--no-ignore-eos`"),
+    body_field("--tag", RESULT, "tag", "`--metadata tag=TAG`"),
     ToolFlag("--mooncake-slowdown-factor", _slowdown, "`--time-scale`, with the reciprocal value", type_=number),
     refused("--mooncake-num-rounds", "a trace has its own turns", "leave it out", no_op_value=1),
     ToolFlag("--mooncake-workload", _workload, "no effect beside `--dataset-path`; without it refused"),
     no_op("--use-trace-timestamps", "no effect: a trace keeps its times", SOME),
     *sglang_prefixes.FLAGS,
     no_op("--trust-remote-code", "no effect: loadgen runs no code of a model"),
-    ToolFlag(
+    switch(
         "--cache-report",
-        lambda value, given: {CACHED: True},
+        {CACHED: True},
         "`--extra-body` with return_cached_tokens_details, with sglang-oai and sglang-oai-chat; cached tokens are read "
         "anyway",
-        values=NONE,
     ),
     no_op("--pd-separated", "no effect: disaggregated servers are measured like any other"),
     no_op("--rust-client", "no effect: the client is compiled anyway"),
@@ -252,18 +245,12 @@ FLAGS: tuple[ToolFlag, ...] = (
     refused("--dataset-offset", "a file is read from its start", "shorten the file", no_op_value=0),
     refused("--sharegpt-context-len", "conversations are as long as they are", "leave out the long ones in the file"),
     refused("--prompt-suffix", "prompts are sent unchanged", "add it to the prompts in the file", no_op_value=""),
-    ToolFlag(
+    switch(
         "--apply-chat-template",
-        lambda value, given: {APPLIED: True},
+        {APPLIED: True},
         "`--render-chat-template without-bos`; no effect on other data sets than sharegpt and custom",
-        values=NONE,
     ),
-    ToolFlag(
-        "--tokenize-prompt",
-        lambda value, given: {"prompt_token_ids": True},
-        "`--prompt-token-ids`, also with completions",
-        values=NONE,
-    ),
+    switch("--tokenize-prompt", {"prompt_token_ids": True}, "`--prompt-token-ids`, also with completions"),
     refused("--print-requests", "requests are not printed", "use --records FILE, which writes a line for each", NONE),
     refused("--plot-throughput", "this plot is not available", "use --html FILE.html, which draws the rates", NONE),
     refused("--fake-prefill", "every prompt is prefilled", "leave it out", NONE),
@@ -311,11 +298,3 @@ SHARED = frozenset(
         "--top-p",
     )
 )
-
-# Notes on flags of the same name that do less here.
-NOTES = {
-    "--dataset-path": "not read for random prompts: loadgen uses its own words, with the requested lengths",
-    "--temperature": "sent with every API; SGLang's tool sends it with its own API, and 0 with others",
-    "--top-p": "sent with every API; SGLang's tool sends it with its own API alone",
-    "--profile": "a server that refuses to start its profiler ends the run; in SGLang the run goes on without",
-}

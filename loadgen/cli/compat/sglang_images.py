@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, ToolFlag, renamed
+from loadgen.cli.compat.tool_flags import renamed, switch
 from loadgen.util.argument_parser import integer
 
 SIDES = {"4k": "2160x3840", "1080p": "1080x1920", "720p": "720x1280", "360p": "360x640"}  # height and width
-ANY_COUNT = "random_image_count"  # a marker, removed by `applied`
+ANY_COUNT = "_random_image_count"
 DEFAULTS: dict[str, Any] = {
     "images": 1,
     "image_sizes": SIDES["1080p"],
@@ -17,8 +17,7 @@ DEFAULTS: dict[str, Any] = {
 
 def applied(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with the number of images that --random-image-count means."""
-    found = {name: value for name, value in settings.items() if name != ANY_COUNT}
-    return found | ({"images": f"1:{found.get('images', 1)}"} if settings.get(ANY_COUNT) else {})
+    return settings | ({"images": f"1:{settings.get('images', 1)}"} if settings.get(ANY_COUNT) else {})
 
 
 def _sizes(resolution: str) -> str:
@@ -33,7 +32,7 @@ def _format(value: str) -> str:
 
 FLAGS = (
     renamed("--image-count", "images", integer),
-    ToolFlag("--random-image-count", lambda value, given: {ANY_COUNT: True}, "`--images 1:COUNT`", values=NONE),
-    ToolFlag("--image-resolution", lambda value, given: {"image_sizes": _sizes(value)}, "`--image-sizes`"),
-    ToolFlag("--image-format", lambda value, given: {"image_format": _format(value)}, "the same; jpeg is jpeg:85"),
+    switch("--random-image-count", {ANY_COUNT: True}, "`--images 1:COUNT`"),
+    renamed("--image-resolution", "image_sizes", _sizes),
+    renamed("--image-format", "image_format", _format, "the same; jpeg is jpeg:85"),
 )

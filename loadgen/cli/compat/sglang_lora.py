@@ -5,16 +5,12 @@ from typing import Any
 
 from loadgen.cli.compat.tool_flags import SOME, Given, ToolFlag
 from loadgen.config import lora
+from loadgen.config.number_range import ABOVE_1, Range
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import number
 
 DISTRIBUTIONS = {"uniform": lora.RANDOM, "distinct": lora.IN_TURN}  # beside skewed
-ALPHA, ZIPF_ALPHA = "lora_zipf_alpha", 1.5  # a marker, removed by `applied`, and its default
-
-
-def applied(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without the marker of --lora-zipf-alpha, which is in the assignment by now."""
-    return {name: value for name, value in settings.items() if name != ALPHA}
+ALPHA, ZIPF_ALPHA = "_lora_zipf_alpha", 1.5  # a marker, and its default
 
 
 def _names(value: Sequence[str], given: Given) -> dict[str, Any]:
@@ -33,8 +29,7 @@ def _distribution(value: str, given: Given) -> dict[str, Any]:
 
 
 def _zipf_alpha(value: float, given: Given) -> dict[str, Any]:
-    if not value > 1:
-        raise BadInput("--lora-zipf-alpha", f"{value:g} is out of range", "give a number above 1")
+    Range("a number above 1", ABOVE_1).check("--lora-zipf-alpha", value)
     is_skewed = str(given.get("lora_assignment")).startswith(lora.SKEWED)
     return {ALPHA: value} | ({"lora_assignment": _skewed(value)} if is_skewed else {})
 

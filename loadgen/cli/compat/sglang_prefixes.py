@@ -1,11 +1,11 @@
 """SGLang's flags of generated-shared-prefix, and their defaults: groups of `prefix_repetition`."""
 
-from collections.abc import Callable
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, ONE, Given, ToolFlag, no_op, refused, renamed
+from loadgen.cli.compat.tool_flags import NONE, ONE, Given, marked, no_op, refused, renamed
 from loadgen.config.cache import CACHE, COLD, WARM
 from loadgen.config.data import PREFIX_REPETITION
+from loadgen.config.number_range import SHARE
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
@@ -20,7 +20,7 @@ UNIFORM, ZIPF = "uniform", "zipf"
 COUNT, PREFIX = "prefix_repetition_num_prefixes", "prefix_repetition_prefix_len"
 LENGTHS = ("prefix_repetition_suffix_len", "prefix_repetition_output_len")
 DEFAULTS: dict[str, Any] = {COUNT: GROUPS, PREFIX: 2048, LENGTHS[0]: 128, LENGTHS[1]: 256}
-MARKER = "generated_shared_prefix"  # values of the flags that only this data set reads; removed by `applied`
+MARKER = "_generated_shared_prefix"  # values of the flags that only this data set reads
 
 
 def defaults(given: Given) -> dict[str, Any]:
@@ -36,10 +36,9 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
     Raises:
         BadInput: A value is out of range, or flags exclude each other.
     """
-    found = {name: value for name, value in settings.items() if name != MARKER}
-    if found["dataset_name"] != PREFIX_REPETITION:
-        return found
-    own = settings.get(MARKER, {})
+    if settings["dataset_name"] != PREFIX_REPETITION:
+        return settings
+    found, own = dict(settings), settings.get(MARKER, {})
     if "--gsp-prompts-per-group" in own:
         found["num_prompts"] = _prompts(settings)
     if (turns := own.get("--gsp-num-turns", 1)) != 1:
@@ -80,8 +79,7 @@ def _alpha(own: dict[str, Any]) -> float | None:
 
 def _with_ranges(settings: dict[str, Any], ratio: float) -> dict[str, Any]:
     """Return the settings with lengths from ratio * LEN to LEN, as SGLang draws them."""
-    if not 0 <= ratio <= 1:
-        raise BadInput(RATIO, f"{ratio:g} is out of range", "give a number from 0 to 1")
+    SHARE.check(RATIO, ratio)
     if ratio == 1:
         return settings
     found = {name: value for name, value in settings.items() if name not in (COUNT, PREFIX)}
@@ -99,45 +97,38 @@ def _least(tokens: int, ratio: float) -> int:
     return max(int(tokens * ratio), 1)
 
 
-def _marked(
-    name: str, meaning: str, becomes: tuple[str, ...], type_: Callable[[str], Any] = str, values: str = ONE
-) -> ToolFlag:
-    """Return a flag that `applied` reads once all flags are known."""
-
-    def convert(value: Any, given: Given) -> dict[str, Any]:
-        return {MARKER: given.get(MARKER, {}) | {name: value}}
-
-    return ToolFlag(name, convert, meaning, values=values, type_=type_, becomes=becomes)
-
-
 FLAGS = (
     renamed("--gsp-num-groups", COUNT, integer),
-    _marked(
+    marked(
+        MARKER,
         "--gsp-prompts-per-group",
         "`--num-prompts`, for all groups and turns together",
-        ("num_prompts",),
         integer,
+        "num_prompts",
     ),
     renamed("--gsp-system-prompt-len", PREFIX, integer),
     renamed("--gsp-question-len", LENGTHS[0], integer),
     renamed("--gsp-output-len", LENGTHS[1], integer),
-    _marked(
+    marked(
+        MARKER,
         RATIO,
         "lengths from R * LEN to LEN: `--prefix-buckets GROUPSxMIN-MAX`, `--prefix-repetition-suffix-len MIN:MAX` and "
         "`--prefix-repetition-output-len MIN:MAX`",
-        ("prefix_buckets",),
         number,
+        "prefix_buckets",
     ),
-    _marked("--gsp-num-turns", "`--turns`; the prefix is a system message of its own", ("turns",), integer),
-    _marked(
+    marked(MARKER, "--gsp-num-turns", "`--turns`; the prefix is a system message of its own", integer, "turns"),
+    marked(
+        MARKER,
         "--gsp-ordered",
         "`--disable-shuffle`; no effect with zipf, whose draws have no order",
-        ("disable_shuffle",),
+        str,
+        "disable_shuffle",
         values=NONE,
     ),
-    _marked(DISTRIBUTION, f"uniform: groups of equal size; zipf: `--prefix-zipf` with {ALPHA}", ()),
-    _marked(ALPHA, "`--prefix-zipf`", ("prefix_zipf",), number),
-    _marked(PREWARM, f"`{CACHE} {WARM}`; refused with --flush-cache", ("cache",), values=NONE),
+    marked(MARKER, DISTRIBUTION, f"uniform: groups of equal size; zipf: `--prefix-zipf` with {ALPHA}"),
+    marked(MARKER, ALPHA, "`--prefix-zipf`", number, "prefix_zipf"),
+    marked(MARKER, PREWARM, f"`{CACHE} {WARM}`; refused with --flush-cache", str, "cache", values=NONE),
     no_op("--gsp-prewarm-concurrency", "no effect: at most 32 prefixes are in flight, or --max-concurrency", ONE),
     no_op("--gsp-fast-prepare", "no effect: prompts are made fast anyway"),
     refused(

@@ -1,20 +1,18 @@
 """SGLang's flags of the profiler, and of the server's prefix cache."""
 
 from collections.abc import Callable, Sequence
-from math import inf
 from os.path import abspath
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field
+from loadgen.cli.compat.tool_flags import NONE, ONE, SOME, Given, ToolFlag, body_field, switch
 from loadgen.config.cache import CACHE, COLD
-from loadgen.errors import BadInput
+from loadgen.config.number_range import ABOVE_0, FINITE, Range
 from loadgen.util.argument_parser import integer, number
 
 STAGE_STEPS = 5  # the default
 
 
 def _profile(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
-    """Return a flag that sets a field of the request that starts the profiler."""
     return body_field(name, "profile_body", field, f"`--profile-body` with {field}", values, type_)
 
 
@@ -31,13 +29,12 @@ def _profile_url(value: Sequence[str], given: Given) -> dict[str, Any]:
 
 
 def _flush_timeout(value: float, given: Given) -> dict[str, Any]:
-    if not 0 < value < inf:
-        raise BadInput("--flush-cache-timeout", f"{value:g} is out of range", "give seconds above 0")
+    Range("seconds above 0", ABOVE_0, FINITE).check("--flush-cache-timeout", value)
     return {}
 
 
 FLAGS = (
-    ToolFlag("--flush-cache", lambda value, given: {"cache": COLD}, f"`{CACHE} {COLD}`", values=NONE),
+    switch("--flush-cache", {"cache": COLD}, f"`{CACHE} {COLD}`"),
     ToolFlag(
         "--flush-cache-timeout",
         _flush_timeout,

@@ -1,9 +1,8 @@
 """vLLM's and vllm-rs's data set `timed_trace`: a trace whose columns, times and blocks the flags describe."""
 
-from collections.abc import Callable
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, renamed
+from loadgen.cli.compat.tool_flags import NONE, Given, ToolFlag, appended, renamed
 from loadgen.config.data import TRACE
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
@@ -25,10 +24,8 @@ def with_timed_trace(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _column(flag: str, field: str) -> ToolFlag:
-    def convert(value: str, given: Given) -> dict[str, Any]:
-        return {"trace_column": (*given.get("trace_column", ()), f"{field}={value}")}
-
-    return ToolFlag(f"--timed-trace-label-{flag}", convert, f"`--trace-column {field}=NAME`")
+    meaning = f"`--trace-column {field}=NAME`"
+    return appended(f"--timed-trace-label-{flag}", "trace_column", field + "={}", meaning)
 
 
 def _times(flag: str, kept: str) -> ToolFlag:
@@ -42,13 +39,9 @@ def _times(flag: str, kept: str) -> ToolFlag:
     return ToolFlag(flag, convert, f"`--trace-times {kept}`", values=NONE)
 
 
-def _renamed(flag: str, field: str, type_: Callable[[str], Any]) -> ToolFlag:
-    return renamed(f"--timed-trace-{flag}", field, type_)
-
-
-FLAGS: tuple[ToolFlag, ...] = (
-    _renamed("chunk-hash-size", "trace_block_size", integer),
-    _renamed("sec-multiplier", "trace_time_unit", number),
+FLAGS = (
+    renamed("--timed-trace-chunk-hash-size", "trace_block_size", integer),
+    renamed("--timed-trace-sec-multiplier", "trace_time_unit", number),
     _column("timestamp", "time"),
     _column("input-length", "input"),
     _column("output-length", "output"),

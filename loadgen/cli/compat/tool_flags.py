@@ -13,9 +13,8 @@ from loadgen.util.argument_parser import OneLineParser, integer, number
 Given = Mapping[str, Any]
 Convert = Callable[[Any, Given], dict[str, Any]]
 NONE, ONE, SOME = "none", "one", "some"  # how many values a flag takes
+MARK = "_"  # the beginning of markers: what flags leave in the settings for later ones, and is removed at the end
 DEST = "tool_flags"  # the attribute of a namespace that holds such flags
-
-# Why flags that several tools have are refused, and what to use instead.
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +22,11 @@ class ToolFlag:
     """A flag of another tool.
 
     Attributes:
-        name: The flag, with dashes.
         convert: Makes settings from its value and the settings so far; None: the flag is refused.
         meaning: The meaning of the flag here or, if it is refused, the reason.
         remedy: What to do instead of a refused flag.
         values: How many values it takes: NONE, ONE or SOME.
-        type_: Converts a word of the command line into a value.
-        no_op_value: The value that changes nothing, and is accepted even if the flag is refused.
+        no_op_value: The value that changes nothing, also if the flag is refused; None: there is none.
         becomes: The settings that it becomes later, once all flags are known.
         command: The command of loadgen that `loadgen run` carries out in its place; "" for none.
     """
@@ -50,30 +47,46 @@ class ToolFlag:
         Raises:
             BadInput: It is refused.
         """
-        if self.convert is not None:
-            return self.convert(value, given)
         if self.no_op_value is not None and value == self.no_op_value:
             return {}
-        raise BadInput(self.name, self.meaning, self.remedy)
+        if self.convert is None:
+            raise BadInput(self.name, self.meaning, self.remedy)
+        return self.convert(value, given)
 
     def sets(self, field: str, value: Any) -> bool:
         """Tell whether the flag with this value sets a field, by the name that errors give it."""
-        if field in map(spelled, self.becomes):
-            return True
         try:
-            return self.convert is not None and field in map(spelled, self.convert(value, {}))
-        except BadInput:  # the value itself is wrong
-            return False
+            return field in map(spelled, (*self.becomes, *self.fields(value, {})))
+        except BadInput:  # it is refused, or the value itself is wrong
+            return field in map(spelled, self.becomes)
+
+
+def switch(
+    name: str, fields: dict[str, Any], meaning: str, values: str = NONE, becomes: tuple[str, ...] = ()
+) -> ToolFlag:
+    """Return a flag that stands for these settings, whatever its values are."""
+    return ToolFlag(name, lambda value, given: fields, meaning, values=values, becomes=becomes)
 
 
 def no_op(name: str, meaning: str, values: str = NONE) -> ToolFlag:
     """Return a flag that changes nothing here."""
-    return ToolFlag(name, lambda value, given: {}, meaning, values=values)
+    return switch(name, {}, meaning, values)
 
 
-def renamed(name: str, field: str, type_: Callable[[str], Any] = str) -> ToolFlag:
-    """Return a flag that has another name here."""
-    return ToolFlag(name, lambda value, given: {field: value}, f"`{spelled(field)}`", type_=type_)
+def renamed(name: str, field: str, type_: Callable[[str], Any] = str, meaning: str = "") -> ToolFlag:
+    """Return a flag that has another name here, or other values, which `type_` converts."""
+    return ToolFlag(name, lambda value, given: {field: value}, meaning or f"`{spelled(field)}`", type_=type_)
+
+
+def appended(
+    name: str, field: str, form: str, meaning: str, type_: Callable[[str], Any] = str, no_op_value: Any = None
+) -> ToolFlag:
+    """Return a flag that adds its value, in this form, to a setting with several texts."""
+
+    def convert(value: Any, given: Given) -> dict[str, Any]:
+        return {field: (*given.get(field, ()), form.format(value))}
+
+    return ToolFlag(name, convert, meaning, type_=type_, no_op_value=no_op_value)
 
 
 def refused(name: str, reason: str, remedy: str, values: str = ONE, no_op_value: Any = None) -> ToolFlag:
@@ -103,14 +116,37 @@ def names_a_server(given: Given) -> bool:
 
 
 def body_field(
-    name: str, setting: str, field: str, meaning: str, values: str = ONE, type_: Callable[[str], Any] = str
+    name: str,
+    setting: str,
+    field: str,
+    meaning: str,
+    values: str = ONE,
+    type_: Callable[[str], Any] = str,
+    becomes: tuple[str, ...] = (),
 ) -> ToolFlag:
     """Return a flag that sets a field of the JSON object in a setting."""
 
     def convert(value: Any, given: Given) -> dict[str, Any]:
         return {setting: (given.get(setting) or {}) | {field: True if values == NONE else value}}
 
-    return ToolFlag(name, convert, meaning, values=values, type_=type_)
+    return ToolFlag(name, convert, meaning, values=values, type_=type_, becomes=becomes)
+
+
+def marked(
+    marker: str, name: str, meaning: str, type_: Callable[[str], Any] = str, *becomes: str, values: str = ONE
+) -> ToolFlag:
+    """Return a flag that is kept in a marker until all flags are known."""
+    return body_field(name, marker, name, meaning, values, type_, becomes)
+
+
+def one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a reader of one value, or of several with commas between them as a tuple."""
+
+    def read(text: str) -> Any:
+        values = tuple(kind(each.strip()) for each in text.split(","))
+        return values if len(values) > 1 else values[0]
+
+    return read
 
 
 def with_fields(settings: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
@@ -161,5 +197,4 @@ class _AppendFlag(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
-        flags = (*getattr(namespace, DEST, ()), (self.const, values))
-        setattr(namespace, DEST, flags)
+        setattr(namespace, DEST, (*getattr(namespace, DEST, ()), (self.const, values)))

@@ -1,18 +1,11 @@
 """vLLM: the flags of `vllm bench serve` that `loadgen run` does not have, and the defaults of each release."""
 
-import sys
+from pathlib import Path
 from typing import Any
 
-from loadgen.cli.compat import hub_data, timed_trace, vllm_images, vllm_plots
-from loadgen.cli.compat.tool_flags import (
-    NONE,
-    Given,
-    ToolFlag,
-    names_a_server,
-    no_op,
-    refused,
-    renamed,
-)
+from loadgen.cli.compat import hub_data, timed_trace, vllm_images
+from loadgen.cli.compat.tool_flags import NONE, ONE, Given, ToolFlag, names_a_server, no_op, refused, renamed, switch
+from loadgen.cli.stderr import say
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer
@@ -26,7 +19,8 @@ NO_MEDIA = "audio and video are not supported"
 TEXT = "send text, or use vLLM's own tool for this data set"
 
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
-SKIPPED = "skip_chat_template"  # a marker, removed by `without_ignored`
+SKIPPED, TIMELINE = "_skip_chat_template", "_plot_timeline"  # markers
+TIMELINE_ENDING = ".timeline.html"  # of the file that vLLM writes
 
 
 def defaults_0_11(given: Given) -> dict[str, Any]:
@@ -46,19 +40,21 @@ def server(given: Given) -> dict[str, Any]:
 
 
 def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without markers, and without a file that vLLM does not read.
+    """Return the settings without a file that vLLM does not read.
 
     Raises:
         BadInput: A flag of images is invalid.
     """
-    found = vllm_plots.with_page(vllm_images.with_images(settings))
-    found.pop(SKIPPED, None)
+    found = vllm_images.with_images(settings)
+    if found.get(TIMELINE):  # the page of the run stands for it
+        name = Path(found.get("result_filename") or "vllm.json")
+        found.setdefault("html", str(Path(found.get("result_dir") or "") / name.with_suffix(TIMELINE_ENDING)))
     if (
         found.get("dataset_name", "random") == "random"
         and found.pop("dataset_path", None)
         and not found.get("workload")
     ):
-        print("loadgen: --dataset-path has no effect on random prompts, as in vLLM", file=sys.stderr)
+        say("--dataset-path has no effect on random prompts, as in vLLM")
     return found
 
 
@@ -94,12 +90,12 @@ def _tokenizer_mode(value: str, given: Given) -> dict[str, Any]:
     if path is None:
         remedy = "give --tokenizer a tokenizer.json of the model, or its folder"
         raise BadInput("--tokenizer-mode", f"{value!r} does not use a tokenizer.json", remedy)
-    print(f"loadgen: --tokenizer-mode {value} has no effect: {path} is used", file=sys.stderr)
+    say(f"--tokenizer-mode {value} has no effect: {path} is used")
     return {}
 
 
-FLAGS: tuple[ToolFlag, ...] = (
-    ToolFlag("--endpoint-type", lambda value, given: {"backend": _backend(value)}, "`--backend`, its new name"),
+FLAGS = (
+    renamed("--endpoint-type", "backend", _backend, "`--backend`, its new name"),
     renamed("--input-len", "random_input_len", integer),
     ToolFlag("--output-len", _output_len, "the output length of the chosen data set", type_=integer),
     ToolFlag("--logprobs", _logprobs, "`--extra-body '{\"logprobs\": N}'`, only with completions", type_=integer),
@@ -112,7 +108,7 @@ FLAGS: tuple[ToolFlag, ...] = (
     no_op("--skip-tokenizer-init", "no effect: a tokenizer is loaded only if it is needed"),
     no_op("--use-beam-search", "no effect, in vLLM's own tool either"),
     *(
-        ToolFlag(name, lambda value, given: {SKIPPED: True}, "the same; the default without `--compat`", values=NONE)
+        switch(name, {SKIPPED: True}, "the same; the default without `--compat`")
         for name in ("--skip-chat-template", "--custom-skip-chat-template")
     ),
     no_op("--no-stream", "no effect: rows are shuffled as in a stream, which is the same for fewer than 1000 rows"),
@@ -121,7 +117,16 @@ FLAGS: tuple[ToolFlag, ...] = (
         "the template's variables are fields of the body",
         "use --extra-body '{\"chat_template_kwargs\": {...}}'",
     ),
-    *vllm_plots.FLAGS,
+    switch(
+        "--plot-timeline",
+        {TIMELINE: True},
+        "`--html NAME.timeline.html`, with the name of --result-filename: the run over time, and each request as a dot",
+        becomes=("html",),
+    ),
+    no_op("--timeline-itl-thresholds", "no effect: colors of a plot", ONE),
+    refused(
+        "--plot-dataset-stats", "this plot is not available", "use `loadgen dataset`, which prints the lengths", NONE
+    ),
     no_op("--enable-multimodal-chat", "no effect: the messages are the same with and without it"),
     *vllm_images.FLAGS,
     *(refused(f"--asr-{bound}-audio-len-sec", NO_MEDIA, TEXT) for bound in ("min", "max")),
@@ -205,35 +210,3 @@ SHARED = frozenset(
         "--top-p",
     )
 )
-
-# Notes on flags of the same name that do less or more here.
-NOTES = {
-    "--backend": "openai-chat; openai-responses; openai, also as vllm, lmdeploy, scalellm, sglang, llama.cpp; "
-    "openai-embeddings, openai-embeddings-chat, infinity-embeddings, vllm-pooling, vllm-rerank; others are refused",
-    "--base-url": "repeat it for several servers",
-    "--burstiness": "also inf: evenly spaced",
-    "--custom-ensure-client-side-data": "files are sent as they are, and images on the network are refused",
-    "--custom-output-len": "the default for rows without a length; in vLLM a row's own length counts only with -1",
-    "--dataset-name": "those of vLLM in docs/datasets.md, and loadgen's own; others are refused",
-    "--goodput": "failed and unfinished requests count as not good",
-    "--header": "@FILE keeps a secret off the command line",
-    "--hf-name": "also found from the last two folders of --dataset-path",
-    "--ignore-eos": "the default for random prompts, as in vLLM 0.32; `--no-ignore-eos` switches it off",
-    "--lora-assignment": "also skewed:ALPHA",
-    "--lora-modules": "each a class of the result; also for warm-ups, which vLLM sends to the model itself",
-    "--num-prompts": "1000, unless --duration is given; -1: all prompts of a file",
-    "--num-warmups": "warm-ups use other prompts than the run; with `--compat` its first one, as in vLLM",
-    "--percentile-metrics": "client_queue_time is the wait for a slot, which a request of a run at --rate inf does not "
-    "have: it is due when a slot is free",
-    "--probe-request-rate": "of several servers the first is probed",
-    "--profile": "a server that refuses to start its profiler ends the run; in vLLM the run goes on without",
-    "--random-input-len": "also distributions",
-    "--random-range-ratio": "prompts have exactly the drawn lengths",
-    "--sonnet-input-len": "from loadgen's own text",
-    "--temperature": "the server's default, as in vLLM 0.32; 0 with `--compat vllm-0.11`",
-    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`; also the time to "
-    "wait for a server that does not listen yet",
-    "--tokenizer": "a tokenizer.json, its folder, a .gguf or a hub name",
-    "--request-rate": "also `--rate`; several values, as 1,2,4, make one run each",
-    "--max-concurrency": "several values, as 1,2,4, make one run each",
-}

@@ -3,15 +3,15 @@
 import ast
 import json
 import math
-from collections.abc import Callable
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import Given, ToolFlag
+from loadgen.cli.compat.tool_flags import Given, marked
 from loadgen.config.data import RANDOM_IMAGES
+from loadgen.config.number_range import SHARE, Range
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
-GIVEN = "random_mm"  # a marker, removed by `with_images`: values of the flags by name
+GIVEN = "_random_mm"  # a marker: values of the flags by name
 BASE, RATIO = "--random-mm-base-items-per-request", "--random-mm-num-mm-items-range-ratio"
 LIMIT, BUCKETS = "--random-mm-limit-mm-per-prompt", "--random-mm-bucket-config"
 MAX_IMAGES = 255  # vLLM's default of the limit
@@ -19,15 +19,11 @@ BUCKET_FORM = 'write "{(HEIGHT, WIDTH, 1): SHARE, ...}"'
 VIDEO = "loadgen sends images, and no video"
 
 
-def _mark(name: str, type_: Callable[[str], Any], meaning: str) -> ToolFlag:
-    return ToolFlag(name, lambda value, given: {GIVEN: given.get(GIVEN, {}) | {name: value}}, meaning, type_=type_)
-
-
 FLAGS = (
-    _mark(BASE, integer, "`--images N`, the mean number"),
-    _mark(RATIO, number, "`--images MIN:MAX`, this share below and above the mean"),
-    _mark(LIMIT, str, "`--images MIN:MAX`, at most the number of `image`"),
-    _mark(BUCKETS, str, "`--image-sizes`; buckets of several frames, which are videos, are refused"),
+    marked(GIVEN, BASE, "`--images N`, the mean number", integer),
+    marked(GIVEN, RATIO, "`--images MIN:MAX`, this share below and above the mean", number),
+    marked(GIVEN, LIMIT, "`--images MIN:MAX`, at most the number of `image`"),
+    marked(GIVEN, BUCKETS, "`--image-sizes`; buckets of several frames, which are videos, are refused"),
 )
 
 
@@ -38,25 +34,23 @@ def with_images(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: A value is invalid, asks for videos, or has no effect.
     """
     found = dict(settings)
-    marked: Given = found.pop(GIVEN, {})
-    if not marked:
+    own: Given = found.get(GIVEN, {})
+    if not own:
         return found
     if found.get("dataset_name") != RANDOM_IMAGES:
         problem = f"has no effect on the data set {found.get('dataset_name', 'random')}"
-        raise BadInput(next(iter(marked)), problem, f"leave it out, or use --dataset-name {RANDOM_IMAGES}")
-    if marked.keys() & {BASE, RATIO, LIMIT}:
-        found["images"] = _count(marked.get(BASE, 1), marked.get(RATIO, 0.0), _limit(marked.get(LIMIT)))
-    if BUCKETS in marked:
-        found["image_sizes"] = _sizes(marked[BUCKETS])
+        raise BadInput(next(iter(own)), problem, f"leave it out, or use --dataset-name {RANDOM_IMAGES}")
+    if own.keys() & {BASE, RATIO, LIMIT}:
+        found["images"] = _count(own.get(BASE, 1), own.get(RATIO, 0.0), _limit(own.get(LIMIT)))
+    if BUCKETS in own:
+        found["image_sizes"] = _sizes(own[BUCKETS])
     return found
 
 
 def _count(base: int, ratio: float, limit: int) -> str:
     """Return the range that vLLM draws the number of images from."""
-    if base < 0:
-        raise BadInput(BASE, f"{base} is out of range", "give 0 or more")
-    if not 0 <= ratio <= 1:
-        raise BadInput(RATIO, f"{ratio:g} is out of range", "give a number from 0 to 1")
+    Range("0 or more", 0).check(BASE, base)
+    SHARE.check(RATIO, ratio)
     fewest, most = math.floor(base * (1 - ratio)), min(limit, math.ceil(base * (1 + ratio)))
     if fewest > most:
         raise BadInput(LIMIT, f"{limit} images are fewer than the {fewest} that each request has", f"lower {BASE}")

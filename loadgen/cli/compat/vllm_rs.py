@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from loadgen.cli.compat.tool_flags import NONE, SOME, Given, ToolFlag, other_command
+from loadgen.cli.compat.tool_flags import SOME, Given, ToolFlag, one_or_several, other_command, renamed, switch
 from loadgen.config.cache import CACHE, COLD
+from loadgen.config.number_range import FROM_1
+from loadgen.config.option import flag as spelled
 from loadgen.config.output import OutputSettings
-from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
 # Markers, which `run_settings.swept` removes.
@@ -15,23 +16,14 @@ DATASET, COMPARE = "dataset", "compare"  # commands of loadgen
 
 
 def _swept(name: str, field: str, kind: Callable[[str], Any]) -> ToolFlag:
-    """Return a flag that gives several values to a field, with one run each."""
-
-    def values(text: str) -> tuple[Any, ...]:
-        return tuple(kind(each.strip()) for each in text.split(","))
-
-    def convert(value: tuple[Any, ...], given: Given) -> dict[str, Any]:
-        return {field: value if len(value) > 1 else value[0]}
-
-    return ToolFlag(name, convert, f"`--{field.replace('_', '-')}` with several values", type_=values)
+    return renamed(name, field, one_or_several(kind), f"`{spelled(field)}` with several values")
 
 
 def _counted(name: str, marker: str, meaning: str) -> ToolFlag:
     """Return a flag with a number from 1 that says how a series of runs is made."""
 
     def convert(value: int, given: Given) -> dict[str, Any]:
-        if value < 1:
-            raise BadInput(name, f"{value} is out of range", "give 1 or more")
+        FROM_1.check(name, value)
         return {marker: value}
 
     return ToolFlag(name, convert, meaning, type_=integer)
@@ -42,7 +34,7 @@ def _summary_percentiles(value: str, given: Given) -> dict[str, Any]:
     return {"metric_percentiles": ",".join(dict.fromkeys([*own, *(each.strip() for each in value.split(","))]))}
 
 
-FLAGS: tuple[ToolFlag, ...] = (
+FLAGS = (
     _swept("--sweep-max-concurrency", "max_concurrency", integer),
     _swept("--sweep-request-rate", "request_rate", number),
     _counted("--sweep-num-prompts-factor", NUM_PROMPTS_FACTOR, "`--num-prompts` of each run: N times its concurrency"),
@@ -54,18 +46,8 @@ FLAGS: tuple[ToolFlag, ...] = (
         NUM_RUNS,
         "N runs at the same rate or concurrency, each with prompts of its own, and their mean, deviation and range",
     ),
-    ToolFlag(
-        "--reset-prefix-cache",
-        lambda value, given: {"cache": COLD},
-        f"`{CACHE} {COLD}`, before each run and after its warm-up",
-        values=NONE,
-    ),
-    ToolFlag(
-        "--no-steady-state",
-        lambda value, given: {"steady_state_threshold": 0.0},
-        "`--steady-state-threshold 0`",
-        values=NONE,
-    ),
+    switch("--reset-prefix-cache", {"cache": COLD}, f"`{CACHE} {COLD}`, before each run and after its warm-up"),
+    switch("--no-steady-state", {"steady_state_threshold": 0.0}, "`--steady-state-threshold 0`"),
     other_command("--dry-run", "shows the prompts, and nothing is sent", DATASET),
     other_command("--compare", "compares two results, and nothing is sent", COMPARE, SOME),
 )

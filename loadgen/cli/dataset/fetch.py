@@ -48,7 +48,6 @@ class _Download(ProgressLine):
         self._total = 0
 
     def show(self, done: int, total: int) -> None:
-        """Show that `done` of `total` bytes are there."""
         self._before = done if self._before is None else min(self._before, done)
         self._total = total
         self(done)

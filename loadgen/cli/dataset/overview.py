@@ -13,12 +13,7 @@ BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 def render(overview: Overview, *, colour: bool = False) -> str:
-    """Render the overview; control characters of prompts and files are escaped.
-
-    Args:
-        overview: The overview.
-        colour: Print headings in bold.
-    """
+    """Render the overview; control characters of prompts and files are escaped."""
     lines: list[str] = []
     for heading, part in (
         ("Data set", _about(overview)),

@@ -14,11 +14,7 @@ SAMPLE_S = 0.5  # how long the CPU use of other processes is measured
 
 
 def examine(root: Path = Path("/")) -> list[Limit]:
-    """Return all limits of the machine, group by group; takes SAMPLE_S seconds.
-
-    Args:
-        root: The root of the file system that is read: proc, sys.
-    """
+    """Return all limits of the machine, group by group; takes SAMPLE_S seconds."""
     before = CpuTimes.now()
     time.sleep(SAMPLE_S)
     after = CpuTimes.now()
@@ -26,6 +22,6 @@ def examine(root: Path = Path("/")) -> list[Limit]:
         *connections.limits(root),
         arrival_times.limit(),
         *processors.limits(root, before, after),
-        *memory.limits(root),
+        memory.limit(root),
         *software.limits(root, os.environ),
     ]

@@ -6,7 +6,7 @@ concurrent streams are measured with the metronome server, which writes each tok
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,12 +38,9 @@ class Drive:
         rate: The requested rate, requests per second.
         requests_per_s: Successful requests per second, from the first send to the last end.
         events_per_s: Token events in the best second.
-        streams: The peak number of concurrent streams.
         busy_share: The busy share of the measuring loop, 0 to 1.
         lag_p99_ms: How late requests were sent, p99.
         client_error_ms: The most by which the client may have moved a printed latency; None: unknown.
-        verdict: The verdict of the run.
-        failed: The names of the checks that failed.
         disturbance: What else kept the machine busy; empty if nothing did.
     """
 
@@ -101,16 +98,9 @@ class Capacity:
         climbs = (self.requests, self.events)
         return [run for run in (*(run for each in climbs for run in (each.best, each.missed)), self.streams) if run]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
-
 
 def measure(on_phase: Callable[[str], None]) -> Capacity:
     """Measure the capacity of this machine, in about 15 s.
-
-    Args:
-        on_phase: Is called with the name of each phase.
 
     Raises:
         LoadgenError: A test server does not start, or a run fails.
@@ -122,20 +112,17 @@ def measure(on_phase: Callable[[str], None]) -> Capacity:
     with started("loadgen.testing.metronome") as server, separate_cores([server.pid]):
         on_phase("token events")
         events = climb(lambda rate: drive(server, rate, round(rate * STREAM_SECONDS), TOKENS, GAP_MS), FIRST_STREAM_RPS)
-        streams, connections = None, _connections(server)
-        if connections >= STREAMS:
+        host = urlsplit(server.url).hostname or ""
+        streams, connections = None, machine.max_connections(source_address.count_addresses((), host))
+        if connections >= STREAMS:  # the first ends after the last has begun
             on_phase(f"{STREAMS:,} streams at once")
-            streams = many(server)
+            gap_ms = (STREAMS / MANY_RPS + OVERLAP_S) * 1e3 / MANY_TOKENS
+            streams = drive(server, MANY_RPS, STREAMS, MANY_TOKENS, gap_ms, str(STREAMS))
     return Capacity(machine.usable_cores(), requests, events, streams, connections)
 
 
 def climb(run_at: Callable[[float], Drive], first_rps: float) -> Climb:
-    """Search for the highest rate with a VALID run, in up to MAX_RUNS runs.
-
-    Args:
-        run_at: Executes a run at a rate.
-        first_rps: The first rate, requests per second.
-    """
+    """Search for the highest rate with a VALID run, in up to MAX_RUNS runs."""
     best: Drive | None = None
     missed: Drive | None = None
     rate = first_rps
@@ -161,12 +148,9 @@ def drive(
     """Execute one run with Poisson arrivals.
 
     Args:
-        server: The test server.
         rate: Requests per second.
-        count: The number of requests.
         tokens: Output tokens per request.
         gap_ms: The time between tokens; None: as the server likes.
-        warm_connections: As --warm-connections.
     """
     plan = {"metronome": {"first_ms": gap_ms, "gap_ms": gap_ms}} if gap_ms is not None else None
     requested = RunSettings(
@@ -196,31 +180,14 @@ def drive(
     )
 
 
-def many(server: Process) -> Drive:
-    """Execute a run with STREAMS concurrent streams: the first ends after the last has begun."""
-    lasts_ms = (STREAMS / MANY_RPS + OVERLAP_S) * 1e3
-    return drive(server, MANY_RPS, STREAMS, MANY_TOKENS, lasts_ms / MANY_TOKENS, str(STREAMS))
-
-
-def _connections(server: Process) -> int:
-    """Return how many connections this process can open to a server."""
-    return machine.max_connections(source_address.count_addresses((), urlsplit(server.url).hostname or ""))
-
-
 @dataclass(frozen=True)
 class _Short:
-    """A data set of one-word prompts.
-
-    Attributes:
-        tokens: Output tokens to request.
-    """
+    """A data set of one-word prompts."""
 
     tokens: int
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts."""
         return (Prompt("tick", 1, self.tokens, f"short/{number}") for number in range(count))
 
     def provenance(self) -> dict[str, Any]:
-        """Describe the data set."""
         return {"name": "short", "tokens": self.tokens}

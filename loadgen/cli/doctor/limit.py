@@ -1,8 +1,7 @@
 """A limit of the machine on what a run can do."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 
 class State(StrEnum):
@@ -30,10 +29,6 @@ class Limit:
     value: str
     bounds: str
     remedy: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
 
 
 def enough(holds: bool) -> State:

@@ -11,13 +11,8 @@ ENOUGH_BYTES = 1 << 30
 UNBOUNDED = 1 << 60  # control groups v1 show no limit as such a number
 
 
-def limits(root: Path) -> list[Limit]:
-    """Return the limit of memory, read below `root`."""
-    return [memory(root)]
-
-
-def memory(root: Path) -> Limit:
-    """Return the memory that the machine and the container have left."""
+def limit(root: Path) -> Limit:
+    """Return the memory that the machine and the container have left, read below `root`."""
     name = "memory"
     bad = "a run needs memory for tokenizers and responses; prompts are kept on disk"
     found = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read_system_file(root / "proc/meminfo"), re.MULTILINE)

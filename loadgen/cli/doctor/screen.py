@@ -75,7 +75,6 @@ def _quality(drive: "Drive") -> str:
 
 
 def _wrapped(head: str, text: str) -> list[str]:
-    """Wrap text with a hanging indent behind a heading."""
     return textwrap.wrap(
         printable(text),
         WIDTH,

@@ -61,9 +61,9 @@ def parse(argv: Sequence[str]) -> dict[str, Any]:
     """
     given = vars(_parser().parse_args(list(argv)))
     for flag, remedy in REFUSED.items():
-        if _dest(flag) in given:
+        if name_of(flag) in given:
             raise BadInput(flag, "not supported", remedy)
-    without_effect = set(map(_dest, (*WITHOUT_EFFECT, *SWITCHES_WITHOUT_EFFECT)))
+    without_effect = set(map(name_of, (*WITHOUT_EFFECT, *SWITCHES_WITHOUT_EFFECT)))
     return {name: value for name, value in given.items() if name not in without_effect}
 
 
@@ -185,7 +185,8 @@ class _Limit(argparse.Action):
         setattr(namespace, SPELLINGS, getattr(namespace, SPELLINGS, {}) | {self.dest: option})
 
 
-def _dest(flag: str) -> str:
+def name_of(flag: str) -> str:
+    """Return the name under which `parse` returns a flag."""
     return flag.removeprefix("--").replace("-", "_")
 
 

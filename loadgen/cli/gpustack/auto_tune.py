@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.cli.gpustack import arguments
-from loadgen.cli.gpustack.strategy import Strategy
+from loadgen.cli.gpustack.steps import Strategy
 from loadgen.cli.gpustack.transient import Transients
+from loadgen.config.number_range import ABOVE_0, FINITE, FROM_1, Range
+from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 
@@ -91,8 +93,7 @@ class AutoTune:
 
         Transients.of(given).check(settings.replace(num_prompts=MIN_REQUESTS))
         points = given.get("max_points", 18)
-        if points < 1:
-            raise BadInput("--max-points", f"{points} is out of range", "give 1 or more")
+        FROM_1.check("--max-points", points)
         return cls(
             settings=settings,
             axis=axis,
@@ -115,7 +116,7 @@ class AutoTune:
     @property
     def thresholds(self) -> dict[str, float]:
         """The limits by the names of benchmark-runner's flags."""
-        return {arguments.LIMITS[name][0].removeprefix("--").replace("-", "_"): ms for name, ms in self.limits.items()}
+        return {arguments.name_of(arguments.LIMITS[name][0]): ms for name, ms in self.limits.items()}
 
     def strategy(self, load: float, met: bool | None) -> Strategy:
         """Return a load in guidellm's terms; one that was not shown to be within the limits has no rate.
@@ -145,10 +146,9 @@ def _load(given: dict[str, Any], end: str, axis: str, default: float) -> float:
 
 def _positive(given: dict[str, Any], name: str, default: float) -> float:
     found = float(given.get(name, default))
-    if not 0 < found < math.inf:
-        raise BadInput(_flag(given, name), f"{found:g} is out of range", "give a number above 0")
+    Range("a number above 0", ABOVE_0, FINITE).check(_flag(given, name), found)
     return found
 
 
 def _flag(given: dict[str, Any], name: str) -> str:
-    return str(given.get(arguments.SPELLINGS, {}).get(name) or f"--{name.replace('_', '-')}")
+    return str(given.get(arguments.SPELLINGS, {}).get(name) or flag(name))

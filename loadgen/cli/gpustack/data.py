@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.config.data import MULTI_TURN
+from loadgen.config.number_range import FROM_1
 from loadgen.errors import BadInput
 
 FLAG = "--data"
@@ -30,7 +31,6 @@ def fields(text: str, seed: int) -> dict[str, Any]:
 
     Args:
         text: Lengths as JSON or as a=1,b=2, or the path of a ShareGPT file.
-        seed: The seed of the prompts.
 
     Raises:
         BadInput: The value is none of these.
@@ -71,8 +71,7 @@ def _synthetic(given: dict[str, Any]) -> dict[str, Any]:
     prompt, output = _length(numbers, "prompt_tokens"), _length(numbers, "output_tokens")
     settings = {"dataset_name": "random", "random_input_len": prompt, "random_output_len": output, "ignore_eos": True}
     turns = 1 if given.get(TURNS) is None else _whole(TURNS, given[TURNS])
-    if turns < 1:
-        raise BadInput(f"{FLAG} {TURNS}", f"{turns} is out of range", "give 1 or more")
+    FROM_1.check(f"{FLAG} {TURNS}", turns)
     buckets = _buckets(given.get(BUCKETS))
     if turns > 1 or buckets:
         return settings | {

@@ -11,11 +11,21 @@ from loadgen.cli.gpustack.progress import Receiver
 from loadgen.cli.gpustack.steps import Step
 from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transients
 from loadgen.config import presets
+from loadgen.config.number_range import ABOVE_0, BELOW_1, Range
 from loadgen.errors import BadInput
 
 SEED = 42  # guidellm's default
 SUMMARIES = (".json", ".summary_json", ".dual_json")
 DEFAULT_NAME = "benchmarks.json"
+FIELDS = {  # flags, and the fields of `RunSettings` that they set
+    "max_requests": "num_prompts",
+    "max_seconds": "duration",
+    "max_error_rate": "max_error_rate",
+    "disable_console": "quiet",
+    "disable_console_interactive": "disable_tqdm",
+}
+MAX_ERRORS = Range("1 or more, or leave it out for no limit", 1)
+MAX_ERROR_RATE = Range("a share between 0 and 1, or leave it out for no limit", ABOVE_0, BELOW_1)
 
 
 @dataclass(frozen=True)
@@ -24,11 +34,8 @@ class Job:
 
     Attributes:
         steps: The runs, one after the other; none, if the job is a search.
-        auto_tune: The search, or None.
         output: The path of the summary, or of which those of stages and points are made.
         axis: rate or concurrency: what the rates of stages are.
-        phases: The requests that the summaries leave out.
-        progress: The receiver of the progress, or None.
         max_errors: A run stops sending after this many failed requests; None: no limit.
         max_error_rate: A run stops sending, and fails, above this share of failed requests; None: no limit.
         detect_saturation: Whether a run stops sending once requests pile up.
@@ -48,9 +55,6 @@ class Job:
     def of(cls, given: dict[str, Any]) -> "Job":
         """Return the job of a command line.
 
-        Args:
-            given: What `arguments.parse` returns.
-
         Raises:
             BadInput: A flag is wrong or refused; nothing has been sent or written.
         """
@@ -58,27 +62,18 @@ class Job:
             flags, settings = profile.resolve(given["scenario"]) if "scenario" in given else ({}, {})
             given = flags | given
             errors, share = given.get("max_errors"), given.get("max_error_rate")
-            if errors is not None and errors < 1:
-                raise BadInput(
-                    "--max-errors", f"{errors} is out of range", "give 1 or more, or leave it out for no limit"
-                )
-            if share is not None and not 0 < share < 1:
-                raise BadInput(
-                    "--max-error-rate",
-                    f"{share:g} is out of range",
-                    "give a share between 0 and 1, or leave it out for no limit",
-                )
-            common = presets.GPUSTACK | settings | target.settings_of(given) | _data(given) | _display_settings(given)
-            if "max_requests" in given:
-                common["num_prompts"] = given["max_requests"]
-            if "max_seconds" in given:
-                common["duration"] = given["max_seconds"]
-            if share is not None:
-                common["max_error_rate"] = share
+            MAX_ERRORS.check("--max-errors", errors)
+            MAX_ERROR_RATE.check("--max-error-rate", share)
+            common = presets.GPUSTACK | settings | target.settings_of(given) | _data(given)
+            common |= {field: given[name] for name, field in FIELDS.items() if name in given}
             output = _output(given)
             search = AutoTune.of(given, common, output)
+            runs: tuple[Step, ...] = ()
+            if search is None:
+                in_stages = "stages" in given
+                runs = steps.stages(given, common, output) if in_stages else (steps.single(given, common, output),)
             return cls(
-                () if search else _steps(given, common, output),
+                runs,
                 search,
                 output,
                 axis=given.get("axis", "rate"),
@@ -93,12 +88,6 @@ class Job:
     def has_stages(self) -> bool:
         """Whether it is a list of stages, each of which has a summary of its own."""
         return any(step.summary != self.output for step in self.steps)
-
-
-def _steps(given: dict[str, Any], common: dict[str, Any], output: Path) -> tuple[Step, ...]:
-    if "stages" in given:
-        return steps.stages(given, common, output)
-    return (steps.single(given, common, output),)
 
 
 def _data(given: dict[str, Any]) -> dict[str, Any]:
@@ -116,13 +105,6 @@ def _data(given: dict[str, Any]) -> dict[str, Any]:
     if "sharegpt_max_output_tokens" in given:
         settings["sharegpt_output_len"] = given["sharegpt_max_output_tokens"]
     return settings
-
-
-def _display_settings(given: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "quiet": given.get("disable_console", False),
-        "disable_tqdm": given.get("disable_console_interactive", False),
-    }
 
 
 def _output(given: dict[str, Any]) -> Path:

@@ -1,6 +1,7 @@
 """A profile of --scenario: the flags that its keys stand for, and the settings that the others set."""
 
 import json
+from itertools import chain
 from typing import Any
 
 from loadgen.cli.gpustack import arguments
@@ -9,17 +10,11 @@ from loadgen.errors import BadInput
 
 # The keys whose values are those of a flag. GPUStack composes the same flags from them.
 VALUES = {
-    "lower_bound": "--lower-bound",
-    "upper_bound": "--upper-bound",
-    "max_points": "--max-points",
-    "max_total_seconds": "--max-total-seconds",
-    "max_seconds": "--max-seconds",
-    "max_errors": "--max-errors",
-    "max_error_rate": "--max-error-rate",
-    "stages": "--stages",
-    "warmup": "--warmup",
-    "cooldown": "--cooldown",
-    **{flag.removeprefix("--").replace("-", "_"): flag for flags in arguments.LIMITS.values() for flag in flags},
+    arguments.name_of(flag): flag
+    for flag in (
+        *("--lower-bound", "--upper-bound", "--max-points", "--max-total-seconds", "--max-seconds", "--max-errors"),
+        *("--max-error-rate", "--stages", "--warmup", "--cooldown", *chain(*arguments.LIMITS.values())),
+    )
 }
 # The keys that are true or false, and the flags of both.
 SWITCHES = {
@@ -49,15 +44,12 @@ def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
     path, name = found
     profile = gpustack_profile.content(path, name)
     words = [word for key in KEYS if profile.get(key) is not None for word in _words(key, profile[key])]
-    try:
+    with gpustack_profile.named_in_errors(path):
         settings = gpustack_profile.fields({key: value for key, value in profile.items() if key not in KEYS})
-    except BadInput as error:
-        raise BadInput(f"{path}: {error.field}", error.problem, error.remedy) from error
     return arguments.parse(words), presets.gpustack(settings)
 
 
 def _words(key: str, value: Any) -> list[str]:
-    """Return the words of a command line that a key and its value stand for."""
     if key == AXIS:
         if value not in AXES:
             raise BadInput(AXIS, f"invalid value {value!r}", f"choose from {', '.join(AXES)}")

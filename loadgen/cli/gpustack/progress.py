@@ -22,9 +22,7 @@ class Receiver:
 
     Attributes:
         url: The URL of the PATCH requests, whose body is {"progress": percent}.
-        token: The bearer token, or None.
         ca_cert: A file of CA certificates; None: those of the system.
-        insecure: Do not verify the server's certificate.
     """
 
     url: str

@@ -22,7 +22,6 @@ class Ramp:
     """The points of a search by load, and how the search ended.
 
     Attributes:
-        auto_tune: What was searched.
         points: By load, in the order in which the loads were first tried.
         beyond_capacity: The loads that failed because the server could not do more.
         spent_s: How long the search took, s.
@@ -42,11 +41,7 @@ class Ramp:
         return self.auto_tune.point(index)
 
     def write(self, series: Series) -> None:
-        """Write the file.
-
-        Args:
-            series: The runs of the search, and how it ended.
-        """
+        """Write the file."""
         tuned, found = self.auto_tune, series.found
         assert found is not None
         missed = (each.level for each in series.levels if each.met is False)
@@ -91,7 +86,6 @@ def point(summary: dict[str, Any], load: float, index: int) -> dict[str, Any]:
     """Return what benchmark-runner keeps of a point, from its summary.
 
     Args:
-        summary: Of `summary.summarize`.
         load: Requests per second, or requests in flight.
         index: The number of the point, from 0.
     """
@@ -115,9 +109,6 @@ def write_curve(output: Path, axis: str, points: list[dict[str, Any]], spent_s: 
 
     Args:
         output: The path of which those of the summaries were made.
-        axis: rate or concurrency.
-        points: Of the stages, in their order.
-        spent_s: How long they took, s.
     """
     facts = {
         "version": CURVE_VERSION,

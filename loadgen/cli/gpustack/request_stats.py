@@ -18,27 +18,23 @@ MS = 1e6  # ns
 
 @dataclass
 class Requests:
-    """The numbers of all requests of one status, with one entry per request unless noted otherwise.
+    """The numbers of all requests of one status; times are CLOCK_MONOTONIC ns.
 
-    Times are CLOCK_MONOTONIC ns.
+    `start` to `events` have an entry for each request, `first` to `tpot_tokens` and the arrays for each with a token,
+    `itl_ms` and `itl_tokens` for each with two.
 
     Attributes:
         start: When the request was sent; if it could not be sent, when its slot was free.
         end: When it was closed.
-        latency_s: From start to end.
-        prompt_tokens: Prompt tokens counted by the server, or else the expected ones.
-        output_tokens: Output tokens.
+        prompt_tokens: As counted by the server, or else the expected ones.
         events: Events that bear tokens.
-        ttft_ms: From sent to the first token; only requests with a token.
-        first: The time of the first token; only requests with a token.
-        first_prompts: Prompt tokens; only requests with a token.
-        tpot_ms: From sent to the last token, divided by output tokens; only requests with a token.
-        tpot_tokens: Output tokens; only requests with a token.
-        itl_ms: From the first to the last token, divided by the output tokens after the first; only requests with two.
-        itl_tokens: Output tokens after the first; only requests with two.
-        token_times: The times of events, an array per request with a token.
-        token_counts: The tokens of each event, an array per request with a token.
-        gaps_ms: The gaps between events, an array per request with a token.
+        first: The time of the first token.
+        tpot_ms: From sent to the last token, divided by the output tokens.
+        itl_ms: From the first to the last token, divided by the output tokens after the first.
+        itl_tokens: Output tokens after the first.
+        token_times: The times of events.
+        token_counts: The tokens of each event.
+        gaps_ms: The gaps between events.
         samples: The first SAMPLES records.
     """
 
@@ -113,9 +109,7 @@ def sample(record: Record, wall_ns: int, path: str) -> dict[str, Any]:
     """Return a failed request in guidellm's format.
 
     Args:
-        record: The record of the request.
         wall_ns: The offset from CLOCK_MONOTONIC to the time since 1970, ns.
-        path: The path of the API.
     """
 
     def stamp(at: int) -> float | None:

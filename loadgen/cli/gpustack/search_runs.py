@@ -2,12 +2,10 @@
 
 import contextlib
 import dataclasses
-import sys
 import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loadgen.analysis.search.algorithm import End
 from loadgen.analysis.search.capacity import ThroughputGain, misses_rate
@@ -27,11 +25,9 @@ from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report import to_json
 from loadgen.runner.run_result import Result
+from loadgen.runner.server import Server
 from loadgen.util.atomic_file import write_atomic
 from loadgen.util.tasks import background_tasks
-
-if TYPE_CHECKING:
-    from loadgen.runner.server import Server
 
 RESOLUTION = 0.025  # between the highest load within the limits and the lowest beyond them
 OUT_OF_TIME = "--max-total-seconds are over"
@@ -70,12 +66,12 @@ class SearchRuns:
         """Carry the search out, and write the file of how it ended; returns the exit code."""
         return self._series.execute(self._measure, self._search.first_settings)
 
-    async def _measure(self, server: "Server") -> None:
+    async def _measure(self, server: Server) -> None:
         async with background_tasks(self._reporter.run()):
             await self._search_at(server)
         await self._reporter.finish()
 
-    async def _search_at(self, server: "Server") -> None:
+    async def _search_at(self, server: Server) -> None:
         begun_s = time.monotonic()
         self._ends_s = begun_s + self._tuned.max_total_seconds
 
@@ -84,24 +80,25 @@ class SearchRuns:
                 self._ramp.out_of_time = True
                 raise InconclusiveRun(OUT_OF_TIME)
             level = self._search.level_of(settings)
-            title = f"run {len(self._series.points) + 1}, {self._search.level_text(level)}"
+            title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
             run_server = dataclasses.replace(server, settings=settings)
 
             def stop_in_time(progress: Progress) -> str | None:
-                self._report(progress)
-                if time.monotonic() >= self._ends_s:
+                runs, left_s = len(self._series.data.points), self._ends_s - time.monotonic()
+                share = progress.ended / progress.scheduled if progress.scheduled else 0.0
+                spent = max((runs + share) / self._tuned.max_points, 1 - left_s / self._tuned.max_total_seconds)
+                self._reporter.update(100 * spent)
+                if left_s <= 0:
                     self._ramp.out_of_time = True
                     return OUT_OF_TIME
                 return stop(progress)
 
-            result = await self._series.run(
-                run_server, settings, level, title=title, stop=stop_in_time, show=_print_no_report
-            )
+            result = await self._series.run(run_server, settings, level, title=title, stop=stop_in_time, reports=False)
             self._last = settings, result
             return result
 
         try:
-            await self._search.execute(server.settings, measure, self._records, self._say, self._save_point)
+            await self._search.execute(server.settings, measure, self._records, self._series.say, self._save_point)
         finally:
             self._ramp.spent_s = time.monotonic() - begun_s
             self._set_exit_codes()
@@ -132,17 +129,12 @@ class SearchRuns:
         path = self._ramp.add(load, summary)
         write_atomic(path, to_json(summary) + "\n")
         if text := coverage(path, summary, "so do the limits, and the rates of this log count all"):
-            self._say(text)
+            self._series.say(text)
 
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:
         """Yield the path of the next run's records, which are kept."""
-        yield self._tuned.records(len(self._series.points) + 1)
-
-    def _report(self, progress: Progress) -> None:
-        runs = len(self._series.points) + (progress.ended / progress.scheduled if progress.scheduled else 0.0)
-        left_s = self._ends_s - time.monotonic()
-        self._reporter.update(100 * max(runs / self._tuned.max_points, 1 - left_s / self._tuned.max_total_seconds))
+        yield self._tuned.records(len(self._series.data.points) + 1)
 
     def _set_exit_codes(self) -> None:
         """Set the exit code by the outcome of the search: failures of single loads are what it looks for."""
@@ -154,11 +146,3 @@ class SearchRuns:
             own.append(exit_codes.SLO_MISSED)
         kept = (exit_codes.INTERNAL, exit_codes.INTERRUPTED)
         self._series.codes[:] = [code for code in self._series.codes if code in kept] + (own or [exit_codes.DONE])
-
-    def _say(self, text: str) -> None:
-        if not self._tuned.settings.quiet:
-            print(f"loadgen: {text}", file=sys.stderr, flush=True)
-
-
-def _print_no_report(settings: RunSettings, result: Result, saved: list[str]) -> None:
-    """Print nothing: a run of a search is a line of the table."""

@@ -1,6 +1,5 @@
 """The runs of the steps of a job, one after the other until one fails: each leaves a summary."""
 
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +13,7 @@ from loadgen.cli.gpustack.ramp import point, write_curve
 from loadgen.cli.gpustack.steps import Step
 from loadgen.cli.gpustack.summary import coverage, summarize
 from loadgen.cli.runs.single_run import run
+from loadgen.cli.stderr import say
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report import to_json
@@ -70,12 +70,11 @@ class StepRuns:
         return watch
 
     def _save(self, step: Step, result: Result) -> list[str]:
-        """Write the summary of a run, and return its path."""
         assert step.settings.records is not None
         summary = summarize(RecordFile(step.settings.records), step.strategy, result, self._job.phases)
         write_atomic(step.summary, to_json(summary) + "\n")
         if text := coverage(step.summary, summary, "the report below counts all"):
-            print(f"loadgen: {text}", file=sys.stderr, flush=True)
+            say(text)
         self._points.append(point(summary, step.strategy.rate or 0.0, len(self._points)))
         return [str(step.summary)]
 

@@ -1,4 +1,4 @@
-"""The runs of a job with given loads: one of --profile, or several of --stages."""
+"""The runs of a job with given loads, one of --profile or several of --stages, and the loads in guidellm's terms."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from typing import Any
 from loadgen.cli.gpustack import arguments
 from loadgen.cli.gpustack.flag_names import renamed_flags
 from loadgen.cli.gpustack.numbers import number, whole_number
-from loadgen.cli.gpustack.strategy import Strategy
 from loadgen.cli.gpustack.transient import Transients
 from loadgen.config import presets
 from loadgen.config.settings import RunSettings
@@ -21,13 +20,30 @@ STAGE = {"rate": "--request-rate", "max_requests": "--num-prompts", "max_seconds
 
 
 @dataclass(frozen=True)
+class Strategy:
+    """The load of a run.
+
+    Attributes:
+        type_: The profile: constant, concurrent, ...
+        rate: Requests per second or, for concurrent, requests in flight; None if the profile has no rate.
+    """
+
+    type_: str
+    rate: float | None
+    max_concurrency: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as guidellm writes it, where requests in flight are streams."""
+        streams = self.type_ == "concurrent" and self.rate is not None
+        return vars(self) | ({"streams": int(self.rate or 0)} if streams else {})
+
+
+@dataclass(frozen=True)
 class Step:
     """One run of a job.
 
     Attributes:
         settings: The settings of the run; its records are saved beside the summary.
-        strategy: Its load in guidellm's terms.
-        summary: The path of the summary.
     """
 
     settings: RunSettings
@@ -41,7 +57,6 @@ def single(given: dict[str, Any], common: dict[str, Any], output: Path) -> Step:
     Args:
         given: The flags, as `arguments.parse` returns them.
         common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
-        output: The path of the summary.
 
     Raises:
         BadInput: The load is missing or wrong.
@@ -109,7 +124,6 @@ def _step(given: dict[str, Any], fields: dict[str, Any], how: tuple[str, float |
 def _load(
     how: tuple[str, float | None], given: dict[str, Any], fields: dict[str, Any]
 ) -> tuple[dict[str, Any], Strategy]:
-    """Return the load as settings, and in guidellm's terms."""
     kind, rate = how
     cap = given.get("max_concurrency", presets.GPUSTACK["max_concurrency"])
     if rate is None and kind in WITH_RATE:

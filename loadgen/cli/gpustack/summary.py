@@ -12,7 +12,7 @@ import numpy as np
 
 from loadgen.cli.gpustack.distribution import concurrency, distribution, rates
 from loadgen.cli.gpustack.request_stats import STATUSES, Requests, by_status, sample
-from loadgen.cli.gpustack.strategy import Strategy
+from loadgen.cli.gpustack.steps import Strategy
 from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transients
 from loadgen.config.target import CHAT_ENDPOINT
 from loadgen.metrics.records.file import RecordFile
@@ -26,14 +26,7 @@ Distribution = dict[str, Any]
 def summarize(
     records: RecordFile, strategy: Strategy, result: RunResult, phases: Transients = NO_TRANSIENTS
 ) -> dict[str, Any]:
-    """Return the summary of one run: metadata, benchmarks, and loadgen's verdict.
-
-    Args:
-        records: The records of its requests.
-        strategy: Its load.
-        result: The result of the same run.
-        phases: The requests that the summary leaves out.
-    """
+    """Return the summary of one run: metadata, benchmarks, and loadgen's verdict."""
     wall_ns = time.time_ns() - time.monotonic_ns()
     all_found = found = by_status(records)
     if phases != NO_TRANSIENTS:
@@ -94,8 +87,6 @@ def coverage(path: Path, summary: dict[str, Any], log: str) -> str:
     """Return which requests a summary counts, in a line for the job's log; empty if it counts all.
 
     Args:
-        path: The path of the summary.
-        summary: What `summarize` returned.
         log: What the log counts.
     """
     (benchmark,) = summary["benchmarks"]

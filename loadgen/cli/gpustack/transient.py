@@ -31,7 +31,6 @@ class Transient:
         """Parse the value of `--warmup` or `--cooldown`, as guidellm reads it.
 
         Args:
-            flag: The flag.
             given: A number, or an object with `percent` or `value`, and `mode`; None: no phase.
 
         Raises:
@@ -98,12 +97,7 @@ class Transients:
             raise BadInput(flag, f"no request of the {whole} of a run would count", "give a smaller number, or a share")
 
     def counted(self, records: Sequence[Record], settings: RunSettings) -> list[Record]:
-        """Return the records that count.
-
-        Args:
-            records: All of a run.
-            settings: Those of the run.
-        """
+        """Return the records that count."""
         sent = sorted((record for record in records if record.sent), key=lambda record: record.sent)
         (first, first_s), (last, last_s) = self.warmup.limits(settings), self.cooldown.limits(settings)
         left_out = {record.index for record in sent[:first]}

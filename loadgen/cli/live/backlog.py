@@ -14,9 +14,6 @@ class LiveBacklog:
     As in the check, the window begins when the first requests have had time to end, and ends with the last due one. A
     run whose rate rises, a closed loop, and sessions are not judged.
 
-    Args:
-        settings: The settings of the run.
-
     Attributes:
         overloaded: Whether requests come faster than they are answered, as far as the run shows.
     """

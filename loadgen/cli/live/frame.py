@@ -16,7 +16,6 @@ from loadgen.cli.live.progress_line import describe, left_s, longest_silence
 from loadgen.cli.live.slo_so_far import LimitSoFar, State, slo_so_far
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import NO_FAILURES
-from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.report import load_line
 from loadgen.report.summary_line import SEPARATOR, Colour, Part
@@ -45,7 +44,6 @@ class Row:
 
     Attributes:
         rank: Rows of the highest rank are dropped first; rank 0 is never dropped.
-        line: The text.
     """
 
     rank: int
@@ -55,16 +53,7 @@ class Row:
 def frame(
     settings: RunSettings, progress: Progress, history: History, width: int, height: int, *, ascii_only: bool = False
 ) -> "list[Text]":
-    """Lay out the progress of a run in at most `height` lines of `width` columns.
-
-    Args:
-        settings: The settings of the run.
-        progress: The latest progress.
-        history: The run so far.
-        width: The width of the terminal, columns.
-        height: The height of the terminal, lines.
-        ascii_only: The terminal shows only ASCII.
-    """
+    """Lay out the progress of a run in at most `height` lines of `width` columns."""
     if not progress.begun:
         return [_text(line, width) for line in _before_clock(progress, width, ascii_only)[:height]]
     limits = [] if settings.slo is None else list(slo_so_far(settings.slo, progress))
@@ -145,7 +134,6 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
 
 
 def _requested_rate(settings: RunSettings) -> str:
-    """Describe the requested rate, if it is finite."""
     unit = " sessions" if settings.timed_by_data else ""
     if settings.rate_profile is not None:
         pace = load_line.pace(settings)
@@ -187,11 +175,11 @@ def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterato
     rows = [(6, f"TTFT{since}", progress.ttft), (8, *gaps), (9, f"E2EL{since}", progress.e2el)]
     rows = rows if settings.streams else rows[2:]
     for rank, label, sketch in [*rows, (11, "sent late by", progress.lag)]:
-        yield Row(rank, _row(label, _summary(sketch), width))
+        cells = [*map(_ms, (sketch.p50_ms, sketch.p90_ms, sketch.p99_ms)), _count(sketch.count)]
+        yield Row(rank, _row(label, cells, width))
 
 
 def _slo(limits: Sequence[LimitSoFar], width: int) -> Iterator[Row]:
-    """Lay out each limit of the SLO, with what the run shows of it so far."""
     if limits:
         yield Row(6, _row("SLO", ["so far", "limit"], width, style=FAINT))
     for so_far in limits:
@@ -233,7 +221,6 @@ def _charts(settings: RunSettings, history: History, room: int, ascii_only: bool
 
 
 def _client_and_server(progress: Progress, width: int) -> Iterator[Row]:
-    """Lay out the state of the client, and the metrics of the server."""
     yield Row(2, _row("client", [f"{percent(progress.busy_share)} busy"], width))
     cells = [
         f"{title} {progress.server[name]:>{size}{form}}"
@@ -284,10 +271,6 @@ def _text(line: Line, width: int) -> "Text":
     text = Text.assemble(*line, no_wrap=True)
     text.truncate(width, overflow="crop")
     return text
-
-
-def _summary(sketch: Sketch) -> list[str]:
-    return [*map(_ms, (sketch.p50_ms, sketch.p90_ms, sketch.p99_ms)), _count(sketch.count)]
 
 
 def _age(seconds: float) -> str:

@@ -1,7 +1,6 @@
 """The header of the live view: the load of the run, and how the run stands so far, each in one line."""
 
 import math
-from collections.abc import Iterator
 
 from loadgen.checks.sending import late_limit_ns
 from loadgen.cli.live.history import History
@@ -20,48 +19,27 @@ MAX_NAMED = 3  # limits of the SLO that are named
 
 
 def load_text(settings: RunSettings, progress: Progress) -> str:
-    """Describe what is asked, of which model.
-
-    Args:
-        settings: The settings of the run.
-        progress: Tells how many requests are scheduled.
-    """
+    """Describe what is asked, of which model."""
     size = plural(progress.scheduled, "request") if progress.scheduled else ""
     time = duration(settings.duration) if settings.duration is not None else ""
-    parts = (*_model(settings), *_pace(settings), *_data(settings), " in ".join(filter(None, (size, time))))
+    spacing = f" ({load_line.spacing(settings.burstiness)})" if math.isfinite(settings.request_rate) else ""
+    data = f"data set {settings.dataset_name}"
+    if settings.dataset_name == "random":
+        out = f", {settings.random_output_len} out" if settings.streams else ""
+        data = f"random {settings.random_input_len} in{out}"
+    parts = (
+        "SIMULATED ENGINE" if wants_simulator(settings) else None,
+        settings.model and (settings.served_model_name or settings.model),
+        load_line.pace(settings) + spacing,
+        load_line.cap(settings),
+        data,
+        " in ".join(filter(None, (size, time))),
+    )
     return ", ".join(filter(None, parts))
 
 
-def _model(settings: RunSettings) -> Iterator[str]:
-    if wants_simulator(settings):
-        yield "SIMULATED ENGINE"
-    if settings.model:
-        yield settings.served_model_name or settings.model
-
-
-def _pace(settings: RunSettings) -> Iterator[str]:
-    arrivals = f" ({load_line.spacing(settings.burstiness)})" if math.isfinite(settings.request_rate) else ""
-    yield load_line.pace(settings) + arrivals
-    yield load_line.cap(settings)
-
-
-def _data(settings: RunSettings) -> Iterator[str]:
-    if settings.dataset_name == "random":
-        out = f", {settings.random_output_len} out" if settings.streams else ""
-        yield f"random {settings.random_input_len} in{out}"
-    else:
-        yield f"data set {settings.dataset_name}"
-
-
 def so_far(settings: RunSettings, progress: Progress, history: History, limits: list[LimitSoFar]) -> list[Part]:
-    """Say how the run stands, the worst first: failures, overload, the SLO, and whether this client is on time.
-
-    Args:
-        settings: The settings of the run.
-        progress: The latest progress.
-        history: The run so far.
-        limits: The limits of its SLO.
-    """
+    """Say how the run stands, the worst first: failures, overload, the SLO, and whether this client is on time."""
     parts = [_outcomes(settings, progress)]
     if history.backlog.overloaded:
         parts.append((OVERLOADED, Colour.RED))

@@ -62,7 +62,6 @@ class OverTime:
         return list(self._medians)
 
     def _halve(self) -> None:
-        """Make columns of twice the length."""
         columns = [*self._columns, *([Column(0, Sketch())] * (len(self._columns) % 2))]
         self._columns = [one + other for one, other in list(pairwise(columns))[::2]]
         self._medians = [column.ttft.p50_ms for column in self._columns]

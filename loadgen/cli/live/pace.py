@@ -11,9 +11,6 @@ class Pace:
     """Rates per second.
 
     Attributes:
-        due: Requests that became due.
-        sent: Requests that were sent.
-        ended: Requests that ended.
         tokens: Output tokens as they arrive, also of requests in flight and of failed ones.
     """
 

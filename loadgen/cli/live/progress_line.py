@@ -20,13 +20,7 @@ ERASE = "\r\x1b[K"
 
 
 class Cadence:
-    """Decides when the next update is due.
-
-    Args:
-        every_s: Seconds between updates.
-        first_after_s: Seconds before the first one.
-        clock: Returns the time in seconds.
-    """
+    """Decides when the next update is due."""
 
     def __init__(self, every_s: float, first_after_s: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._every_s, self._clock = every_s, clock
@@ -50,9 +44,6 @@ class ProgressLine:
 
     Args:
         text: Makes the line from the count of what is done and the seconds since the start.
-        quiet: Show nothing.
-        stream: The output, stderr by default.
-        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -92,12 +83,7 @@ class ProgressLine:
 
 
 def describe(progress: Progress, pace: Pace | None = None) -> str:
-    """Describe the progress in one line.
-
-    Args:
-        progress: The progress of the run.
-        pace: The current rates, which are added if given.
-    """
+    """Describe the progress in one line."""
     if progress.phase == "preparing":
         return preparing_text(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.phase == "starting":
@@ -137,9 +123,7 @@ def preparing_text(done: int, total: int, elapsed_s: float) -> str:
     """Describe how many prompts are prepared.
 
     Args:
-        done: Prompts that are ready.
         total: Prompts of the run; 0 if it is not known.
-        elapsed_s: Seconds since the start.
     """
     of_all = f" of {total}" if total else ""
     return f"preparing prompts: {done}{of_all}{time_left(done, total, elapsed_s)}"

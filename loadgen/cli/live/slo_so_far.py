@@ -27,7 +27,6 @@ class LimitSoFar:
     """A limit, and what the run shows of it.
 
     Attributes:
-        limit: The limit.
         value: In ms, or a share of 1; None: not measured; inf: it lies among failed requests.
         state: Met, missed, too close to the limit for a sketch to tell, or too few requests to tell.
         requests: How many requests it is taken from.
@@ -56,61 +55,33 @@ class LimitSoFar:
 
 
 class _Values:
-    """The latencies of a distribution, with failed requests as infinite values; it can be read by rank.
+    """The latencies of a distribution by rank, with failed requests as infinite values.
 
     Args:
-        sketch: The latencies.
-        failed: How many requests failed.
+        latency_ns: Returns the latency of a rank, ns: as near as the sketch has it, or a bound of its bucket.
     """
 
-    def __init__(self, sketch: Sketch, failed: int) -> None:
-        self._sketch, self.count = sketch, sketch.count + failed
+    def __init__(self, sketch: Sketch, failed: int, latency_ns: Callable[[int], float]) -> None:
+        self._latency_ns, self._latencies, self.count = latency_ns, sketch.count, sketch.count + failed
 
     def value_at_rank(self, rank: int, /) -> float:
         """Return the latency in ms with this rank, ascending; inf is a failed request."""
-        return self._sketch.value_at_rank(rank) / 1e6 if rank < self._sketch.count else math.inf
-
-    def bucket_at_rank(self, rank: int) -> tuple[float, float]:
-        """Return the bounds in ms of the latency with this rank."""
-        if rank >= self._sketch.count:
-            return math.inf, math.inf
-        lowest, highest = self._sketch.bucket_at_rank(rank)
-        return lowest / 1e6, highest / 1e6
+        return self._latency_ns(rank) / 1e6 if rank < self._latencies else math.inf
 
     def percentile(self, p: float) -> float | None:
         """Return the `p`-th percentile in ms; None without values."""
-        return self._between(p, self.value_at_rank) if self.count else None
-
-    def percentile_bounds(self, p: float) -> tuple[float, float]:
-        """Return between which values, in ms, the `p`-th percentile of the run's histogram lies; there is a value."""
-        return (
-            self._between(p, lambda rank: self.bucket_at_rank(rank)[0]),
-            self._between(p, lambda rank: self.bucket_at_rank(rank)[1]),
-        )
-
-    def _between(self, p: float, value_at_rank: Callable[[int], float]) -> float:
+        if not self.count:
+            return None
         position = (self.count - 1) * p / 100
         rank = int(position)
-        low, high = value_at_rank(rank), value_at_rank(min(rank + 1, self.count - 1))
+        low, high = self.value_at_rank(rank), self.value_at_rank(min(rank + 1, self.count - 1))
         return low + (high - low) * (position - rank) if position > rank and high > low else low
-
-
-class _LowestValues(_Values):
-    """The same with the lowest value of each bucket, where a limit must surely be missed."""
-
-    def value_at_rank(self, rank: int, /) -> float:
-        """Return the lowest latency in ms that this rank may have."""
-        return self.bucket_at_rank(rank)[0]
 
 
 def slo_so_far(limits: str, progress: Progress) -> Iterator[LimitSoFar]:
     """Judge each limit of an SLO by what has ended so far, as the report judges a whole run.
 
     A percentile of too few requests is missed where its interval lies beyond the limit, and else too few.
-
-    Args:
-        limits: The SLO.
-        progress: The latest progress.
     """
     # Turns that were never sent are among the cancelled, where `among` expects them.
     failures = Failures.among({"ok": progress.ok, **progress.failures}, progress.never_due)
@@ -128,15 +99,17 @@ def _latency(limit: Limit, progress: Progress, failed: int) -> LimitSoFar:
     if limit.statistic == "mean":
         return LimitSoFar(limit, sketch.mean_ms, _by_value(limit, sketch.mean_ms), sketch.count, 1)
     failed = 0 if limit.metric in GAPS else failed
-    values = _Values(sketch, failed)
+    values = _Values(sketch, failed, sketch.value_at_rank)
+    lowest = _Values(sketch, failed, lambda rank: sketch.bucket_at_rank(rank)[0])
+    highest = _Values(sketch, failed, lambda rank: sketch.bucket_at_rank(rank)[1])
     p = 100.0 if limit.percentile is None else limit.percentile
     value, needed = values.percentile(p), least_samples(p)
     requests = min(values.count, progress.e2el.count) if limit.metric in GAPS else values.count
     state = _by_value(limit, value)
-    if value is not None and len(set(map(limit.met_by, values.percentile_bounds(p)))) > 1:
+    if limit.met_by(lowest.percentile(p)) != limit.met_by(highest.percentile(p)):
         state = State.CLOSE
     if requests < needed:
-        low = None if limit.metric in GAPS or not requests else interval(_LowestValues(sketch, failed), p)[0]
+        low = None if limit.metric in GAPS or not requests else interval(lowest, p)[0]  # it is surely missed
         state = State.TOO_FEW if low is None or limit.met_by(low) else State.MISSED
     return LimitSoFar(limit, value, state, requests, needed, progress.scheduled)
 

@@ -1,22 +1,21 @@
 """The display of a running study: a live table on a terminal, lines elsewhere."""
 
 import contextlib
-import sys
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loadgen.cli import stderr
 from loadgen.cli.live.progress_line import REDRAWS_PER_S, Cadence, describe
+from loadgen.cli.stderr import say
+from loadgen.metrics.progress import Progress
+from loadgen.tuning.execute.trial import Trial, TrialRequest
+from loadgen.tuning.execute.walk import Walk
+from loadgen.tuning.plan.plan import Plan
 from loadgen.tuning.report import findings_text
 from loadgen.util.number_format import brief, duration, duration_range, value_range
 from loadgen.util.terminal_text import printable
-
-if TYPE_CHECKING:
-    from loadgen.metrics.progress import Progress
-    from loadgen.tuning.execute.trial import Trial, TrialRequest
-    from loadgen.tuning.execute.walk import Walk
-    from loadgen.tuning.plan.plan import Plan
 
 LINE_EVERY_S = 10.0  # a study takes hours
 TAIL_LINES = 4
@@ -30,71 +29,62 @@ class StudyLines:
         plan: The plan with the expected winners.
     """
 
-    def __init__(self, plan: "Plan") -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._cadence, self._phase = Cadence(LINE_EVERY_S, LINE_EVERY_S), ""
         self._step = ""
 
-    def begin(self, walk: "Walk", request: "TrialRequest", folder: Path) -> None:
+    def begin(self, walk: Walk, request: TrialRequest, folder: Path) -> None:
         """Print the start that begins."""
         findings = walk.found()
         if request.step != self._step:
             self._step = request.step
             names = ", ".join(arm.name for arm in findings.steps[-1].arms) or "arms are drawn while it runs"
-            self.say(f"{request.step}: {names}")
+            say(f"{request.step}: {names}")
             for line in findings_text.noise_lines(findings.steps[-1]):
-                self.say(f"  {line}")
+                say(f"  {line}")
         again = " again" if request.attempt else ""
-        self.say(f"  block {request.block + 1}: {request.arm} is started{again}, {study_time_left(walk, self.plan)}")
+        say(f"  block {request.block + 1}: {request.arm} is started{again}, {study_time_left(walk, self.plan)}")
 
-    def progress(self, workload: str, progress: "Progress") -> None:
+    def progress(self, workload: str, progress: Progress) -> None:
         """Print a line when a workload begins, and every LINE_EVERY_S."""
         before, self._phase = self._phase, f"{workload} {progress.phase}"
         if self._cadence.due(begins=progress.phase in ("busy", "running") and before != self._phase):
-            self.say(f"    {f'{workload}: ' if workload else ''}{describe(progress)}")
+            say(f"    {f'{workload}: ' if workload else ''}{describe(progress)}")
 
-    def end(self, walk: "Walk", trial: "Trial") -> None:
+    def end(self, walk: Walk, trial: Trial) -> None:
         """Print the outcome of a start, and of its step if that has ended."""
         if trial.failure is not None:
-            self.say(f"    {trial.request.arm} failed, {trial.failure}")
+            say(f"    {trial.request.arm} failed, {trial.failure}")
         for workload, ran in trial.runs.items():
-            self.say(f"    {workload}: {run_text(ran.summary)} ({ran.summary['loadgen']['verdict']})")
+            say(f"    {workload}: {run_text(ran.summary)} ({ran.summary['loadgen']['verdict']})")
         findings = walk.found()
         going = walk.request is not None and walk.request.step == trial.request.step
         if not going:
             step = next(found for found in findings.steps if found.step.name == trial.request.step)
             for line in findings_text.step_lines(step, findings.study):
-                self.say(line)
-
-    def say(self, text: str) -> None:
-        """Print a line on stderr."""
-        print(f"loadgen: {printable(text)}", file=sys.stderr, flush=True)
+                say(line)
 
 
 class StudyScreen:
-    """Draws a table of the stages, the current start, and the end of its log.
+    """Draws a table of the stages, the current start, and the end of its log."""
 
-    Args:
-        live: Live display of rich.
-        plan: The plan with the expected winners.
-    """
-
-    def __init__(self, live: Any, plan: "Plan") -> None:
+    def __init__(self, live: Any, plan: Plan) -> None:
         self._live, self.plan = live, plan
         self._walk: Walk | None = None
         self._now, self._folder = "", Path()
 
-    def begin(self, walk: "Walk", request: "TrialRequest", folder: Path) -> None:
+    def begin(self, walk: Walk, request: TrialRequest, folder: Path) -> None:
         """Show the start that begins."""
         self._walk, self._folder = walk, folder
         self._now = f"{request.step}, block {request.block + 1}: {request.arm}{' again' if request.attempt else ''}"
         self._draw("")
 
-    def progress(self, workload: str, progress: "Progress") -> None:
+    def progress(self, workload: str, progress: Progress) -> None:
         """Show the progress of a workload."""
         self._draw(f"{workload}: {describe(progress)}" if workload else describe(progress))
 
-    def end(self, walk: "Walk", trial: "Trial") -> None:
+    def end(self, walk: Walk, trial: Trial) -> None:
         """Show the outcome of a start."""
         if trial.failure is not None:
             line = f"{trial.request.arm} failed, {trial.failure}"
@@ -127,28 +117,19 @@ class StudyScreen:
 
 
 @contextlib.contextmanager
-def study_view(plan: "Plan", *, lines: bool) -> Iterator[StudyLines | StudyScreen]:
-    """Return the display for stderr.
-
-    Args:
-        plan: The plan with the expected winners.
-        lines: Whether to print lines on a terminal too.
-    """
-    if lines or not sys.stderr.isatty():
+def study_view(plan: Plan, *, lines: bool) -> Iterator[StudyLines | StudyScreen]:
+    """Return the display for stderr."""
+    console = None if lines else stderr.screen()
+    if console is None:
         yield StudyLines(plan)
         return
-    from rich.console import Console
     from rich.live import Live
 
-    console = Console(stderr=True)
-    if console.is_dumb_terminal:
-        yield StudyLines(plan)
-        return
     with Live(console=console, refresh_per_second=REDRAWS_PER_S) as live:
         yield StudyScreen(live, plan)
 
 
-def study_time_left(walk: "Walk", plan: "Plan") -> str:
+def study_time_left(walk: Walk, plan: Plan) -> str:
     """Estimate the time that is left from the number of starts that are left and the mean time of those so far.
 
     Waits for a quiet machine are apart: only how long they can be is known.

@@ -1,12 +1,13 @@
 """The live view of a run: a screen that is redrawn on a terminal, lines for a log, or nothing."""
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from loadgen.cli import stderr
 from loadgen.cli.live.progress_line import LINE_EVERY_S, OVERLOADED, REDRAWS_PER_S, Cadence, describe
+from loadgen.cli.stderr import say
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.util.terminal_text import printable
@@ -18,44 +19,23 @@ if TYPE_CHECKING:
 # `history` and `frame` are imported where they are used: they import the checks, which no worker needs to start.
 
 
-class View(Protocol):
-    """Shows the progress of a run.
-
-    Attributes:
-        progress: What was shown last.
-    """
-
-    progress: Progress
-
-    def show(self, progress: Progress) -> None:
-        """Show the progress."""
-
-    def note(self, text: str) -> None:
-        """Print a line that stays."""
-
-
-class SilentView:
-    """Shows no progress; prints notes."""
+class View:
+    """Shows no progress of a run; prints notes."""
 
     def __init__(self) -> None:
         self.progress = Progress("preparing")
 
     def show(self, progress: Progress) -> None:
-        """Keep the progress."""
+        """Show the progress."""
         self.progress = progress
 
     def note(self, text: str) -> None:
-        """Print a line on stderr."""
-        print(f"loadgen: {printable(text)}", file=sys.stderr, flush=True)
+        """Print a line that stays."""
+        say(text)
 
 
-class LineView(SilentView):
-    """Prints a line when a phase begins, and every two seconds.
-
-    Args:
-        settings: The settings of the run.
-        clock: Returns the time in seconds.
-    """
+class LineView(View):
+    """Prints a line when a phase begins, and every two seconds."""
 
     def __init__(self, settings: RunSettings, clock: Callable[[], float] = time.monotonic) -> None:
         from loadgen.cli.live.history import History
@@ -74,13 +54,8 @@ class LineView(SilentView):
             self.note(f"{line}; {OVERLOADED}" if self._history.backlog.overloaded else line)
 
 
-class ScreenView(SilentView):
-    """A rich renderable that shows the latest progress.
-
-    Args:
-        settings: The settings of the run.
-        console: The console it is drawn on.
-    """
+class ScreenView(View):
+    """A rich renderable that shows the latest progress."""
 
     def __init__(self, settings: RunSettings, console: "Console") -> None:
         from loadgen.cli.live.history import History
@@ -109,19 +84,12 @@ class ScreenView(SilentView):
 @contextlib.contextmanager
 def progress_view(settings: RunSettings) -> Iterator[View]:
     """Yield the view that suits the settings and the terminal; a screen is erased on leaving."""
-    if settings.quiet:
-        yield SilentView()
+    console = None if settings.quiet or settings.disable_tqdm else stderr.screen()
+    if console is None:
+        yield View() if settings.quiet else LineView(settings)
         return
-    if settings.disable_tqdm or not sys.stderr.isatty():
-        yield LineView(settings)
-        return
-    from rich.console import Console
     from rich.live import Live
 
-    console = Console(stderr=True)
-    if console.is_dumb_terminal:
-        yield LineView(settings)
-        return
     screen = ScreenView(settings, console)
     with Live(screen, console=console, refresh_per_second=REDRAWS_PER_S, transient=True, redirect_stdout=False):
         yield screen

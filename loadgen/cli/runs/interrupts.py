@@ -5,7 +5,7 @@ import signal
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loadgen.cli.live.view import SilentView, View
+from loadgen.cli.live.view import View
 from loadgen.errors import INTERRUPTED, GivenUp
 
 if TYPE_CHECKING:
@@ -26,15 +26,10 @@ class Interrupts:
     def __init__(self) -> None:
         self.count = 0
         self._participant: Participant | None = None
-        self._view: View = SilentView()
+        self._view = View()
 
     def attach(self, participant: "Participant", view: View) -> None:
-        """Direct further signals to a run.
-
-        Args:
-            participant: Carries out the run, and can stop or abort it.
-            view: Shows its progress, and knows whether it is being measured.
-        """
+        """Direct further signals to a run."""
         self._participant, self._view = participant, view
 
     def detach(self) -> None:

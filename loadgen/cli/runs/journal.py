@@ -2,16 +2,18 @@
 
 import contextlib
 import os
-import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from loadgen.cli.stderr import say
 from loadgen.util import machine, private_files
 
 MAX_KEPT = 10
 PATTERN = "*.jsonl"
 
 
+@dataclass
 class Journal:
     """The journal of one run.
 
@@ -21,14 +23,9 @@ class Journal:
         error: Why the journal is incomplete, if it is.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self.path, self.needed = path, True
-        self.error: str | None = None
-
-    @property
-    def holds_records(self) -> bool:
-        """Whether it holds at least one request."""
-        return self.path is not None and _holds_records(self.path)
+    path: Path | None
+    needed: bool = True
+    error: str | None = None
 
 
 @contextlib.contextmanager
@@ -43,13 +40,9 @@ def journal(wanted: bool) -> Iterator[Journal]:
         yield opened
     finally:
         if opened.path is not None:
-            if opened.needed and opened.holds_records:
+            if opened.needed and _holds_records(opened.path):
                 problem = f" (incomplete: {opened.error})" if opened.error else ""
-                print(
-                    f"loadgen: the records of this run are kept{problem}; to print its report: "
-                    f"loadgen report {opened.path}",
-                    file=sys.stderr,
-                )
+                say(f"the records of this run are kept{problem}; to print its report: loadgen report {opened.path}")
             else:
                 _remove(opened.path)
 
@@ -90,7 +83,7 @@ def _create() -> Path | None:
             pass
     except OSError as error:
         why = f"{path.parent} cannot be written ({error.strerror})"
-        print(f"loadgen: no crash journal: {why}; set XDG_STATE_HOME to a writable folder", file=sys.stderr)
+        say(f"no crash journal: {why}; set XDG_STATE_HOME to a writable folder")
         return None
     return path
 

@@ -3,32 +3,32 @@
 import asyncio
 import contextlib
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loadgen import report
 from loadgen.cli import exit_codes, step_summary
-from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.live.view import progress_view
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.metrics_endpoint import serve_metrics
-from loadgen.cli.runs.single_run import execute, human, print_report, say_overwriting
+from loadgen.cli.runs.single_run import execute, human, say_overwriting
+from loadgen.cli.stderr import say
 from loadgen.config import output_check
 from loadgen.config.output import FILES
 from loadgen.config.settings import RunSettings
 from loadgen.errors import INTERRUPTED, BadInput, EngineError, LoadgenError
+from loadgen.metrics.progress import Progress
+from loadgen.report import series_console
+from loadgen.report.result.series import Series
+from loadgen.runner.participant import Participant
+from loadgen.runner.run import serving
+from loadgen.runner.run_result import Result
+from loadgen.runner.server import Server
+from loadgen.util.atomic_file import write_atomic
 from loadgen.util.terminal_text import Screen
 
-if TYPE_CHECKING:
-    from loadgen.metrics.progress import Progress
-    from loadgen.report.result.series import Point, Series
-    from loadgen.runner.participant import Participant
-    from loadgen.runner.run_result import Result
-    from loadgen.runner.server import Server
-
-Stop = Callable[["Progress"], str | None]
-Show = Callable[[RunSettings, "Result", list[str]], None]
+Stop = Callable[[Progress], str | None]
 
 
 class SeriesRunner:
@@ -36,19 +36,13 @@ class SeriesRunner:
 
     Args:
         data: The series, without runs.
-        requested: The checked settings of the command.
-        plot: The path of the chart, or None.
 
     Attributes:
         data: The runs that have ended, and what follows from them.
         codes: The exit codes of the runs.
-        interrupts: Receives the signals.
     """
 
-    def __init__(self, data: "Series", requested: RunSettings, plot: str | None) -> None:
-        with single_threaded():
-            from loadgen.runner import run as runner  # noqa: F401 - imported here, without BLAS threads
-
+    def __init__(self, data: Series, requested: RunSettings, plot: str | None) -> None:
         check_plot(plot)
         output_check.check_writable(requested)
         together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
@@ -58,20 +52,10 @@ class SeriesRunner:
         self.codes: list[int] = []
         self.interrupts = Interrupts()
 
-    @property
-    def points(self) -> "list[Point]":
-        """The runs that have ended."""
-        return self.data.points
+    def execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
+        """Start or probe the server of `first`, let `measure` execute the runs, then print and save the series.
 
-    def execute(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
-        """Start or probe the server, let `measure` execute the runs, then print and save the series.
-
-        Args:
-            measure: Executes the runs; a LoadgenError ends the series.
-            first: The settings by which the server is found.
-
-        Returns:
-            The most severe exit code of the runs.
+        Returns the most severe exit code of the runs; a LoadgenError of `measure` ends the series.
 
         Raises:
             LoadgenError: The series ended before anything was measured.
@@ -79,12 +63,12 @@ class SeriesRunner:
         with serve_metrics(self._requested) as self._metrics:
             return asyncio.run(self.interrupts.run_interruptible(self._execute(measure, first)))
 
-    async def _execute(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
+    async def _execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
         try:
             async with self._serving(first) as server:
                 await measure(server)
         except (asyncio.CancelledError, LoadgenError) as error:
-            if not self.points:
+            if not self.data.points:
                 raise
             self.data.partial = INTERRUPTED if self.interrupts.count else str(error)
             if isinstance(error, EngineError):
@@ -94,9 +78,7 @@ class SeriesRunner:
         return self._end()
 
     @contextlib.asynccontextmanager
-    async def _serving(self, first: RunSettings) -> "AsyncIterator[Server]":
-        from loadgen.runner.run import serving
-
+    async def _serving(self, first: RunSettings) -> AsyncIterator[Server]:
         async with contextlib.AsyncExitStack() as stack:
             with progress_view(first) as view:
                 server = await stack.enter_async_context(serving(first, view.show))
@@ -104,48 +86,50 @@ class SeriesRunner:
 
     async def run(
         self,
-        server: "Server",
+        server: Server,
         requested: RunSettings,
         level: float,
         *,
         title: str,
         stop: Stop = lambda progress: None,
-        show: Show = print_report,
-    ) -> "Result":
+        reports: bool = True,
+    ) -> Result:
         """Execute one run, and keep its point.
 
         Args:
             server: The server, with the settings of this run resolved for it.
             requested: The settings of this run as a user would give them.
             level: The load: requests per second, or requests in flight.
-            title: The line that is printed before the run.
             stop: Returns why the run can end early, or None.
-            show: Prints the report of the run.
         """
-        from loadgen import report
-
         self.interrupts.detach()
         if self.interrupts.count:  # since the previous run ended
             raise asyncio.CancelledError
-        if self.points:
+        if self.data.points:
             self.data.notes += await server.flush()
-        if not requested.quiet:
-            print(f"loadgen: {title}", file=sys.stderr, flush=True)
+        self.say(title)
 
-        def watch(progress: "Progress", participant: "Participant") -> None:
+        def watch(progress: Progress, participant: Participant) -> None:
             self._metrics.update(progress)
             if (why := stop(progress)) is not None:
                 participant.abort(why)
 
         ended = await execute(
-            requested, self.interrupts, server=server, watch=watch, on_server=self._metrics.identify, show=show
+            requested, self.interrupts, server=server, watch=watch, on_server=self._metrics.identify, reports=reports
         )
         saved = [path for path in ended.saved if path != requested.records or self._requested.records]
         result = ended.result
-        self.points.append(report.series.make_point(level, result, result.snapshot, limits=self.data.slo, saved=saved))
+        self.data.points.append(
+            report.series.make_point(level, result, result.snapshot, limits=self.data.slo, saved=saved)
+        )
         self.codes.append(ended.code)
         self.save_so_far()
         return result
+
+    def say(self, text: str) -> None:
+        """Print a line, unless the command is to be quiet."""
+        if not self._requested.quiet:
+            say(text)
 
     def save_so_far(self) -> None:
         """Save the series after each run, in case the command dies; `_end` reports if it cannot be written."""
@@ -153,10 +137,6 @@ class SeriesRunner:
             self._save()
 
     def _save(self) -> list[str]:
-        """Write the series if the settings ask for it; returns the paths."""
-        from loadgen import report
-        from loadgen.util.atomic_file import write_atomic
-
         path = report.series_path(self._requested, self.data)
         if path is None:
             return []
@@ -164,9 +144,6 @@ class SeriesRunner:
         return [str(path)]
 
     def _end(self) -> int:
-        from loadgen import report
-        from loadgen.report import series_console
-
         report.series.add_conclusions(self.data)
         saved, trouble = [], None
         try:
@@ -175,20 +152,17 @@ class SeriesRunner:
             trouble = error
         step_summary.append_result(self.data)
         if self.data.kind == "search":  # its runs print no report that names their files
-            saved = [path for point in self.points for path in point.saved] + saved
+            saved = [path for point in self.data.points for path in point.saved] + saved
         out = human(self._requested)
         print(series_console.render(self.data, saved=saved, screen=Screen.of(out)), end="", file=out, flush=True)
         if self._requested.json:
             print(report.to_json(self.data.to_dict()), flush=True)
         if trouble is not None:
-            print(f"loadgen: the series could not be saved: {trouble}", file=sys.stderr)
+            say(f"the series could not be saved: {trouble}")
             self.codes.append(exit_codes.INTERNAL)
         return exit_codes.most_severe(self.codes)
 
     def _save_renderings(self) -> list[str]:
-        """Write the chart, the summary and the page, as far as the settings ask for them; returns the paths."""
-        from loadgen import report
-
         saved = self._save_plot()
         if self._requested.markdown is not None:
             report.save_markdown(self._requested.markdown, self.data)
@@ -203,11 +177,10 @@ class SeriesRunner:
             return []
         from loadgen.report import html
         from loadgen.report.run_page.load_curve import load_chart
-        from loadgen.util.atomic_file import write_atomic
 
         chart = load_chart(self.data)
         if chart is None:
-            print("loadgen: --plot: nothing to draw: no run had a successful request", file=sys.stderr)
+            say("--plot: nothing to draw: no run had a successful request")
             return []
         write_atomic(Path(self._plot), html.chart_svg(chart))
         return [self._plot]

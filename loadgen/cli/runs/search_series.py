@@ -2,10 +2,9 @@
 
 import contextlib
 import dataclasses
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loadgen.analysis.search.algorithm import End
 from loadgen.analysis.search.early_stop import StopRule
@@ -13,28 +12,24 @@ from loadgen.analysis.search.load_search import LoadSearch
 from loadgen.cli import exit_codes
 from loadgen.cli.runs.journal import journal
 from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
+from loadgen.config.load import AxisName
 from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.runner.run_result import Result
+from loadgen.runner.server import Server
 from loadgen.util import scratch_dir
-
-if TYPE_CHECKING:
-    from loadgen.config.load import AxisName
-    from loadgen.runner.run_result import Result
-    from loadgen.runner.server import Server
 
 
 class SearchSeries:
     """The series of runs of one search.
 
     Args:
-        requested: The checked settings of the command.
         over: rate or concurrency.
         chosen: The settings from flags and the config file, without the workload's.
-        plot: The path of the chart, or None.
     """
 
-    def __init__(self, requested: RunSettings, over: "AxisName", chosen: dict[str, Any], plot: str | None) -> None:
+    def __init__(self, requested: RunSettings, over: AxisName, chosen: dict[str, Any], plot: str | None) -> None:
         if requested.records and with_numbered_files(requested, 1).records == requested.records:  # a device
             raise BadInput(
                 "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"
@@ -47,25 +42,26 @@ class SearchSeries:
         """Execute the search; returns the exit code."""
         return self._series.execute(self._measure, self._search.first_settings)
 
-    async def _measure(self, server: "Server") -> None:
-        async def measure(settings: RunSettings, name: str, stop: StopRule) -> "Result":
+    async def _measure(self, server: Server) -> None:
+        async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
             own = settings.replace(
                 **differences(self._requested, self._with_next_files()) | {"records": settings.records}
             )
             requested = self._requested.replace(**differences(server.settings, own))
             level = self._search.level_of(own)
-            title = f"run {len(self._series.points) + 1}, {self._search.level_text(level)}"
+            title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
             run_server = dataclasses.replace(server, settings=own)
-            return await self._series.run(run_server, requested, level, title=title, stop=stop, show=_print_no_report)
+            return await self._series.run(run_server, requested, level, title=title, stop=stop, reports=False)
 
         try:
-            await self._search.execute(server.settings, measure, self._records, self._say, self._series.save_so_far)
+            await self._search.execute(
+                server.settings, measure, self._records, self._series.say, self._series.save_so_far
+            )
         finally:
             self._set_exit_codes()
 
     def _with_next_files(self) -> RunSettings:
-        """Return the settings with the file names of the next run."""
-        return with_numbered_files(self._requested, len(self._series.points) + 1)
+        return with_numbered_files(self._requested, len(self._series.data.points) + 1)
 
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:
@@ -83,17 +79,9 @@ class SearchSeries:
         own = [exit_codes.SLO_MISSED] if found and found.end is End.NONE else []
         if found is None or found.end is End.CLIENT:
             own.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
-        rows = [row for row in self._series.points if level and row.level == level]
+        rows = [row for row in self._series.data.points if level and row.level == level]
         if self._requested.strict and any(row.verdict == "SUSPECT" for row in rows):
             own.append(exit_codes.SUSPECT)
         # The codes of other runs do not count: at a level that is too high, requests may well fail.
         of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
         self._series.codes[:] = [code for code in self._series.codes if code not in of_levels] + own
-
-    def _say(self, text: str) -> None:
-        if not self._requested.quiet:
-            print(f"loadgen: {text}", file=sys.stderr, flush=True)
-
-
-def _print_no_report(settings: RunSettings, result: "Result", saved: list[str]) -> None:
-    """Print nothing: a run of a search is a line of the table."""

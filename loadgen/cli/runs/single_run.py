@@ -11,13 +11,14 @@ from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.live.view import progress_view
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.journal import journal
+from loadgen.cli.stderr import say
 from loadgen.config import output_check
 from loadgen.config.settings import RunSettings
 from loadgen.errors import GivenUp
+from loadgen.metrics.progress import Progress
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
-    from loadgen.metrics.progress import Progress
     from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
@@ -25,13 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run.
-
-    Attributes:
-        result: Its result.
-        saved: The paths of the files that were written.
-        code: Its exit code.
-    """
+    """A finished run."""
 
     result: "Result"
     saved: list[str]
@@ -46,7 +41,7 @@ async def execute(
     watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
     on_server: "Callable[[Server], None]" = lambda server: None,
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
-    show: "Callable[[RunSettings, Result, list[str]], None]",
+    reports: bool = True,
 ) -> FinishedRun:
     """Execute one run, print its report and save the files that the settings ask for.
 
@@ -57,7 +52,7 @@ async def execute(
         watch: Is called with each progress update, and may stop the run.
         on_server: Is called with the server once it is known, with the settings of this run as they are for it.
         save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
-        show: Prints the report, given the settings, the result and the saved paths.
+        reports: Whether to print the report.
     """
     from loadgen.runner.coordinator import open_participant
     from loadgen.runner.prepare import Preparer
@@ -73,7 +68,7 @@ async def execute(
             with progress_view(settings) as view:
                 interrupts.attach(participant, view)
 
-                def on_progress(progress: "Progress") -> None:
+                def on_progress(progress: Progress) -> None:
                     if progress.phase == "running":
                         import loadgen.report
                         import loadgen.runner.run_result  # noqa: F401 - not before, so that the run begins sooner
@@ -102,10 +97,11 @@ async def execute(
                 saved.paths.extend(save_more(result))
             except OSError as error:
                 saved.errors.append(f"the result could not be saved: {error}")
-            show(settings, result, saved.paths)
+            if reports:
+                print_report(settings, result, saved.paths)
             crash_journal.error = result.client.records_error
             for line in saved.errors:
-                print(f"loadgen: {line}", file=sys.stderr)
+                say(line)
             crash_journal.needed = result.snapshot.partial is not None or bool(saved.errors)
     if saved.errors:
         return FinishedRun(result, saved.paths, exit_codes.INTERNAL)
@@ -125,21 +121,14 @@ async def run(
     on_server: "Callable[[Server], None]" = lambda server: None,
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
-    """Execute one run; returns the exit code.
-
-    Args:
-        settings: The checked settings of the run.
-        watch: Is called with each progress update, and may stop the run.
-        on_server: Is called with the server once it is known.
-        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
-    """
+    """Execute one run as `execute` does, with signal handlers installed; returns the exit code."""
 
     def save_all(result: "Result") -> list[str]:
         step_summary.append_result(result)
         return save_more(result)
 
     interrupts = Interrupts()
-    work = execute(settings, interrupts, watch=watch, on_server=on_server, save_more=save_all, show=print_report)
+    work = execute(settings, interrupts, watch=watch, on_server=on_server, save_more=save_all)
     finished = await interrupts.run_interruptible(work)
     if settings.json:
         from loadgen import report  # not before: it is slow to import, and processes must be started first
@@ -151,7 +140,7 @@ async def run(
 def say_overwriting(paths: Sequence[str]) -> None:
     """Print which existing files will be overwritten."""
     for path in paths:
-        print(f"loadgen: overwriting {path}", file=sys.stderr, flush=True)
+        say(f"overwriting {path}")
 
 
 def print_report(settings: RunSettings, result: "Result", saved: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.cli.gpustack.strategy import Strategy
+from loadgen.cli.gpustack.steps import Strategy
 from loadgen.cli.gpustack.summary import coverage, summarize
 from loadgen.cli.gpustack.transient import NO_TRANSIENTS, Transient, Transients
 from loadgen.config.settings import RunSettings
