@@ -72,6 +72,9 @@ class ServingCommand:
     env: Mapping[str, str] = field(default_factory=dict)
     flaws: tuple[Flaw, ...] = ()
 
+    def __bool__(self) -> bool:
+        return self.at >= 0
+
     @property
     def name(self) -> str:
         """The model without its owner."""
@@ -79,7 +82,9 @@ class ServingCommand:
 
     @cached_property
     def engines(self) -> frozenset[str]:
-        """The engines that it can start: its own, or those whose flags it has."""
+        """The engines that it can start: its own, or those whose flags it has; none if it is unknown."""
+        if not self:
+            return frozenset()
         return frozenset({self.engine}) if self.engine else likely_engines(self.flags)
 
     @cached_property
@@ -127,10 +132,12 @@ class ServingCommand:
 
     def binding(self, in_flight: float) -> "ServingCommand":
         """Without limits on running requests that this many in flight never reach."""
-        known = self._known
-        idle = {name for name, value in self.flags.items() if known.setting(name, value)[0] == "max_seqs"}
-        idle = {name for name in idle if (given := self.flags[name]).isdigit() and int(given) >= in_flight}
-        return replace(self, flags={name: value for name, value in self.flags.items() if name not in idle})
+
+        def is_idle(name: str, value: str) -> bool:
+            is_limit = self._known.setting(name, value)[0] == "max_seqs"
+            return is_limit and value.isdigit() and int(value) >= in_flight
+
+        return replace(self, flags={name: value for name, value in self.flags.items() if not is_idle(name, value)})
 
     def turned_off(self) -> dict[str, str]:
         """The flags and variables that turn a feature off: name to the feature."""
@@ -148,21 +155,19 @@ class ServingCommand:
 
     def changed_by(self, comment: str) -> "ServingCommand":
         """With the flags that a comment names in place of its own; as it is where the comment names none."""
-        if not comment.startswith("-"):
-            return self
-        (added, *_) = [*shell_commands(comment, 0), None]
+        added = next(shell_commands(comment, 0), None) if comment.startswith("-") else None
         if added is None:
             return self
         changed = flags_of(added.words)[0]
-        groups = Counter(name.partition("-")[0] for name in changed)
-        # A comment that repeats several flags of a kind has all that there are of it.
-        kept = {
-            name: value
-            for name, value in self.flags.items()
-            if groups[name.partition("-")[0]] < 2 or not changed.keys() <= self.flags.keys()
-        }
+        kept = self.flags
+        if changed.keys() <= kept.keys():  # a comment that repeats several flags of a kind has all of them
+            groups = Counter(name.partition("-")[0] for name in changed)
+            kept = {name: value for name, value in kept.items() if groups[name.partition("-")[0]] < 2}
         text = self.text if comment in self.text else f"{self.text} ({comment})"
-        return replace(self, flags=kept | changed, words=(*self.words, *added.words), text=text)
+        return replace(self, flags={**kept, **changed}, words=(*self.words, *added.words), text=text)
+
+
+NO_COMMAND = ServingCommand("", "", {}, "", -1)  # how a server was started that the page does not say
 
 
 def setting_text(name: str, value: str | None = "") -> str:

@@ -1,5 +1,6 @@
 """Number: a quantity as it was printed, with the bounds between which it lay before it was rounded."""
 
+import math
 from dataclasses import dataclass
 
 _NOISE = 1e-9  # of floating point, relative
@@ -8,6 +9,9 @@ _NOISE = 1e-9  # of floating point, relative
 @dataclass(frozen=True, slots=True)
 class Number:
     """A quantity between two bounds; arithmetic on numbers keeps the bounds true.
+
+    Some numbers are unknown, and false: what follows from them is unknown, too, and they neither agree with any number
+    nor differ from it.
 
     Attributes:
         value: As printed, or as computed from what was printed.
@@ -40,6 +44,9 @@ class Number:
         """A number known up to a share of itself."""
         return cls(value, value - abs(value) * share, value + abs(value) * share)
 
+    def __bool__(self) -> bool:
+        return not math.isnan(self.value)
+
     def __add__(self, other: "Number | float") -> "Number":
         more = _number(other)
         return Number(self.value + more.value, self.low + more.low, self.high + more.high)
@@ -54,19 +61,17 @@ class Number:
         return Number(self.value * times.value, min(ends), max(ends))
 
     def __truediv__(self, other: "Number | float") -> "Number":
-        """Divide by a number above 0.
-
-        Raises:
-            ZeroDivisionError: The divisor may be 0 or less.
-        """
+        """Divide by a number; unknown if that may be 0 or less."""
         by = _number(other)
-        if by.low <= 0:
-            raise ZeroDivisionError(f"{by.low} to {by.high}")
-        return self * Number(1 / by.value, 1 / by.high, 1 / by.low)
+        return UNKNOWN if by.low <= 0 else self * Number(1 / by.value, 1 / by.high, 1 / by.low)
 
     def agrees(self, other: "Number") -> bool:
         """Whether both can have been the same before they were rounded."""
-        return not self.above(other) and not other.above(self)
+        return bool(self) and bool(other) and not self.differs(other)
+
+    def differs(self, other: "Number") -> bool:
+        """Whether both cannot have been the same, however they were rounded."""
+        return self.above(other) or other.above(self)
 
     def above(self, other: "Number | float") -> bool:
         """Whether it was more than the other, however both were rounded."""
@@ -74,7 +79,10 @@ class Number:
         return self.low - than.high > _NOISE * max(abs(self.low), abs(than.high))
 
     def __str__(self) -> str:
-        return plain(self.value)
+        return plain(self.value) if self else "n/a"
+
+
+UNKNOWN = Number(math.nan, math.nan, math.nan)
 
 
 def plain(value: float) -> str:

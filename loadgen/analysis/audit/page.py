@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loadgen.analysis.audit.block import blocks
-from loadgen.analysis.audit.client_command import ClientCommand, client_commands
+from loadgen.analysis.audit.client_command import client_commands
 from loadgen.analysis.audit.command import ServingCommand, commands
 from loadgen.analysis.audit.finding import Place
-from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.shell import Flaw, shell_commands
-from loadgen.analysis.audit.table import Table, tables
-from loadgen.analysis.audit.workload import AnnouncedWorkload, workloads
+from loadgen.analysis.audit.table import tables
+from loadgen.analysis.audit.workload import workloads
 
 LONG = 300  # characters; a longer line is no place, and may hold headings
 FENCE = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
@@ -31,6 +30,15 @@ class Section:
     title: str
     begin: int
     end: int
+
+    def __contains__(self, at: int) -> bool:
+        return self.begin <= at < self.end
+
+    def __bool__(self) -> bool:
+        return self.begin >= 0
+
+
+NOWHERE = Section(0, "", -1, -1)  # contains nothing
 
 
 class Page:
@@ -51,21 +59,19 @@ class Page:
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
         self.prose = FENCE.sub(_blanked, text)
         self.sections = list(_sections(self.prose))
-        self.tables: list[Table] = list(tables(self.prose))
-        self.results: list[Published] = list(blocks(text, self.place))
+        self.tables = list(tables(self.prose))
+        self.results = list(blocks(text, self.place))
         scripts = [
             fence for fence in FENCE.finditer(text) if fence[1] in SHELLS and "Successful requests" not in fence[2]
         ]
         found = [command for fence in scripts for command in commands(fence[2], fence.start(2))]
         found += [ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
-        self.commands: list[ServingCommand] = sorted(found, key=lambda command: command.at)
-        self.clients: list[ClientCommand] = [
-            client for fence in scripts for client in client_commands(fence[2], fence.start(2))
-        ]
-        self.flaws: list[Flaw] = [flaw for command in self.commands for flaw in command.flaws]
+        self.commands = sorted(found, key=lambda command: command.at)
+        self.clients = [client for fence in scripts for client in client_commands(fence[2], fence.start(2))]
+        self.flaws = [flaw for command in self.commands for flaw in command.flaws]
         self.flaws += [flaw for fence in scripts if self._serves(fence) for flaw in _startless(fence)]
         titles = {section.begin: section.title for section in self.sections}
-        self.workloads: list[AnnouncedWorkload] = list(workloads(text, self.prose, self.clients, titles))
+        self.workloads = list(workloads(text, self.prose, self.clients, titles))
 
     def _serves(self, fence: re.Match[str]) -> bool:
         """Whether a fence is called the script of a server."""
@@ -77,13 +83,11 @@ class Page:
         ends = self._starts[line] if line < len(self._starts) else len(self.text)
         if ends - self._starts[line - 1] <= LONG:
             return Place(self.name, line)
-        section = self.section(at)
-        parts = [name, section.title[:60] if section else ""]
-        return Place(self.name, line, ", ".join(filter(None, parts)))
+        return Place(self.name, line, ", ".join(filter(None, (name, self.section(at).title[:60]))))
 
-    def section(self, at: int, level: int = 6) -> Section | None:
+    def section(self, at: int, level: int = 6) -> Section:
         """The innermost section that a character is in, of no deeper level than this."""
-        return next((s for s in reversed(self.sections) if s.begin <= at < s.end and s.level <= level), None)
+        return next((s for s in reversed(self.sections) if at in s and s.level <= level), NOWHERE)
 
     def titled(self, word: str) -> tuple[str, int] | None:
         """What the first section says whose title begins with a word, the rest of its title included, and where."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadgen.analysis.audit.finding import Place
-from loadgen.analysis.audit.number import Number
+from loadgen.analysis.audit.number import UNKNOWN, Number
 
 MIN_EQUAL_LENGTHS = 100  # requests: of sets of n lengths that differ, one in n has a whole number as its mean
 
@@ -46,7 +46,7 @@ class Published:
     place: Place
     title: str = ""
     at: int = 0
-    lengths: frozenset[int] | None = field(default=None)
+    lengths: frozenset[int] | None = None
     tpot_with_first: bool = False
     verdict: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -57,19 +57,17 @@ class Published:
         """A number, or None where it was not published."""
         return self.numbers.get(name)
 
-    def number(self, name: str) -> Number | None:
+    def __getitem__(self, name: str) -> Number:
+        """A number; unknown where it was not published."""
+        return self.numbers.get(name, UNKNOWN)
+
+    def number(self, name: str) -> Number:
         """A number by the name that a table has for it."""
-        e2el = self.get("mean_e2el_ms")
-        return e2el / 1000 if name == "latency_s" and e2el is not None else self.get(name)
+        return self["mean_e2el_ms"] / 1000 if name == "latency_s" else self[name]
 
     def where(self, name: str) -> Place:
         """Where a number stands."""
         return self.places.get(name, self.place)
-
-    def all(self, *names: str) -> tuple[Number, ...] | None:
-        """These numbers; None where one of them was not published."""
-        found = tuple(self.numbers[name] for name in names if name in self.numbers)
-        return found if len(found) == len(names) else None
 
     @property
     def reply(self) -> int | None:
@@ -78,38 +76,31 @@ class Published:
         Without their lengths, a mean that is a whole number is taken for the length of each, of MIN_EQUAL_LENGTHS
         replies or more.
         """
-        if self.lengths is not None:
-            lengths = self.lengths
-        elif counts := self.all("output_tokens", "ok"):
-            tokens, ok = (int(count.value) for count in counts)
-            lengths = frozenset({tokens // ok}) if ok >= MIN_EQUAL_LENGTHS and tokens % ok == 0 else frozenset()
-        else:
-            lengths = frozenset()
+        lengths = self.lengths
+        if lengths is None:
+            tokens, ok = self["output_tokens"].value, self["ok"].value
+            is_whole = ok >= MIN_EQUAL_LENGTHS and tokens % ok == 0
+            lengths = frozenset({int(tokens // ok)} if is_whole else ())
         return next(iter(lengths)) if len(lengths) == 1 and min(lengths) >= 2 else None
 
-    def tokens_per_second(self) -> Number | None:
+    @property
+    def mean_reply(self) -> Number:
+        """Output tokens of a request that succeeded, on average."""
+        return self["output_tokens"] / self["ok"]
+
+    def tokens_per_second(self) -> Number:
         """Input and output tokens by duration, whatever the result says of its rate."""
-        counts = self.all("input_tokens", "output_tokens", "duration_s")
-        if counts is None or counts[2].low <= 0:
-            return None
-        return (counts[0] + counts[1]) / counts[2]
+        return (self["input_tokens"] + self["output_tokens"]) / self["duration_s"]
 
     def per_request(self) -> tuple[float, float] | None:
         """Input and output tokens of a request that succeeded; None where they were not published."""
-        counts = self.all("input_tokens", "output_tokens", "ok")
-        if counts is None or min(count.value for count in counts) <= 0:
-            return None
-        return counts[0].value / counts[2].value, counts[1].value / counts[2].value
+        prompt, reply = (self["input_tokens"] / self["ok"]).value, self.mean_reply.value
+        return (prompt, reply) if prompt > 0 and reply > 0 else None
 
-    def latency_s(self) -> Number | None:
+    def latency_s(self) -> Number:
         """The mean time of a request: as published, else TTFT and the gaps of a reply of mean length."""
-        if e2el := self.get("mean_e2el_ms"):
-            return e2el / 1000
-        known = self.all("mean_ttft_ms", "mean_tpot_ms", "output_tokens", "ok")
-        if known is None or known[3].low <= 0:
-            return None
-        ttft, tpot, tokens, ok = known
-        return (ttft + tpot * (tokens / ok - 1)) / 1000
+        from_parts = self["mean_ttft_ms"] + self["mean_tpot_ms"] * (self.mean_reply - 1)
+        return (self["mean_e2el_ms"] or from_parts) / 1000
 
     def same_run(self, other: "Published") -> bool:
         """Whether both are one and the same run: all that both print is equal, and that is enough to be no chance."""
@@ -117,11 +108,6 @@ class Published:
         known = {"duration_s", "output_tokens", "mean_ttft_ms"} <= shared or len(self.numbers) == len(shared) > 1
         return known and all(self.numbers[name] == other.numbers[name] for name in shared)
 
-    def decode_ms(self) -> Number | None:
+    def decode_ms(self) -> Number:
         """The time from a token to the next, over all tokens: (E2EL - TTFT) / (tokens - 1), each of means."""
-        known = self.all("mean_e2el_ms", "mean_ttft_ms", "output_tokens", "ok")
-        if known is None or known[3].low <= 0:
-            return None
-        e2el, ttft, tokens, ok = known
-        gaps = tokens / ok - 1
-        return (e2el - ttft) / gaps if gaps.low > 0 else None
+        return (self["mean_e2el_ms"] - self["mean_ttft_ms"]) / (self.mean_reply - 1)

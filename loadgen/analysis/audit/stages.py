@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from loadgen.analysis.audit.command import LAUNCHES
 from loadgen.analysis.audit.page import Page, Section
-from loadgen.analysis.audit.table import Row, Table
+from loadgen.analysis.audit.table import NO_TABLE, Row, Table
 
 _STEM = 5  # characters by which words are compared: backend and backends, cache and caching
 _FILLERS = {"the", "in", "of", "and", "for", "with", "choosing", "enable", "selection", "option", "options", "mode"}
@@ -19,27 +19,24 @@ def stems(title: str) -> set[str]:
     return {word[:_STEM] for word in words if word not in _FILLERS}
 
 
-def summary_and_stages(page: Page) -> tuple[Table | None, list[Section]]:
+def summary_and_stages(page: Page) -> tuple[Table, list[Section]]:
     """The table of what each stage brought, and the stages: none where no section has a candidate's result.
 
     They stand beside the summary and before it; or below such a section, if the rows of the summary are about those.
     """
     heading = next((section for section in page.sections if section.title.lower().startswith("summary")), None)
     if heading is None:
-        return None, []
-    table = next((table for table in page.tables if heading.begin <= table.at < heading.end), None)
+        return NO_TABLE, []
+    table = next((table for table in page.tables if table.at in heading), NO_TABLE)
     parent = page.section(heading.begin, heading.level - 1)
     beside = [
         section
         for section in page.sections
-        if section.level == heading.level
-        and section.begin < heading.begin
-        and (parent is None or section.begin > parent.begin)
+        if section.level == heading.level and parent.begin < section.begin < heading.begin
     ]
     if not any(has_result(page, section) for section in beside):
         return table, []
-    rows = table.rows if table else ()
-    return table, [stage for section in beside for stage in _split(page, section, rows)]
+    return table, [stage for section in beside for stage in _split(page, section, table.rows)]
 
 
 def stages_of(row: Row, stages: Sequence[Section]) -> list[Section]:
@@ -55,7 +52,7 @@ def stages_of(row: Row, stages: Sequence[Section]) -> list[Section]:
 
 def has_result(page: Page, section: Section) -> bool:
     """Whether a result stands in a section."""
-    return any(section.begin <= result.at < section.end for result in page.results)
+    return any(result.at in section for result in page.results)
 
 
 def _split(page: Page, section: Section, rows: Sequence[Row]) -> list[Section]:

@@ -2,18 +2,18 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from loadgen.analysis.audit.command import ServingCommand
+from loadgen.analysis.audit.command import NO_COMMAND, ServingCommand
 from loadgen.analysis.audit.engine_flags import TABLES
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number
-from loadgen.analysis.audit.page import Page, Section
+from loadgen.analysis.audit.number import UNKNOWN, Number
+from loadgen.analysis.audit.page import NOWHERE, Page, Section
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.stages import has_result, stages_of, stems, summary_and_stages
-from loadgen.analysis.audit.table import PER_DEVICE, Cell, Quantity, Row
+from loadgen.analysis.audit.table import NO_TABLE, PER_DEVICE, Cell, Quantity, Row, Table
 from loadgen.analysis.audit.workload import AnnouncedWorkload
 
 __all__ = ["JOINED", "PublishedArm", "PublishedStudy", "stems"]
@@ -29,32 +29,32 @@ class PublishedArm:
 
     Attributes:
         result: Its numbers.
-        command: How its server was started; None where the page does not say.
+        command: How its server was started; NO_COMMAND where the page does not say.
         label: What the page calls it.
-        stage: The stage in which it was a candidate; None for other workloads.
+        stage: The stage in which it was a candidate; NOWHERE for other workloads.
         workload: The other workload, as the page calls it; empty in a stage.
     """
 
     result: Published
-    command: ServingCommand | None
+    command: ServingCommand
     label: str
-    stage: Section | None
+    stage: Section
     workload: str
 
     @property
-    def total(self) -> Number | None:
+    def total(self) -> Number:
         """Total token throughput, as printed."""
-        return self.result.get("total_per_s")
+        return self.result["total_per_s"]
 
     @property
     def settings(self) -> str:
         """Its command as printed, or its label."""
-        return f"`{self.command.text}`" if self.command and self.command.text else self.label
+        return f"`{self.command.text}`" if self.command.text else self.label
 
     @property
     def name(self) -> str:
         """Its stage or workload, and its label where that is another."""
-        of = self.stage.title if self.stage else self.workload
+        of = self.stage.title or self.workload
         return of if self.label == of else ", ".join(filter(None, (of, self.label)))
 
     @property
@@ -65,11 +65,17 @@ class PublishedArm:
     @property
     def width(self) -> int:
         """How many devices its server takes; 1 where the page does not say."""
-        return self.command.width if self.command else 1
+        return self.command.width
+
+    @property
+    def binding_cap(self) -> float | None:
+        """The most that could be in flight; None where it is unknown, or the tool prints how many were."""
+        cap = self.result["cap"]
+        return cap.value if cap and not self.result.over_guidellm else None
 
     def same_server(self, other: "PublishedArm") -> bool:
         """Whether both were started by one command."""
-        return self.command is not None and other.command is not None and self.command.same_as(other.command)
+        return self.command.same_as(other.command)
 
     def same_work(self, other: "PublishedArm") -> bool:
         """Whether both were sent the same requests, all of which succeeded."""
@@ -77,7 +83,7 @@ class PublishedArm:
         is_guidellms = self.result.over_guidellm and other.result.over_guidellm
         names = ("input_tokens", "ok") if is_guidellms else ("input_tokens", "ok", "cap")
         same_load = not is_guidellms or self.workload == other.workload
-        return same_load and all(self.result.get(name) == other.result.get(name) for name in names)
+        return same_load and all(self.result[name] == other.result[name] for name in names)
 
 
 class PublishedStudy:
@@ -85,8 +91,8 @@ class PublishedStudy:
 
     Attributes:
         page: The page.
-        comparison: The first table that has a baseline; None where there is none.
-        summary: The table of what each stage brought; None where there is none.
+        comparison: The first table that has a baseline; NO_TABLE where there is none.
+        summary: The table of what each stage brought; NO_TABLE where there is none.
         stages: The sections in which candidates are tried.
         arms: Every result, in the order of the page.
         proposed: The commands before the comparison; without one, those that stand in no section with a result.
@@ -97,22 +103,28 @@ class PublishedStudy:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.comparison = next((table for table in page.tables if table.baseline is not None), None)
+        self.comparison = next((table for table in page.tables if table.baseline is not None), NO_TABLE)
         self.summary, self.stages = summary_and_stages(page)
         self._estimates = "(est.)" in page.prose
         self.arms = [self._arm(result) for result in page.results]
-        before = self.comparison.at if self.comparison else self._first_result()
+        before = self._first_result() if self.comparison is NO_TABLE else self.comparison.at
         self.proposed = [command for command in page.commands if command.at < before and command.engine]
         self.recommended = next((each for each in reversed(self.proposed) if self.has_run(each)), None)
         self.per_device = PER_DEVICE.search(page.prose) is not None
         title = page.sections[0].title if page.sections else ""
         self.of_latency = "latency" in title.lower()
         self._times = {  # how many servers of a width the page counts as one, where it does
-            arm.width: quantity.times if quantity.times > 1 else self._estimate(arm, quantity)
+            arm.width: times
             for _, quantity, arms in self.cells()
             for arm in arms
-            if arm.command and (quantity.times > 1 or self._estimate(arm, quantity) > 1)
+            if arm.command and (times := max(quantity.times, self._estimate(arm, quantity))) > 1
         }
+
+    def finding(
+        self, at: int, rule: str, says: str, should_be: str, why: str, cause: str = "", weight: float = 0.0
+    ) -> Finding:
+        """A finding of what stands at `at` and cannot be true."""
+        return Finding(self.page.place(at), rule, says, should_be, why, cause=cause, weight=weight)
 
     def note(self, at: int, rule: str, says: str, why: str, cause: str = "", weight: float = 0.0) -> Finding:
         """A finding of what stands at `at` that can be true as printed."""
@@ -136,7 +148,7 @@ class PublishedStudy:
     @cached_property
     def tried(self) -> list[PublishedArm]:
         """The arms of all stages, on the workload by which they are judged."""
-        return [arm for arm in self.arms if arm.stage is not None]
+        return [arm for arm in self.arms if arm.stage]
 
     def by_workload(self) -> dict[str, list[PublishedArm]]:
         """The arms that had the same work to do, as the page has it."""
@@ -150,21 +162,26 @@ class PublishedStudy:
         """The rows of all tables with a baseline: each with its cell of that, and each other one."""
         return ((row, base, cell) for table in self.page.tables for row, base, cell, _ in table.pairs())
 
+    def table_cells(self) -> Iterator[tuple[Table, Row, Cell]]:
+        """Every cell of every table."""
+        return ((table, row, cell) for table in self.page.tables for row in table.rows for cell in row.cells)
+
     def showing(self, quantity: Quantity | None) -> list[PublishedArm]:
         """The arms whose result is what a cell prints, the nearest first."""
         if quantity is None:
             return []
         printed = quantity.number
         known = [(arm, arm.result.number(quantity.name)) for arm in self.arms]
-        near = [(abs(n.value - printed.value), arm) for arm, n in known if n is not None and n.agrees(printed)]
+        near = [(abs(number.value - printed.value), arm) for arm, number in known if number.agrees(printed)]
         found = [arm for _, arm in sorted(near, key=lambda found: found[0])]
         return found or [arm for arm in self.arms if self._estimate(arm, quantity) > 1]
 
     def _estimate(self, arm: PublishedArm, quantity: Quantity) -> int:
         """Of how many servers a cell has the throughput, where the page marks it as an estimate; 1 for no other."""
-        if quantity.name != "total_per_s" or not self._estimates or arm.total is None or arm.total.low <= 0:
+        ratio = quantity.number / arm.total
+        if quantity.name != "total_per_s" or not self._estimates or not ratio:
             return 1
-        times = round(quantity.number.value / arm.total.value)
+        times = round(ratio.value)
         return times if 1 < times <= MAX_REPLICAS and (arm.total * times).agrees(quantity.number) else 1
 
     def shown(self, cell: Cell) -> list[PublishedArm]:
@@ -173,17 +190,9 @@ class PublishedStudy:
 
     def cells(self) -> Iterator[tuple[Row, Quantity, list[PublishedArm]]]:
         """Every total throughput in a table, with the arms that show it."""
-        for table in self.page.tables:
-            for row in table.rows:
-                for cell in row.cells:
-                    if found := cell.get("total_per_s"):
-                        yield row, found, self.showing(found)
-
-    def column(self, *, optimized: bool) -> Iterator[PublishedArm]:
-        """The arms whose numbers stand in the comparison: in its baseline, or in its other columns."""
-        if self.comparison is not None:
-            for _, base, cell, _ in self.comparison.pairs():
-                yield from self.shown(cell if optimized else base)[:1]
+        for _, row, cell in self.table_cells():
+            if found := cell.get("total_per_s"):
+                yield row, found, self.showing(found)
 
     def has_run(self, command: ServingCommand) -> bool:
         """Whether a result is of the model of a command, or of flags alone, which name none."""
@@ -195,10 +204,10 @@ class PublishedStudy:
 
         It is the best so far or the first arm, or its label names the stage that it is of.
         """
-        if arm.stage is None:
+        if not arm.stage:
             return True
-        before = [other for other in self.tried if other.result.at < arm.stage.begin]
-        others = {re.sub(r"^\d+\.\s*", "", other.stage.title) for other in before if other.stage}
+        before = self.before(arm.stage)
+        others = {re.sub(r"^\d+\.\s*", "", other.stage.title) for other in before}
         held = [other for other in (self.best(before), *before[:1]) if other]
         is_named = any(title in arm.label for title in others)
         return is_named or any(other.result.same_run(arm.result) and other.same_server(arm) for other in held)
@@ -211,10 +220,7 @@ class PublishedStudy:
         shown = [self.shown(each)[:1] for each in (base, cell)]
         if not all(shown) and self.tried:
             named = [arm for arm in self.arms if arm.workload and arm.workload.lower() in row.name.lower()]
-            ours = [arm.same_server(self.tried[0]) for arm in named]
-            shown = [
-                [arm for arm, is_base in zip(named, ours, strict=True) if is_base is of][:1] for of in (True, False)
-            ]
+            shown = [[arm for arm in named if arm.same_server(self.tried[0]) is of][:1] for of in (True, False)]
         return [shown[0][0], shown[1][0]] if all(shown) else []
 
     def stages_of(self, row: Row) -> list[Section]:
@@ -225,39 +231,45 @@ class PublishedStudy:
         """How many of it the page counts, by a cell such as "3019.19x2"; 1 where none does."""
         return self._times.get(arm.width, 1)
 
-    def whole(self, arm: PublishedArm) -> Number | None:
+    def whole(self, arm: PublishedArm) -> Number:
         """Total token throughput of all replicas that the page counts."""
-        return arm.total * self.replicas(arm) if arm.total else None
+        return arm.total * self.replicas(arm)
 
-    def score(self, arm: PublishedArm) -> Number | None:
+    def score(self, arm: PublishedArm) -> Number:
         """By what the page judges an arm, more is better: throughput, of each device if it says so, or 1 / latency.
 
-        None where that is unknown or 0.
+        Unknown where it is 0.
         """
         if self.of_latency:
-            latency = arm.result.latency_s()
-            return Number.exact(1) / latency if latency and latency.low > 0 else None
+            return Number.exact(1) / arm.result.latency_s()
         whole = self.whole(arm)
-        if whole is None or whole.low <= 0:
-            return None
+        if whole.low <= 0:
+            return UNKNOWN
         return whole / arm.width if self.per_device else whole
 
-    def best(self, arms: list[PublishedArm]) -> PublishedArm | None:
-        """The best of the arms that lost no request that others did not lose."""
-        most = max((ok.value for arm in self.tried if (ok := arm.result.get("ok"))), default=0)
-        whole = [arm for arm in arms if arm.total and (ok := arm.result.get("ok")) and ok.value == most]
-        return max(whole, key=lambda arm: _value(self.score(arm)), default=None)
+    def gain(self, arm: PublishedArm, over: PublishedArm) -> Number:
+        """How many times as good as another arm one is, by what the page judges."""
+        return self.score(arm) / self.score(over)
+
+    def before(self, stage: Section) -> list[PublishedArm]:
+        """The arms of the stages whose results stand before a stage."""
+        return [arm for arm in self.tried if arm.result.at < stage.begin]
+
+    def best(self, arms: Iterable[PublishedArm | None]) -> PublishedArm | None:
+        """The best of the arms that lost no request that others did not lose; None among them is no arm."""
+        most = max((ok.value for arm in self.tried if (ok := arm.result["ok"])), default=0)
+        whole = [arm for arm in arms if arm and arm.total and arm.result["ok"].value == most]
+        return max(whole, key=lambda arm: score.value if (score := self.score(arm)) else 0.0, default=None)
 
     def workload(self, arm: PublishedArm) -> AnnouncedWorkload | None:
         """The workload that the page announces and an arm was sent; None where none fits."""
-        cap = None if arm.result.over_guidellm else arm.result.get("cap")
+        cap = arm.binding_cap
         of_length = [each for each in self.page.workloads if each.fits(arm.result)]
         # A list of lengths tells of no cap; a command that sends conversations has one, or none is in force.
-        fitting = [each for each in of_length if each.cap is None or (cap is not None and each.cap == cap.value)]
+        fitting = [each for each in of_length if each.cap in (None, cap)]
         if not of_length:
-            conversations = [each for each in self.page.workloads if each.is_conversations]
-            fitting = [each for each in conversations if each.cap == (cap.value if cap else None)]
-            fitting = self._at_its_rate(arm, fitting)
+            conversations = [each for each in self.page.workloads if each.input_tokens is None]
+            fitting = self._at_its_rate(arm, [each for each in conversations if each.cap == cap])
         keys = [(each.cap is not None, each.rate is not None, each.requests is not None) for each in fitting]
         return fitting[keys.index(max(keys))] if fitting else None
 
@@ -270,24 +282,21 @@ class PublishedStudy:
 
     def _arm(self, result: Published) -> PublishedArm:
         page = self.page
-        stage = next((stage for stage in self.stages if stage.begin <= result.at < stage.end), None)
+        stage = next((stage for stage in self.stages if result.at in stage), NOWHERE)
         section = page.section(result.at)
         earlier = [c for c in page.commands if c.at < result.at and _is_around(page.section(c.at), section)]
-        command = self._of_engine(earlier[-1], section) if earlier else None
-        title = section.title if section else ""
-        if stage is not None:
-            changed = command.changed_by(result.title) if command else None
-            return PublishedArm(result, changed, result.title or self._label(command, title), stage, "")
-        return PublishedArm(result, command, title, None, result.title or (title if self.stages else ""))
+        command, title = earlier[-1] if earlier else NO_COMMAND, section.title
+        named = [engine for engine in TABLES if engine.lower() in title.lower()]
+        if command and not command.engine and len(named) == 1:  # flags alone are of the engine that the title names
+            command = replace(command, engine=named[0])
+        if not stage:
+            return PublishedArm(result, command, title, NOWHERE, result.title or (title if self.stages else ""))
+        label = result.title or self._label(command, title)
+        return PublishedArm(result, command.changed_by(result.title) if command else command, label, stage, "")
 
-    def _of_engine(self, command: ServingCommand, section: Section | None) -> ServingCommand:
-        """Flags alone are of the engine that the section around them names."""
-        named = [engine for engine in TABLES if section and engine.lower() in section.title.lower()]
-        return replace(command, engine=named[0]) if not command.engine and len(named) == 1 else command
-
-    def _label(self, command: ServingCommand | None, title: str) -> str:
+    def _label(self, command: ServingCommand, title: str) -> str:
         """What stands above a command on a line of its own, as a name does, or else the title of its section."""
-        if command is None or self.page.place(command.at).within:
+        if not command or self.page.place(command.at).within:
             return title
         for line in reversed(self.page.prose[: command.at].split("\n")):
             above = line.strip()
@@ -298,12 +307,6 @@ class PublishedStudy:
         return title
 
 
-def _is_around(outer: Section | None, inner: Section | None) -> bool:
+def _is_around(outer: Section, inner: Section) -> bool:
     """Whether a section is the other one, or one that the other is in."""
-    if outer is None or inner is None:
-        return outer is inner
     return outer.begin <= inner.begin and inner.end <= outer.end
-
-
-def _value(number: Number | None) -> float:
-    return number.value if number else 0.0

@@ -17,9 +17,9 @@ LABELS = {
     "average latency": "latency_s",
     "avg latency": "latency_s",
 } | {
-    f"{statistic} {label}": f"{statistic}_{metric}_ms"
+    f"{statistic} {metric}": f"{statistic}_{metric}_ms"
     for statistic in ("mean", "median", "p90", "p95", "p99")
-    for label, metric in (("ttft", "ttft"), ("tpot", "tpot"), ("itl", "itl"), ("e2el", "e2el"))
+    for metric in ("ttft", "tpot", "itl", "e2el")
 }
 SEPARATOR = re.compile(r"\|(?:[ \t]*:?-{3,}:?[ \t]*\|)+")
 MAX_HEADER = 4000  # characters before the separator in which a header is looked for
@@ -127,11 +127,15 @@ class Table:
 
     def pairs(self) -> Iterator[tuple[Row, Cell, Cell, str]]:
         """Each row, its cell of the baseline, and each other cell of it with the name of its column."""
-        base = self.baseline
-        for row in self.rows if base is not None else ():
+        if (base := self.baseline) is None:
+            return
+        for row in self.rows:
             for number, cell in enumerate(row.cells):
-                if base is not None and number != base:
+                if number != base:
                     yield row, row.cells[base], cell, self.columns[number]
+
+
+NO_TABLE = Table((), (), 0)
 
 
 def tables(text: str) -> Iterator[Table]:
@@ -199,7 +203,6 @@ def _change(found: re.Match[str], at: int) -> Change | None:
             ratio += Number(0, -width, width)
         return Change(ratio, f"{found['change']}%", at + found.start("change"), bool(found["device"]))
     if found["speedup"]:
-        return Change(
-            Number.printed(found["speedup"]), f"{found['speedup']}x", at + found.start("speedup"), is_speedup=True
-        )
+        ratio = Number.printed(found["speedup"])
+        return Change(ratio, f"{found['speedup']}x", at + found.start("speedup"), is_speedup=True)
     return None

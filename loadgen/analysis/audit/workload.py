@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from loadgen.analysis.audit.client_command import ClientCommand
 from loadgen.analysis.audit.published import Published
@@ -40,16 +41,10 @@ class AnnouncedWorkload:
     rate: float | None = None
     cap: int | None = None
 
-    @property
-    def is_conversations(self) -> bool:
-        """Whether its prompts are of many lengths."""
-        return self.input_tokens is None
-
     def fits(self, result: Published) -> bool:
         """Whether a result can be of this workload, by the lengths of its requests."""
-        if self.input_tokens is None or result.per_request() is None:
-            return False
-        return not length_mismatch(result, self.input_tokens, self.output_tokens)
+        known = self.input_tokens is not None and result.per_request() is not None
+        return known and not length_mismatch(result, self.input_tokens, self.output_tokens)
 
 
 def length_mismatch(result: Published, input_tokens: int | None, output_tokens: int | None) -> str:
@@ -82,13 +77,11 @@ def workloads(
         clients: Its commands that send a load.
         title_at: Titles of its sections by where they begin.
     """
-    for client in clients:
-        yield _of_command(client)
-    for found in PROSE.finditer(prose):
-        yield _of_prose(found)
-    seen = {found.start(2) for found in PROSE.finditer(prose)}
-    for found in RUN_ON.finditer(prose):
+    yield from map(_of_command, clients)
+    seen: set[int] = set()
+    for found in chain(PROSE.finditer(prose), RUN_ON.finditer(prose)):
         if found.start(2) not in seen:
+            seen.add(found.start(2))
             yield _of_prose(found)
     yield from _profiles(text, title_at)
 

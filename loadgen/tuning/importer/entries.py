@@ -128,9 +128,9 @@ def _entry(number: int, arm: PublishedArm, shown: set[int], rates: Mapping[int, 
         number=number,
         place=arm.result.place,
         result=arm.result,
-        command=arm.command,
+        command=arm.command or None,
         title=" ".join(filter(None, (arm.workload or arm.label, arm.result.title))),
-        stage=arm.stage.title if arm.stage else "",
+        stage=arm.stage.title,
         baseline=arm.result.at in shown,
         success_rate=rates.get(arm.result.at),
     )
@@ -138,17 +138,15 @@ def _entry(number: int, arm: PublishedArm, shown: set[int], rates: Mapping[int, 
 
 def _baselines(study: PublishedStudy) -> set[int]:
     """Return the positions of the results in the baseline's column of the comparison."""
-    pairs = study.comparison.pairs() if study.comparison else ()
-    return {arm.result.at for _, base, _, _ in pairs for arm in study.showing(base.get("total_per_s"))[:1]}
+    bases = (base for _, base, _, _ in study.comparison.pairs())
+    return {arm.result.at for base in bases for arm in study.showing(base.get("total_per_s"))[:1]}
 
 
 def _success_rates(study: PublishedStudy) -> dict[int, float]:
     """Return the success rates that tables print beside a throughput, by the position of the result that has it."""
     return {
         arm.result.at: rate.number.value / 100
-        for table in study.page.tables
-        for row in table.rows
-        for cell in row.cells
+        for _, _, cell in study.table_cells()
         if (rate := cell.get("success_rate"))
         for arm in study.showing(cell.get("total_per_s"))[:1]
     }

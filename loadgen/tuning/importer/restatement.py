@@ -63,8 +63,8 @@ def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> d
     summary = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
     summary |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
     for name in PARTS:
-        counted, said = _counted(result, name), result.get(name)
-        if counted is not None and (said is None or not said.agrees(counted)):
+        counted = _counted(result, name)
+        if counted and not result[name].agrees(counted):
             summary[NAMES[name]] = counted.value
     untrue |= _not_measured(summary)
     summary |= {key: None for key, value in summary.items() if _is_untrue(key, value, untrue)}
@@ -132,12 +132,9 @@ def _metric(key: str) -> str:
     return key.split("_")[-2]
 
 
-def _counted(result: Published, name: str) -> Number | None:
+def _counted(result: Published, name: str) -> Number:
     """Compute a throughput from counts and duration."""
-    counts, duration = result.all(*PARTS[name][2]), result.get("duration_s")
-    if counts is None or duration is None or duration.low <= 0:
-        return None
-    return sum(counts[1:], counts[0]) / duration
+    return sum((result[part] for part in PARTS[name][2]), Number.exact(0)) / result["duration_s"]
 
 
 def _plain(number: Number) -> int | float:

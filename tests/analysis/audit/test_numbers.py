@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.analysis.audit.number import Number, change, plain
+from loadgen.analysis.audit.number import UNKNOWN, Number, change, plain
 
 
 def test_a_printed_number_lies_within_half_a_unit_of_its_last_digit() -> None:
@@ -26,9 +26,23 @@ def test_a_difference_and_a_product_bound_what_they_are_made_of() -> None:
     assert (a + b).value == 4.0
 
 
-def test_division_by_a_possible_zero_raises() -> None:
-    with pytest.raises(ZeroDivisionError):
-        Number.exact(1) / Number.printed("0.00")
+def test_a_quotient_of_a_possible_zero_is_unknown() -> None:
+    assert Number.exact(1) / Number.printed("1.00")
+    assert not Number.exact(1) / Number.printed("0.00")
+
+
+def test_what_follows_from_an_unknown_number_is_unknown() -> None:
+    found = (UNKNOWN + 1) * 0 / Number.exact(2)
+    assert not found
+    assert str(found) == "n/a"
+
+
+def test_an_unknown_number_neither_agrees_with_another_nor_differs() -> None:
+    known = Number.exact(2)
+    assert known.agrees(known)
+    assert known.differs(Number.exact(3))
+    assert not any((UNKNOWN.agrees(known), known.agrees(UNKNOWN), UNKNOWN.differs(known), known.differs(UNKNOWN)))
+    assert not any((UNKNOWN.above(known), known.above(UNKNOWN), UNKNOWN.agrees(UNKNOWN)))
 
 
 def test_above_is_certain_or_not_at_all() -> None:

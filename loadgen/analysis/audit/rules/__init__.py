@@ -14,12 +14,10 @@ from loadgen.analysis.audit.rules import (
     loads,
     results,
     scripts,
-    shell,
     treatments,
     work,
 )
 from loadgen.analysis.audit.rules.latencies import latencies
-from loadgen.analysis.audit.rules.latency_cells import latency_cells
 from loadgen.analysis.audit.rules.losses import hidden
 from loadgen.analysis.audit.rules.noise import noise
 from loadgen.analysis.audit.rules.rates import rates
@@ -38,7 +36,7 @@ OF_RESULTS: tuple[Callable[[Published], Iterator[Finding]], ...] = (
     verdict,
 )
 OF_PAGES: tuple[Callable[[PublishedStudy], Iterator[Finding]], ...] = (
-    shell.misread,
+    scripts.misread,
     identity.models,
     identity.claimed,
     identity.hardware,
@@ -46,7 +44,7 @@ OF_PAGES: tuple[Callable[[PublishedStudy], Iterator[Finding]], ...] = (
     cells.copied,
     cells.percents,
     cells.success_rates,
-    latency_cells,
+    cells.latencies,
     hidden,
     results.lines,
     results.summaries,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from loadgen.analysis.audit.engine_flags import TABLES
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number, plain
+from loadgen.analysis.audit.number import plain
 from loadgen.analysis.audit.rules.gains import of_stages, printed_change
 from loadgen.analysis.audit.rules.losses import is_misnamed
 from loadgen.analysis.audit.study import PublishedStudy
@@ -25,13 +25,13 @@ def untried(study: PublishedStudy) -> Iterator[Finding]:
     within = [*(each.at for each in page.commands), *(each.at for each in page.results)]
     for found in UNAVAILABLE.finditer(page.prose):
         section = page.section(found.start())
-        shown = [each for each in page.commands if section and section.begin <= each.at < section.end]
-        if found[1] in TABLES and not any(found[1] in each.engines for each in shown if each.engine):
+        shown = [each.engine for each in page.commands if each.at in section]
+        if found[1] in TABLES and found[1] not in shown:
             why = "its section shows no command of it"
             yield study.note(found.start(), "untried", found[0], why, f"untried {found[1]}")
-    for row in study.summary.rows if study.summary else ():
+    for row in study.summary.rows:
         stages = study.stages_of(row)
-        if stages and not any(stage.begin <= at < stage.end for stage in stages for at in within):
+        if stages and not any(at in stage for stage in stages for at in within):
             why = f"{stages[0].title} has neither a command nor a result"
             says = f"{row.name}: {row.cells[0].text}" if row.cells else row.name
             yield study.note(row.at, "untried", says, why)
@@ -43,7 +43,7 @@ def ties(study: PublishedStudy) -> Iterator[Finding]:
         if not float(line["gap"]):
             why = f"{line['a']} has {line['x']} s and {line['b']} {line['y']} s: a tie"
             yield study.note(line.start("gap"), "tie", f"faster by {line['gap']} s", why)
-    for row in study.summary.rows if study.summary else ():
+    for row in study.summary.rows:
         printed, pair = printed_change(row), of_stages(study, row)
         if printed is not None and printed.is_speedup and printed.ratio.value == 1:
             is_own = pair is not None and pair[0].result.same_run(pair[1].result)
@@ -54,16 +54,17 @@ def ties(study: PublishedStudy) -> Iterator[Finding]:
 def decoding(study: PublishedStudy) -> Iterator[Finding]:
     """ "TPOT is n times faster" is of TPOT that is the time between tokens, as E2EL has it."""
     for line in LATENCIES.finditer(study.page.prose):
-        arms = {arm.label: arm for arm in study.tried if arm.stage and arm.stage.begin <= line.start() < arm.stage.end}
+        arms = {arm.label: arm for arm in study.tried if line.start() in arm.stage}
         pair = [arms[name].result for name in (line["a"], line["b"]) if name in arms]
-        times = [time for result in pair if (time := result.decode_ms()) and time.low > 0]
-        if line["turn"] is None or len(times) < 2 or not any(map(is_misnamed, pair)):
+        times = [result.decode_ms() for result in pair]
+        ratio = (times[1] / times[0]).value if len(pair) == 2 else 0
+        if line["turn"] is None or not ratio > 0 or not any(map(is_misnamed, pair)):
             continue
-        ratio, printed = (times[1] / times[0]).value, Number.printed(line["times"]).value
+        printed = float(line["times"])
         said = printed if line["turn"] == "reduced" else 1 / printed
         if max(said / ratio, ratio / said) > MIN_TIMES_OFF:
-            why = f"(E2EL - TTFT) / (tokens - 1) is {plain(times[0].value)} ms for {line['a']}, "
-            why += f"{plain(times[1].value)} for {line['b']}: the printed TPOT is no time between tokens"
-            says, place = f"TPOT {line['turn']}, {line['times']}x", study.page.place(line.start("times"))
+            why = f"(E2EL - TTFT) / (tokens - 1) is {times[0]} ms for {line['a']}, "
+            why += f"{times[1]} for {line['b']}: the printed TPOT is no time between tokens"
+            says, weight = f"TPOT {line['turn']}, {line['times']}x", max(said, 1 / said)
             should_be = f"{plain(ratio)}x faster" if ratio >= 1 else f"{plain(1 / ratio)}x slower"
-            yield Finding(place, "summary-line", says, should_be, why, cause="decoding", weight=max(said, 1 / said))
+            yield study.finding(line.start("times"), "summary-line", says, should_be, why, "decoding", weight)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number, change, off
+from loadgen.analysis.audit.number import UNKNOWN, Number, change, off
 from loadgen.analysis.audit.page import Section
 from loadgen.analysis.audit.rules.results import SUMMARY, misprint, misprints
 from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
@@ -19,16 +19,12 @@ LATENCY_ROUNDING = 0.005  # relative: how far a latency of two digits is off
 
 def gains(study: PublishedStudy) -> Iterator[Finding]:
     """A stage's gain is its best by the best before it; where a row has a baseline of its own, it is judged by that."""
-    if study.summary is None or study.repeated:
-        return
-    for row in study.summary.rows:
+    for row in study.summary.rows if not study.repeated else ():
         printed = printed_change(row)
         if printed is None or any(SKIPPED.search(cell.text) for cell in row.cells):
             continue
-        pair = _over_all(study) if TOTAL.match(row.name) else of_stages(study, row)
-        if pair is None:
-            continue
-        yield from _checked(study, row, printed, *pair)
+        if pair := _over_all(study) if TOTAL.match(row.name) else of_stages(study, row):
+            yield from _checked(study, row, printed, *pair)
 
 
 def printed_change(row: Row) -> Change | None:
@@ -46,7 +42,7 @@ def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedA
     """The best arm of the stages that a row is about, and the best before it that is of none of them."""
     own = study.stages_of(row)
     best = study.best([arm for arm in study.tried if arm.stage in own])
-    if best is None or best.stage is None:
+    if best is None:
         return None
     before = [arm for arm in study.tried if arm.stage not in own and arm.result.at < best.stage.begin]
     incumbent = study.best(before) or next(iter(study.tried), None)
@@ -57,19 +53,18 @@ def _checked(
     study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm
 ) -> Iterator[Finding]:
     found, before = study.whole(best), study.whole(incumbent)
-    if found is None or before is None or before.low <= 0:
-        return
     ratio = found / before
+    if not ratio:
+        return
     if any(printed.ratio.agrees(other) for other in _readings(study, best, incumbent, ratio)):
         yield from _multiplied(study, row, printed, best, incumbent)
         return
     why = f"{row.name}: {_said(study, best)} / {_said(study, incumbent)} - 1 = {change(ratio.value)}"
-    first = study.tried[0]
-    start = study.whole(first)
+    start = study.whole(study.tried[0])
     if study.of_latency:
         ratio = _latencies(best, incumbent) or ratio
         why = f"{row.name}: the mean time of a request is {_time(incumbent)} s before and {_time(best)} s after"
-    elif start is not None and start.low > 0 and printed.ratio.agrees(found / start):
+    elif printed.ratio.agrees(found / start):
         why += f", over the best so far ({incumbent.label}); {printed.text} is over the first arm's {start}"
     has_baseline = _is_over_own_baseline(study, best, printed)
     if has_baseline:
@@ -77,7 +72,7 @@ def _checked(
     should_be, weight = change(ratio.value), off(printed.ratio, ratio)
     place, rule, cause = study.page.place(printed.at), "gain", "own baseline" if has_baseline else ""
     for wrong in misprints(study):
-        if wrong.low > 0 and any(printed.ratio.agrees(each) for each in (wrong / before, found / wrong)):
+        if any(printed.ratio.agrees(each) for each in (wrong / before, found / wrong)):
             rule, cause = "result-line", misprint(wrong)
     yield Finding(place, rule, printed.text, should_be, why, has_baseline, cause=cause, weight=weight)
 
@@ -87,18 +82,16 @@ def _multiplied(
 ) -> Iterator[Finding]:
     """A gain that is one of several servers, where one was measured, and that the row does not call so."""
     times = study.replicas(best), study.replicas(incumbent)
-    if times[0] > times[1] and best.total and incumbent.total and not study.per_device:
-        one = best.total / incumbent.total
+    one = best.total / incumbent.total
+    if times[0] > times[1] and not study.per_device and printed.ratio.differs(one):
         why = f"{row.name}: {_said(study, best)} against {_said(study, incumbent)}; one server is {change(one.value)}"
-        if not printed.ratio.agrees(one):
-            yield study.note(printed.at, "extrapolated", printed.text, why, "replicas", best.total.value)
+        yield study.note(printed.at, "extrapolated", printed.text, why, "replicas", best.total.value)
 
 
 def _is_over_own_baseline(study: PublishedStudy, best: PublishedArm, printed: Change) -> bool:
     """Whether rows of the summary print a baseline, and a change is over it: the first arm."""
-    if study.summary is None or study.summary.baseline is None:
-        return False
-    return any(printed.ratio.agrees(reading) for reading in _readings(study, best, study.tried[0], Number.exact(0)))
+    readings = _readings(study, best, study.tried[0], UNKNOWN)
+    return study.summary.baseline is not None and any(map(printed.ratio.agrees, readings))
 
 
 def _readings(study: PublishedStudy, best: PublishedArm, incumbent: PublishedArm, ratio: Number) -> Iterator[Number]:
@@ -106,31 +99,23 @@ def _readings(study: PublishedStudy, best: PublishedArm, incumbent: PublishedArm
     yield ratio
     beside = [arm for arm in study.tried if arm.stage == best.stage and arm is not best]
     for shown in filter(study.is_reference, beside):
-        whole, reference = study.whole(best), study.whole(shown)
-        if whole and reference and reference.low > 0:
-            yield whole / reference
-    stage = [arm for arm in study.tried if arm.stage == best.stage and arm.total]
-    for arm in stage if study.per_device else ():
-        if arm.total and incumbent.total and incumbent.total.low > 0:
-            yield arm.total / incumbent.total * Number.exact(incumbent.width / arm.width)
-    latencies = _latencies(best, incumbent)
-    if latencies is not None and study.of_latency:
-        yield Number.within(latencies.value, 2 * LATENCY_ROUNDING)
+        yield study.whole(best) / study.whole(shown)
+    for arm in (*beside, best) if study.per_device else ():
+        yield arm.total / incumbent.total * (incumbent.width / arm.width)
+    if study.of_latency:
+        yield Number.within(_latencies(best, incumbent).value, 2 * LATENCY_ROUNDING)
 
 
-def _latencies(best: PublishedArm, incumbent: PublishedArm) -> Number | None:
-    times = incumbent.result.latency_s(), best.result.latency_s()
-    return times[0] / times[1] if times[0] and times[1] and times[1].low > 0 else None
+def _latencies(best: PublishedArm, incumbent: PublishedArm) -> Number:
+    return incumbent.result.latency_s() / best.result.latency_s()
 
 
 def rows(study: PublishedStudy) -> Iterator[Finding]:
     """Every row of a summary is about a stage that is on the page."""
-    if study.summary is None or not study.stages:
-        return
-    for row in study.summary.rows:
+    for row in study.summary.rows if study.stages else ():
         if not study.stages_of(row) and not TOTAL.match(row.name):
             why = f"no stage covers it: {', '.join(stage.title for stage in study.stages)}"
-            yield Finding(study.page.place(row.at), "row-without-stage", row.name, "", why)
+            yield study.finding(row.at, "row-without-stage", row.name, "", why)
 
 
 def incumbents(study: PublishedStudy) -> Iterator[Finding]:
@@ -139,19 +124,17 @@ def incumbents(study: PublishedStudy) -> Iterator[Finding]:
     lost = ""
     tuned = {engine for stage in study.stages[1:] for engine in _engines(study, stage)}
     for stage, arms in study.staged():
-        winner, engines = best.command.engine if best and best.command else "", _engines(study, stage)
-        if winner and engines and winner != lost and winner not in tuned:
+        winner, engines = best.command.engine if best else "", _engines(study, stage)
+        if best and winner and engines and winner != lost and winner not in tuned:
             lost = winner
             says = f"continues with {' and '.join(sorted(engines))}"
-            total = best.total if best else ""
-            why = f"{winner} had won before this stage, with {total} tok/s: gains can be added only to the winner"
+            why = f"{winner} had won before this stage, with {best.total} tok/s: gains can be added only to the winner"
             yield Finding(study.page.place(stage.begin), "incumbent", says, winner, why, note=True)
-        best = study.best([*arms, *([best] if best else [])])
+        best = study.best([*arms, best])
 
 
 def _engines(study: PublishedStudy, stage: Section) -> set[str]:
-    within = (command for command in study.page.commands if stage.begin <= command.at < stage.end)
-    return {command.engine for command in within if command.engine}
+    return {command.engine for command in study.page.commands if command.at in stage and command.engine}
 
 
 def numbers(study: PublishedStudy) -> Iterator[Finding]:
@@ -165,48 +148,35 @@ def numbers(study: PublishedStudy) -> Iterator[Finding]:
 
 def extrapolated(study: PublishedStudy) -> Iterator[Finding]:
     """A throughput of several servers was measured with several servers."""
-    for table in study.page.tables:
-        for row in table.rows:
-            for cell in row.cells:
-                quantity = cell.get("total_per_s")
-                if quantity is None or quantity.times < 2 or "est." in cell.text:
-                    continue
-                arms = study.showing(quantity)
-                sent = arms[0].result.get("ok") if arms else None
-                why = f"{row.name}: one server was measured, and {quantity.times} of them never were"
-                why += (
-                    f"; each of them would be sent {sent} requests, where the others had {sent} in all" if sent else ""
-                )
-                says = f"total {quantity.text} x {quantity.times} tok/s"
-                yield study.note(quantity.at, "extrapolated", says, why, "replicas", quantity.whole.value)
+    for _, row, cell in study.table_cells():
+        quantity = cell.get("total_per_s")
+        if quantity is None or quantity.times < 2 or "est." in cell.text:
+            continue
+        why = f"{row.name}: one server was measured, and {quantity.times} of them never were"
+        arms = study.showing(quantity)
+        if arms and (sent := arms[0].result["ok"]):
+            why += f"; each of them would be sent {sent} requests, where the others had {sent} in all"
+        says = f"total {quantity.text} x {quantity.times} tok/s"
+        yield study.note(quantity.at, "extrapolated", says, why, "replicas", quantity.whole.value)
 
 
 def references(study: PublishedStudy) -> Iterator[Finding]:
     """ "A is faster by p %" is over the best that was there, and not over another that A was tried beside."""
     for line in SUMMARY.finditer(study.page.prose):
         winner, loser = (line["a"], line["b"]) if line["first"] == line["a"] else (line["b"], line["a"])
-        arms = {arm.label: arm for arm in study.tried if _around(study, arm, line.start())}
+        arms = {arm.label: arm for arm in study.tried if line.start() in arm.stage}
         best, other = arms.get(winner), arms.get(loser)
-        if line["way"] != "faster" or best is None or other is None or best.stage is None:
+        if line["way"] != "faster" or best is None or other is None:
             continue
-        if best.total is None or other.total is None or other.total.low <= 0:
+        others = (arm for arm in arms.values() if not arm.same_server(best))
+        rival = study.best(study.before(best.stage)) or study.best(others)
+        if rival is None or rival.same_server(best) or rival.total.above(best.total):
             continue
-        before = [arm for arm in study.tried if arm.result.at < best.stage.begin]
-        rival = study.best(before) or study.best([arm for arm in arms.values() if not arm.same_server(best)])
-        if rival is not None and rival.same_server(best):
-            continue
-        if rival is None or rival.total is None or not rival.total.above(other.total) or rival.total.above(best.total):
-            continue
-        ratio = best.total / rival.total
-        why = f"{loser} was not the best so far: {rival.name} had {rival.total} tok/s"
-        says = f"{line['share']}%"
-        weight = rival.total.value / other.total.value - 1
-        place = study.page.place(line.start("share"))
-        yield Finding(place, "reference", says, change(ratio.value), why, True, weight=weight)
-
-
-def _around(study: PublishedStudy, arm: PublishedArm, at: int) -> bool:
-    return arm.stage is not None and arm.stage.begin <= at < arm.stage.end
+        excess, ratio = rival.total / other.total, best.total / rival.total
+        if excess.above(1) and ratio:
+            why = f"{loser} was not the best so far: {rival.name} had {rival.total} tok/s"
+            says, place = f"{line['share']}%", study.page.place(line.start("share"))
+            yield Finding(place, "reference", says, change(ratio.value), why, True, weight=excess.value - 1)
 
 
 def _time(arm: PublishedArm) -> str:

@@ -29,8 +29,7 @@ def models(study: PublishedStudy) -> Iterator[Finding]:
     subject = _subject(study, [name for name, _ in named])
     for name, at in sorted({*named, *_unsized(study, subject)}, key=lambda found: found[1]) if subject else ():
         if not akin(name, subject):
-            place = study.page.place(at)
-            yield Finding(place, "model", name, subject, f"the page is about {subject}", cause=f"{name} {at}")
+            yield study.finding(at, "model", name, subject, f"the page is about {subject}", f"{name} {at}")
 
 
 def claimed(study: PublishedStudy) -> Iterator[Finding]:
@@ -51,6 +50,7 @@ def _promises(study: PublishedStudy) -> Iterator[tuple[str, int]]:
     page = study.page
     if page.sections:
         yield page.sections[0].title, page.sections[0].begin
+    # What stands before the first command recommends that; later on a page may recommend a draft model, or another.
     first = page.commands[0].at if page.commands else len(page.prose)
     yield from ((found[0], found.start()) for found in RECOMMENDATION.finditer(page.prose, 0, first))
 
@@ -77,15 +77,10 @@ def _unsized(study: PublishedStudy, subject: str) -> Iterator[tuple[str, int]]:
 def _named(study: PublishedStudy) -> Iterator[tuple[str, int]]:
     """The models that a page names as its own, and where."""
     page = study.page
-    if page.sections:
-        title = page.sections[0]
-        yield from ((_bare(match[0]), title.begin + match.start()) for match in MODEL.finditer(title.title))
     if stated := page.titled("Model"):
         yield _first(stated[0]), stated[1]
-    # What stands before the first command recommends that; later on a page may recommend a draft model, or another.
-    first = page.commands[0].at if page.commands else len(page.prose)
-    for sentence in RECOMMENDATION.finditer(page.prose, 0, first):
-        yield from ((match[0], sentence.start() + match.start()) for match in MODEL.finditer(sentence[0]))
+    for text, begin in _promises(study):
+        yield from ((_bare(match[0]), begin + match.start()) for match in MODEL.finditer(text))
     yield from ((_first(command.name), command.at) for command in page.commands)
     yield from ((_first(client.model), client.at) for client in page.clients)
 
@@ -99,8 +94,7 @@ def advice(study: PublishedStudy) -> Iterator[Finding]:
     for sentence in RECOMMENDATION.finditer(page.prose):
         if found := QUANTIZED.search(sentence[0]):
             why = "no quantized model was run: what it would bring on this page's load is unknown"
-            place = page.place(sentence.start() + found.start())
-            yield Finding(place, "advice", found[0], "", why, True, "quantization")
+            yield study.note(sentence.start() + found.start(), "advice", found[0], why, "quantization")
 
 
 def hardware(study: PublishedStudy) -> Iterator[Finding]:
@@ -110,33 +104,25 @@ def hardware(study: PublishedStudy) -> Iterator[Finding]:
         return  # nothing is said, or the words of others are quoted
     said, at = stated[0].split("\n")[0].strip("- *"), stated[1]
     yield from _others(study, said)
-    counted = _count(said) or _recommended_count(study)
+    counted = next(filter(None, map(_count, (said, *(text for text, _ in _promises(study))))), None)
     if counted is None:
         why = "the number of devices is unknown, and so is the throughput of each"
         yield Finding(study.page.place(at), "hardware-count", said, "a number of devices", why, note=True)
         return
-    widest = max((command for command in study.page.commands), key=lambda command: command.width, default=None)
+    widest = max(study.page.commands, key=lambda command: command.width, default=None)
     if widest is not None and widest.width > counted:
         line = study.page.place(widest.at).line
         why = f"`{widest.text}` at line {line} takes {widest.width} devices"
-        yield Finding(study.page.place(at), "hardware", said, f"{widest.width} devices", why)
+        yield study.finding(at, "hardware", said, f"{widest.width} devices", why)
 
 
 def _others(study: PublishedStudy, said: str) -> Iterator[Finding]:
     """Devices that title or recommendation name and the page does not have."""
-    page, own = study.page, set(DEVICE.findall(said))
-    for text, begin in _promises(study):
+    own, why = set(DEVICE.findall(said)), f"the page was measured on {said}"
+    for text, begin in _promises(study) if own else ():
         for match in DEVICE.finditer(text):
-            if own and match[0] not in own:
-                why = f"the page was measured on {said}"
-                place = page.place(begin + match.start())
-                yield Finding(place, "hardware", match[0], ", ".join(sorted(own)), why, cause=match[0])
-
-
-def _recommended_count(study: PublishedStudy) -> int | None:
-    """The number of devices in the sentence of the recommendation."""
-    found = [_count(sentence) for sentence, _ in _promises(study)]
-    return next((count for count in found if count), None)
+            if match[0] not in own:
+                yield study.finding(begin + match.start(), "hardware", match[0], ", ".join(sorted(own)), why, match[0])
 
 
 def _count(said: str) -> int | None:

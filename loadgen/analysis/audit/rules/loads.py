@@ -1,8 +1,10 @@
 """Loads: what was sent, against what the page announces and what its client and servers agree on."""
 
+import math
 from collections.abc import Iterator
 
 from loadgen.analysis.audit.client_command import ClientCommand
+from loadgen.analysis.audit.command import ServingCommand
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import plain
 from loadgen.analysis.audit.rules.identity import akin
@@ -20,23 +22,24 @@ ASK_ANY = ("SGLang",)  # engines that answer whatever model is named
 def rate_limited(study: PublishedStudy) -> Iterator[Finding]:
     """A throughput shows what a server can do, and not what it was sent."""
     for row, base, cell in study.pairs():
-        pairs = [found[:1] for each in (base, cell) if (found := study.showing(each.get("total_per_s")))]
-        arms = [arm for found in pairs for arm in found]
+        arms = [arm for each in (base, cell) for arm in study.showing(each.get("total_per_s"))[:1]]
         offered = [rate for arm in arms if (rate := _offered(study, arm))]
         if offered and len(arms) == 2:
             yield _rate(study, row, arms, offered)
 
 
+def _sending(study: PublishedStudy, arm: PublishedArm) -> tuple[float, float, float, float]:
+    """The rate of an arm's requests, /s; the time of sending them, duration and latency, s; NaN: unknown."""
+    workload, result = study.workload(arm), arm.result
+    rate = (workload.rate if workload else None) or math.nan
+    return rate, (result["ok"].value - 1) / rate, result["duration_s"].value, result.latency_s().value
+
+
 def _offered(study: PublishedStudy, arm: PublishedArm) -> float | None:
     """The rate at which an arm was sent its requests, if the server kept up with it."""
-    workload, counts = study.workload(arm), arm.result.all("ok", "duration_s")
-    latency = arm.result.latency_s()
-    if workload is None or not workload.rate or counts is None or latency is None:
-        return None
-    ok, duration = counts
-    sending = (ok.value - 1) / workload.rate
-    kept_up = sending + latency.value >= MIN_RATE_SHARE * duration.value and sending >= duration.value / 2
-    return workload.rate if sending > 0 and kept_up else None
+    rate, sending, duration, latency = _sending(study, arm)
+    kept_up = sending + latency >= MIN_RATE_SHARE * duration and sending >= duration / 2
+    return rate if sending > 0 and kept_up else None
 
 
 def unsteady(study: PublishedStudy) -> Iterator[Finding]:
@@ -56,29 +59,23 @@ def unsteady(study: PublishedStudy) -> Iterator[Finding]:
 
 def _behind(study: PublishedStudy, arm: PublishedArm) -> str:
     """How far a server stayed below the rate of its requests; empty if it kept up, or nothing tells."""
-    workload, known = study.workload(arm), arm.result.all("ok", "duration_s", "requests_per_s")
-    latency = arm.result.latency_s()
-    if workload is None or not workload.rate or known is None or latency is None:
+    rate, sending, duration, latency = _sending(study, arm)
+    done, is_paced = arm.result["requests_per_s"].value, sending >= duration / 2
+    if not (is_paced and done < MIN_KEPT_SHARE * rate and latency >= MIN_LIFE_SHARE * sending):
         return ""
-    ok, duration, done = (number.value for number in known)
-    sending = (ok - 1) / workload.rate
-    is_paced = sending >= duration / 2
-    if not is_paced or done >= MIN_KEPT_SHARE * workload.rate or latency.value < MIN_LIFE_SHARE * sending:
-        return ""
-    why = f"{arm.name} answered {done:g} of {workload.rate:g} req/s, and a request took {latency.value:.2f} s"
+    why = f"{arm.name} answered {done:g} of {rate:g} req/s, and a request took {latency:.2f} s"
     return f"{why} of the {sending:.1f} s of sending: no steady state, the ratio depends on the length of the run"
 
 
 def _rate(study: PublishedStudy, row: Row, arms: list[PublishedArm], offered: list[float]) -> Finding:
-    total = next((q for cell in row.cells if (q := cell.get("total_per_s")) and q.change), None)
+    printed = next((q.change for cell in row.cells if (q := cell.get("total_per_s")) and q.change), None)
     which = "both servers were" if len(offered) == 2 else "one of the servers was"
-    duration, ok = arms[-1].result.get("duration_s"), arms[-1].result.get("ok")
+    duration, ok = arms[-1].result["duration_s"], arms[-1].result["ok"]
     why = (
         f"{row.name}: {which} sent {plain(offered[0])} req/s and answered them as they came ({ok} in {duration} s): "
         "throughput is what was sent, and only latency tells of the server"
     )
-    says = total.change.text if total and total.change else f"{arms[-1].total} tok/s"
-    at = total.change.at if total and total.change else row.at
+    says, at = (printed.text, printed.at) if printed else (f"{arms[-1].total} tok/s", row.at)
     return study.note(at, "rate-limited", says, why, f"{offered[0]}")
 
 
@@ -100,10 +97,12 @@ def failures(study: PublishedStudy) -> Iterator[Finding]:
     short: set[float] = set()
     whole: list[tuple[PublishedArm, float]] = []
     for arms in _alike(study):
-        known = [(arm, ok.value) for arm in arms if (ok := arm.result.get("ok"))]
+        known = [(arm, ok.value) for arm in arms if (ok := arm.result["ok"])]
         most = max((succeeded for _, succeeded in known), default=0)
         for arm, succeeded in known:
-            sent = max(most, _announced(study, arm), succeeded + _failed_requests(arm))
+            workload, failed = study.workload(arm), arm.result["failed"]
+            asked = workload.requests or 0 if workload else 0
+            sent = max(most, asked, succeeded + (failed.value if failed else 0))
             if succeeded < sent:
                 short.add(succeeded)
                 yield _failed(study, arm, succeeded, sent)
@@ -116,19 +115,9 @@ def failures(study: PublishedStudy) -> Iterator[Finding]:
             yield Finding(arm.result.where("ok"), "failures", says, "", why, True, "failed")
 
 
-def _announced(study: PublishedStudy, arm: PublishedArm) -> float:
-    workload = study.workload(arm)
-    return workload.requests or 0 if workload else 0
-
-
-def _failed_requests(arm: PublishedArm) -> float:
-    failed = arm.result.get("failed")
-    return failed.value if failed else 0
-
-
 def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) -> Finding:
     why = f"{plain(ok)} / {plain(sent)} = {100 * ok / sent:.1f} % of the requests succeeded"
-    whole = [each for each in study.tried if (n := each.result.get("ok")) and n.value == sent]
+    whole = [each for each in study.tried if each.result["ok"].value == sent]
     prompts = [each.result.per_request() for each in (arm, *whole[:1])]
     if len(prompts) == 2 and prompts[0] and prompts[1] and abs(prompts[0][0] / prompts[1][0] - 1) > MAX_LENGTH_CHANGE:
         why += f", with {prompts[0][0]:.1f} input tokens each against {prompts[1][0]:.1f}: other prompts, no speed-up"
@@ -141,35 +130,31 @@ def _alike(study: PublishedStudy) -> Iterator[list[PublishedArm]]:
     for arms in study.by_workload().values():
         kinds: dict[tuple[AnnouncedWorkload | None, float | None], list[PublishedArm]] = {}
         for arm in arms:
-            cap = arm.result.get("cap")
-            binding = cap.value if cap and not arm.result.over_guidellm else None
-            kinds.setdefault((study.workload(arm), binding), []).append(arm)
+            kinds.setdefault((study.workload(arm), arm.binding_cap), []).append(arm)
         yield from kinds.values()
 
 
 def clients(study: PublishedStudy) -> Iterator[Finding]:
     """The client asks for the model that a server serves, at the port on which it listens."""
     for client in [each for each in study.page.clients if not each.starts_servers][:1]:
-        yield from _other_model(study, client)
-        yield from _other_port(study, client)
+        for command in study.page.commands:
+            if command.engine:
+                yield from _other_model(study, client, command)
+                yield from _other_port(study, client, command)
 
 
-def _other_model(study: PublishedStudy, client: ClientCommand) -> Iterator[Finding]:
-    asked = client.model.removeprefix("./")
-    for command in study.page.commands:
-        served = command.served_name.removeprefix("./")
-        if not command.engine or not served or not asked or command.engine in ASK_ANY:
-            continue
-        if served not in (asked, asked.rpartition("/")[2]) and akin(command.name, asked.rpartition("/")[2]):
-            line = study.page.place(client.at).line
-            why = f"the client at line {line} asks for {asked}, and this server has {served}: its requests are refused"
-            yield Finding(study.page.place(command.at), "client", served, asked, why, True, "model")
+def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Iterator[Finding]:
+    asked, served = client.model.removeprefix("./"), command.served_name.removeprefix("./")
+    name = asked.rpartition("/")[2]
+    if served and asked and command.engine not in ASK_ANY and served not in (asked, name) and akin(command.name, name):
+        line = study.page.place(client.at).line
+        why = f"the client at line {line} asks for {asked}, and this server has {served}: its requests are refused"
+        yield Finding(study.page.place(command.at), "client", served, asked, why, True, "model")
 
 
-def _other_port(study: PublishedStudy, client: ClientCommand) -> Iterator[Finding]:
-    for command in study.page.commands:
-        if command.engine and client.port and command.port and command.port != client.port:
-            line = study.page.place(client.at).line
-            why = f"{command.engine} listens on port {command.port}, and the client at line {line} asks {client.port}"
-            place = study.page.place(command.at)
-            yield Finding(place, "client", f"port {command.port}", client.port, why, True, "port")
+def _other_port(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Iterator[Finding]:
+    if client.port and command.port and command.port != client.port:
+        line = study.page.place(client.at).line
+        why = f"{command.engine} listens on port {command.port}, and the client at line {line} asks {client.port}"
+        place = study.page.place(command.at)
+        yield Finding(place, "client", f"port {command.port}", client.port, why, True, "port")

@@ -24,28 +24,25 @@ def hidden(study: PublishedStudy) -> Iterator[Finding]:
         quantity, gain = gained
         results = [arm.result for arm in study.compared(row, base, cell)]
         worst = _worst(_printed(results, base, cell), gain) or _worst(_of_blocks(results), gain)
-        if worst is not None:
+        if worst is not None and quantity.change:
             name, before, after, ratio = worst
-            cells = {each.name: each.at for each in cell.quantities}
-            change_text = quantity.change.text if quantity.change else ""
-            why = f"{row.name}: beside {change_text} it went from {before} to {after} ms"
+            why = f"{row.name}: beside {quantity.change.text} it went from {before} to {after} ms"
             says = f"{title(name)} {after} ms without its change"
-            place = study.page.place(cells.get(name, quantity.at))
+            place = study.page.place((cell.get(name) or quantity).at)
             yield Finding(place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value)
 
 
 def _of_summary(study: PublishedStudy) -> Iterator[Finding]:
     """The same of a summary without a baseline, whose rows print what a stage gained over the best before it."""
-    rows = study.summary.rows if study.summary and study.summary.baseline is None and not study.repeated else ()
-    for row in rows:
+    for row in study.summary.rows if study.summary.baseline is None and not study.repeated else ():
         printed, pair = printed_change(row), of_stages(study, row)
         if printed is None or pair is None or printed.ratio.value <= 1:
             continue
-        arms = [pair[1], pair[0]]
-        worst = _worst(_of_blocks([arm.result for arm in arms], ("mean_tpot_ms", *TAILS)), printed.ratio)
+        best, incumbent = pair
+        worst = _worst(_of_blocks([incumbent.result, best.result], ("mean_tpot_ms", *TAILS)), printed.ratio)
         if worst is not None:
             name, before, after, ratio = worst
-            why = f"{row.name}: beside {printed.text} it went from {before} ({arms[0].name}) to {after} ms"
+            why = f"{row.name}: beside {printed.text} it went from {before} ({incumbent.name}) to {after} ms"
             says, place = f"{title(name)} {after} ms is not told", study.page.place(printed.at)
             yield Finding(place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value)
 
@@ -59,7 +56,7 @@ def _gain(quantity: Quantity) -> Number | None:
         return None
     ratio = quantity.change.ratio
     if quantity.is_latency and not quantity.change.is_speedup:
-        ratio = Number.exact(1) / ratio if ratio.low > 0 else ratio
+        ratio = Number.exact(1) / ratio or ratio
     return ratio if ratio.value > 1 else None
 
 
@@ -72,18 +69,17 @@ def _printed(results: list[Published], base: Cell, cell: Cell) -> Iterator[Loss]
     for quantity in cell.quantities:
         before = base.get(quantity.name)
         is_told = quantity.change is not None or not quantity.name.endswith("_ms")
-        if not is_told and before and before.number.low > 0 and not any(map(is_misnamed, results)):
+        if not is_told and before and not any(map(is_misnamed, results)):
             yield quantity.name, before.text, quantity.text, quantity.number / before.number
 
 
 def _of_blocks(results: list[Published], names: tuple[str, ...] = TAILS) -> Iterator[Loss]:
     """Tails of the blocks that the cells are of, which rose by much: the same."""
     for name in names if len(results) == 2 else ():
-        before, after, least = results[0].get(name), results[1].get(name), MIN_TAIL_FACTOR if name in TAILS else 1
-        if before is None or after is None or before.low <= 0 or not after.above(before * least):
-            continue
-        if "tpot" not in name or not any(map(is_misnamed, results)):
-            yield name, str(before), str(after), after / before
+        before, after = (result[name] for result in results)
+        ratio, least = after / before, MIN_TAIL_FACTOR if name in TAILS else 1
+        if ratio.above(least) and ("tpot" not in name or not any(map(is_misnamed, results))):
+            yield name, str(before), str(after), ratio
 
 
 def is_misnamed(result: Published) -> bool:

@@ -21,7 +21,8 @@ MIN_DF = 2  # degrees of freedom; below it a difference would have to be beyond 
 def noise(study: PublishedStudy) -> Iterator[Finding]:
     """A gain of one run over one run is more than runs that are alike differ by."""
     sets = alike(study)
-    values = [[math.log(rate) for arm in arms if (rate := _rate(arm))] for arms in sets]
+    rates = [[arm.result.tokens_per_second().value for arm in arms] for arms in sets]
+    values = [[math.log(rate) for rate in each if rate > 0] for each in rates]
     within = Noise.pooled([Noise.of_replicates(np.array(each)) for each in values if each])
     if study.repeated:
         return
@@ -33,23 +34,21 @@ def noise(study: PublishedStudy) -> Iterator[Finding]:
         before, after = (study.showing(found.get("total_per_s")) for found in (base, cell))
         if not before or not after or not any(arm.stage for arm in before + after):
             continue
-        rates = _rate(after[0]), _rate(before[0])
         total = cell.get("total_per_s")
-        if rates[0] and rates[1] and total and _is_gain(total) and rates[1] < rates[0] < least * rates[1]:
+        ratio = (after[0].result.tokens_per_second() / before[0].result.tokens_per_second()).value
+        if total and _is_gain(total) and 1 < ratio < least:
             why = (
                 f"{row.name}: {sum(map(len, values))} arms are of {_treatments(len(values))}, and differ within "
                 f"by SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain below {change(least)}, "
-                f"and this is {change(rates[0] / rates[1])}"
+                f"and this is {change(ratio)}"
             )
-            says = total.change.text if total.change else f"{total.text} tok/s"
-            at = total.change.at if total.change else total.at
-            gained = rates[0] / rates[1] - 1
-            yield study.note(at, "noise", says, why, "one run each", gained)
+            says, at = (total.change.text, total.change.at) if total.change else (f"{total.text} tok/s", total.at)
+            yield study.note(at, "noise", says, why, "one run each", ratio - 1)
 
 
 def _unknown(study: PublishedStudy) -> Iterator[Finding]:
     """The small gains of a page that does not tell by how much runs differ."""
-    for row in study.summary.rows if study.summary else ():
+    for row in study.summary.rows:
         printed = printed_change(row)
         if printed is not None and of_stages(study, row) and 0 < printed.ratio.value - 1 < MIN_SINGLE_GAIN:
             why = f"{row.name}: one run each, and too few were run again to tell by how much runs differ"
@@ -64,8 +63,7 @@ def alike(study: PublishedStudy) -> list[list[PublishedArm]]:
     """Arms of the stages whose commands differ in nothing that binds, two or more of each kind; no run twice."""
     kinds: list[list[PublishedArm]] = []
     for arm in study.arms:
-        ok = arm.result.get("ok")
-        if arm.stage is None or arm.command is None or ok is None:
+        if not (arm.stage and arm.command and arm.result["ok"]):
             continue
         kind = next((kind for kind in kinds if _is_like(kind[0], arm)), None)
         if kind is None:
@@ -76,15 +74,9 @@ def alike(study: PublishedStudy) -> list[list[PublishedArm]]:
 
 
 def _is_like(first: PublishedArm, second: PublishedArm) -> bool:
-    limit = first.result.get("cap") or first.result.get("peak_in_flight")
-    if first.command is None or second.command is None or limit is None or not first.same_work(second):
-        return False
-    return first.command.binding(limit.value).same_as(second.command.binding(limit.value))
-
-
-def _rate(arm: PublishedArm) -> float | None:
-    rate = arm.result.tokens_per_second()
-    return rate.value if rate and rate.value > 0 else None
+    limit = first.result["cap"] or first.result["peak_in_flight"]
+    one, other = (arm.command.binding(limit.value) for arm in (first, second))
+    return bool(limit) and first.same_work(second) and one.same_as(other)
 
 
 def _treatments(count: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.analysis.audit.files import RATE_ERROR
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import change
+from loadgen.analysis.audit.number import Number, change
 from loadgen.analysis.audit.published import Published
 
 PARTS = {
@@ -17,14 +17,11 @@ PARTS = {
 
 def rates(result: Published) -> Iterator[Finding]:
     """A throughput is what was counted by the duration."""
-    duration = result.get("duration_s")
+    duration = result["duration_s"]
     for name, (title, unit, parts) in PARTS.items():
-        printed, counts = result.get(name), result.all(*parts)
-        if printed is None or counts is None or duration is None or duration.low <= 0:
-            continue
-        counted = sum(counts[1:], counts[0])
+        printed, counted = result[name], sum((result[part] for part in parts), Number.exact(0))
         expected = counted / duration
-        if not printed.agrees(expected) and expected.value:
+        if printed.differs(expected) and expected.value:
             off = printed.value / expected.value
             # guidellm's rates are those of its events, from the first to the last, and not of the run.
             is_near = result.over_guidellm and abs(off - 1) <= RATE_ERROR

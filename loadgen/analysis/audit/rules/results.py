@@ -2,12 +2,13 @@
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from loadgen.analysis.audit.files import RATE_ERROR
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.number import Number, change, off, plain
+from loadgen.analysis.audit.number import UNKNOWN, Number, change, off
+from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
 
 # Names with a number behind each, in an order.
@@ -32,7 +33,7 @@ def lines(study: PublishedStudy) -> Iterator[Finding]:
         if left is None:
             continue
         section = study.page.section(left.start())
-        arms = [arm for arm in study.arms if section and section.begin <= arm.result.at < section.end]
+        arms = [arm for arm in study.arms if arm.result.at in section]
         sign = _sign(study, left, right)
         if right is not None and sign:
             yield from _order(study, left, right, sign)
@@ -49,7 +50,7 @@ def _entries(study: PublishedStudy) -> list[re.Match[str]]:
 def _sign(study: PublishedStudy, left: re.Match[str], right: re.Match[str] | None) -> str:
     """The sign between two entries of one line; empty where there is none."""
     between = study.page.prose[left.end() : right.start()] if right else ""
-    return found[0] if (found := re.fullmatch(r"\s*([<>≈=])\s*", between)) else ""
+    return between.strip() if re.fullmatch(r"\s*[<>≈=]\s*", between) else ""
 
 
 def _after_sign(study: PublishedStudy, entry: re.Match[str]) -> bool:
@@ -59,13 +60,10 @@ def _after_sign(study: PublishedStudy, entry: re.Match[str]) -> bool:
 
 def _order(study: PublishedStudy, left: re.Match[str], right: re.Match[str], sign: str) -> Iterator[Finding]:
     first, second = _all_servers(left), _all_servers(right)
-    wrong = second.above(first) if ">" in sign else first.above(second) if "<" in sign else False
-    if wrong:
-        names = left[1].rpartition(":")[2].strip(), right[1].strip()
-        unit = left[4]
-        why = f"{names[0]} has {first} and {names[1]} {second} {unit}"
-        says = f"{names[0]} {sign.strip()} {names[1]}"
-        yield Finding(study.page.place(left.start()), "result-line", says, "", why)
+    if (sign == ">" and second.above(first)) or (sign == "<" and first.above(second)):
+        one, other = left[1].rpartition(":")[2].strip(), right[1].strip()
+        why = f"{one} has {first} and {other} {second} {left[4]}"
+        yield study.finding(left.start(), "result-line", f"{one} {sign} {other}", "", why)
 
 
 def _all_servers(entry: re.Match[str]) -> Number:
@@ -74,7 +72,7 @@ def _all_servers(entry: re.Match[str]) -> Number:
 
 def _entry(study: PublishedStudy, entry: re.Match[str], arms: list[PublishedArm]) -> Iterator[Finding]:
     printed, name = Number.printed(entry[2]), entry[1].rpartition(":")[2].strip(" `")
-    totals = {arm.label: arm.total for arm in arms if arm.total is not None}
+    totals = {arm.label: arm.total for arm in arms if arm.total}
     if not totals or any(_shows(study, arm, printed) for arm in arms):
         return
     near = difflib.get_close_matches(name, totals, 1)
@@ -101,8 +99,7 @@ def misprints(study: PublishedStudy) -> list[Number]:
 
 def _shows(study: PublishedStudy, arm: PublishedArm, printed: Number) -> bool:
     """Whether a number is an arm's throughput, of one server or of all that the page counts."""
-    whole = study.whole(arm)
-    return arm.total is not None and (arm.total.agrees(printed) or (whole is not None and whole.agrees(printed)))
+    return arm.total.agrees(printed) or study.whole(arm).agrees(printed)
 
 
 def _from_to(study: PublishedStudy, found: re.Match[str]) -> Iterator[Finding]:
@@ -120,19 +117,13 @@ def summaries(study: PublishedStudy) -> Iterator[Finding]:
         said = line.groupdict()
         x, y = Number.printed(said["x"]), Number.printed(said["y"])
         first, second = (x, y) if said["first"] == said["a"] else (y, x)
-        if second.low <= 0:
-            continue
-        gap, share = (first - second), (first / second - 1) * 100
-        if said["way"] == "slower":
-            gap, share = gap * -1, share * -1
-        yield from _claim(study, line, "gap", gap, " tok/s")
-        yield from _claim(study, line, "share", share, " %")
+        sign = -1 if said["way"] == "slower" else 1
+        yield from _claim(study, line, "gap", (first - second) * sign, " tok/s")
+        yield from _claim(study, line, "share", (first / second - 1) * (100 * sign), " %")
         yield from _of_tokens(study, line, first, second)
         if said["turn"] is None:
             continue
         tx, ty = Number.printed(said["tx"]), Number.printed(said["ty"])
-        if ty.low <= 0:
-            continue
         sign = 1 if said["turn"] == "reduced" else -1
         yield from _claim(study, line, "tgap", (ty - tx) * sign, " ms")
         yield from _claim(study, line, "tshare", (ty - tx) / ty * (100 * sign), " %")
@@ -141,52 +132,37 @@ def summaries(study: PublishedStudy) -> Iterator[Finding]:
 
 def _of_tokens(study: PublishedStudy, line: re.Match[str], first: Number, second: Number) -> Iterator[Finding]:
     """The same share from tokens and durations, where the two throughputs are of blocks and one is no such rate."""
-    arms = [next((a for a in study.arms if a.total and a.total.agrees(total)), None) for total in (first, second)]
-    rates = [rate for arm in arms if arm and (rate := arm.result.tokens_per_second())]
-    if len(rates) < 2 or rates[1].low <= 0 or (first.agrees(rates[0]) and second.agrees(rates[1])):
+    one, other = (_of_total(study, total, Published.tokens_per_second) for total in (first, second))
+    ratio = one / other
+    if first.agrees(one) and second.agrees(other):
         return
-    share = (rates[0] / rates[1] - 1) * (-100 if line["way"] == "slower" else 100)
-    printed = Number.printed(line["share"])
-    if abs(printed.value - share.value) > 100 * 2 * RATE_ERROR * rates[0].value / rates[1].value:
-        why = f"tokens / duration are {rates[0]} and {rates[1]} tok/s"
+    share = (ratio - 1) * (-100 if line["way"] == "slower" else 100)
+    wrong = abs(Number.printed(line["share"]).value - share.value) / 100
+    if wrong > 2 * RATE_ERROR * ratio.value:
+        why = f"tokens / duration are {one} and {other} tok/s"
         says, should_be = f"{line['share']} %", f"{share} %"
-        place = study.page.place(line.start("share"))
-        yield Finding(
-            place,
-            "percent-of-rates",
-            says,
-            should_be,
-            why,
-            cause="rates",
-            weight=abs(printed.value - share.value) / 100,
-        )
+        yield study.finding(line.start("share"), "percent-of-rates", says, should_be, why, "rates", wrong)
+
+
+def _of_total(study: PublishedStudy, total: Number, compute: Callable[[Published], Number]) -> Number:
+    """A number of the first result that has a throughput; unknown where none has it."""
+    return next((compute(arm.result) for arm in study.arms if arm.total.agrees(total)), UNKNOWN)
 
 
 def _claim(study: PublishedStudy, line: re.Match[str], group: str, expected: Number, unit: str) -> Iterator[Finding]:
-    if not Number.printed(line[group]).agrees(expected):
-        why = f"{line['a']} has {line['x']} and {line['b']} {line['y']} tok/s"
-        if group.startswith("t"):
-            why = f"{line['a']} has {line['tx']} and {line['b']} {line['ty']} ms"
-        place = study.page.place(line.start(group))
-        weight = off(Number.printed(line[group]), expected)
-        yield Finding(place, "summary-line", f"{line[group]}{unit}", f"{expected}{unit}", why, weight=weight)
+    printed = Number.printed(line[group])
+    if printed.differs(expected):
+        values = ("tx", "ty", "ms") if group.startswith("t") else ("x", "y", "tok/s")
+        why = f"{line['a']} has {line[values[0]]} and {line['b']} {line[values[1]]} {values[2]}"
+        says, weight = f"{line[group]}{unit}", off(printed, expected)
+        yield study.finding(line.start(group), "summary-line", says, f"{expected}{unit}", why, weight=weight)
 
 
 def _reversed(study: PublishedStudy, line: re.Match[str], x: Number, y: Number) -> Iterator[Finding]:
     """Whether latencies tell of decoding what the line tells of TPOT."""
-    decodes = [
-        next((arm.result.decode_ms() for arm in study.arms if arm.total and arm.total.agrees(total)), None)
-        for total in (x, y)
-    ]
-    if decodes[0] is None or decodes[1] is None or decodes[1].low <= 0:
-        return
-    ratio = decodes[0].value / decodes[1].value
-    wrong = ratio > MIN_OPPOSITE_FACTOR if line["turn"] == "reduced" else ratio < 1 / MIN_OPPOSITE_FACTOR
-    if wrong:
-        why = (
-            f"(E2EL - TTFT) / (tokens - 1) is {plain(decodes[0].value)} ms for {line['a']}, "
-            f"{plain(decodes[1].value)} for {line['b']}: the opposite"
-        )
-        says = f"TPOT {line['turn']} by {line['tshare']} %"
-        place = study.page.place(line.start("tgap"))
-        yield Finding(place, "summary-line", says, change(ratio), why, cause="decoding", weight=10 + abs(ratio - 1))
+    one, other = (_of_total(study, total, Published.decode_ms) for total in (x, y))
+    ratio = (one / other).value
+    if ratio > MIN_OPPOSITE_FACTOR if line["turn"] == "reduced" else ratio < 1 / MIN_OPPOSITE_FACTOR:
+        why = f"(E2EL - TTFT) / (tokens - 1) is {one} ms for {line['a']}, {other} for {line['b']}: the opposite"
+        says, weight = f"TPOT {line['turn']} by {line['tshare']} %", 10 + abs(ratio - 1)
+        yield study.finding(line.start("tgap"), "summary-line", says, change(ratio), why, "decoding", weight)

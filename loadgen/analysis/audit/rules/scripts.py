@@ -1,4 +1,4 @@
-"""Scripts: whether the commands that a page prints are those with which its results were measured."""
+"""Scripts: what a shell makes of the commands of a page, and whether its results were measured with them."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,19 @@ from loadgen.analysis.audit.number import plain
 from loadgen.analysis.audit.study import PublishedStudy
 
 
+def misread(study: PublishedStudy) -> Iterator[Finding]:
+    """Every word of a command reaches it, as it is printed, and a serving script starts a server."""
+    for flaw in study.page.flaws:
+        yield study.finding(flaw.at, "shell", f"`{' '.join(flaw.text.split())}`", "", flaw.why)
+
+
 def values(study: PublishedStudy) -> Iterator[Finding]:
     """A serving script has the values that the results below it are of."""
     for command in study.page.commands:
         others = {
             setting_text(name, to): arm.result.place.line
             for arm in study.arms
-            if arm.command and arm.command.at == command.at
+            if arm.command.at == command.at
             for name, (before, to) in arm.command.changes(command).items()
             if before is not None and to is not None
         }
@@ -32,7 +38,7 @@ def prompts(study: PublishedStudy) -> Iterator[Finding]:
     if sent is None:
         return
     # Less than what was sent, and no round number, is what succeeded of it.
-    known = [(ok.value, arm.result) for arm in study.arms if (ok := arm.result.get("ok"))]
+    known = [(ok.value, arm.result) for arm in study.arms if (ok := arm.result["ok"])]
     counts = {
         plain(ok): result.place.line
         for ok, result in reversed(known)
@@ -47,7 +53,7 @@ def engines(study: PublishedStudy) -> Iterator[Finding]:
     """A stage that is named after an engine, and no other, has a command of that engine."""
     for stage in study.stages:
         named = [engine for engine in TABLES if engine.lower() in stage.title.lower()]
-        shown = [each for each in study.page.commands if stage.begin <= each.at < stage.end and each.engine]
+        shown = [each for each in study.page.commands if each.at in stage and each.engine]
         if len(named) == 1 and shown and all(each.engine != named[0] for each in shown):
             why = f"its command starts {shown[0].engine}: `{shown[0].text}`"
-            yield Finding(study.page.place(shown[0].at), "label", stage.title, "", why, cause="engine")
+            yield study.finding(shown[0].at, "label", stage.title, "", why, "engine")

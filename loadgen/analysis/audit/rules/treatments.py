@@ -4,11 +4,12 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from loadgen.analysis.audit.command import INTERFACE, WIDTHS, ServingCommand, setting_text
+from loadgen.analysis.audit.command import INTERFACE, NO_COMMAND, WIDTHS, ServingCommand, setting_text
 from loadgen.analysis.audit.engine_flags import TABLES
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change, plain
 from loadgen.analysis.audit.study import JOINED, PublishedArm, PublishedStudy, stems
+from loadgen.analysis.audit.table import NO_TABLE
 
 MIN_WORD_LENGTH = 6  # letters of a word that is no part of another one by chance
 MIN_BETTER_FACTOR = 1.01  # times: below it one run each shows nothing
@@ -20,54 +21,54 @@ def recommended(study: PublishedStudy) -> Iterator[Finding]:
     for other in study.proposed:
         if study.tried and not study.has_run(other):
             why = f"no result on the page is of {other.name}"
-            yield Finding(study.page.place(other.at), "recommended", f"`{other.text}`", "", why, weight=3)
+            yield study.finding(other.at, "recommended", f"`{other.text}`", "", why, weight=3)
     command = study.recommended
     tuned = [arm for arm in study.tried if arm.command]
     if command is None or not tuned:
         return
-    place, says = study.page.place(command.at), f"`{command.text}`"
+    at, says = command.at, f"`{command.text}`"
     own = [arm for arm in tuned if _serves(command, arm)]
-    beside = next((arm for arm in _beside(study, command)), None)
-    alike = [arm for arm in tuned if arm.command and arm.command.engines & command.engines] or tuned
-    near = beside or min(alike, key=lambda arm: len(arm.command.changes(command)) if arm.command else 0)
+    beside = next(_beside(study, command), None)
+    alike = [arm for arm in tuned if arm.command.engines & command.engines] or tuned
+    near = beside or min(alike, key=lambda arm: len(arm.command.changes(command)))
     if not own and beside is None and any(_serves(command, arm) for arm in study.arms):
         why = f"only other workloads were measured with it; the nearest of a stage is {_differs(study, near, command)}"
-        yield study.note(command.at, "recommended", says, why + _below(study))
+        yield study.note(at, "recommended", says, why + _below(study))
     elif not own:
         of = f"the {near.total} tok/s beside it are those of" if beside else "the nearest is"
         why = f"no arm of any stage was started with this command: {of} {_differs(study, near, command)}"
-        yield Finding(place, "recommended", says, "", why, weight=2)
+        yield study.finding(at, "recommended", says, "", why, weight=2)
     elif beside is not None:
-        best = max(own, key=lambda arm: arm.total.value if arm.total else 0)
+        best = max(own, key=lambda arm: arm.total.value if arm.total else 0.0)
         why = f"it was measured with {best.total} tok/s (line {best.result.place.line}): "
         why += f"the {beside.total} tok/s beside it are those of {_differs(study, beside, command)}"
-        yield Finding(place, "recommended", says, "", why, weight=1)
+        yield study.finding(at, "recommended", says, "", why, weight=1)
     else:
         yield from _not_best(study, command, own)
-    if own and not any(arm.command and command.same_as(arm.command) for arm in own):
+    if own and not any(command.same_as(arm.command) for arm in own):
         why = f"it was measured as {_differs(study, own[0], command)}: only how answers are read"
-        yield study.note(command.at, "recommended", says, why)
+        yield study.note(at, "recommended", says, why)
 
 
 def _serves(command: ServingCommand, arm: PublishedArm) -> bool:
     """Whether an arm's command differs from this one at most in how answers are read."""
     own = arm.command
-    return own is not None and bool(own.engines & command.engines) and own.changes(command).keys() <= set(INTERFACE)
+    return bool(own.engines & command.engines) and own.changes(command).keys() <= set(INTERFACE)
 
 
 def _below(study: PublishedStudy) -> str:
     """That an arm of the stages was better than what the comparison has for their workload."""
     best = study.best(study.tried)
-    for _, base, cell, _ in study.comparison.pairs() if study.comparison else ():
+    for _, base, cell, _ in study.comparison.pairs():
         total, shown = cell.get("total_per_s"), study.shown(base)
-        if shown and shown[0].stage and total and best and best.total and best.total.above(total.whole):
+        if shown and shown[0].stage and total and best and best.total.above(total.whole):
             return f"; {best.name} had {best.total} tok/s, more than the {total.text} beside it"
     return ""
 
 
 def _beside(study: PublishedStudy, command: ServingCommand) -> Iterator[PublishedArm]:
     """The arms of stages whose numbers stand in the comparison, and which a command did not start."""
-    for _, _, cell, _ in study.comparison.pairs() if study.comparison else ():
+    for _, _, cell, _ in study.comparison.pairs():
         shown = study.shown(cell)
         if shown and shown[0].stage and not any(_serves(command, arm) for arm in shown):
             yield shown[0]
@@ -75,7 +76,7 @@ def _beside(study: PublishedStudy, command: ServingCommand) -> Iterator[Publishe
 
 def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) -> str:
     """What an arm was started with, and how a command differs from that."""
-    if arm.command is None:
+    if not arm.command:
         return arm.name
     line = study.page.place(arm.command.at).line
     differs = "; ".join(_change(name, *values) for name, values in command.changes(arm.command).items())
@@ -85,43 +86,38 @@ def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) 
 def _not_best(study: PublishedStudy, command: ServingCommand, own: list[PublishedArm]) -> Iterator[Finding]:
     """Another arm of the stages was better by what the page judges by."""
     best, chosen = study.best(study.tried), study.best(own)
-    scores = [study.score(arm) if arm else None for arm in (best, chosen)]
-    if best is None or chosen is None or scores[0] is None or scores[1] is None or study.repeated:
-        return
-    if not scores[0].above(scores[1]):
+    if best is None or chosen is None or study.repeated or not (gain := study.gain(best, chosen)).above(1):
         return
     unit = "requests each take less time" if study.of_latency else f"{best.total} against {chosen.total} tok/s"
-    why = (
-        f"{best.name} was better by {change(scores[0].value / scores[1].value)} (line {best.result.place.line}): {unit}"
-    )
-    if scores[0].value <= MIN_BETTER_FACTOR * scores[1].value:
+    why = f"{best.name} was better by {change(gain.value)} (line {best.result.place.line}): {unit}"
+    if gain.value <= MIN_BETTER_FACTOR:
         why += ", which one run each does not show"
     yield study.note(command.at, "recommended", f"`{command.text}`", why, "not the best")
 
 
 def baselines(study: PublishedStudy) -> Iterator[Finding]:
     """All numbers of the baseline are of one configuration, and of the one that it is called."""
-    arms = [arm for arm in study.column(optimized=False) if arm.command]
-    known = [arm.command for arm in arms if arm.command and arm.command.text]
-    for arm in arms:
-        if arm.command and not arm.command.text and known:
+    commands = [arm.command for _, base, _, _ in study.comparison.pairs() for arm in study.shown(base)[:1]]
+    known = [command for command in commands if command.text]
+    if not known:
+        return
+    for command in commands:
+        if command and not command.text:
             why = f"how the server of this row was started is not told; that of others is `{known[0].text}`"
-            yield study.note(arm.command.at, "baseline", "no parameters", why, "not told")
+            yield study.note(command.at, "baseline", "no parameters", why, "not told")
     for other in known[1:]:
         if not known[0].same_as(other):
             line = study.page.place(known[0].at).line
             why = f"other rows of the baseline are of `{known[0].text}` (line {line}): another server"
-            yield Finding(study.page.place(other.at), "baseline", f"`{other.text}`", f"`{known[0].text}`", why)
+            yield study.finding(other.at, "baseline", f"`{other.text}`", f"`{known[0].text}`", why)
             return
-    yield from _not_default(study, known)
+    yield from _not_default(study, known[0])
 
 
-def _not_default(study: PublishedStudy, commands: list[ServingCommand]) -> Iterator[Finding]:
+def _not_default(study: PublishedStudy, command: ServingCommand) -> Iterator[Finding]:
     table = study.comparison
-    if table is None or table.baseline is None or not commands:
-        return
-    called = table.columns[table.baseline]
-    own = {name: value for name, value in commands[0].settings.items() if name not in (*INTERFACE, *WIDTHS)}
+    called = table.columns[table.baseline or 0]
+    own = {name: value for name, value in command.settings.items() if name not in (*INTERFACE, *WIDTHS)}
     if own and any(word in called.lower() for word in DEFAULTS):
         why = f"it was started with {', '.join(setting_text(name, value) for name, value in own.items())}"
         yield study.note(table.at, "baseline", called, why)
@@ -129,15 +125,10 @@ def _not_default(study: PublishedStudy, commands: list[ServingCommand]) -> Itera
 
 def combinations(study: PublishedStudy) -> Iterator[Finding]:
     """A stage that is named "A && B" changes what A and B are, and nothing else."""
-    base = next((arm.command for arm in study.arms if arm.command), None)
-    if base is None:
-        return
+    base = next((arm.command for arm in study.arms if arm.command), NO_COMMAND)
     for stage, arms in study.staged():
-        if JOINED not in stage.title:
-            continue
-        for arm in arms:
-            added = _unnamed(arm.command, base, stage.title) if arm.command else []
-            if added:
+        for arm in arms if JOINED in stage.title else ():
+            if added := _unnamed(arm.command, base, stage.title):
                 named = ", ".join(setting_text(name) for name in added)
                 why = f"besides the change in its title, it changes {named}: {arm.settings}"
                 yield Finding(arm.result.place, "label", stage.title, "", why)
@@ -146,8 +137,7 @@ def combinations(study: PublishedStudy) -> Iterator[Finding]:
 def _unnamed(command: ServingCommand, base: ServingCommand, title: str) -> list[str]:
     """The settings that differ from the baseline's and share no word with a title."""
     words, letters = stems(title), re.sub("[^a-z]", "", title.lower())
-    printed = {name: name for name in command.flags}
-    changed = [name for name in printed if base.flags.get(name) != command.flags[name]]
+    changed = [name for name, value in command.flags.items() if base.flags.get(name) != value]
     return [name for name in changed if not stems(name.replace("-", " ")) & words and not _is_in(name, letters)]
 
 
@@ -164,7 +154,7 @@ def duplicates(study: PublishedStudy) -> Iterator[Finding]:
             continue
         if first.same_server(second) and (first.stage == second.stage or study.is_reference(second)):
             continue
-        if first.command is None and second.command is None and first.label == second.label:
+        if not first.command and not second.command and first.label == second.label:
             continue
         told.add(id(second))
         why = f"every number is that of {first.name} ({first.where}): one run, published as two treatments"
@@ -185,7 +175,7 @@ def reprinted(study: PublishedStudy) -> Iterator[Finding]:
 def one_sided(study: PublishedStudy) -> Iterator[Finding]:
     """Engines that are compared have the same settings, as far as all of them know these."""
     for _, arms in study.staged():
-        commands = [arm.command for arm in arms if arm.command and arm.command.engine in TABLES]
+        commands = [arm.command for arm in arms if arm.command.engine in TABLES]
         for command in commands:
             others = [each for each in commands if each.engine != command.engine]
             for name, value in command.settings.items() if others else ():
@@ -200,7 +190,7 @@ def repeats(study: PublishedStudy) -> Iterator[Finding]:
     """One command that was measured twice has one result, as far as nothing else differs."""
     seen: list[list[PublishedArm]] = []
     for arm in study.arms if not study.repeated else ():
-        if arm.command is None or not arm.command.text or arm.total is None:
+        if not arm.command.text or not arm.total:
             continue
         kind = next((k for k in seen if k[0].same_server(arm) and k[0].same_work(arm)), None)
         if kind is None:
@@ -209,21 +199,14 @@ def repeats(study: PublishedStudy) -> Iterator[Finding]:
             kind.append(arm)
     for first, *others in seen:
         for other in others:
-            yield from _again(study, first, other)
-
-
-def _again(study: PublishedStudy, first: PublishedArm, other: PublishedArm) -> Iterator[Finding]:
-    """The second result of one command, by what the page judges."""
-    scores = study.score(first), study.score(other)
-    if scores[0] is None or scores[1] is None or scores[0].low <= 0:
-        return
-    weight = abs(scores[1].value / scores[0].value - 1)
-    why = (
-        f"{first.name} ({first.where}) has {_judged(study, first)} with the same printed command: "
-        f"a difference of {plain(100 * weight)} % that no setting explains"
-    )
-    says = f"{other.name}: {_judged(study, other)}"
-    yield Finding(other.result.place, "repeat", says, "", why, True, weight=weight)
+            if gain := study.gain(other, first):
+                weight = abs(gain.value - 1)
+                why = (
+                    f"{first.name} ({first.where}) has {_judged(study, first)} with the same printed command: "
+                    f"a difference of {plain(100 * weight)} % that no setting explains"
+                )
+                says = f"{other.name}: {_judged(study, other)}"
+                yield Finding(other.result.place, "repeat", says, "", why, True, weight=weight)
 
 
 def _judged(study: PublishedStudy, arm: PublishedArm) -> str:
@@ -233,7 +216,7 @@ def _judged(study: PublishedStudy, arm: PublishedArm) -> str:
 
 def unreported(study: PublishedStudy) -> Iterator[Finding]:
     """A workload that was measured is in a table, whichever way it went."""
-    if study.comparison is None or study.repeated:
+    if study.comparison is NO_TABLE or study.repeated:
         return
     shown = {id(arm) for _, _, arms in study.cells() for arm in arms}
     rows = " / ".join(row.name.lower() for row in study.comparison.rows)
@@ -248,8 +231,5 @@ def _change(name: str, before: str | None, after: str | None) -> str:
     """A setting that differs, as findings write it."""
     if after is None:
         return f"no {setting_text(name)}"
-    return (
-        setting_text(name, after)
-        if before is None
-        else f"{setting_text(name, after)} instead of {before}".replace("  ", " ")
-    )
+    instead = "" if before is None else f" instead of {before}"
+    return f"{setting_text(name, after)}{instead}".replace("  ", " ")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import plain
-from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
+from loadgen.analysis.audit.study import PublishedStudy
 
 MAX_MISSING = 0.01  # of the tokens that were asked, or that another arm had
 
@@ -14,28 +14,22 @@ def asked(study: PublishedStudy) -> Iterator[Finding]:
     for arms in study.by_workload().values():
         first = arms[0]
         for arm in arms:
-            lengths, ok = arm.result.per_request(), arm.result.get("ok")
-            if lengths is None or ok is None:
+            lengths, ok = arm.result.per_request(), arm.result["ok"]
+            if lengths is None:
                 continue
             workload = study.workload(arm)
             each = workload.output_tokens if workload and workload.fits(arm.result) else None
-            tokens, other = arm.result.numbers["output_tokens"], first.result.per_request()
+            tokens, others = arm.result["output_tokens"], first.result["output_tokens"]
+            excess = abs((tokens / others).value - 1)
             if each is not None and lengths[1] < each * (1 - MAX_MISSING):
-                share = 100 * lengths[1] / each
-                should_be = plain(ok.value * each)
-                why = f"{share:.1f} % of {ok} x {each}: replies ended early, and arms did not do the same work"
-                off = 1 - share / 100
-            elif (
-                each is None and other and first.result.get("ok") == ok and abs(lengths[1] / other[1] - 1) > MAX_MISSING
-            ):
-                should_be, why, off = "", "not the same work as in other arms", abs(lengths[1] / other[1] - 1)
+                share = lengths[1] / each
+                should_be, off = plain(ok.value * each), 1 - share
+                why = f"{100 * share:.1f} % of {ok} x {each}: replies ended early, and arms did not do the same work"
+            elif each is None and first.result["ok"] == ok and excess > MAX_MISSING:
+                should_be, off, why = "", excess, "not the same work as in other arms"
             else:
                 continue
+            if tokens.value != others.value and others:
+                why += f"; {others} at line {first.result.where('output_tokens').line}"
             place, says = arm.result.where("output_tokens"), f"{tokens} output tokens"
-            yield Finding(place, "work", says, should_be, why + _beside(arm, first), True, "replies", off)
-
-
-def _beside(arm: PublishedArm, first: PublishedArm) -> str:
-    tokens = first.result.get("output_tokens")
-    same = arm is first or tokens is None or tokens == arm.result.get("output_tokens")
-    return "" if same else f"; {tokens} at line {first.result.where('output_tokens').line}"
+            yield Finding(place, "work", says, should_be, why, True, "replies", off)
