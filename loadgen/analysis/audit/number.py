@@ -1,6 +1,8 @@
 """Number: a quantity as it was printed, with the bounds between which it lay before it was rounded."""
 
 import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _NOISE = 1e-9  # of floating point, relative
@@ -56,14 +58,16 @@ class Number:
         return Number(self.value - less.value, self.low - less.high, self.high - less.low)
 
     def __mul__(self, other: "Number | float") -> "Number":
-        times = _number(other)
-        ends = [a * b for a in (self.low, self.high) for b in (times.low, times.high)]
-        return Number(self.value * times.value, min(ends), max(ends))
+        return self._combined(operator.mul, _number(other))
 
     def __truediv__(self, other: "Number | float") -> "Number":
         """Divide by a number; unknown if that may be 0 or less."""
         by = _number(other)
-        return UNKNOWN if by.low <= 0 else self * Number(1 / by.value, 1 / by.high, 1 / by.low)
+        return UNKNOWN if by.low <= 0 else self._combined(operator.truediv, by)
+
+    def _combined(self, operation: Callable[[float, float], float], other: "Number") -> "Number":
+        ends = [operation(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Number(operation(self.value, other.value), min(ends), max(ends))
 
     def agrees(self, other: "Number") -> bool:
         """Whether both can have been the same before they were rounded."""
