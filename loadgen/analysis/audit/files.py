@@ -1,6 +1,7 @@
 """Files: results that tools keep as JSON - of loadgen and `vllm bench serve`, of SGLang, of guidellm."""
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -45,7 +46,7 @@ GUIDELLM_LATENCIES = {
     "time_per_output_token_ms": ("tpot", 1),
     "inter_token_latency_ms": ("itl", 1),
 }
-GUIDELLM_STATISTICS = {"mean": "mean", "median": "median", "p90": "p90", "p95": "p95", "p99": "p99"}
+GUIDELLM_STATISTICS = ("mean", "median", "p90", "p95", "p99")
 
 
 def results(name: str, text: str) -> list[Published]:
@@ -80,37 +81,23 @@ def _read(data: Any, place: Place) -> Iterator[Published]:
     if isinstance(data, dict) and data.keys() >= NEEDED:
         yield _flat(data, place)
         return
-    runs = data.get("benchmarks") if isinstance(data, dict) else None
-    if not isinstance(runs, list) or not runs or not all(map(_is_guidellms, runs)):
+    runs = _part(data).get("benchmarks")
+    if not isinstance(runs, list) or not runs or not all(_part(run, "metrics", "request_totals") for run in runs):
         raise BadInput(
             "FILE",
             f"{place.file}:{place.line} is JSON, but not a known result",
             "name one of loadgen, vllm bench serve, SGLang's bench_serving or guidellm",
         )
     for number, run in enumerate(runs, 1):
-        yield _guidellm(run, Place(place.file, place.line, f"benchmark {number}"))
-
-
-def _is_guidellms(run: Any) -> bool:
-    metrics = run.get("metrics") if isinstance(run, dict) else None
-    return isinstance(metrics, dict) and isinstance(metrics.get("request_totals"), dict)
+        known = dict(pair for pair in _guidellm(run) if pair[1])
+        yield Published(known, {}, Place(place.file, place.line, f"benchmark {number}"), tpot_with_first=True)
 
 
 def _flat(data: dict[str, Any], place: Place) -> Published:
     """As vLLM's benchmark and those that came from it keep a result; loadgen adds a part of its own."""
-    numbers = {}
-    for key, name in KEYS.items():
-        if (value := _value(data.get(key))) is not None:
-            numbers[name] = Number.exact(value) if key in COUNTS else Number.within(value, FLOAT_ERROR)
-    for key, given in data.items():
-        if (found := LATENCY.fullmatch(key)) and (value := _value(given)) is not None:
-            metric = "e2el" if found[2] == "e2e_latency" else found[2]
-            share = HISTOGRAM_ERROR if "loadgen" in data and found[1] != "mean" else FLOAT_ERROR
-            numbers[f"{found[1]}_{metric}_ms"] = Number.within(value, share)
-    own = data.get("loadgen")
-    own = own if isinstance(own, dict) else {}
+    own = _part(data, "loadgen")
     return Published(
-        numbers,
+        dict(pair for pair in _flat_numbers(data) if pair[1]),
         {},
         place,
         title=str(data.get("label") or ""),
@@ -120,66 +107,65 @@ def _flat(data: dict[str, Any], place: Place) -> Published:
     )
 
 
+def _flat_numbers(data: dict[str, Any]) -> Iterator[tuple[str, Number]]:
+    for key, name in KEYS.items():
+        value = _value(data.get(key))
+        yield name, Number.exact(value) if key in COUNTS else Number.within(value, FLOAT_ERROR)
+    for key, given in data.items():
+        if found := LATENCY.fullmatch(key):
+            metric = "e2el" if found[2] == "e2e_latency" else found[2]
+            share = HISTOGRAM_ERROR if "loadgen" in data and found[1] != "mean" else FLOAT_ERROR
+            yield f"{found[1]}_{metric}_ms", Number.within(_value(given), share)
+
+
 def _lengths(data: dict[str, Any], own: dict[str, Any]) -> frozenset[int] | None:
     """Return the lengths of replies; None: unknown. Empty if some have no TPOT: then it is unknown which have one."""
-    summaries = own.get("latency_ms")
-    tpot = summaries.get("tpot_n1") if isinstance(summaries, dict) else None
-    if isinstance(tpot, dict) and tpot.get("count") != data["completed"]:
+    tpot, given = _part(own, "latency_ms", "tpot_n1"), data.get("output_lens")
+    if tpot and tpot.get("count") != data["completed"]:
         return frozenset()
-    given = data.get("output_lens")
     if not isinstance(given, list) or not given:
         return None
     return frozenset(length for length in given if isinstance(length, int) and length > 0)
 
 
-def _guidellm(run: dict[str, Any], place: Place) -> Published:
-    """One benchmark of guidellm's: means over the requests that succeeded."""
+def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
+    """The numbers of one benchmark of guidellm's: means over the requests that succeeded."""
 
-    def summary_of(metric: str) -> dict[str, Any]:
-        found = run["metrics"].get(metric)
-        found = found.get("successful") if isinstance(found, dict) else None
-        return found if isinstance(found, dict) else {}
+    def summary(metric: str) -> dict[str, Any]:
+        return _part(run, "metrics", metric, "successful")
 
-    numbers: dict[str, Number] = {}
     totals = run["metrics"]["request_totals"]
-    for status, name in (("successful", "ok"), ("errored", "failed")):
-        if (count := _value(totals.get(status))) is not None:
-            numbers[name] = Number.exact(count)
-    if "ok" in numbers:
-        for metric, name in (("prompt_token_count", "input_tokens"), ("output_token_count", "output_tokens")):
-            if (mean := _value(summary_of(metric).get("mean"))) is not None:
-                numbers[name] = Number.exact(round(mean * numbers["ok"].value))
-    duration = _value(run.get("duration"))
-    ends = _value(run.get("start_time")), _value(run.get("end_time"))
-    if duration is None and ends[0] is not None and ends[1] is not None:
-        duration = ends[1] - ends[0]
-    if duration is not None:
-        numbers["duration_s"] = Number.within(duration, FLOAT_ERROR)
-    known_rates = {} if _leaves_out(run, totals) else GUIDELLM_RATES
-    for metric, name in known_rates.items():
-        if (value := _value(summary_of(metric).get("mean"))) is not None:
-            numbers[name] = Number.within(value, RATE_ERROR)
+    ok = _value(totals.get("successful"))
+    yield "ok", Number.exact(ok)
+    yield "failed", Number.exact(_value(totals.get("errored")))
+    yield "peak_in_flight", Number.exact(_value(summary("request_concurrency").get("max")))
+    for metric, name in (("prompt_token_count", "input_tokens"), ("output_token_count", "output_tokens")):
+        yield name, Number.exact(round(_value(summary(metric).get("mean")) * ok, 0))
+    duration, start, end = (_value(run.get(key)) for key in ("duration", "start_time", "end_time"))
+    yield "duration_s", Number.within(end - start if math.isnan(duration) else duration, FLOAT_ERROR)
+    for metric, name in GUIDELLM_RATES.items() if not _leaves_out(run, totals) else ():
+        yield name, Number.within(_value(summary(metric).get("mean")), RATE_ERROR)
     for metric, (name, scale) in GUIDELLM_LATENCIES.items():
-        summary = summary_of(metric)
-        percentiles = summary.get("percentiles")
-        everything = {**(percentiles if isinstance(percentiles, dict) else {}), **summary}
-        for key, statistic in GUIDELLM_STATISTICS.items():
-            if (value := _value(everything.get(key))) is not None:
-                numbers[f"{statistic}_{name}_ms"] = Number.within(value * scale, FLOAT_ERROR)
-    if (peak := _value(summary_of("request_concurrency").get("max"))) is not None:
-        numbers["peak_in_flight"] = Number.exact(peak)
-    return Published(numbers, {}, place, tpot_with_first=True)
+        found = summary(metric)
+        statistics = _part(found, "percentiles") | found
+        for statistic in GUIDELLM_STATISTICS:
+            value = _value(statistics.get(statistic))
+            yield f"{statistic}_{name}_ms", Number.within(value * scale, FLOAT_ERROR)
 
 
 def _leaves_out(run: dict[str, Any], totals: dict[str, Any]) -> bool:
     """Return whether requests of a warm-up or cool-down are not counted, so that rates are of other requests, too."""
-    scheduled = run.get("scheduler_metrics")
-    made = scheduled.get("requests_made") if isinstance(scheduled, dict) else None
-    whole, counted = _value(made.get("total")) if isinstance(made, dict) else None, _value(totals.get("total"))
-    return whole is not None and counted is not None and counted < whole
+    return _value(totals.get("total")) < _value(_part(run, "scheduler_metrics", "requests_made").get("total"))
 
 
-def _value(given: Any) -> float | None:
-    """A finite number; None for anything else."""
+def _part(data: Any, *keys: str) -> dict[str, Any]:
+    """An object inside of others; empty where one of them is missing."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def _value(given: Any) -> float:
+    """A finite number; NaN for anything else."""
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return float(given) if is_number and abs(given) < float("inf") else None
+    return float(given) if is_number and abs(given) < math.inf else math.nan
