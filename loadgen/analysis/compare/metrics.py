@@ -26,20 +26,7 @@ BUCKET = 1 / 1024  # maximum width of a bucket of a Histogram, as a share of its
 MAX_WORDS = 8  # of a name for which a similar one is searched
 
 
-TITLES = {
-    "request_throughput": "Requests/s",
-    "output_throughput": "Output tokens/s",
-    "total_throughput": "Total tokens/s",
-    "goodput": "Goodput",
-    ERROR_RATE: "Error rate",
-    "server_ttft_mean": "Server: TTFT mean",
-    "server_prefix_hit_rate": "Server: prefix hit rate",
-    "server_spec_acceptance": "Server: draft tokens accepted",
-    "server_preemptions": "Server: preemptions",
-    "server_running": "Server: running requests",
-    "server_waiting": "Server: waiting requests",
-    "server_kv_usage": "Server: KV cache usage",
-}
+Reader = Callable[[Result], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +37,24 @@ class Metric:
         name: As in a condition: output_throughput, ttft_p99.
         unit: The unit of its values: ms, req/s, tok/s; empty if it has none, "%" for shares.
         more_is_better: Its direction; None if it depends on the purpose.
+        label: Its name for people; empty for latencies.
+        read: Reads it from a result, except latencies.
+        counted: Returns the number of requests that a throughput counts; None for other metrics.
         from_server: Whether the server reported it; else loadgen measured it.
     """
 
     name: str
     unit: str
     more_is_better: bool | None
+    label: str = ""
+    read: Reader = lambda result: None
+    counted: Callable[[Result], float] | None = None
     from_server: bool = False
 
     @property
     def title(self) -> str:
         """Name for people: "TTFT p99", "Requests/s"."""
-        return f"{self.latency[0].upper()} {self.latency[1]}" if self.latency is not None else TITLES[self.name]
+        return f"{self.latency[0].upper()} {self.latency[1]}" if self.latency is not None else self.label
 
     @property
     def is_share(self) -> bool:
@@ -96,7 +89,7 @@ class Metric:
             return statistic_ms(histograms[meaning.distribution(latency)], name)
         if self.name == "goodput" and meaning != Meaning(result.latency_from):
             return result.numbers.request_goodput
-        return _READERS[self.name](result)
+        return self.read(result)
 
     @property
     def may_repeat(self) -> str:
@@ -116,8 +109,7 @@ class Metric:
             return 2 * error
         if self.percentile is not None:
             return BUCKET
-        counted = _COUNTED.get(self.name)
-        return 0.0 if counted is None else 1 / max(1, counted(result))
+        return 0.0 if self.counted is None else 1 / max(1, self.counted(result))
 
     def _client_error(self, result: Result, meaning: Meaning) -> float | None:
         """Return the client error of a latency as a share of its value; None if it is unknown."""
@@ -131,51 +123,55 @@ class Metric:
         return error_ms / value_ms if error_ms is not None and value_ms else None
 
 
-def _server(number: Callable[[ServerMetrics], float | None]) -> Callable[[Result], float | None]:
-    """Return a reader of a number in the server's part of a result; it returns None if the result has no such part."""
+def _server(name: str, title: str, unit: str, number: Callable[[ServerMetrics], float | None]) -> Metric:
+    """Return a metric that the server reports; a result without such a part does not have it."""
 
     def read(result: Result) -> float | None:
         return None if result.server is None else number(result.server)
 
-    return read
+    better_if_more = False if name == "ttft_mean" else None
+    return Metric(f"server_{name}", unit, better_if_more, f"Server: {title}", read, from_server=True)
 
 
-_READERS: dict[str, Callable[[Result], float | None]] = {
-    "request_throughput": lambda result: result.numbers.request_throughput,
-    "output_throughput": lambda result: result.numbers.output_throughput,
-    "total_throughput": lambda result: result.numbers.total_token_throughput,
-    "goodput": lambda result: result.rates.goodput_requests_per_s,
-    ERROR_RATE: lambda result: result.error_rate,
-    "server_ttft_mean": _server(lambda server: None if server.ttft_ms is None else server.ttft_ms.server.mean),
-    "server_prefix_hit_rate": _server(lambda server: server.prefix_hit_rate),
-    "server_spec_acceptance": _server(lambda server: server.spec_acceptance),
-    "server_preemptions": _server(lambda server: server.counts.preemptions),
-    "server_running": _server(lambda server: server.levels.running.mean),
-    "server_waiting": _server(lambda server: server.levels.waiting.mean),
-    "server_kv_usage": _server(lambda server: server.levels.kv_usage.mean),
-}
-# Number of requests that a throughput counts.
-_COUNTED: dict[str, Callable[[Result], float]] = {
-    **dict.fromkeys(
-        ("request_throughput", "output_throughput", "total_throughput"), lambda result: float(result.numbers.completed)
-    ),
-    "goodput": lambda result: (result.rates.goodput_requests_per_s or 0.0) * result.numbers.duration,
-}
+def _completed(result: Result) -> float:
+    return float(result.numbers.completed)
+
+
+def _good(result: Result) -> float:
+    return (result.rates.goodput_requests_per_s or 0.0) * result.numbers.duration
+
+
 TOTALS = (
-    Metric("request_throughput", "req/s", True),
-    Metric("output_throughput", "tok/s", True),
-    Metric("total_throughput", "tok/s", True),
-    Metric("goodput", "req/s", True),
-    Metric(ERROR_RATE, "%", False),
+    Metric(
+        "request_throughput", "req/s", True, "Requests/s", lambda result: result.numbers.request_throughput, _completed
+    ),
+    Metric(
+        "output_throughput",
+        "tok/s",
+        True,
+        "Output tokens/s",
+        lambda result: result.numbers.output_throughput,
+        _completed,
+    ),
+    Metric(
+        "total_throughput",
+        "tok/s",
+        True,
+        "Total tokens/s",
+        lambda result: result.numbers.total_token_throughput,
+        _completed,
+    ),
+    Metric("goodput", "req/s", True, "Goodput", lambda result: result.rates.goodput_requests_per_s, _good),
+    Metric(ERROR_RATE, "%", False, "Error rate", lambda result: result.error_rate),
 )
 SERVER = (
-    Metric("server_ttft_mean", "ms", False, from_server=True),
-    Metric("server_prefix_hit_rate", "%", None, from_server=True),
-    Metric("server_spec_acceptance", "%", None, from_server=True),
-    Metric("server_preemptions", "", None, from_server=True),
-    Metric("server_running", "", None, from_server=True),
-    Metric("server_waiting", "", None, from_server=True),
-    Metric("server_kv_usage", "%", None, from_server=True),
+    _server("ttft_mean", "TTFT mean", "ms", lambda server: server.ttft_ms.server.mean if server.ttft_ms else None),
+    _server("prefix_hit_rate", "prefix hit rate", "%", lambda server: server.prefix_hit_rate),
+    _server("spec_acceptance", "draft tokens accepted", "%", lambda server: server.spec_acceptance),
+    _server("preemptions", "preemptions", "", lambda server: server.counts.preemptions),
+    _server("running", "running requests", "", lambda server: server.levels.running.mean),
+    _server("waiting", "waiting requests", "", lambda server: server.levels.waiting.mean),
+    _server("kv_usage", "KV cache usage", "%", lambda server: server.levels.kv_usage.mean),
 )
 DEFAULT_METRICS = (
     *TOTALS,
@@ -193,10 +189,8 @@ NAMES_TEXT = (
 
 def metric_by_name(name: str) -> Metric | None:
     """Return the metric of this name; None if there is none."""
-    for metric in DEFAULT_METRICS:
-        if metric.name == name:
-            return metric
-    return Metric(name, "ms", False) if slo.split_name(name) else None
+    latency = Metric(name, "ms", False) if slo.split_name(name) else None
+    return next((metric for metric in DEFAULT_METRICS if metric.name == name), latency)
 
 
 def similar_metric(name: str) -> Metric | None:
