@@ -18,7 +18,6 @@ class Latency(NamedTuple):
     """A latency of a request, ms.
 
     Attributes:
-        ms: Its value.
         least_ms, greatest_ms: What it may truly be.
     """
 
@@ -31,7 +30,6 @@ class Gaps(NamedTuple):
     """The gaps of a request, ms; arrays of one entry for each group of equal gaps.
 
     Attributes:
-        ms: The gaps.
         least_ms, greatest_ms: What each may truly be.
         repeats: How often each occurs.
     """
@@ -46,7 +44,6 @@ def latency(record: Record, metric: str, settings: RunSettings) -> Latency | Non
     """Return a latency of a request; None if it has none.
 
     Args:
-        record: The request.
         metric: ttft, ttfo, tpot or e2el.
         settings: The settings of the run; `latency_from` says whether latencies start when a request is due or sent.
     """

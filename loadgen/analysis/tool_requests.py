@@ -19,14 +19,11 @@ class ToolRequests:
     """The requests of a run in the order in which the tool lists them; arrays have an entry per request.
 
     Attributes:
-        ok: Whether the request succeeded.
         ttft: Time to first token, ms; NaN if it has none.
         tpot: Time per output token after the first, ms; NaN if it has none.
         e2el: End-to-end latency, ms; where the tool does not keep it, TTFT and gaps, which end with the last token.
         gaps: The gaps of each request, ms.
         gap: What loadgen calls them: icl or itl.
-        input: Input tokens.
-        output: Output tokens.
         start_s: When it was sent, s on a clock of its own; None if unknown.
     """
 
@@ -46,7 +43,6 @@ class ToolRequests:
 
         Args:
             flat: The values, by vLLM's names.
-            gap: As the attribute.
             where: Names the result in messages.
 
         Raises:

@@ -24,7 +24,6 @@ class Figure(NamedTuple):
     Attributes:
         metric: ttft, ttfo, tpot, itl, icl or e2el.
         statistic: mean, median, max or a percentile such as p99.
-        value_ms: Its value.
         error_ms: How far it can be from the truth because of the client.
     """
 

@@ -27,7 +27,6 @@ class Backlog:
         start, end: Their number on the line where the window begins and ends.
         noise: Standard deviation of `end - start` in a system that keeps up.
         fit: Share of the number's variance that the line explains (R squared).
-        window_s: Length of the window.
     """
 
     start: float
@@ -45,7 +44,6 @@ class Backlog:
         Args:
             slope: Of the line, per second.
             mean, variance: Of the number.
-            window_s: Length of the window.
             sojourn_s: Mean time from due to end.
             burstiness: Of the arrivals, as in `RunSettings`.
         """

@@ -20,8 +20,6 @@ class AuditedFile:
     """A file that was read.
 
     Attributes:
-        path: As it was named.
-        results: Its results.
         findings: What of it cannot be true by itself, or does not show what it seems to.
     """
 

@@ -59,7 +59,6 @@ class ServingCommand:
         text: As printed, on one line.
         at: How far into the page it stands, in characters.
         words: What stands behind the program, as printed.
-        env: Variables of the environment that it was given.
         flaws: What of it bash reads otherwise than it looks.
     """
 

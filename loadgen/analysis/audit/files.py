@@ -54,7 +54,6 @@ def results(name: str, text: str) -> list[Published]:
 
     Args:
         name: The name of the file, as findings call it.
-        text: All of it.
 
     Raises:
         BadInput: It is no JSON, or none of a kind that is known.

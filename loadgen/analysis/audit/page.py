@@ -45,11 +45,8 @@ class Page:
     """A page, read.
 
     Attributes:
-        name: The name of its file.
-        text: All of it.
         prose: As long as the text, fences blanked out but for their marks.
         sections, tables, results, commands: What is in it, in its order; commands start engines, results are blocks.
-        clients: Its commands that send a load.
         workloads: The loads that it announces.
         flaws: What of its scripts bash reads otherwise than it looks.
     """

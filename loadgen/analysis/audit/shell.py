@@ -19,7 +19,6 @@ class Flaw:
 
     Attributes:
         at: How far into the page it stands, in characters.
-        text: The text that is misread.
         why: What bash makes of it.
     """
 

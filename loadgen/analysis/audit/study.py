@@ -28,7 +28,6 @@ class PublishedArm:
     """A result on a page, and what it is a result of.
 
     Attributes:
-        result: Its numbers.
         command: How its server was started; NO_COMMAND where the page does not say.
         label: What the page calls it.
         stage: The stage in which it was a candidate; NOWHERE for other workloads.
@@ -90,11 +89,9 @@ class PublishedStudy:
     """A page, understood.
 
     Attributes:
-        page: The page.
         comparison: The first table that has a baseline; NO_TABLE where there is none.
         summary: The table of what each stage brought; NO_TABLE where there is none.
         stages: The sections in which candidates are tried.
-        arms: Every result, in the order of the page.
         proposed: The commands before the comparison; without one, those that stand in no section with a result.
         recommended: The last one of them of a model that the page has run.
         per_device: Whether the page judges by what each device does.

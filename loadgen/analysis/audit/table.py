@@ -62,7 +62,6 @@ class Quantity:
 
     Attributes:
         name: As in `Published`; `""` where a cell holds nothing but a number; else the label in lower case.
-        number: What is printed.
         text: As printed, without what multiplies it.
         times: How many of it there are: 2 for "3019.19x2".
         change: The change printed behind it.

@@ -51,7 +51,6 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
     """Return which mean lengths of a result are not those of a load: "prompts" or "replies"; empty: both may be.
 
     Args:
-        result: The result.
         input_tokens: Of each prompt; None: of many lengths.
         output_tokens: Of each reply, which may end early; None: of many lengths.
     """
@@ -72,9 +71,7 @@ def workloads(
     """Every workload that a page announces.
 
     Args:
-        text: The page.
         prose: The page, fences blanked out.
-        clients: Its commands that send a load.
         title_at: Titles of its sections by where they begin.
     """
     yield from map(_of_command, clients)

@@ -13,11 +13,9 @@ class ComparedRun(Protocol):
 
     Attributes:
         where: Its file, and the line in it if the file holds several; for messages.
-        tool: The tool that measured it.
         date: When it started, as the tool writes it; empty if it does not say.
         verdict: VALID, SUSPECT or INVALID; empty if the tool has none.
         partial: Why it ended early; None if it did not.
-        simulated: Whether loadgen's simulator was measured.
         reasons: Why it is not VALID.
         failed_checks: The names of the checks for which it is not.
         error_rate: The share of requests that failed; None if unknown.

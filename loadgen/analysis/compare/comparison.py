@@ -25,7 +25,6 @@ class CandidateRows:
     """A candidate compared with the baseline.
 
     Attributes:
-        candidate: The side that is compared.
         rows: The rows of the metrics that both sides have.
         repeated: Metrics without a row, each with the metric that it is a fixed multiple of in every run.
         differences: Between the environments of the two sides.
@@ -56,8 +55,6 @@ class Comparison:
     """All candidates compared with the baseline.
 
     Attributes:
-        baseline: The first side.
-        candidates: The others.
         notes: Warnings to read before any number.
         clashes: Differences between workloads that should be the same, one text for each pair of sides.
     """

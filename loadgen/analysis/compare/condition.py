@@ -25,7 +25,6 @@ class Condition:
 
     Attributes:
         text: As the user wrote it.
-        metric: That changes.
         above: Whether beyond means above the bound, else below.
         bound: As a share of the baseline's value; for a metric that is a share, a difference.
     """
@@ -45,11 +44,8 @@ class Judgement:
     """The result of a condition for a candidate.
 
     Attributes:
-        condition: That was tested.
-        side: Name of the candidate.
         failed: Whether all of the interval of the change is beyond the bound; without an interval, whether the change
             is. None if the runs cannot tell.
-        why: The reason, for people.
     """
 
     condition: Condition

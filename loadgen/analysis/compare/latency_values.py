@@ -43,7 +43,6 @@ class LatencyValues:
 
         Args:
             length: The length of a block, in requests.
-            seed: The seed of the random numbers.
         """
         means = resample_ratio(self.sums, self.counts, length, seed)
         if np.isnan(means).any():
@@ -62,7 +61,6 @@ class LatencyValues:
         Args:
             p: One of the keys of `within`.
             length: The length of a block, in requests.
-            seed: The seed of the random numbers.
         """
         count = float(self.counts.sum())
         if not 0 < p < 100 or count < least_samples(p):

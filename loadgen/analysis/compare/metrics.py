@@ -80,7 +80,6 @@ class Metric:
         """Return the value in a result; None if it has none.
 
         Args:
-            result: The result of the run.
             histograms: The distributions of the result, by name.
             meaning: How latencies are read.
         """

@@ -27,9 +27,6 @@ class Pair:
     """A baseline and a candidate.
 
     Args:
-        baseline: The side that the candidate is compared with.
-        candidate: The side that is compared.
-        noise: A noise file, if given.
         read_requests: Reads the records of a side's runs; called only if an interval needs them.
     """
 

@@ -25,14 +25,12 @@ class Row:
     """One metric of both sides.
 
     Attributes:
-        metric: That is compared.
         baseline: Value of the baseline: the geometric mean of its starts, for shares the arithmetic mean.
         candidate: Value of the candidate.
         change: Relative difference of the candidate; for shares the difference. None if only the baseline is 0.
         resolution: Width of the range in which a true value lies, as a share of it; 0 if values are exact.
         interval: The interval of the difference of scaled values; None if unknown.
         why_no_interval: Why it is unknown; empty if it is known.
-        conclusion: About the difference.
     """
 
     metric: Metric

@@ -62,7 +62,6 @@ class RunRequests:
         """Read a file of --records in one pass; a row of numbers is kept for each request.
 
         Args:
-            path: The path of the file.
             histograms: The distributions of the run's result, by name.
             metrics: That will be resampled.
             meaning: How latencies are read.
@@ -113,7 +112,6 @@ class RunRequests:
         Args:
             metric: One of those that `read` was given.
             length: The length of a block, in requests.
-            seed: The seed of the random numbers.
         """
         if metric.latency is not None:
             values = self.latencies[metric.latency[0]]
@@ -130,8 +128,6 @@ class _LatencyColumns:
     """The columns of a latency in the table of a run's requests.
 
     Args:
-        name: The name of the latency.
-        settings: The settings of the run.
         histograms: The distributions of the run, by name.
         metrics: Whose percentiles will be resampled.
         meaning: How latencies are read.

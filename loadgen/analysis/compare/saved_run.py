@@ -22,7 +22,6 @@ class SavedRun:
 
     Args:
         where: Path of the file, and the line in it if it holds several runs; for messages.
-        result: The result of the run.
         records: Path of the file of its records, if that is what was read.
 
     Raises:

@@ -32,7 +32,6 @@ class Side:
 
     Attributes:
         name: For tables.
-        path: File or folder.
         starts: One run or more, without duplicates, in the order of their dates.
         meaning: How the latencies of its runs are read; `together` gives all sides the same.
     """

@@ -24,11 +24,7 @@ LOAD = ("model_id", "num_prompts", "request_rate", "max_concurrency")
 
 
 class ToolRun:
-    """One run of another tool.
-
-    Args:
-        result: As it was read.
-    """
+    """One run of another tool."""
 
     verdict, partial, simulated, records, cached_share = "", None, False, None, 0.0
     meaning, has_own_server, records_setting = Meaning("sent", as_vllm=True), False, None

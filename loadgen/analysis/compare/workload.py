@@ -43,8 +43,6 @@ class Difference:
 
     Attributes:
         name: A flag, or a name with dots.
-        one: Its value in the first run, as text.
-        other: Its value in the other run, as text.
     """
 
     name: str

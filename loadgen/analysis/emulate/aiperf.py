@@ -40,8 +40,6 @@ class Records:
     """The data that AIPerf keeps of valid requests; times are ns, arrays have an entry for each of them.
 
     Attributes:
-        run: The run.
-        active: The active rules.
         contents: The selection of events with content.
         included: Which requests of the run these are.
         start, first, last: When each began, and when its first and last content arrived.

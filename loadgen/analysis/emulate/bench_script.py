@@ -37,8 +37,6 @@ class Answers:
     """The data that such a script keeps of the requests; times are ns, arrays have an entry per request.
 
     Attributes:
-        run: The run.
-        active: The active rules.
         tokens: The selection of events that it takes for tokens.
         marks: The selection of events that its gaps lie between.
         success: Which requests it counts as successful, if `FORGIVING` is active.

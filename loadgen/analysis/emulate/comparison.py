@@ -32,7 +32,6 @@ class ExplainedRow:
     """A row of a tool, explained.
 
     Attributes:
-        row: The row of the tool.
         ours: The corresponding number of loadgen; None: n/a.
         why: The rules that cause the difference, and the row's notes.
     """
@@ -47,9 +46,6 @@ class ToolComparison:
     """What a tool would have printed for a run.
 
     Attributes:
-        tool: The tool.
-        path: The path of the file of records.
-        requests: Number of requests in it.
         rows: In the order of the tool's console.
     """
 
@@ -117,8 +113,6 @@ def explain(tool: Tool, run: RecordedRun, result: Result) -> list[ExplainedRow]:
     The steps lead from the tool's value to loadgen's, so a difference without a reason is a rule that is missing.
 
     Args:
-        tool: The tool.
-        run: The recorded run.
         result: The result of the same records.
     """
     return [row for section in tool.sections for row in _explain_section(tool, section, run, result)]
@@ -128,7 +122,6 @@ def loadgen_value(result: Result, name: str) -> float | None:
     """Return a number of loadgen's result.
 
     Args:
-        result: The result of the run.
         name: A number of `RunNumbers`, or a latency and its statistic: "ttft mean", "itl p99", "e2el max"; these are in
             ms, on the clock of --latency-from.
     """

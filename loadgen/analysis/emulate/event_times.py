@@ -14,7 +14,6 @@ def gaps(run: RecordedRun, tokens: bytes, marks: bytes, included: Bools, imputed
     """Return the gap before each event that a tool takes for a token, except the first of its request; ns.
 
     Args:
-        run: The run.
         tokens: The selection of those events.
         marks: The selection of events that a gap may begin with; includes `tokens`.
         included: The requests that count, shape (requests,).
@@ -49,7 +48,6 @@ def spread_tokens(run: RecordedRun, tokens: bytes, included: Bools) -> Int64s:
     """Return when each token came, ns, if those of an event came evenly after the event before it.
 
     Args:
-        run: The run.
         tokens: The selection of events that bear tokens; the first of a request counts as one.
         included: The requests that count, shape (requests,).
     """

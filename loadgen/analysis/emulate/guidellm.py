@@ -61,8 +61,6 @@ class Requests:
     """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each of them.
 
     Attributes:
-        run: The run.
-        active: The active rules.
         tokens: The selection of events that it takes for tokens.
         included: Which requests of the run these are.
         start, end: When each began and ended.

@@ -68,7 +68,6 @@ def percentile_rows(
 
     Args:
         title: Name of the latency, with its unit.
-        metric: The corresponding latency of loadgen.
         values: ns.
         ps: The percentiles after the median, 0 to 100.
         active, unit_ms, notes: See `latency_row`.

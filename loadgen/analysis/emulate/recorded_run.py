@@ -77,16 +77,12 @@ class RecordedRun:
     """The requests and events of a run, for tools with other definitions.
 
     Args:
-        settings: The settings of the run.
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
-        records: All requests.
 
     Attributes:
-        chat: Whether the run used chat completions.
         native: Whether it used SGLang's own /generate; else, and if it is no chat, completions.
         due, sent, closed, ...: One entry per request, int64; see `loadgen.core.record.Record`. `expected` is the number
             of tokens that the server should count in the prompt, `tokens` the number that loadgen counts in the answer.
-        ok: Whether the request succeeded.
         complete: Whether the HTTP response came to its end, whatever was in it.
         has_error: Whether the stream held an error object.
         abandoned: Whether loadgen gave the request up, so that its end is unknown.

@@ -13,9 +13,7 @@ class Row:
         label: In the tool's own words.
         value: In the unit of the label; None if it cannot be known.
         ours: Name of the corresponding number of loadgen, as for `loadgen_value`; None if there is none.
-        digits: Number of decimals.
         unit_ms: Unit of a latency in ms; 1 for other values.
-        notes: Remarks on the value.
     """
 
     label: str

@@ -23,9 +23,6 @@ Rules = Container[Rule]
 class RuleProbe:
     """Active rules that record which rules were asked about: a result cannot depend on the others.
 
-    Args:
-        active: The active rules.
-
     Attributes:
         answers: The rules that were asked about, and whether they are active.
     """

@@ -103,7 +103,6 @@ def _total(key: str, value: float | None, notes: tuple[Rule, ...] = (), *, ours:
     Args:
         key: The key of the number in SGLang's result.
         value: The number; None if it cannot be known.
-        notes: Remarks on it.
         ours: The name of loadgen's number; empty: the same; None: there is none.
     """
     label, digits = TOTALS[key]

@@ -76,7 +76,6 @@ class Client:
 
     Attributes:
         version: Minor version of vLLM.
-        rust: Whether it is the one in Rust.
     """
 
     version: int

@@ -79,7 +79,6 @@ class SearchResult:
     Attributes:
         level: The highest level that met the criteria; 0 if none did.
         fails: The lowest level that failed; infinite if none did.
-        end: Why the search ended.
         tried: Levels in the order in which they were tried, and whether they met the criteria; None if the client was
             the limit, or no more runs were allowed.
     """
@@ -98,8 +97,6 @@ async def find_highest_level(measure: Measure, start: float, span: SearchRange) 
 
     Args:
         measure: Runs a level; returns None if no more runs are allowed.
-        start: The first level.
-        span: Which levels are searched.
     """
     meets, fails = 0.0, math.inf
     level = min(max(span.nearest(start), span.min_level), span.max_level)

@@ -23,7 +23,6 @@ def misses_rate(rate: float, result: Result) -> str | None:
 
     Args:
         rate: Requests per second, evenly spaced.
-        result: The result of the run.
     """
     snapshot, schedule = result.snapshot, result.provenance.schedule
     closed = snapshot.closed[snapshot.sent >= 0]
@@ -46,12 +45,7 @@ class ThroughputGain:
         self._throughput: dict[float, float] = {}
 
     def __call__(self, in_flight: float, result: Result) -> str | None:
-        """Tell that a level brings too little more than the highest level below it that was within the capacity.
-
-        Args:
-            in_flight: The level.
-            result: The result of its run.
-        """
+        """Tell that a level brings too little more than the highest level below it that was within the capacity."""
         found = result.numbers.output_throughput or 0.0
         below = max((level for level in self._throughput if level < in_flight), default=None)
         if below is not None:

@@ -44,7 +44,6 @@ class Criterion(Protocol):
 
         Args:
             records: In the order of their due times.
-            settings: The settings of the run.
         """
 
 

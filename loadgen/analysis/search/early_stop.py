@@ -32,9 +32,6 @@ class EarlyStop:
     on a cluster is never stopped early, because the records of its machines arrive after it has ended.
 
     Args:
-        path: The path of the records.
-        criteria: That the run must meet.
-        settings: The settings of the run.
         also: A further rule: returns why the run fails already; None if it does not.
 
     Attributes:

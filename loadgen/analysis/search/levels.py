@@ -47,7 +47,6 @@ class Axis:
         setting: The field of the settings that is the level.
         unit: As words that follow the number.
         nearest: Rounds a level to one that can be run and is easy to read.
-        max_level: The highest level.
         min_level: The lowest level worth trying with so many requests per run.
         requests: Requests of a run at a level with a minimum duration in s and a minimum number of sojourns.
         length_s: Duration of a run at a level with so many requests.
@@ -104,9 +103,6 @@ class LevelRun:
     """One run at one level.
 
     Attributes:
-        level: The level of the load.
-        result: The result of the run.
-        run: What it shows of the criteria.
         why: Why it is inconclusive, was stopped early, or missed the criteria whatever they are; None otherwise.
     """
 
@@ -124,10 +120,8 @@ class Levels:
             and aborts the run for the reason that the rule returns. Records go where the settings say.
         settings: The settings of the workload, with the server. Level, ramp and duration are replaced. Arrivals are
             Poisson unless the settings say how bursty they are.
-        criteria: The criteria by which each run is judged.
         records: Where a run's records go, by its name; the context ends when they have been read.
         name: Prefix of the names of runs.
-        axis: The axis of the levels.
         length_s: Minimum duration of a run at a rate.
         min_requests: Minimum requests of a run; None: as many as the criteria need.
         bounds: How many runs there may be, and what they must do beyond the criteria.
@@ -312,7 +306,6 @@ def _why_inconclusive(result: Result, *, stopped: bool) -> str | None:
     """Return why a run shows nothing about the server; None if it does.
 
     Args:
-        result: The result of the run.
         stopped: Whether a stop rule ended it early.
     """
     if result.verdict == "INVALID" or (result.partial is not None and not stopped):

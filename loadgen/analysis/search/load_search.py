@@ -32,7 +32,6 @@ class LoadSearch:
         over: rate or concurrency.
         chosen: The settings that were given for this search, by name, without those of a workload: the first level,
             and the length of the runs.
-        bounds: How far it goes.
 
     Attributes:
         data: The runs that have ended, and what follows from them. Whoever carries out a run appends its point.

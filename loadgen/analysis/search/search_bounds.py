@@ -24,7 +24,6 @@ class SearchBounds:
         min_level, max_level: No level outside of them is run; None: the lowest worth trying, and the highest possible.
         resolution: The search ends when the lowest level that fails is this share above the highest that does not.
         looks: Conclusive runs of a level that no run has decided; then it fails.
-        max_runs: Maximum number of runs.
         run_s: Minimum duration of a run at a rate, s, if the search was given none.
         misses: A requirement beyond the criteria: returns why a run at a level misses it; None if it does not.
         stop_rules: Makes a rule beyond the criteria by which a run is stopped, and its level fails.
