@@ -1,14 +1,16 @@
 """ComparedRun: what a comparison asks of a run, whichever tool has measured it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from loadgen.analysis.compare.meaning import Meaning
 from loadgen.analysis.compare.metrics import Metric
 from loadgen.analysis.compare.run_requests import RunRequests
+from loadgen.analysis.compare.workload import OWN, Difference, differences, workload_differences
 
 
-class ComparedRun(Protocol):
+class ComparedRun(ABC):
     """One run of a side.
 
     Attributes:
@@ -21,7 +23,7 @@ class ComparedRun(Protocol):
         error_rate: The share of requests that failed; None if unknown.
         cached_share: The share of the input that the server had cached before; 0 if unknown.
         meaning: How it would be read by itself.
-        workload: What must be the same in compared runs, by name.
+        workload: What must be the same in compared runs, by name; empty if it is unknown.
         load: What both tools say of the load, by name, for a comparison across tools.
         environment: What may differ, by name.
         records: The path of its records, if these were read.
@@ -29,49 +31,62 @@ class ComparedRun(Protocol):
         has_own_server: Whether the server was started for it.
         key: Identifies the run.
         warnings: What must be read before its numbers.
+        requests_missing: Why the values of its single requests cannot be read; empty if they can, or are in records.
     """
 
     where: str
     tool: str
     date: str
-    verdict: str
-    partial: str | None
-    simulated: bool
+    verdict = ""
+    partial: str | None = None
+    simulated = False
     reasons: list[str]
     failed_checks: list[str]
     error_rate: float | None
-    cached_share: float
+    cached_share = 0.0
     meaning: Meaning
     workload: Mapping[str, Any]
     load: Mapping[str, Any]
     environment: Mapping[str, Any]
-    records: str | None
-    records_setting: str | None
-    has_own_server: bool
+    records: str | None = None
+    records_setting: str | None = None
+    has_own_server = False
     key: tuple[object, ...]
     warnings: list[str]
+    requests_missing = ""
 
     @property
     def unusable(self) -> str | None:
-        """Why no conclusion follows from the run; None if one may."""
+        """Why no conclusion follows from the run: it is INVALID or partial; None otherwise."""
+        if self.partial:
+            return f"PARTIAL: {self.partial}"
+        return f"INVALID: {'; '.join(self.reasons)}" if self.verdict == "INVALID" else None
+
+    def workload_differences(self, other: "ComparedRun") -> list[Difference]:
+        """Return the differences between the workloads of two runs; across tools, of what both say of the load."""
+        if self.tool == other.tool == OWN:
+            return workload_differences(self.workload, other.workload)
+        return differences(self.load, other.load, [name for name in self.load if name in other.load])
+
+    def environment_differences(self, other: "ComparedRun") -> list[Difference]:
+        """Return the differences between the environments of two runs; across tools, only that of the tools."""
+        if self.tool == other.tool == OWN:
+            return differences(self.environment, other.environment)
+        return differences({"tool": self.tool}, {"tool": other.tool})
 
     @property
+    @abstractmethod
     def load_text(self) -> str:
         """Its load in a sentence."""
 
-    @property
-    def has_requests(self) -> bool:
-        """Whether the values of its single requests can be read."""
-
-    @property
-    def requests_missing(self) -> str:
-        """Why another tool's run has none; empty for loadgen's."""
-
+    @abstractmethod
     def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
         """Read the requests for resampling these metrics; return None if they were not kept."""
 
+    @abstractmethod
     def value(self, metric: Metric, meaning: Meaning) -> float | None:
         """Return the value of a metric; None if the run does not have it."""
 
+    @abstractmethod
     def resolution(self, metric: Metric, meaning: Meaning) -> float:
         """Return the width of the range in which the true value of a metric lies, as a share of the value."""

@@ -102,23 +102,16 @@ def compare(
     check_distinct(sides)
     baseline, *others = sides = together(sides)
     clashes = [
-        f"{runs} have different workloads: {differences_text(each)}" for runs, each in _clashes(sides, noise) if each
+        f"{runs} have different workloads: {', '.join(map(str, each))}" for runs, each in _clashes(sides, noise) if each
     ]
     if clashes and not anyway:
         raise BadInput("FILE", clashes[0], "name runs of one workload, or add --anyway")
     requested = tuple(extra_metrics)
     metrics = tuple(dict.fromkeys((*DEFAULT_METRICS, *requested)))
     read_requests = cache(lambda side: side.read_requests(metrics))
-    candidates = tuple(
-        _compare_pair(Pair(baseline, other, noise, read_requests), baseline, other, metrics, requested)
-        for other in others
-    )
+    pairs = [Pair(baseline, other, noise, read_requests) for other in others]
+    candidates = tuple(_compare_pair(pair, metrics, requested) for pair in pairs)
     return _with_conclusions(Comparison(baseline, candidates, tuple(_notes(sides)), tuple(clashes)))
-
-
-def differences_text(differences: Iterable[Difference]) -> str:
-    """Format differences in one line."""
-    return ", ".join(map(str, differences))
 
 
 def _clashes(sides: Sequence[Side], noise: NoiseFile | None) -> Iterator[tuple[str, Sequence[Difference]]]:
@@ -127,7 +120,7 @@ def _clashes(sides: Sequence[Side], noise: NoiseFile | None) -> Iterator[tuple[s
     for side in sides:
         yield f"the runs of {side.path}", side.workload_differences
     for side in sides[1:]:
-        yield f"{baseline.path} and {side.path}", workload.differences_of_workloads(baseline.starts[0], side.starts[0])
+        yield f"{baseline.path} and {side.path}", baseline.starts[0].workload_differences(side.starts[0])
     known = next((run for side in sides for run in side.starts if run.tool == workload.OWN), None)
     if noise is not None and known is not None:  # of another tool's run the workload is not known
         yield f"{known.where} and the noise file", workload.workload_differences(known.workload, noise.workload)
@@ -148,22 +141,20 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
             if run.cached_share:
                 share = percent(run.cached_share, 1)
                 yield f"{run.where}: the server had {share} of the input cached before the run; {prefix_cache.ADVICE}"
-        if side.environment_differences:
-            differences = differences_text(side.environment_differences)
+        if found := side.environment_differences:
+            differences = ", ".join(map(str, found))
             yield f"the starts of {side.name} are not of one configuration: {differences}"
 
 
-def _compare_pair(
-    pair: Pair, baseline: Side, candidate: Side, metrics: Iterable[Metric], requested: Iterable[Metric]
-) -> CandidateRows:
+def _compare_pair(pair: Pair, metrics: Iterable[Metric], requested: Iterable[Metric]) -> CandidateRows:
     repeated = {metric: first for metric in metrics if metric not in requested and (first := pair.multiple_of(metric))}
     rows = tuple(row for metric in metrics if metric not in repeated and (row := pair.row(metric)))
     within = any(row.interval is not None and row.interval.basis is Basis.WITHIN for row in rows)
     return CandidateRows(
-        candidate=candidate,
+        candidate=pair.candidate,
         rows=rows,
         repeated={metric.name: first.name for metric, first in repeated.items()},
-        differences=tuple(workload.differences_of_environments(baseline.starts[0], candidate.starts[0])),
+        differences=tuple(pair.baseline.starts[0].environment_differences(pair.candidate.starts[0])),
         error_rates_differ=pair.error_rates_differ,
         block_length=pair.block_length if within else None,
     )

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from loadgen.analysis.compare.meaning import Meaning
@@ -190,6 +190,12 @@ def metric_by_name(name: str) -> Metric | None:
     """Return the metric of this name; None if there is none."""
     latency = Metric(name, "ms", False) if slo.split_name(name) else None
     return next((metric for metric in DEFAULT_METRICS if metric.name == name), latency)
+
+
+def percentiles_of(latency: str, metrics: Iterable[Metric]) -> list[float]:
+    """Return the percentiles of a latency that are among some metrics, 0 to 100, ascending."""
+    own = (each.percentile for each in metrics if each.latency is not None and each.latency[0] == latency)
+    return sorted({p for p in own if p is not None})
 
 
 def similar_metric(name: str) -> Metric | None:

@@ -1,6 +1,7 @@
 """Pair: a baseline and a candidate, and the row of each metric."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +17,7 @@ from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.row import Row, as_change
 from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.side import MIN_STARTS, Side
+from loadgen.analysis.compare.workload import OWN
 from loadgen.stats.block_bootstrap import ROUNDING
 from loadgen.util.arrays import Floats
 from loadgen.util.number_format import percent
@@ -23,43 +25,42 @@ from loadgen.util.number_format import percent
 MAX_ERROR_RATE = 0.01  # above it, and above such a difference, latencies are those of a selection of the requests
 
 
+@dataclass(frozen=True)
 class Pair:
     """A baseline and a candidate.
 
-    Args:
+    Attributes:
         read_requests: Reads the records of a side's runs; called only if an interval needs them.
     """
 
-    def __init__(
-        self,
-        baseline: Side,
-        candidate: Side,
-        noise: NoiseFile | None,
-        read_requests: Callable[[Side], Sequence[RunRequests]],
-    ) -> None:
-        self._baseline, self._candidate = baseline, candidate
-        self._noise, self._read_requests = noise, read_requests
+    baseline: Side
+    candidate: Side
+    noise: NoiseFile | None
+    read_requests: Callable[[Side], Sequence[RunRequests]]
+
+    @property
+    def _sides(self) -> tuple[Side, Side]:
+        return self.baseline, self.candidate
 
     @property
     def error_rates_differ(self) -> str:
         """Error rates of both sides as text, if they differ too much to compare latencies; else empty."""
-        rates = [side.error_rate for side in (self._baseline, self._candidate)]
+        rates = [side.error_rate for side in self._sides]
         if rates[0] is None or rates[1] is None or abs(rates[1] - rates[0]) <= MAX_ERROR_RATE:
             return ""
         one, other = (percent(rate, 1) for rate in rates)
-        return f"{one} of the requests of {self._baseline.name} failed, {other} of those of {self._candidate.name}"
+        return f"{one} of the requests of {self.baseline.name} failed, {other} of those of {self.candidate.name}"
 
     @cached_property
     def block_length(self) -> int | None:
         """Block length for every run of both sides, in requests; None if some run has no records."""
-        runs = [*self._read_requests(self._baseline), *self._read_requests(self._candidate)]
-        if len(runs) < len(self._baseline.starts) + len(self._candidate.starts):
-            return None
-        return max(run.block_length for run in runs)
+        runs = [run for side in self._sides for run in self.read_requests(side)]
+        complete = len(runs) == sum(len(side.starts) for side in self._sides)
+        return max(run.block_length for run in runs) if complete else None
 
     def row(self, metric: Metric) -> Row | None:
         """Compare a metric; return None if a run does not have it."""
-        one, other = self._baseline.scaled_values(metric), self._candidate.scaled_values(metric)
+        one, other = (side.scaled_values(metric) for side in self._sides)
         if one is None or other is None:
             return None
         baseline, candidate = (
@@ -68,7 +69,7 @@ class Pair:
         if not (np.isfinite(one).all() and np.isfinite(other).all()):  # the logarithm of a 0
             ratio = candidate / baseline - 1 if baseline else None if candidate else 0.0
             return Row(metric, baseline, candidate, ratio, 0.0, None, "a value is 0")
-        resolutions = self._baseline.resolution(metric), self._candidate.resolution(metric)
+        resolutions = [side.resolution(metric) for side in self._sides]
         found = self._interval(metric, one, other, rounding_error(*resolutions))
         if isinstance(found, ConfidenceInterval) and found.low == found.high:
             found = "no variation was observed"  # a run without an error does not show that there never is one
@@ -94,7 +95,7 @@ class Pair:
         if first is None:
             return False
         log_ratios: list[float] = []
-        for side in (self._baseline, self._candidate):
+        for side in self._sides:
             one, other = side.scaled_values(first), side.scaled_values(metric)
             if one is None or other is None or not (np.isfinite(one).all() and np.isfinite(other).all()):
                 return False
@@ -104,26 +105,26 @@ class Pair:
 
     def _interval(self, metric: Metric, one: Floats, other: Floats, rounding: float) -> ConfidenceInterval | str:
         """Return the interval of the difference of scaled values, or why there is none."""
-        kept = None if self._noise is None else self._noise.noise.get(metric.name)
+        kept = None if self.noise is None else self.noise.noise.get(metric.name)
         if kept is not None or min(len(one), len(other)) >= MIN_STARTS:
             return interval_by_starts(one, other, kept, rounding)
         if metric.from_server:
             return f"server metrics need {MIN_STARTS} starts of each side"
         if self.block_length is None:
             return self._missing_records()
-        sides = self._read_requests(self._baseline), self._read_requests(self._candidate)
-        why = next((why for side in sides for run in side if (why := run.too_short_for(self.block_length))), None)
-        if why is not None:
-            return why
+        baseline, candidate = map(self.read_requests, self._sides)
+        for run in (*baseline, *candidate):
+            if why := run.too_short_for(self.block_length):
+                return why
         difference = float(other.mean() - one.mean())
-        found = interval_within_run(*sides, metric, difference, self.block_length, rounding)
-        return "too few values" if found is None else found
+        found = interval_within_run(baseline, candidate, metric, difference, self.block_length, rounding)
+        return found or "too few values"
 
     def _missing_records(self) -> str:
-        sides = (self._baseline, self._candidate)
-        lacking = [run for side in sides for run in side.starts if not run.has_requests]
-        if foreign := [run.requests_missing for run in lacking if run.requests_missing]:
-            return foreign[0]
+        runs = [run for side in self._sides for run in side.starts]
+        if foreign := next((run.requests_missing for run in runs if run.requests_missing), ""):
+            return foreign
+        lacking = [run for run in runs if run.tool == OWN and run.records is None]
         kept = [run.records_setting for run in lacking if run.records_setting is not None]
         if len(kept) == len(lacking):
             return f"give the records instead of the result: {', '.join(kept)}"

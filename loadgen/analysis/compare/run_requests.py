@@ -9,7 +9,7 @@ import numpy as np
 
 from loadgen.analysis.compare.latency_values import LatencyValues
 from loadgen.analysis.compare.meaning import Meaning
-from loadgen.analysis.compare.metrics import ERROR_RATE, LATENCIES, Metric
+from loadgen.analysis.compare.metrics import ERROR_RATE, LATENCIES, Metric, percentiles_of
 from loadgen.analysis.request_latencies import gaps_ms, latency_ms
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
@@ -143,8 +143,7 @@ class _LatencyColumns:
     ) -> None:
         self.name, self._settings, self._as_vllm = name, settings, meaning.as_vllm
         self._distribution = histograms[meaning.distribution(name)]
-        found = {each.percentile for each in metrics if each.latency is not None and each.latency[0] == name}
-        self._percentiles = sorted(p for p in found if p is not None)
+        self._percentiles = percentiles_of(name, metrics)
         percentiles_ns = np.array(self._distribution.percentiles(self._percentiles), dtype=float)  # NaN without values
         self._percentiles_ms: Floats = percentiles_ns / 1e6
 

@@ -1,15 +1,15 @@
 """SavedRun: one run of a side, read from its result, with its requests if its records are there."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from loadgen.analysis.compare.compared_run import ComparedRun
 from loadgen.analysis.compare.meaning import Meaning
 from loadgen.analysis.compare.metrics import Metric
 from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.analysis.compare.tool_run import LOAD
 from loadgen.analysis.compare.workload import OWN, environment, workload
 from loadgen.checks import prefix_cache
-from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import LATENCIES
 from loadgen.report import load_line
 from loadgen.report.result import RunResult
@@ -17,7 +17,7 @@ from loadgen.report.result.fields import to_json_values
 from loadgen.runner import run_result
 
 
-class SavedRun:
+class SavedRun(ComparedRun):
     """One run.
 
     Args:
@@ -28,7 +28,7 @@ class SavedRun:
         BadInput: The result is incomplete.
     """
 
-    tool, requests_missing = OWN, ""
+    tool = OWN
 
     def __init__(self, where: str, result: dict[str, Any], records: str | None = None) -> None:
         self.where, self.records = where, records
@@ -37,42 +37,22 @@ class SavedRun:
             self.date, self.verdict, self.partial = own.numbers.date, str(own.verdict), own.partial
             self.simulated, self.reasons = own.simulated, own.reasons()
             self.failed_checks = [check.name for check in own.failed_checks]
-            self.meaning, self.warnings = Meaning(own.latency_from), list[str]()
+            self.meaning, self.warnings = Meaning(own.latency_from), []
             self.has_own_server = "commands" in own.provenance.saved_engine
-            self.load: Mapping[str, Any] = {name: getattr(own.numbers, name) for name in LOAD}
+            self.load = {name: getattr(own.numbers, name) for name in LOAD}
             self.error_rate = own.error_rate
             self.records_setting = own.provenance.settings.records
-            self.workload: Mapping[str, Any] = workload(own)
-            self.environment: Mapping[str, Any] = environment(own)
-            self.cached_share = self._cached_share(own)
-            self._histograms: dict[str, Histogram] = {name: own.histograms.histogram(name) for name in LATENCIES}
-            counts = own.numbers.duration, own.numbers.completed, own.numbers.total_output_tokens
-            self.key: tuple[object, ...] = (self.date, *counts)
-
-    @property
-    def unusable(self) -> str | None:
-        """Why no conclusion follows from the run: it is INVALID or partial; None otherwise."""
-        if self.partial:
-            return f"PARTIAL: {self.partial}"
-        return f"INVALID: {'; '.join(self.reasons)}" if self.verdict == "INVALID" else None
-
-    @staticmethod
-    def _cached_share(own: RunResult) -> float:
-        """Return the share of the input that the server had cached before the run; 0 if unknown."""
-        prompts = own.provenance.saved_prompts
-        if own.repeated_prompts or prompts.get("sent_before"):
-            return 0.0
-        return prefix_cache.unexplained(to_json_values(own.tokens), prompts)
+            self.workload, self.environment = workload(own), environment(own)
+            self._histograms = {name: own.histograms.histogram(name) for name in LATENCIES}
+            self.key = (self.date, own.numbers.duration, own.numbers.completed, own.numbers.total_output_tokens)
+            prompts = own.provenance.saved_prompts
+            if not own.repeated_prompts and not prompts.get("sent_before"):
+                self.cached_share = prefix_cache.unexplained(to_json_values(own.tokens), prompts)
 
     @property
     def load_text(self) -> str:
         """Its load in a sentence."""
         return load_line.full_text(self.result)
-
-    @property
-    def has_requests(self) -> bool:
-        """Whether its single requests can be read."""
-        return self.records is not None
 
     def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
         """Read the requests for resampling these metrics; return None without records.

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from loadgen.analysis import tool_result
-from loadgen.analysis.compare import workload
 from loadgen.analysis.compare.compared_run import ComparedRun
 from loadgen.analysis.compare.meaning import Meaning
 from loadgen.analysis.compare.metrics import Metric
@@ -95,15 +94,13 @@ class Side:
     @property
     def workload_differences(self) -> list[Difference]:
         """Differences between the workloads of its runs."""
-        first, *others = self.starts
-        found = (each for run in others for each in workload.differences_of_workloads(first, run))
+        found = (each for run in self.starts[1:] for each in self.starts[0].workload_differences(run))
         return list(dict.fromkeys(found))
 
     @property
     def environment_differences(self) -> list[Difference]:
         """Differences between the environments of its runs."""
-        first, *others = self.starts
-        found = (each for run in others for each in workload.differences_of_environments(first, run))
+        found = (each for run in self.starts[1:] for each in self.starts[0].environment_differences(run))
         return list(dict.fromkeys(found))
 
     def scaled_values(self, metric: Metric) -> Floats | None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from loadgen.analysis.compare.compared_run import ComparedRun
 from loadgen.analysis.compare.latency_values import LatencyValues
 from loadgen.analysis.compare.meaning import Meaning
-from loadgen.analysis.compare.metrics import ERROR_RATE, Metric
+from loadgen.analysis.compare.metrics import ERROR_RATE, Metric, percentiles_of
 from loadgen.analysis.compare.run_requests import EndedRequests, RunRequests
 from loadgen.analysis.tool_requests import ToolRequests
 from loadgen.analysis.tool_result import DETAILS, ToolResult
@@ -23,27 +24,24 @@ KEYS = {
 LOAD = ("model_id", "num_prompts", "request_rate", "max_concurrency")
 
 
-class ToolRun:
+class ToolRun(ComparedRun):
     """One run of another tool."""
 
-    verdict, partial, simulated, records, cached_share = "", None, False, None, 0.0
-    meaning, has_own_server, records_setting = Meaning("sent", as_vllm=True), False, None
+    meaning = Meaning("sent", as_vllm=True)
 
     def __init__(self, result: ToolResult) -> None:
         self._result = result
         self.where, self.tool, self.date = result.where, result.tool, str(result.flat.get("date") or "")
-        self.reasons: list[str] = []
-        self.failed_checks: list[str] = []
-        self.workload: dict[str, Any] = {}
+        self.reasons, self.failed_checks, self.workload, self.environment = [], [], {}, {}
         self.load = {name: result.flat[name] for name in LOAD if name in result.flat}
-        self.environment = {"tool": result.tool}
         self.key = (self.date, *map(result.number, ("duration", "completed", "total_output_tokens")))
+        requests, ok, failed = result.requests, result.number("completed"), result.number("failed")
+        self.error_rate = None if requests is None else float((~requests.ok).mean())
+        if ok is not None and failed is not None and ok + failed:
+            self.error_rate = failed / (ok + failed)
+        if requests is None:
+            self.requests_missing = f"{self.where} was saved without {DETAILS[self.tool]}"
         self.warnings = [f"{self.where} is {result.about}; {result.audit}"]
-
-    @property
-    def unusable(self) -> str | None:
-        """Nothing is known against it."""
-        return None
 
     @property
     def load_text(self) -> str:
@@ -52,25 +50,6 @@ class ToolRun:
         number = self.load.get("num_prompts", self._result.flat.get("completed"))
         parts = [f"{number} requests", f"{rate} requests/s", f"at most {cap} in flight" if cap else ""]
         return f"{', '.join(filter(None, parts))}, by {self.tool}."
-
-    @property
-    def has_requests(self) -> bool:
-        """Whether the values of its single requests were saved."""
-        return self._result.requests is not None
-
-    @property
-    def requests_missing(self) -> str:
-        """Why there are none, if there are none."""
-        return f"{self.where} was saved without {DETAILS[self.tool]}"
-
-    @property
-    def error_rate(self) -> float | None:
-        """The share of requests that failed; None if neither their number nor their errors were saved."""
-        ok, failed = self._result.number("completed"), self._result.number("failed")
-        if ok is not None and failed is not None and ok + failed:
-            return failed / (ok + failed)
-        requests = self._result.requests
-        return None if requests is None else float((~requests.ok).mean())
 
     def value(self, metric: Metric, meaning: Meaning) -> float | None:
         """Return the value of a metric: as the tool printed it, else of the single requests; None without it."""
@@ -99,30 +78,22 @@ class ToolRun:
 
     def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
         """Read the requests for resampling these metrics; None if they were not saved."""
-        found = self._result.requests
+        found, wanted = self._result.requests, list(metrics)
         if found is None:
             return None
-        wanted = list(metrics)
         failed = (~found.ok).astype(float)
         latencies = {name: self._latency_values(name, found, wanted) for name in found.latencies}
         return RunRequests(failed, np.ones(len(found)), latencies, *self._ended(found))
 
     def _latency_values(self, latency: str, requests: ToolRequests, metrics: Iterable[Metric]) -> LatencyValues:
-        values = requests.values(latency)
-        percentiles = {each.percentile for each in metrics if each.latency is not None and each.latency[0] == latency}
-        within = {
-            p: np.array([float((each <= limit).sum()) for each in values])
-            for p in percentiles - {None}
-            if p is not None and (limit := self._percentile(latency, p)) is not None
-        }
+        values, together = requests.values(latency), self._values(latency)
+        percentiles = percentiles_of(latency, metrics) if len(together) else []
+        limits = {p: np.percentile(together, p) for p in percentiles}
+        within = {p: np.array([float((each <= limit).sum()) for each in values]) for p, limit in limits.items()}
         distribution = Histogram()
-        distribution.record_many(np.rint(1e6 * self._values(latency)).astype(np.int64))
+        distribution.record_many(np.rint(1e6 * together).astype(np.int64))
         sums, counts = (np.array([float(of(each)) for each in values]) for of in (np.sum, len))
         return LatencyValues(sums, counts, within, distribution)
-
-    def _percentile(self, latency: str, p: float) -> float | None:
-        values = self._values(latency)
-        return float(np.percentile(values, p)) if len(values) else None
 
     def _values(self, latency: str) -> Any:
         return self._all_values.get(latency, np.empty(0))

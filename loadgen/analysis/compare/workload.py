@@ -7,7 +7,7 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loadgen.config.load import SEED_FIELDS
 from loadgen.config.option import DATA, LOAD, OUTPUT, SAMPLING, flag
@@ -15,9 +15,6 @@ from loadgen.config.settings import RunSettings, public
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.workload import target
-
-if TYPE_CHECKING:
-    from loadgen.analysis.compare.compared_run import ComparedRun
 
 GROUPS = {field.name: field.metadata["group"] for field in dataclasses.fields(RunSettings)}
 # Settings that must be the same even if the hashes are.
@@ -82,28 +79,14 @@ def workload_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> li
         *ALWAYS_COMPARED,
         *(name for name, group in GROUPS.items() if group == SAMPLING),
     )
-    found = list(_differences(one, other, always))
+    found = differences(one, other, always)
     for hashed, names in HASHED_SETTINGS.items():
         if one[hashed] != other[hashed]:
-            why = list(_differences(one, other, sorted(names - set(always))))
+            why = differences(one, other, sorted(names - set(always)))
             if not why and one["requests"] != other["requests"]:
                 continue  # the same requests, but fewer
             found += why or [Difference(hashed, *(f"SHA-256 {str(each[hashed])[:12]}" for each in (one, other)))]
     return list(dict.fromkeys(found))
-
-
-def differences_of_workloads(one: "ComparedRun", other: "ComparedRun") -> list[Difference]:
-    """Return the differences between the workloads of two runs; across tools, of what both say of the load."""
-    if one.tool == other.tool == OWN:
-        return workload_differences(one.workload, other.workload)
-    return list(_differences(one.load, other.load, [name for name in one.load if name in other.load]))
-
-
-def differences_of_environments(one: "ComparedRun", other: "ComparedRun") -> list[Difference]:
-    """Return the differences between the environments of two runs; across tools, only that of the tools."""
-    if one.tool == other.tool == OWN:
-        return environment_differences(one.environment, other.environment)
-    return list(_differences({"tool": one.tool}, {"tool": other.tool}, ["tool"]))
 
 
 def environment(result: RunResult) -> dict[str, Any]:
@@ -124,16 +107,15 @@ def environment(result: RunResult) -> dict[str, Any]:
     return settings | {f"{part}.{name}": value for part, each in named.items() for name, value in each.items()}
 
 
-def environment_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
-    """Return the differences between the environments of two runs."""
-    return list(_differences(one, other, dict.fromkeys((*one, *other))))
-
-
-def _differences(one: Mapping[str, Any], other: Mapping[str, Any], names: Iterable[str]) -> Iterable[Difference]:
-    for name in names:
-        if one.get(name) != other.get(name):
-            shown = flag(name) if name in GROUPS else name
-            yield Difference(shown, *_shortened(_text(one.get(name)), _text(other.get(name))))
+def differences(
+    one: Mapping[str, Any], other: Mapping[str, Any], names: Iterable[str] | None = None
+) -> list[Difference]:
+    """Return the differences between two runs in the settings or facts of some names; None: of all."""
+    return [
+        Difference(flag(name) if name in GROUPS else name, *_shortened(_text(one.get(name)), _text(other.get(name))))
+        for name in ({**one, **other} if names is None else names)
+        if one.get(name) != other.get(name)
+    ]
 
 
 def _shortened(one: str, other: str) -> tuple[str, str]:

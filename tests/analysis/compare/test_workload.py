@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.analysis.compare.workload import environment, environment_differences, workload, workload_differences
+from loadgen.analysis.compare.workload import differences as differences_between
+from loadgen.analysis.compare.workload import environment, workload, workload_differences
 from loadgen.config.settings import RunSettings
 from tests.helpers import saved_json
 from tests.helpers.compared_runs import FEW, result
@@ -96,7 +97,7 @@ class TestEnvironment:
     @staticmethod
     def between(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
         found = [environment(saved_json.result(result("20250101", engine=each))) for each in (one, other)]
-        return [str(each) for each in environment_differences(*found)]
+        return [str(each) for each in differences_between(*found)]
 
     def test_engine_facts_are_compared(self) -> None:
         one, other = ({"name": "vllm", "version": version} for version in ("0.11.0", "0.12.0"))
@@ -125,10 +126,10 @@ class TestEnvironment:
             environment(saved_json.result(result("20250101", settings=FEW.replace(base_url=url))))
             for url in ("http://a:1", "http://b:1")
         )
-        assert [str(each) for each in environment_differences(one, other)] == ["--base-url http://a:1 and http://b:1"]
+        assert [str(each) for each in differences_between(one, other)] == ["--base-url http://a:1 and http://b:1"]
 
     def test_output_settings_are_ignored(self) -> None:
         one, other = (
             environment(saved_json.result(result("20250101", settings=FEW.replace(label=label)))) for label in "ab"
         )
-        assert environment_differences(one, other) == []
+        assert differences_between(one, other) == []
