@@ -60,12 +60,6 @@ def latency(record: Record, metric: str, settings: RunSettings) -> Latency | Non
     return _bounded(ended - start, earliest - latest_start, ended - start) if ended else None
 
 
-def latency_ms(record: Record, metric: str, settings: RunSettings) -> float | None:
-    """Return the value of `latency`, ms; None if the request has none."""
-    found = latency(record, metric, settings)
-    return None if found is None else found.ms
-
-
 def gaps(record: Record, metric: str) -> Gaps:
     """Return the gaps of a request; empty if it failed.
 
@@ -84,12 +78,6 @@ def gaps(record: Record, metric: str) -> Gaps:
     ends = (stamps[1:] - stamps[:-1], earliest[1:] - stamps[:-1], stamps[1:] - earliest[:-1])
     values, least, greatest = (end // count / 1e6 for end in ends)
     return Gaps(values, np.maximum(0.0, least - STAMP_ERROR_MS), greatest + STAMP_ERROR_MS, count.astype(float))
-
-
-def gaps_ms(record: Record, metric: str) -> tuple[Floats, Floats]:
-    """Return the values of `gaps`, ms, and how often each occurs."""
-    found = gaps(record, metric)
-    return found.ms, found.repeats
 
 
 def _bounded(value_ns: int, least_ns: int, greatest_ns: int) -> Latency:

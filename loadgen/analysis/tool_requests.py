@@ -50,18 +50,23 @@ class ToolRequests:
         """
         if not all(flat.get(name) for name in NEEDED):
             return None
+
+        def column(name: str) -> Floats:
+            return np.array(flat.get(name) or (), dtype=float)
+
         try:
             gaps = [1000 * np.array(each, dtype=float) for each in flat["itls"]]
-            ttft, output = 1000 * np.array(flat["ttfts"], dtype=float), np.array(flat["output_lens"], dtype=float)
+            ttft, output, inputs, start_s = map(column, ("ttfts", "output_lens", "input_lens", "start_times"))
+            ttft, e2el = 1000 * ttft, 1000 * column("latencies")
             errors = flat.get("errors") or [""] * len(ttft)
             ok = np.array([not error for error in errors]) & (output > 0)
-            sums = np.array([each.sum() for each in gaps])
-            e2el = 1000 * np.array(flat["latencies"], dtype=float) if flat.get("latencies") else ttft + sums
-            start_s = np.array(flat["start_times"], dtype=float) if flat.get("start_times") else None
-            inputs = np.array(flat.get("input_lens") or np.zeros(len(ttft)), dtype=float)
+            e2el = e2el if e2el.size else ttft + np.array([each.sum() for each in gaps])
+            inputs = inputs if inputs.size else np.zeros(len(ttft))
             ttft, e2el = (np.where(ok, each, np.nan) for each in (ttft, e2el))
             tpot = np.where(output > 1, (e2el - ttft) / np.maximum(output - 1, 1), np.nan)
-            return cls(ok, ttft, tpot, e2el, gaps, gap, inputs, np.where(ok, output, 0.0), start_s)
+            return cls(
+                ok, ttft, tpot, e2el, gaps, gap, inputs, np.where(ok, output, 0.0), start_s if start_s.size else None
+            )
         except (TypeError, ValueError) as error:
             raise BadInput(
                 "FILE", f"{where} has lists of requests that do not fit together ({error})", "name a whole result"

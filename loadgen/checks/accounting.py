@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from loadgen.checks.check import UNKNOWN, Check, inapplicable
-from loadgen.checks.sending import LACKED, by_our_fault
+from loadgen.checks.sending import LACKED
 from loadgen.checks.targets import shared
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.run_data import RunData
@@ -93,7 +93,7 @@ def _requests(snapshot: Snapshot) -> Check:
 
 def _load(snapshot: Snapshot) -> Check:
     """Whether the load was that which was asked for: requests that the client failed to send are no part of it."""
-    unsent = by_our_fault(snapshot)
+    unsent = snapshot.failures.client
     value = f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
     return Check("load not sent", unsent <= MAX_UNSENT * snapshot.scheduled, value, percent(MAX_UNSENT), LACKED)
 

@@ -47,21 +47,15 @@ def allowed_ms(value_ms: float) -> float:
     return max(MAX_SHARE * value_ms, MAX_MS)
 
 
-def figures(run: RunData) -> list[Figure]:
-    """Return the latencies that a run prints, and those that its SLO limits, with their errors."""
-    return list(_figures(run))
-
-
 def client_error(run: RunData) -> Check:
     """Compare the error of each printed latency with what is allowed."""
-    found = figures(run)
+    found = sorted(figures(run), key=lambda figure: figure.excess, reverse=True)
     if not found:
         is_unbounded = run.snapshot.counters["unbounded_events"] > 0
         return inapplicable(
             NAME, "the records do not say how late tokens were read" if is_unbounded else "no request was ok"
         )
-    worst = sorted(found, key=lambda figure: figure.excess, reverse=True)
-    beyond = [figure for figure in worst if figure.excess > 1]
+    beyond = [figure for figure in found if figure.excess > 1]
     shown = beyond[:NAMED] or [max(found, key=lambda figure: figure.error_ms)]
     more = len(beyond) - len(shown)
     value = ", ".join(map(str, shown)) + (f", and {more} more" if more > 0 else "")
@@ -69,7 +63,8 @@ def client_error(run: RunData) -> Check:
     return Check(NAME, not beyond, value, limit, because(_advice(run), run))
 
 
-def _figures(run: RunData) -> Iterator[Figure]:
+def figures(run: RunData) -> Iterator[Figure]:
+    """Yield the latencies that a run prints, and those that its SLO limits, with their errors."""
     settings, snapshot = run.settings, run.snapshot
     printed = ["mean", *map(percentile, run.percentiles)]
     wanted = {(metric, statistic): 0 for metric in slo.LATENCY_METRICS for statistic in printed}

@@ -181,13 +181,8 @@ def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
     return max(excess(a, b), excess(b, a), 0.0)
 
 
-def by_our_fault(snapshot: Snapshot) -> int:
-    """Count the requests that the client failed to send."""
-    return snapshot.failures.client
-
-
 def _unsent(snapshot: Snapshot) -> Check:
-    unsent = by_our_fault(snapshot)
+    unsent = snapshot.failures.client
     value = f"{plural(unsent, 'request')} dropped or failed by the client"
     return Check("requests unsent", unsent == 0, value, "0", LACKED)
 

@@ -25,11 +25,9 @@ ALL, ALONE, TTFT, SOONER, TOKENS, RESTARTS = (
 
 def distortion(run: RunData) -> list[Check]:
     """Group C: do the server's first tokens take much longer to reach this client?"""
-    if why := _why_not(run):
+    why, theirs, ours = _ttft_ns(run)
+    if why:
         return [inapplicable(TTFT, why)]
-    theirs, ours = _ttft_ns(run)
-    if theirs is None or ours is None:
-        return [inapplicable(TTFT, _NO_TTFT)]
     limit = max(SLACK_NS, SLACK_SHARE * theirs) + 1e6 * (run.telemetry.fastest_ms or 0.0)
     value = f"mean TTFT {ms(ours)} from sent, {ms(theirs)} by the server"
     advice = (
@@ -57,7 +55,7 @@ def _to_us_alone(run: RunData) -> list[Check]:
     if run.snapshot.counters["results"] > run.snapshot.ok:
         return [inapplicable(ALONE, "requests have several inputs, which servers count one by one")]
     ok = served_alone(run)
-    count, asked = _served(run), sent(run)
+    count, asked = run.telemetry.increase("requests"), sent(run)
     if ok is None:
         return [inapplicable(ALONE, "the server counts no requests")]
     if count is None:
@@ -90,11 +88,9 @@ def _restarts(run: RunData) -> Check:
 
 
 def _sooner(run: RunData) -> Check:
-    if why := _why_not(run):
+    why, theirs, ours = _ttft_ns(run)
+    if why:
         return inapplicable(SOONER, why)
-    theirs, ours = _ttft_ns(run)
-    if theirs is None or ours is None:
-        return inapplicable(SOONER, _NO_TTFT)
     limit = max(BELOW_NS, BELOW_SHARE * theirs)
     value = f"mean {ms(ours)} from sent, {ms(theirs)} by the server"
     advice = "a token cannot arrive before the server has it: the client's stamps or the server's clock are wrong"
@@ -116,9 +112,6 @@ def _tokens(run: RunData) -> Check:
     )
     value = f"{ours} output tokens, {theirs:.0f} by the server"
     return Check(TOKENS, abs(theirs - ours) <= TOKENS_SHARE * theirs, value, "0.1% apart", advice)
-
-
-_NO_TTFT = "the server keeps no TTFT of these requests"
 
 
 def unknown_because(run: RunData) -> str:
@@ -151,17 +144,12 @@ def _why_not(run: RunData) -> str:
 
 def served_alone(run: RunData) -> bool | None:
     """Whether all that was served was ours, and all of ours; None where the server does not tell."""
-    count = _served(run)
+    count = run.telemetry.increase("requests")
     if count is not None:
         return run.snapshot.ok + len(run.trailer.probe_e2el_ns) <= count <= sent(run)
     most = _most_at_once(run)
     ours = throughput.peak_concurrency(run.snapshot) + bool(run.probes) + _given_up(run)
     return None if most is None else most <= ours
-
-
-def _served(run: RunData) -> float | None:
-    """How many requests the server says to have served in the course of the run."""
-    return run.telemetry.increase("requests")
 
 
 def _given_up(run: RunData) -> int:
@@ -180,9 +168,11 @@ def sent(run: RunData) -> int:
     return int((run.snapshot.sent >= 0).sum()) + int(again.sum()) - len(again) + run.probes
 
 
-def _ttft_ns(run: RunData) -> tuple[float | None, float | None]:
-    """The mean TTFT by the server and loadgen from sent, if both are of the same requests."""
+def _ttft_ns(run: RunData) -> tuple[str, float, float]:
+    """Why the mean TTFT of the same requests is not known by both; else empty, and it by the server and from sent."""
     theirs, ours = run.telemetry.ttft, run.snapshot.histograms["ttft_sent"]
-    if theirs is None or theirs.mean is None or theirs.count != ours.count:
-        return None, None
-    return theirs.mean * 1e9, ours.mean
+    if why := _why_not(run):
+        return why, 0.0, 0.0
+    if theirs is None or theirs.mean is None or ours.mean is None or theirs.count != ours.count:
+        return "the server keeps no TTFT of these requests", 0.0, 0.0
+    return "", theirs.mean * 1e9, ours.mean

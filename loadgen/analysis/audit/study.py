@@ -72,6 +72,10 @@ class PublishedArm:
         cap = self.result["cap"]
         return cap.value if cap and not self.result.over_guidellm else None
 
+    def note(self, rule: str, why: str, cause: str = "", weight: float = 0.0) -> Finding:
+        """A finding of the arm that can be true as printed."""
+        return Finding(self.result.place, rule, self.name, "", why, True, cause, weight)
+
     def same_server(self, other: "PublishedArm") -> bool:
         """Whether both were started by one command."""
         return self.command.same_as(other.command)

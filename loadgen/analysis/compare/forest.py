@@ -35,7 +35,7 @@ def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:
     zero = Curve("", [0.0, 0.0], [-0.5, len(shown) - 0.5], colour=6)
     marks: list[Mark] = [zero, *_whiskers(shown, places)]
     if unknown := [row for row in shown if row.bounds is None]:
-        xs = [_percent(row.change or 0.0) for row in unknown]
+        xs = [100 * (row.change or 0.0) for row in unknown]
         ys = [places[row.metric.name] for row in unknown]
         marks.append(Dots("no interval", xs, ys, "open", [change(row) for row in unknown]))
     scale = Names(tuple(row.metric.title for row in shown))
@@ -54,11 +54,11 @@ def _whiskers(shown: Sequence[Row], places: dict[str, float]) -> list[Whiskers]:
                 Whiskers(
                     name,
                     at=[places[row.metric.name] for row, _ in own],
-                    lows=[_percent(low) for _, (low, _) in own],
-                    highs=[_percent(high) for _, (_, high) in own],
+                    lows=[100 * low for _, (low, _) in own],
+                    highs=[100 * high for _, (_, high) in own],
                     look=look,
                     across=True,
-                    values=[_percent(row.change or 0.0) for row, _ in own],
+                    values=[100 * (row.change or 0.0) for row, _ in own],
                     labels=[change(row) if row.conclusion in SIGNIFICANT else "" for row, _ in own],
                 )
             )
@@ -67,12 +67,8 @@ def _whiskers(shown: Sequence[Row], places: dict[str, float]) -> list[Whiskers]:
 
 def _scale(shown: Sequence[Row]) -> Linear:
     """Choose an axis for all changes, and for their intervals unless these are much wider."""
-    changes = [_percent(row.change or 0.0) for row in shown]
+    changes = [100 * (row.change or 0.0) for row in shown]
     most = MAX_BY_CHANGE * max(map(abs, changes), default=0.0) + LEAST
-    ends = [_percent(end) for row in shown if row.bounds is not None for end in row.bounds if math.isfinite(end)]
+    ends = [100 * end for row in shown if row.bounds is not None for end in row.bounds if math.isfinite(end)]
     low, high = (limit(max(-most, min(end, most)) for end in (*changes, *ends, 0.0)) for limit in (min, max))
     return Linear.around("%", [low, high + ROOM * (high - low)])
-
-
-def _percent(share: float) -> float:
-    return 100 * share

@@ -1,6 +1,6 @@
 """Names of the sides of a comparison, from the paths of their files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 from string import ascii_uppercase
 
@@ -17,14 +17,13 @@ def names(paths: Sequence[str]) -> list[str]:
         Letters if the paths give no short names that are all different.
     """
     parts = [(*PurePath(path).parts[:-1], _without_ending(PurePath(path))) for path in paths]
-    ways: tuple[Callable[[], list[str]], ...] = (
-        lambda: [each[-1] for each in parts],
-        lambda: _first_difference([each[::-1] for each in parts]),
-        lambda: ["/".join(each[-2:]) for each in parts],
-        lambda: _first_difference([each[-1].split("-") for each in parts]),
+    ways = (
+        [each[-1] for each in parts],
+        _first_difference([each[::-1] for each in parts]),
+        ["/".join(each[-2:]) for each in parts],
+        _first_difference([each[-1].split("-") for each in parts]),
     )
-    for way in ways:
-        found = way()
+    for found in ways:
         if len(set(found)) == len(found) and all(0 < len(name) <= MAX_NAME for name in found):
             return found
     return list(ascii_uppercase[: len(paths)])

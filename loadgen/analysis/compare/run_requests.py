@@ -10,7 +10,7 @@ import numpy as np
 from loadgen.analysis.compare.latency_values import LatencyValues
 from loadgen.analysis.compare.meaning import Meaning
 from loadgen.analysis.compare.metrics import ERROR_RATE, LATENCIES, Metric, percentiles_of
-from loadgen.analysis.request_latencies import gaps_ms, latency_ms
+from loadgen.analysis.request_latencies import gaps, latency
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
@@ -155,16 +155,17 @@ class _LatencyColumns:
     def row(self, record: Record) -> Sequence[float]:
         """Return the sum of a request's values, their number, and the number of them up to each percentile."""
         if self.name in slo.GAPS:
-            gaps, counts = gaps_ms(record, self.name)
-            within = counts @ (gaps[:, None] <= self._percentiles_ms)
-            return (float(counts @ gaps), float(counts.sum()), *within.tolist())
+            found = gaps(record, self.name)
+            within = found.repeats @ (found.ms[:, None] <= self._percentiles_ms)
+            return (float(found.repeats @ found.ms), float(found.repeats.sum()), *within.tolist())
         ms = self._latency_ms(record) if record.outcome is Outcome.OK else None
         return (0.0,) * self.width if ms is None else (ms, 1.0, *(ms <= self._percentiles_ms).tolist())
 
     def _latency_ms(self, record: Record) -> float | None:
         if self.name == "tpot" and self._as_vllm:
             return to_ms(record.tpot_n1_ns)
-        return latency_ms(record, self.name, self._settings)
+        measured = latency(record, self.name, self._settings)
+        return None if measured is None else measured.ms
 
     def values(self, columns: Floats) -> LatencyValues:
         """Return the values in the columns of all requests."""

@@ -143,13 +143,11 @@ def _metric(title: str, metric: str | None, values: Distribution, unit: float) -
     """Return the rows of three columns of its table; none for a metric that no request has."""
     if not len(values.values):
         return []
-    found = {"avg": ("mean", values.mean), "p99": ("p99", values.percentile(99)), "p50": ("p50", values.percentile(50))}
-
-    def row(column: str, statistic: str, value: float | None) -> Row:
-        known = None if value is None else value / unit
-        return Row(f"{title} {column}", known, metric and f"{metric} {statistic}")
-
-    return [row(column, *cell) for column, cell in found.items()]
+    found = (("avg", "mean", values.mean), ("p99", "p99", values.percentile(99)), ("p50", "p50", values.percentile(50)))
+    return [
+        Row(f"{title} {column}", (value or 0.0) / unit, metric and f"{metric} {statistic}")
+        for column, statistic, value in found
+    ]
 
 
 AIPERF = Tool(

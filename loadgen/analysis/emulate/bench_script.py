@@ -160,8 +160,7 @@ class Answers:
         weights = None if counts_one else tokens_per_event(self.run, selected, completed)
         if WHOLE_SECONDS in self.active:
             return busiest_whole_second(at, int(self.start[completed].min()), weights)
-        each = np.ones(len(at), np.int64) if weights is None else weights
-        return peak_rate(busiest_sliding_second(at, self.run.start_ns, each), self.duration_s)
+        return peak_rate(busiest_sliding_second(at, self.run.start_ns, weights), self.duration_s)
 
     @property
     def peak_requests(self) -> float:

@@ -28,9 +28,9 @@ class Distribution:
         """The weighted mean."""
         if not len(self.values):
             return None
-        if self.weights is None:
+        if self.weights is None or not self.weights.sum() > 0:
             return float(np.mean(self.values))
-        return float(np.sum(self.values * self._shares)) if self.weights.sum() > 0 else float(np.mean(self.values))
+        return float(np.sum(self.values * (self.weights / np.sum(self.weights))))
 
     @property
     def max(self) -> float | None:
@@ -66,9 +66,3 @@ class Distribution:
         if sums.sum() <= 1e-6:
             return values, np.ones(len(values))
         return values[sums > 0], sums[sums > 0]
-
-    @cached_property
-    def _shares(self) -> Floats:
-        assert self.weights is not None
-        shares: Floats = self.weights / np.sum(self.weights)
-        return shares

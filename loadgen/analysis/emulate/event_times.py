@@ -86,8 +86,8 @@ def max_sharing_a_second(starts: Int64s, ends: Int64s) -> int:
     return int(np.cumsum(steps).max())
 
 
-def busiest_sliding_second(at: Int64s, start_ns: int, weights: Int64s | Floats) -> int:
-    """Return the largest sum of weights in any second, to 10 ms, as loadgen's peak."""
+def busiest_sliding_second(at: Int64s, start_ns: int, weights: Int64s | Floats | None) -> int:
+    """Return the largest sum of weights, None: 1 each, in any second, to 10 ms, as loadgen's peak."""
     if not len(at):
         return 0
     sums = np.bincount(np.maximum(at - start_ns, 0) // BIN_NS, weights)

@@ -4,6 +4,7 @@ benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequ
 `DistributionSummary` of guidellm compute the numbers. The rows are those of the pages.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -238,20 +239,10 @@ def _totals(run: RecordedRun, active: Rules) -> list[Row]:
     ]
 
 
-def _throughput(run: RecordedRun, active: Rules) -> list[Row]:
-    return [Row("Output token throughput (tok/s):", _requests(run, active).throughput(False), "output_throughput")]
-
-
-def _peak_tokens(run: RecordedRun, active: Rules) -> list[Row]:
-    return [Row("Peak output token throughput (tok/s):", _requests(run, active).peak_tokens, "max_output_tokens_per_s")]
-
-
-def _peak_requests(run: RecordedRun, active: Rules) -> list[Row]:
-    return [Row("Peak concurrent requests:", _requests(run, active).peak_requests, "max_concurrent_requests")]
-
-
-def _all_tokens(run: RecordedRun, active: Rules) -> list[Row]:
-    return [Row("Total Token throughput (tok/s):", _requests(run, active).throughput(True), "total_token_throughput")]
+def _number(
+    label: str, ours: str, compute: Callable[[Requests], float | None], run: RecordedRun, active: Rules
+) -> list[Row]:
+    return [Row(label, compute(_requests(run, active)), ours)]
 
 
 def _latency(title: str, metric: str, unit_ms: float, run: RecordedRun, active: Rules) -> list[Row]:
@@ -259,6 +250,12 @@ def _latency(title: str, metric: str, unit_ms: float, run: RecordedRun, active: 
     return percentile_rows(title, metric, values, (99,), active, unit_ms=unit_ms)
 
 
+NUMBERS: tuple[tuple[str, str, Callable[[Requests], float | None]], ...] = (
+    ("Output token throughput (tok/s):", "output_throughput", lambda requests: requests.throughput(False)),
+    ("Peak output token throughput (tok/s):", "max_output_tokens_per_s", lambda requests: requests.peak_tokens),
+    ("Peak concurrent requests:", "max_concurrent_requests", lambda requests: requests.peak_requests),
+    ("Total Token throughput (tok/s):", "total_token_throughput", lambda requests: requests.throughput(True)),
+)
 LATENCIES = (
     partial(_latency, "Latency(s)", "e2el", 1000.0),
     *(partial(_latency, f"{metric.upper()} (ms)", metric, 1.0) for metric in ("ttft", "tpot", "itl")),
@@ -266,6 +263,6 @@ LATENCIES = (
 BENCHMARK_RUNNER = Tool(
     "benchmark-runner on guidellm 0.5.1",
     RULES,
-    (_totals, _throughput, _peak_tokens, _peak_requests, _all_tokens, *LATENCIES),
+    (_totals, *(partial(_number, *number) for number in NUMBERS), *LATENCIES),
     ("with its chat handler, which reads `content` and `reasoning_content`",),
 )

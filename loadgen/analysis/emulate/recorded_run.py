@@ -143,25 +143,18 @@ class RecordedRun:
             raise BadInput(
                 "--as", problem, "record the run again: older files, and streams of too many events, have none"
             )
-        if counts is not None and not self._has_event_tokens:
-            self._has_event_tokens = True
-            self._event_tokens.extend(1 if flags & TOKENS else 0 for flags in self._flags)
+        self._has_event_tokens |= counts is not None
+        if record.outcome is Outcome.STREAM_ERROR:
+            stream = [*stream, (0, record.closed)]  # the error itself, which has no other flags
         for flags, value in stream:
-            if not flags & TOKENS:
+            if flags & TOKENS:
+                self._at.frombytes(marks[8 * at : 8 * (at + value)])
+                self._flags.extend(array("h", [flags]) * value)
+                self._event_tokens.extend([1] * value if counts is None else counts[at : at + value])
+                at += value
+            else:
                 self._at.append(value)
                 self._flags.append(flags)
-                if self._has_event_tokens:
-                    self._event_tokens.append(0)
-                continue
-            self._at.frombytes(marks[8 * at : 8 * (at + value)])
-            self._flags.extend(array("h", [flags]) * value)
-            if self._has_event_tokens:
-                self._event_tokens.extend([1] * value if counts is None else counts[at : at + value])
-            at += value
-        if record.outcome is Outcome.STREAM_ERROR:  # the error itself, which has no other flags
-            self._at.append(record.closed)
-            self._flags.append(0)
-            if self._has_event_tokens:
                 self._event_tokens.append(0)
 
     def _select(self, selection: bytes) -> SelectedEvents:

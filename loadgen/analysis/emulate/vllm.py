@@ -86,11 +86,6 @@ class Client:
         """Its name and version."""
         return f"vllm{'-rs' if self.rust else ''} bench serve 0.{self.version}"
 
-    @property
-    def premises(self) -> tuple[str, ...]:
-        """How it is assumed to have been called, and other remarks."""
-        return RUST_PREMISES if self.rust else ()
-
     def ends_with_usage(self, chat: bool) -> bool:
         """Tell whether any chunk ends a request."""
         return self.version < 32 and chat
@@ -184,10 +179,8 @@ def _totals(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
     ]
     if settings.goodput:
         rows.append(Row("Request goodput (req/s):", _goodput(answers), "request_goodput", notes=output_notes))
-    rows += [
-        Row("Output token throughput (tok/s):", answers.per_second(total_out), "output_throughput", notes=output_notes),
-    ]
-    return rows
+    output = answers.per_second(total_out)
+    return [*rows, Row("Output token throughput (tok/s):", output, "output_throughput", notes=output_notes)]
 
 
 def _peaks(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
@@ -267,7 +260,8 @@ def _steady(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
 def _tool(client: Client) -> Tool:
     totals = (partial(_totals, client), partial(_peaks, client), partial(_all_tokens, client))
     latencies = (partial(_latency, metric, client) for metric in ("ttft", "tpot", "itl", "e2el"))
-    return Tool(client.title, RULES, (*totals, *latencies, partial(_steady, client)), client.premises)
+    premises = RUST_PREMISES if client.rust else ()
+    return Tool(client.title, RULES, (*totals, *latencies, partial(_steady, client)), premises)
 
 
 V11, V32, V33, RUST = map(_tool, (Client(11), Client(32), Client(33), Client(33, rust=True)))

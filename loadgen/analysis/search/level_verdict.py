@@ -42,11 +42,12 @@ def _bounded(
     limit: slo.Limit, number: int, pooled: Run | None, snapshots: Sequence[Snapshot], clock: str
 ) -> BoundedLimit:
     sample, in_flight = (pooled.samples[number], pooled.in_flight) if pooled else (None, 0.0)
-    value, low, high = (
+    found = (
         _rates(sample, in_flight) if limit.metric == "error" else _latencies(limit, sample, in_flight, snapshots, clock)
     )
+    value, low, high = (None if each is None or math.isinf(each) else each for each in found)
     met = sample.met(in_flight) if sample else None
-    return BoundedLimit(limit=limit.text, value=_finite(value), low=_finite(low), high=_finite(high), met=met)
+    return BoundedLimit(limit=limit.text, value=value, low=low, high=high, met=met)
 
 
 def _rates(sample: RatioSample | None, in_flight: float) -> tuple[float | None, float | None, float | None]:
@@ -68,18 +69,12 @@ def _latencies(
         return reduce(add, (histograms(each)[name] for each in snapshots))
 
     value = statistic_ms(pooled(lambda each: each.histograms), limit.statistic, failed)
-    if sample is None or value is None:
-        return value, None, None
-    if sample.is_mean:
+    if sample is not None and value is not None and sample.is_mean:
         return value, *(sample.bounds(in_flight) or (None, None))
-    shares = sample.deciding_shares(in_flight)
+    shares = sample.deciding_shares(in_flight) if sample is not None and value is not None else None
     if shares is None:
         return value, None, None
     least, most = shares
     low = statistic_ms(pooled(lambda each: each.lower), f"p{100 * max(0.0, least)}", failed)
     high = statistic_ms(pooled(lambda each: each.upper), f"p{100 * most}", failed) if most <= 1 else None
     return value, low, high
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or math.isinf(value) else value

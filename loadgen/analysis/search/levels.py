@@ -17,6 +17,7 @@ from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import Criterion
 from loadgen.analysis.search.early_stop import EarlyStop, StopRule
 from loadgen.analysis.search.search_bounds import RUN_S, UNBOUNDED, SearchBounds
+from loadgen.config.load import SEEDS
 from loadgen.config.load_profile import MAX_RATE
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.record import Record
@@ -272,6 +273,7 @@ class Levels:
     def _settings_at(self, level: float, records: Path) -> RunSettings:
         number = len(self.runs) + 1 if self._bounds.new_seeds else 0
         load: dict[str, Any] = {"request_rate": math.inf, self._axis.setting: level}
+        load |= {f"seed_{of}": seed_of(self._settings, of) + number for of in SEEDS}
         return self._settings.replace(
             **load,
             num_prompts=self.requests_at(level),
@@ -281,9 +283,6 @@ class Levels:
             ramp_up_end_rps=None,
             ready_check_timeout_sec=self._settings.ready_check_timeout_sec or READY_S,
             records=str(records),
-            seed_arrivals=seed_of(self._settings, "arrivals") + number,
-            seed_prompts=seed_of(self._settings, "prompts") + number,
-            seed_order=seed_of(self._settings, "order") + number,
         )
 
 

@@ -91,7 +91,7 @@ def _carried(arm: PublishedArm, best: PublishedArm, rejected: Rejected) -> Itera
         value, stage = rejected.get(name, (None, ""))
         if value == to and stage != arm.stage.title and not _names(arm, name, to):
             why = f"it has {setting_text(name, to)}, with which {stage} did not win: two changes are tried at once"
-            yield Finding(arm.result.place, "base", arm.name, "", why, True, f"carried {name}")
+            yield arm.note("base", why, f"carried {name}")
 
 
 def _missing(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Iterator[Finding]:
@@ -107,7 +107,7 @@ def _missing(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> It
     if lost and not is_combination and any(_builds_on(study, each, earlier) for each in (*earlier, arm)):
         said = _settings_text(lost.items())
         why = f"it is not built on the best so far, {best.name} with {best.total} tok/s, which has {said}"
-        yield Finding(arm.result.place, "base", arm.name, "", why, True, f"not on {best.name}")
+        yield arm.note("base", why, f"not on {best.name}")
 
 
 def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[PublishedArm]) -> bool:
@@ -139,7 +139,7 @@ def _uncredited(
         said = _settings_text(others.items())
         by = change(gain.value)
         why = f"its {by} over {best.name} is credited to what its title names, and it changes {said}, too"
-        yield Finding(arm.result.place, "label", arm.name, "", why, True, f"credited {said}")
+        yield arm.note("label", why, f"credited {said}")
 
 
 def _names(arm: PublishedArm, setting: str, value: str) -> bool:
@@ -173,11 +173,11 @@ def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Itera
         limit = " and ".join(setting_text(name, to) for name, to in _changed(arm, best).items())
         why = f"{limit} is never reached by {peak:g} in flight: {change(by)} over {best.name} is noise"
         if limit:
-            yield Finding(arm.result.place, "idle-option", arm.name, "", why, True, "never reached", by)
+            yield arm.note("idle-option", why, "never reached", by)
     elif changed and changed.keys() <= set(INTERFACE) and by > 1:
         said = ", ".join(setting_text(name, to) for name, (_, to) in changed.items())
         why = f"{said} only changes how answers are read: {change(by)} over {best.name} has another cause"
-        yield Finding(arm.result.place, "idle-option", arm.name, "", why, True, weight=by - 1)
+        yield arm.note("idle-option", why, weight=by - 1)
 
 
 def turned_off(study: PublishedStudy) -> Iterator[Finding]:
@@ -193,4 +193,4 @@ def turned_off(study: PublishedStudy) -> Iterator[Finding]:
             if is_named and name.lower().replace("_", "-") not in said.replace("_", "-"):
                 value = {**arm.command.flags, **arm.command.env}[name]
                 why = f"{setting_text(name, value)} turns it off: {arm.settings}"
-                yield Finding(arm.result.place, "turned-off", arm.name, "", why, True)
+                yield arm.note("turned-off", why)

@@ -169,7 +169,7 @@ def reprinted(study: PublishedStudy) -> Iterator[Finding]:
         if is_again and id(second) not in told and (first.stage == second.stage or study.is_reference(second)):
             told.add(id(second))
             why = f"every number is that of {first.name} ({first.where}): one run, printed twice"
-            yield Finding(second.result.place, "reprinted", second.name, "", why, True, "reprinted")
+            yield second.note("reprinted", why, "reprinted")
 
 
 def one_sided(study: PublishedStudy) -> Iterator[Finding]:
