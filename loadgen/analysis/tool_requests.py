@@ -64,9 +64,8 @@ class ToolRequests:
             inputs = inputs if inputs.size else np.zeros(len(ttft))
             ttft, e2el = (np.where(ok, each, np.nan) for each in (ttft, e2el))
             tpot = np.where(output > 1, (e2el - ttft) / np.maximum(output - 1, 1), np.nan)
-            return cls(
-                ok, ttft, tpot, e2el, gaps, gap, inputs, np.where(ok, output, 0.0), start_s if start_s.size else None
-            )
+            outputs, starts = np.where(ok, output, 0.0), start_s if start_s.size else None
+            return cls(ok, ttft, tpot, e2el, gaps, gap, inputs, outputs, starts)
         except (TypeError, ValueError) as error:
             raise BadInput(
                 "FILE", f"{where} has lists of requests that do not fit together ({error})", "name a whole result"

@@ -91,21 +91,19 @@ def _busy(run: RunData) -> Check:
 def _time_lost(run: RunData) -> Iterator[Check]:
     """Shares of the run's time for which the client could not have run."""
     client, pauses = run.client, run.snapshot.histograms["gc_pause"]
-    names = ("CPU throttled", "CPU stolen", "GC pauses")
-    if not client.wall_s or client.throttled_s is None or client.stolen_share is None:
-        yield from (inapplicable(name, UNKNOWN) for name in names)
-        return
-    loops_s = client.wall_s * len(run.workers)
-    shares = (client.throttled_s / client.wall_s, client.stolen_share, pauses.total / 1e9 / loops_s)
-    limits = (MAX_TIME_LOST, MAX_STOLEN_SHARE, MAX_TIME_LOST)
-    advices = (
-        "raise or remove the CPU limit of the container the client runs in",
-        "the host gives this virtual machine too little: measure from another, or from one with cores of its own",
-        "keep fewer objects in this process, or call gc.freeze() before the run",
-    )
-    longest = ("", "", f", the longest {ms(pauses.max)}" if pauses.count else "")
-    for name, share, limit, advice, seen in zip(names, shares, limits, advices, longest, strict=True):
-        yield Check(name, share <= limit, f"{percent(share, 2)} of the time{seen}", percent(limit), advice)
+    known = client.wall_s and client.throttled_s is not None and client.stolen_share is not None
+    wall_s = client.wall_s or 1.0
+    longest = f", the longest {ms(pauses.max)}" if pauses.count else ""
+    unlimited = "raise or remove the CPU limit of the container the client runs in"
+    larger = "the host gives this virtual machine too little: measure from another, or from one with cores of its own"
+    frozen = "keep fewer objects in this process, or call gc.freeze() before the run"
+    for name, share, limit, advice, seen in (
+        ("CPU throttled", (client.throttled_s or 0.0) / wall_s, MAX_TIME_LOST, unlimited, ""),
+        ("CPU stolen", client.stolen_share or 0.0, MAX_STOLEN_SHARE, larger, ""),
+        ("GC pauses", pauses.total / 1e9 / wall_s / len(run.workers), MAX_TIME_LOST, frozen, longest),
+    ):
+        value = f"{percent(share, 2)} of the time{seen}"
+        yield Check(name, share <= limit, value, percent(limit), advice) if known else inapplicable(name, UNKNOWN)
 
 
 def _by_reader(snapshot: Snapshot) -> Check:

@@ -16,7 +16,6 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import ms, percent, plural
-from loadgen.workload.due_times import DueTimes
 
 LATE_SENDS, OFF_SCHEDULE, CUT_SHORT = "late sends", "rate off schedule", "run cut short"
 LATE_FLOOR_NS, LATE_SHARE_OF_TTFT, MAX_LATE = 5e6, 0.1, 0.01
@@ -116,53 +115,48 @@ def _on_time(run: RunData, advice: str) -> Check:
 
 def _early(snapshot: Snapshot) -> Check:
     early = snapshot.counters["early"]
-    return Check(
-        "early sends",
-        early == 0,
-        f"{plural(early, 'request')} more than 50 us early",
-        "0",
-        "this is a bug in loadgen: please report it",
-    )
+    value, advice = f"{plural(early, 'request')} more than 50 us early", "this is a bug in loadgen: please report it"
+    return Check("early sends", early == 0, value, "0", advice)
 
 
-def _times(snapshot: Snapshot, schedule: DueTimes) -> tuple[Int64s, Int64s]:
-    """Due and sent times, ns, of what was sent of the arrival process, which begins sessions, in its order."""
+def _times(run: RunData) -> tuple[Int64s, Int64s, str | None]:
+    """Due and sent times, ns, of what was sent of the arrival process, which begins sessions, in its order.
+
+    Returns:
+        Also why they cannot be held against each other, if they cannot.
+    """
+    snapshot, schedule = run.snapshot, run.schedule
     was_sent = (snapshot.sent >= 0) & schedule.begins[snapshot.index]
     order = np.argsort(snapshot.index[was_sent], kind="stable")
     index = snapshot.index[was_sent][order]
-    return schedule.due_ns[index], snapshot.sent[was_sent][order]
+    why = f"fewer than {MIN_FOR_RATE} requests" if len(index) < MIN_FOR_RATE else None
+    if schedule.duration_ns == 0:
+        why = "all requests are due at once"
+    if run.held_back:
+        why = "the cap held requests back"
+    return schedule.due_ns[index], snapshot.sent[was_sent][order], why
 
 
 def _rate(run: RunData, advice: str) -> Check:
-    name, limit = OFF_SCHEDULE, f"within {percent(RATE_TOLERANCE, 1)}"
-    due, sent = _times(run.snapshot, run.schedule)
-    if why := _why_not(run, len(due)):
-        return inapplicable(name, why)
+    due, sent, why = _times(run)
+    if why:
+        return inapplicable(OFF_SCHEDULE, why)
     planned, achieved = float(due[-1] - due[0]), float(sent[-1] - sent[0])
     share = planned / achieved if achieved > 0 else math.inf
     rate = (len(due) - 1) / achieved * 1e9 if achieved > 0 else math.inf
     value = f"{rate:.2f} req/s, {percent(share, 2)} of the schedule's"
-    return Check(name, abs(share - 1) <= RATE_TOLERANCE, value, limit, advice)
+    return Check(OFF_SCHEDULE, abs(share - 1) <= RATE_TOLERANCE, value, f"within {percent(RATE_TOLERANCE, 1)}", advice)
 
 
 def _gaps(run: RunData, advice: str) -> Check:
     name = "gaps off schedule"
-    due, sent = _times(run.snapshot, run.schedule)
-    if why := _why_not(run, len(due)):
+    due, sent, why = _times(run)
+    if why:
         return inapplicable(name, why)
     asked: Int64s = np.sort(np.diff(due))
     seen: Int64s = np.sort(np.diff(np.sort(sent)))
     distance = _distance(asked, seen, max(GAP_GRAIN_NS, float(np.mean(asked)) / 10))
     return Check(name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice)
-
-
-def _why_not(run: RunData, sent: int) -> str | None:
-    """Why the times of sending cannot be held against the schedule, if they cannot."""
-    if run.held_back:
-        return "the cap held requests back"
-    if run.schedule.duration_ns == 0:
-        return "all requests are due at once"
-    return f"fewer than {MIN_FOR_RATE} requests" if sent < MIN_FOR_RATE else None
 
 
 def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:

@@ -1,10 +1,10 @@
 """ClientCommand: how a page says that its load was sent."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from loadgen.analysis.audit.shell import flags_of, shell_commands
+from loadgen.analysis.audit.shell import ShellCommand, flags_of
 
 # The words with which a client is started, and the port at which it looks for a server unless it is told.
 CLIENTS = {
@@ -60,14 +60,13 @@ class ClientCommand:
         return next((int(value) for name in names if (value := self.flags.get(name, "")).isdigit()), None)
 
 
-def client_commands(text: str, at: int) -> Iterator[ClientCommand]:
-    """The commands that send a load, in the text of a fence that begins at `at`."""
-    for line in shell_commands(text, at):
-        for client, port in CLIENTS.items():
-            if line.words[: len(client)] == client or _ends(line.words, client):
-                flags, _ = flags_of(line.words[len(client) :])
-                yield ClientCommand(flags, line.text, line.at, port, client == ("loadgen", "run"))
-                break
+def client_command(line: ShellCommand) -> ClientCommand | None:
+    """The load that a command sends; None if it is another command."""
+    for client, port in CLIENTS.items():
+        if line.words[: len(client)] == client or _ends(line.words, client):
+            flags, _ = flags_of(line.words[len(client) :])
+            return ClientCommand(flags, line.text, line.at, port, client == ("loadgen", "run"))
+    return None
 
 
 def _ends(words: tuple[str, ...], client: tuple[str, ...]) -> bool:

@@ -177,28 +177,29 @@ def setting_text(name: str, value: str | None = "") -> str:
 
 def commands(text: str, at: int) -> Iterator[ServingCommand]:
     """The commands that start an engine, or flags that stand alone, in the text of a fence that begins at `at`."""
-    for line in shell_commands(text, at):
-        if line.words and line.words[0].startswith("-"):
-            flags = flags_of(line.words)[0]
-            yield ServingCommand("", "", flags, line.text, line.at, line.words, line.env, line.flaws)
-        elif found := _launch(line):
-            engine, rest = found
-            flags, plain = flags_of(rest)
-            named = next((flags.pop(name) for name in MODEL_FLAGS if name in flags), "")
-            model = plain[0] if plain else named
-            yield ServingCommand(engine, model, flags, line.text, line.at, rest, line.env, line.flaws)
+    return filter(None, map(serving_command, shell_commands(text, at)))
 
 
-def _launch(line: ShellCommand) -> tuple[str, tuple[str, ...]] | None:
-    """Return the engine that a command starts, by itself or in a container, and the words for it."""
-    starts = range(len(line.words)) if line.words and line.wrapped else range(1)
-    for start in starts:
+def serving_command(line: ShellCommand) -> ServingCommand:
+    """The server that a command starts, or flags alone that a page prints; NO_COMMAND if it starts none."""
+    engine, words = ("", line.words) if line.words and line.words[0].startswith("-") else _launch(line)
+    if not engine and not words:
+        return NO_COMMAND
+    flags, plain = flags_of(words)
+    named = next((flags.pop(name) for name in MODEL_FLAGS if name in flags), "") if engine else ""
+    model = plain[0] if plain and engine else named
+    return ServingCommand(engine, model, flags, line.text, line.at, words, line.env, line.flaws)
+
+
+def _launch(line: ShellCommand) -> tuple[str, tuple[str, ...]]:
+    """Return the engine that a command starts, by itself or in a container, and the words for it; empty: none."""
+    for start in range(len(line.words) if line.wrapped else 1):
         for launch, engine in LAUNCHES.items():
             if line.words[start : start + len(launch)] == launch:
                 return engine, line.words[start + len(launch) :]
-        if line.words and line.wrapped and line.words[start].startswith("vllm/vllm-openai"):
+        if line.wrapped and line.words[start].startswith("vllm/vllm-openai"):
             return "vLLM", line.words[start + 1 :]
-    return None
+    return "", ()
 
 
 def _plain(value: str) -> str:

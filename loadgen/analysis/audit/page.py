@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loadgen.analysis.audit.block import blocks
-from loadgen.analysis.audit.client_command import client_commands
-from loadgen.analysis.audit.command import ServingCommand, commands
+from loadgen.analysis.audit.client_command import client_command
+from loadgen.analysis.audit.command import ServingCommand, serving_command
 from loadgen.analysis.audit.finding import Place
 from loadgen.analysis.audit.shell import Flaw, shell_commands
 from loadgen.analysis.audit.table import tables
@@ -58,15 +58,19 @@ class Page:
         self.sections = list(_sections(self.prose))
         self.tables = list(tables(self.prose))
         self.results = list(blocks(text, self.place))
-        scripts = [
-            fence for fence in FENCE.finditer(text) if fence[1] in SHELLS and "Successful requests" not in fence[2]
+        lines = [
+            (line, fence)
+            for fence in FENCE.finditer(text)
+            if fence[1] in SHELLS and "Successful requests" not in fence[2]
+            for line in shell_commands(fence[2], fence.start(2))
         ]
-        found = [command for fence in scripts for command in commands(fence[2], fence.start(2))]
+        found = [command for line, _ in lines if (command := serving_command(line))]
         found += [ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
         self.commands = sorted(found, key=lambda command: command.at)
-        self.clients = [client for fence in scripts for client in client_commands(fence[2], fence.start(2))]
+        self.clients = [client for line, _ in lines if (client := client_command(line))]
         self.flaws = [flaw for command in self.commands for flaw in command.flaws]
-        self.flaws += [flaw for fence in scripts if self._serves(fence) for flaw in _startless(fence)]
+        startless = (line for line, fence in lines if not line.words and self._serves(fence))
+        self.flaws += [Flaw(line.at, line.text, "the script sets variables and starts nothing") for line in startless]
         titles = {section.begin: section.title for section in self.sections}
         self.workloads = list(workloads(text, self.prose, self.clients, titles))
 
@@ -96,13 +100,6 @@ class Page:
                 at = begin - len(rest) if rest else begin + len(below) - len(below.lstrip())
                 return f"{rest} {below.strip()}".strip(), at
         return None
-
-
-def _startless(fence: re.Match[str]) -> Iterator[Flaw]:
-    """A script that sets variables of an engine, and then starts none."""
-    for line in shell_commands(fence[2], fence.start(2)):
-        if not line.words:
-            yield Flaw(line.at, line.text, "the script sets variables and starts nothing")
 
 
 def _blanked(fence: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 """Report: groups of findings as lines for a reader, and as JSON for a program."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import orjson
 
@@ -24,19 +24,12 @@ def render(groups: Sequence[FindingGroup], files: int) -> str:
 
 
 def _line(group: FindingGroup) -> str:
-    return "".join(_parts(group))
-
-
-def _parts(group: FindingGroup) -> Iterator[str]:
-    finding = group.worst
-    yield f"{finding.place}: {'note: ' if finding.note else ''}{finding.rule}: {finding.says}"
-    if finding.should_be:
-        yield f", should be {finding.should_be}"
-    yield f": {finding.why}"
-    others = group.findings[1:]
+    finding, others = group.worst, group.findings[1:]
+    note, should_be = "note: " if finding.note else "", f", should be {finding.should_be}" if finding.should_be else ""
+    line = f"{finding.place}: {note}{finding.rule}: {finding.says}{should_be}: {finding.why}"
     if others:
-        yield f"; and {len(others)} more: {', '.join(map(_other, others[:SHOWN]))}"
-        yield ", ..." if len(others) > SHOWN else ""
+        line += f"; and {len(others)} more: {', '.join(map(_other, others[:SHOWN]))}"
+    return line + (", ..." if len(others) > SHOWN else "")
 
 
 def _other(finding: Finding) -> str:

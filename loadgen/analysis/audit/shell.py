@@ -48,7 +48,7 @@ class ShellCommand:
     @property
     def wrapped(self) -> bool:
         """Whether its program starts another one, which its words name."""
-        return self.words[0] in _PREFIXES
+        return bool(self.words) and self.words[0] in _PREFIXES
 
 
 def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:

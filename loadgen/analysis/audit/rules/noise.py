@@ -9,7 +9,6 @@ from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.number import change
 from loadgen.analysis.audit.rules.gains import of_stages, printed_change
 from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
-from loadgen.analysis.audit.table import Quantity
 from loadgen.stats import student_t
 from loadgen.stats.variance import Noise
 
@@ -36,7 +35,7 @@ def noise(study: PublishedStudy) -> Iterator[Finding]:
             continue
         total = cell.get("total_per_s")
         ratio = (after[0].result.tokens_per_second() / before[0].result.tokens_per_second()).value
-        if total and _is_gain(total) and 1 < ratio < least:
+        if total and (total.change is None or total.change.ratio.value > 1) and 1 < ratio < least:
             why = (
                 f"{row.name}: {sum(map(len, values))} arms are of {_treatments(len(values))}, and differ within "
                 f"by SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain below {change(least)}, "
@@ -53,10 +52,6 @@ def _unknown(study: PublishedStudy) -> Iterator[Finding]:
         if printed is not None and of_stages(study, row) and 0 < printed.ratio.value - 1 < MIN_SINGLE_GAIN:
             why = f"{row.name}: one run each, and too few were run again to tell by how much runs differ"
             yield study.note(printed.at, "noise", printed.text, why, "one run each", printed.ratio.value)
-
-
-def _is_gain(total: Quantity) -> bool:
-    return total.change is None or total.change.ratio.value > 1
 
 
 def alike(study: PublishedStudy) -> list[list[PublishedArm]]:
