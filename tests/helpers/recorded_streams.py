@@ -5,6 +5,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from loadgen.analysis.emulate.recorded_run import RecordedRun
+from loadgen.analysis.emulate.row import Row
+from loadgen.analysis.emulate.rule import Rules
+from loadgen.analysis.emulate.tool import Tool
+from loadgen.analysis.emulate.view import View
 from loadgen.config.settings import RunSettings
 from loadgen.core.http1 import Response
 from loadgen.core.record import Record
@@ -103,3 +107,8 @@ def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> 
 
 def _settings(chat: bool, given: dict[str, Any]) -> RunSettings:
     return RunSettings(**{"backend": "openai-chat" if chat else "openai"} | given)
+
+
+def rows_of(tool: Tool, run: RecordedRun, active: Rules) -> list[Row]:
+    """All rows of a tool's console for a run with these rules."""
+    return [row for section in tool.sections for row in section(View(run, active))]

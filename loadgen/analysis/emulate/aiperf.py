@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from loadgen.analysis.emulate.distribution import Distribution
 from loadgen.analysis.emulate.event_times import gaps
-from loadgen.analysis.emulate.latencies import MS, began, count_notes, first_start, starts
-from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun, event_selection
+from loadgen.analysis.emulate.recorded_run import Bools, event_selection
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import (
     CONNECTING,
@@ -18,9 +17,9 @@ from loadgen.analysis.emulate.rule import (
     MEAN_ITL,
     N_MINUS_1,
     Rule,
-    Rules,
 )
 from loadgen.analysis.emulate.tool import Tool
+from loadgen.analysis.emulate.view import MS, View
 from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, TOOL
 from loadgen.util.arrays import Floats, Int64s
 
@@ -36,7 +35,7 @@ NOT_REASONING = event_selection(lambda flags: flags & TOKENS & ~REASONING)
 
 
 @dataclass(frozen=True)
-class Records:
+class Records(View):
     """The data that AIPerf keeps of valid requests; times are ns, arrays have an entry for each of them.
 
     Attributes:
@@ -46,8 +45,6 @@ class Records:
         output: Output tokens, -1 if unknown.
     """
 
-    run: RecordedRun
-    active: Rules
     contents: bytes
     included: Bools
     start: Int64s
@@ -58,12 +55,9 @@ class Records:
     @property
     def duration_s(self) -> float:
         """Time from the first start to the last content, s."""
-        run = self.run
         if CONTENT_SPAN not in self.active:
-            return run.seconds_since(first_start(run, self.active))
-        return (
-            float(self.last.max() - began(run, self.active)[self.included].min()) / 1e9 if self.included.any() else 0.0
-        )
+            return self.run.seconds_since(self.first_start)
+        return float(self.last.max() - self.began[self.included].min()) / 1e9 if self.included.any() else 0.0
 
     @property
     def second(self) -> Distribution:
@@ -96,17 +90,18 @@ class Records:
         return gaps(self.run, self.contents, self.contents, self.included, imputed=EVENT_IS_TOKEN not in self.active)
 
 
-def _records(run: RecordedRun, active: Rules) -> Records:
+def _records(view: View) -> Records:
+    run, active = view.run, view.active
     contents = CONTENTS if REFUSALS in active else event_selection(lambda flags: flags & TOKENS)
     selected = run.select(contents)
     included = (run.complete if FORGIVING in active else run.ok) & (selected.count > 0)
-    start, first, last = starts(run, active)[included], selected.first[included], selected.last[included]
+    start, first, last = view.starts[included], selected.first[included], selected.last[included]
     output = run.completion_tokens if NO_USAGE in active else run.tokens
     return Records(run, active, contents, included, start, first, last, output[included])
 
 
-def _latencies(run: RecordedRun, active: Rules) -> list[Row]:
-    records = _records(run, active)
+def _latencies(view: View) -> list[Row]:
+    records = _records(view)
     latency, ttft = records.last - records.start, records.first - records.start
     return [
         *_metric("Time to First Token (ms)", "ttft", Distribution(ttft.astype(float)), MS),
@@ -116,17 +111,17 @@ def _latencies(run: RecordedRun, active: Rules) -> list[Row]:
     ]
 
 
-def _gaps(run: RecordedRun, active: Rules) -> list[Row]:
-    return _metric("Inter Token Latency (ms)", "itl", _records(run, active).itl, MS)
+def _gaps(view: View) -> list[Row]:
+    return _metric("Inter Token Latency (ms)", "itl", _records(view).itl, MS)
 
 
-def _totals(run: RecordedRun, active: Rules) -> list[Row]:
-    records = _records(run, active)
+def _totals(view: View) -> list[Row]:
+    records = _records(view)
     duration_s, mean_gaps = records.duration_s, records.mean_gaps
     counted = records.output[records.output >= 0].astype(float)
     total = float(counted.sum()) / duration_s if len(counted) and duration_s else None
     per_user = Distribution(1e9 / mean_gaps[mean_gaps > 0])
-    prompts = run.prompt_tokens[records.included]
+    prompts = view.run.prompt_tokens[records.included]
     inputs = Distribution(prompts[prompts >= 0].astype(float))
     completed = float(records.included.sum())
     return [
@@ -135,7 +130,7 @@ def _totals(run: RecordedRun, active: Rules) -> list[Row]:
         *_metric("Input Sequence Length (tokens)", None, inputs, 1),
         Row("Output Token Throughput (tokens/sec)", total, "output_throughput"),
         Row("Request Throughput (requests/sec)", completed / duration_s if duration_s else None, "request_throughput"),
-        Row("Request Count (requests)", completed, "completed", notes=count_notes(run, records.included)),
+        Row("Request Count (requests)", completed, "completed", notes=view.notes_on_counts(records.included)),
     ]
 
 

@@ -13,8 +13,7 @@ from loadgen.analysis.emulate.event_times import (
     spread_tokens,
     tokens_per_event,
 )
-from loadgen.analysis.emulate.latencies import count_notes, starts
-from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun
+from loadgen.analysis.emulate.recorded_run import Bools
 from loadgen.analysis.emulate.rule import (
     EVENT_IS_TOKEN,
     FORGIVING,
@@ -26,14 +25,14 @@ from loadgen.analysis.emulate.rule import (
     WHOLE_SECONDS,
     ZERO,
     Rule,
-    Rules,
 )
+from loadgen.analysis.emulate.view import View
 from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
 
 
 @dataclass(frozen=True)
-class Answers:
+class Answers(View):
     """The data that such a script keeps of the requests; times are ns, arrays have an entry per request.
 
     Attributes:
@@ -47,8 +46,6 @@ class Answers:
         divides: Whether it divides the gap before an event by the tokens of the event, as loadgen does.
     """
 
-    run: RecordedRun
-    active: Rules
     tokens: bytes
     marks: bytes
     success: Bools
@@ -71,7 +68,7 @@ class Answers:
     @property
     def count_notes(self) -> tuple[Rule, ...]:
         """Notes on every count of requests."""
-        return count_notes(self.run, self.completed)
+        return self.notes_on_counts(self.completed)
 
     @property
     def output_notes(self) -> tuple[Rule, ...]:
@@ -82,11 +79,6 @@ class Answers:
     def input_notes(self) -> tuple[Rule, ...]:
         """Why sums of input tokens cannot be known; empty if they can."""
         return (UNPLANNED,) if (self.input[self.completed] < 0).any() else ()
-
-    @property
-    def start(self) -> Int64s:
-        """When each request began."""
-        return starts(self.run, self.active)
 
     @property
     def duration_s(self) -> float:
@@ -112,17 +104,17 @@ class Answers:
     def first(self) -> Int64s:
         """When the first token of each request arrived; its start without a token, so that its TTFT is 0."""
         selected = self.run.select(self.tokens)
-        return np.where(selected.count > 0, selected.first, self.start)
+        return np.where(selected.count > 0, selected.first, self.starts)
 
     @property
     def ttft(self) -> Distribution:
         """Start to first token, ns."""
-        return Distribution((self.first - self.start)[self.completed].astype(np.float64))
+        return Distribution((self.first - self.starts)[self.completed].astype(np.float64))
 
     @property
     def e2el(self) -> Distribution:
         """Start to end, ns."""
-        return Distribution((self.end - self.start)[self.completed].astype(np.float64))
+        return Distribution((self.end - self.starts)[self.completed].astype(np.float64))
 
     @property
     def tpot_ns(self) -> Floats:
@@ -156,15 +148,15 @@ class Answers:
         else:
             at = selected.at[np.repeat(completed, selected.count)]
         if ZERO in self.active and counts_one:  # without events the first token is at the start
-            at = np.append(at, self.start[completed & (selected.count == 0)])
+            at = np.append(at, self.starts[completed & (selected.count == 0)])
         weights = None if counts_one else tokens_per_event(self.run, selected, completed)
         if WHOLE_SECONDS in self.active:
-            return busiest_whole_second(at, int(self.start[completed].min()), weights)
+            return busiest_whole_second(at, int(self.starts[completed].min()), weights)
         return peak_rate(busiest_sliding_second(at, self.run.start_ns, weights), self.duration_s)
 
     @property
     def peak_requests(self) -> float:
         """Maximum number of concurrent requests."""
         if TOUCHED_SECONDS in self.active:
-            return float(max_sharing_a_second(self.start[self.completed], self.end[self.completed]))
+            return float(max_sharing_a_second(self.starts[self.completed], self.end[self.completed]))
         return self.run.peak_in_flight

@@ -10,6 +10,7 @@ from loadgen.analysis.emulate.recorded_run import RecordedRun
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import DIGITS, UNKNOWN, Rule, RuleProbe
 from loadgen.analysis.emulate.tool import Section, Tool
+from loadgen.analysis.emulate.view import View
 from loadgen.config import slo
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
@@ -139,7 +140,7 @@ def loadgen_value(result: Result, name: str) -> float | None:
 
 def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Result) -> list[ExplainedRow]:
     probe = RuleProbe(frozenset(tool.rules))
-    rows = section(run, probe)
+    rows = section(View(run, probe))
     ours = {row.label: _in_unit_of(row, result) for row in rows}
     differing = [row for row in rows if row.ours and row.shown(row.value) != row.shown(ours[row.label])]
     why: dict[str, list[Rule]] = {row.label: [] for row in rows}
@@ -148,7 +149,7 @@ def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Res
         if not differing or rule not in probe.answers:  # nothing depends on a rule that was not asked about
             continue
         probe = RuleProbe(frozenset(tool.rules[count:]))
-        after = _values(section(run, probe))
+        after = _values(section(View(run, probe)))
         for row in differing:
             if row.shown(before.get(row.label)) != row.shown(after.get(row.label)):
                 why[row.label].append(rule)

@@ -12,12 +12,12 @@ import numpy as np
 
 from loadgen.analysis.emulate.distribution import Distribution
 from loadgen.analysis.emulate.event_times import busiest_sliding_second, gaps, tokens_per_event
-from loadgen.analysis.emulate.latencies import count_notes, first_start, percentile_rows, starts
 from loadgen.analysis.emulate.rates import concurrency, rates
-from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun, event_selection
+from loadgen.analysis.emulate.recorded_run import Bools, event_selection
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING, FROM_SENT, MEAN_ITL, ZERO, Rule, Rules
 from loadgen.analysis.emulate.tool import Tool
+from loadgen.analysis.emulate.view import View
 from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
 from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
@@ -58,7 +58,7 @@ S = 1e9
 
 
 @dataclass(frozen=True)
-class Requests:
+class Requests(View):
     """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each of them.
 
     Attributes:
@@ -70,8 +70,6 @@ class Requests:
         output, input: Number of tokens that it counts.
     """
 
-    run: RecordedRun
-    active: Rules
     tokens: bytes
     included: Bools
     start: Int64s
@@ -83,14 +81,9 @@ class Requests:
     input: Int64s
 
     @property
-    def begin(self) -> int:
-        """When the run began."""
-        return first_start(self.run, self.active)
-
-    @property
     def duration_s(self) -> float:
         """Time from the first start to the end of the last response, s."""
-        return self.run.seconds_since(self.begin)
+        return self.run.seconds_since(self.first_start)
 
     def distribution(self, values: Floats, weights: Int64s | None = None) -> Distribution:
         """Return the distribution of values, NaN where nothing was measured."""
@@ -186,7 +179,7 @@ class Requests:
         """Maximum number of concurrent requests."""
         if MERGED not in self.active:
             return self.run.peak_in_flight
-        started, ended = (self.start - self.begin) / S, (self.end - self.begin) / S
+        started, ended = (self.start - self.first_start) / S, (self.end - self.first_start) / S
         return _or_zero(concurrency(started, ended, 0.0, self.duration_s), "max")
 
 
@@ -194,7 +187,8 @@ def _or_zero(found: Distribution | None, statistic: str) -> float:
     return 0.0 if found is None else float(getattr(found, statistic) or 0.0)
 
 
-def _requests(run: RecordedRun, active: Rules) -> Requests:
+def _requests(view: View) -> Requests:
+    run, active = view.run, view.active
     tokens = event_selection(lambda flags: flags & CHOICE and _is_token(run.chat, active, flags))
     included = run.complete if FORGIVING in active else run.ok
     selected = run.select(tokens)
@@ -207,7 +201,7 @@ def _requests(run: RecordedRun, active: Rules) -> Requests:
         active,
         tokens,
         included,
-        start=starts(run, active)[included],
+        start=view.starts[included],
         end=end,
         seen=seen,
         first=np.where(seen > 0, selected.first[included], end),
@@ -224,12 +218,12 @@ def _is_token(chat: bool, active: Rules, flags: int) -> bool:
     return chat and EMPTY_IS_TOKEN in active and bool(flags & (EMPTY | OLD_REASONING))
 
 
-def _totals(run: RecordedRun, active: Rules) -> list[Row]:
-    requests = _requests(run, active)
+def _totals(view: View) -> list[Row]:
+    requests = _requests(view)
     completed, duration_s = float(requests.included.sum()), requests.duration_s
-    rows = [Row("Successful requests:", completed, "completed", 0, notes=count_notes(run, requests.included))]
-    if run.settings.max_concurrency is not None:
-        rows.append(Row("Maximum request concurrency:", run.settings.max_concurrency, "max_concurrency", 0))
+    rows = [Row("Successful requests:", completed, "completed", 0, notes=view.notes_on_counts(requests.included))]
+    if view.run.settings.max_concurrency is not None:
+        rows.append(Row("Maximum request concurrency:", view.run.settings.max_concurrency, "max_concurrency", 0))
     return [
         *rows,
         Row("Benchmark duration (s):", duration_s, "duration"),
@@ -239,15 +233,13 @@ def _totals(run: RecordedRun, active: Rules) -> list[Row]:
     ]
 
 
-def _number(
-    label: str, ours: str, compute: Callable[[Requests], float | None], run: RecordedRun, active: Rules
-) -> list[Row]:
-    return [Row(label, compute(_requests(run, active)), ours)]
+def _number(label: str, ours: str, compute: Callable[[Requests], float | None], view: View) -> list[Row]:
+    return [Row(label, compute(_requests(view)), ours)]
 
 
-def _latency(title: str, metric: str, unit_ms: float, run: RecordedRun, active: Rules) -> list[Row]:
-    values: Distribution = getattr(_requests(run, active), "latency" if metric == "e2el" else metric)
-    return percentile_rows(title, metric, values, (99,), active, unit_ms=unit_ms)
+def _latency(title: str, metric: str, unit_ms: float, view: View) -> list[Row]:
+    values: Distribution = getattr(_requests(view), "latency" if metric == "e2el" else metric)
+    return view.percentile_rows(title, metric, values, (99,), unit_ms)
 
 
 NUMBERS: tuple[tuple[str, str, Callable[[Requests], float | None]], ...] = (

@@ -11,8 +11,7 @@ import numpy as np
 
 from loadgen.analysis.emulate.bench_script import Answers
 from loadgen.analysis.emulate.distribution import Distribution
-from loadgen.analysis.emulate.latencies import first_start, latency_row, percentile_rows, starts
-from loadgen.analysis.emulate.recorded_run import RecordedRun, event_selection
+from loadgen.analysis.emulate.recorded_run import event_selection
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import (
     CONNECTING,
@@ -27,9 +26,9 @@ from loadgen.analysis.emulate.rule import (
     WHOLE_SECONDS,
     ZERO,
     Rule,
-    Rules,
 )
 from loadgen.analysis.emulate.tool import Tool
+from loadgen.analysis.emulate.view import View
 from loadgen.config.output import SGLANG_PERCENTILES
 from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, USAGE
 from loadgen.report.sglang_block import CAP, LATENCIES, MAX_ITL, RATE, TOTALS
@@ -47,7 +46,8 @@ RULES = (
 )
 
 
-def _answers(run: RecordedRun, active: Rules) -> Answers:
+def _answers(view: View) -> Answers:
+    run, active = view.run, view.active
     if IGNORES in active:
         tokens = event_selection(lambda flags: flags & (CONTENT | REASONING) if run.chat else flags & CONTENT)
     else:
@@ -56,7 +56,7 @@ def _answers(run: RecordedRun, active: Rules) -> Answers:
     lines = event_selection(lambda flags: run.chat or run.native or flags != USAGE)
     usage = event_selection(lambda flags: flags & USAGE and (run.chat or flags & CONTENT))
     output = np.where(run.has_event(usage) & (run.completion_tokens >= 0), run.completion_tokens, run.output_tokens)
-    ends, start = run.select(lines if LAST_LINE in active else tokens), starts(run, active)
+    ends, start = run.select(lines if LAST_LINE in active else tokens), view.starts
     success = run.complete & run.has_event(lines) & (run.chat | run.native | ~run.has_error)
     return Answers(
         run,
@@ -67,13 +67,13 @@ def _answers(run: RecordedRun, active: Rules) -> Answers:
         end=np.where(ends.count > 0, ends.last, start),
         output=output if AS_ASKED in active else run.tokens,
         input=run.input_tokens if PLANNED_INPUT in active else run.prompts,
-        begin=first_start(run, active),
+        begin=view.first_start,
         divides=run.native,
     )
 
 
-def _totals(run: RecordedRun, active: Rules) -> list[Row]:
-    settings, answers = run.settings, _answers(run, active)
+def _totals(view: View) -> list[Row]:
+    settings, answers = view.run.settings, _answers(view)
     completed = float(answers.completed.sum())
     total_in, total_out, input_notes = answers.total_input, answers.total_output, answers.input_notes
     rate = settings.request_rate
@@ -109,12 +109,12 @@ def _total(key: str, value: float | None, notes: tuple[Rule, ...] = (), *, ours:
     return Row(label, value, key if ours == "" else ours, digits, notes=notes)
 
 
-def _latency(metric: str, run: RecordedRun, active: Rules) -> list[Row]:
+def _latency(metric: str, view: View) -> list[Row]:
     name = "e2el" if metric == "e2e_latency" else metric
-    values: Distribution = getattr(_answers(run, active), name)
-    rows = percentile_rows(f"{LATENCIES[metric][0]} (ms)", name, values, SGLANG_PERCENTILES, active)
+    values: Distribution = getattr(_answers(view), name)
+    rows = view.percentile_rows(f"{LATENCIES[metric][0]} (ms)", name, values, SGLANG_PERCENTILES)
     if metric == "itl":
-        rows.append(latency_row(MAX_ITL, "itl max", values.max, active))
+        rows.append(view.latency_row(MAX_ITL, "itl max", values.max))
     return rows
 
 

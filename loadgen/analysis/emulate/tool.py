@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loadgen.analysis.emulate.recorded_run import RecordedRun
 from loadgen.analysis.emulate.row import Row
-from loadgen.analysis.emulate.rule import Rule, Rules
+from loadgen.analysis.emulate.rule import Rule
+from loadgen.analysis.emulate.view import View
 
-Section = Callable[[RecordedRun, Rules], list[Row]]
+Section = Callable[[View], list[Row]]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,3 @@ class Tool:
     sections: tuple[Section, ...]
     premises: tuple[str, ...] = ()
     native: bool = False
-
-    def rows(self, run: RecordedRun, active: Rules) -> list[Row]:
-        """Return all rows of its console for a run with these rules."""
-        return [row for section in self.sections for row in section(run, active)]

@@ -12,8 +12,7 @@ import numpy as np
 
 from loadgen.analysis.emulate.bench_script import Answers
 from loadgen.analysis.emulate.distribution import Distribution
-from loadgen.analysis.emulate.latencies import first_start, percentile_rows, starts
-from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun, event_selection
+from loadgen.analysis.emulate.recorded_run import Bools, event_selection
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import (
     CONNECTING,
@@ -27,9 +26,9 @@ from loadgen.analysis.emulate.rule import (
     WHOLE_SECONDS,
     ZERO,
     Rule,
-    Rules,
 )
 from loadgen.analysis.emulate.tool import Tool
+from loadgen.analysis.emulate.view import View
 from loadgen.config import slo
 from loadgen.config.output import parse_percentiles
 from loadgen.core.event_flags import CHOICE, CONTENT, DONE, EMPTY, OLD_REASONING, REASONING, ROLE, TOKENS, TOOL, USAGE
@@ -108,22 +107,24 @@ class Client:
         ps = parse_percentiles(asked)
         return [*ps, 90.0] if self.rust and 90.0 not in ps else ps
 
-    def tokens(self, run: RecordedRun, active: Rules) -> bytes:
-        """Return the selection of events that count as tokens with these rules."""
+    def tokens(self, view: View) -> bytes:
+        """Return the selection of events that count as tokens with the active rules."""
+        chat, active = view.run.chat, view.active
 
         def counts(flags: int) -> bool:
             if flags & TOKENS:
-                return IGNORES not in active or self.is_token(run.chat, flags)
-            return self.is_token(run.chat, flags) and (ROLE_CHUNK if flags & ROLE else TOKENLESS) in active
+                return IGNORES not in active or self.is_token(chat, flags)
+            return self.is_token(chat, flags) and (ROLE_CHUNK if flags & ROLE else TOKENLESS) in active
 
         return event_selection(counts)
 
 
-def _answers(client: Client, run: RecordedRun, active: Rules) -> Answers:
-    tokens = client.tokens(run, active)
+def _answers(client: Client, view: View) -> Answers:
+    run, active = view.run, view.active
+    tokens = client.tokens(view)
     marks = NOT_DONE if client.ends_with_usage(run.chat) and USAGE_ENDS in active else tokens
-    start, ends = starts(run, active), run.select(marks)
-    output, read = _output(client, run, active)
+    start, ends = view.starts, run.select(marks)
+    output, read = _output(client, view)
     return Answers(
         run,
         active,
@@ -132,35 +133,37 @@ def _answers(client: Client, run: RecordedRun, active: Rules) -> Answers:
         success=run.complete & run.has_event(tokens) if client.needs_token(run.chat) else run.complete,
         end=np.where(ends.count > 0, ends.last, start),
         output=output,
-        input=_input(client, run, active, read),
-        begin=run.start_ns if CLOCK_START in active else first_start(run, ()),
+        input=_input(client, view, read),
+        begin=run.start_ns if CLOCK_START in active else View(run, ()).first_start,
     )
 
 
-def _output(client: Client, run: RecordedRun, active: Rules) -> tuple[Int64s, Bools]:
+def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
     """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage.
 
     The clients in Python read usage only from events that are not tokens.
     """
+    run = view.run
     usage_at = run.select(USAGES).last
     if client.rust:
-        received = run.select(client.tokens(run, active)).count
-        unsaid = np.maximum(received, 1) if AS_CHUNKS in active else run.tokens
+        received = run.select(client.tokens(view)).count
+        unsaid = np.maximum(received, 1) if AS_CHUNKS in view.active else run.tokens
         return np.where(run.completion_tokens > 0, run.completion_tokens, unsaid), usage_at > 0
     read_at = run.select(event_selection(lambda flags: flags & USAGE and not client.is_token(run.chat, flags))).last
     read = (read_at > 0) & (read_at == usage_at)
     return np.where(read & (run.completion_tokens > 0), run.completion_tokens, -1), read
 
 
-def _input(client: Client, run: RecordedRun, active: Rules, read: Bools) -> Int64s:
-    if PLANNED_INPUT not in active:
+def _input(client: Client, view: View, read: Bools) -> Int64s:
+    run = view.run
+    if PLANNED_INPUT not in view.active:
         return run.prompts
     counted = read & (run.prompt_tokens >= 0) & (client.version >= 32 and not client.rust)
     return np.where(counted, run.prompt_tokens, run.input_tokens)
 
 
-def _totals(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
-    settings, answers = run.settings, _answers(client, run, active)
+def _totals(client: Client, view: View) -> list[Row]:
+    settings, answers = view.run.settings, _answers(client, view)
     completed = float(answers.completed.sum())
     rows = [Row("Successful requests:", completed, "completed", 0, notes=answers.count_notes)]
     if client.version >= 32:
@@ -183,28 +186,28 @@ def _totals(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
     return [*rows, Row("Output token throughput (tok/s):", output, "output_throughput", notes=output_notes)]
 
 
-def _peaks(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
-    answers = _answers(client, run, active)
+def _peaks(client: Client, view: View) -> list[Row]:
+    answers = _answers(client, view)
     return [
         Row("Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"),
         Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests"),
     ]
 
 
-def _all_tokens(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
-    answers = _answers(client, run, active)
+def _all_tokens(client: Client, view: View) -> list[Row]:
+    answers = _answers(client, view)
     label = "Total Token throughput (tok/s):" if client.version < 32 else "Total token throughput (tok/s):"
     value = answers.per_second(answers.total_input, answers.total_output)
     return [Row(label, value, "total_token_throughput", notes=answers.input_notes + answers.output_notes)]
 
 
-def _latency(metric: str, client: Client, run: RecordedRun, active: Rules) -> list[Row]:
-    settings = run.settings
+def _latency(metric: str, client: Client, view: View) -> list[Row]:
+    settings = view.run.settings
     if metric not in settings.percentile_metrics.split(","):
         return []
-    answers, ps = _answers(client, run, active), client.percentiles(settings.metric_percentiles)
+    answers, ps = _answers(client, view), client.percentiles(settings.metric_percentiles)
     notes = answers.output_notes if metric == "tpot" else ()
-    return percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, active, notes=notes)
+    return view.percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, notes=notes)
 
 
 def _goodput(answers: Answers) -> float | None:
@@ -213,9 +216,9 @@ def _goodput(answers: Answers) -> float | None:
         return None
     tpot = answers.tpot_ns
     measured = {
-        "ttft": answers.first - answers.start,
+        "ttft": answers.first - answers.starts,
         "tpot": np.where(np.isnan(tpot), 0, tpot),
-        "e2el": answers.end - answers.start,
+        "e2el": answers.end - answers.starts,
     }
     good = answers.completed
     for metric, limit_ns in slo.parse_goodput(answers.run.settings.goodput).items():
@@ -223,13 +226,14 @@ def _goodput(answers: Answers) -> float | None:
     return answers.per_second(float(good.sum()))
 
 
-def _steady(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
+def _steady(client: Client, view: View) -> list[Row]:
     """Return the rows of its steady state, which it prints of closed loops that reach it; loadgen has none."""
+    run = view.run
     limit = run.settings.max_concurrency
     if not client.rust or limit is None or math.isfinite(run.settings.request_rate):
         return []
-    answers = _answers(client, run, active)
-    completed, start, end = answers.completed, answers.start, answers.end
+    answers = _answers(client, view)
+    completed, start, end = answers.completed, answers.starts, answers.end
     window = throughput.at_least_in_flight(start[completed], end[completed], math.ceil(STEADY_SHARE * limit))
     if window is None:
         return []
@@ -253,7 +257,7 @@ def _steady(client: Client, run: RecordedRun, active: Rules) -> list[Row]:
     for metric, ps in (("ttft", asked), ("tpot", [90.0, 99.0])):
         values = (answers.first - start).astype(np.float64) if metric == "ttft" else answers.tpot_ns
         measured = values[began & ~np.isnan(values)]
-        rows += percentile_rows(f"{metric.upper()} (ms)", metric, Distribution(measured), ps, active)
+        rows += view.percentile_rows(f"{metric.upper()} (ms)", metric, Distribution(measured), ps)
     return [replace(row, label=f"SS {row.label}", ours=None, notes=(STEADY, *row.notes)) for row in rows]
 
 

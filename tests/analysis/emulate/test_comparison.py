@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from loadgen.analysis.emulate.comparison import TOOLS, compare, explain, loadgen_value
-from loadgen.analysis.emulate.recorded_run import RecordedRun
 from loadgen.analysis.emulate.row import Row
-from loadgen.analysis.emulate.rule import CONNECTING, DIGITS, SPREAD, UNKNOWN, Rule, Rules
+from loadgen.analysis.emulate.rule import CONNECTING, DIGITS, SPREAD, UNKNOWN, Rule
 from loadgen.analysis.emulate.tool import Tool
+from loadgen.analysis.emulate.view import View
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.testing.replies import delta, event
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.compared_runs import FEW, kept
-from tests.helpers.recorded_streams import GOLDEN, STREAMS, of_file, of_streams, record_of, result_of, run_of
+from tests.helpers.recorded_streams import GOLDEN, STREAMS, of_file, of_streams, record_of, result_of, rows_of, run_of
 from tests.helpers.run_facts import answered, failed, per_event, unsent
 
 ASKED = {"percentile_metrics": "ttft,tpot,itl,e2el", "metric_percentiles": "90,99"}
@@ -54,7 +54,7 @@ def test_tool_without_rules_has_loadgens_numbers(name: str, group: str) -> None:
     records, chat = records_of(group)
     run, result = run_of(records, chat, **ASKED), result_of(records, chat, **ASKED)
     compared = 0
-    for row in TOOLS[name].rows(run, frozenset()):
+    for row in rows_of(TOOLS[name], run, frozenset()):
         if row.ours is None or row.value is None:
             continue
         value = loadgen_value(result, row.ours)
@@ -73,7 +73,7 @@ def test_generate_without_rules_has_loadgens_numbers() -> None:
     assert [each for each in shown if each[1] != each[2] and each[2] != "n/a"] == []
     peak = next(line for line in lines if line.row.ours == "max_output_tokens_per_s")
     assert SPREAD in peak.why
-    for row in TOOLS["sglang"].rows(run_of(records, **asked), frozenset()):
+    for row in rows_of(TOOLS["sglang"], run_of(records, **asked), frozenset()):
         if row.ours is not None and row.value is not None:
             value = loadgen_value(result_of(records, **asked), row.ours)
             assert row.value == pytest.approx(value, rel=1e-3, abs=1e-5), row.label
@@ -102,7 +102,7 @@ def test_every_difference_has_a_reason(name: str, group: str) -> None:
 
 
 def test_abandoned_requests_are_the_only_other_reason() -> None:
-    def seven(run: RecordedRun, active: Rules) -> list[Row]:
+    def seven(view: View) -> list[Row]:
         return [Row("Total generated tokens:", 7, "total_output_tokens")]
 
     for records, why in (([answered()], ()), ([answered(), failed(1, Outcome.STALLED)], (UNKNOWN,))):
@@ -125,5 +125,5 @@ def test_connect_time_of_aiperf_has_one_reason() -> None:
 def test_run_without_a_success_has_rows(name: str, records: list[Record]) -> None:
     tool = TOOLS[name]
     for on in (frozenset(tool.rules), frozenset[Rule]()):
-        rows = {row.label: row.value for row in tool.rows(run_of(records, **ASKED), on)}
+        rows = {row.label: row.value for row in rows_of(tool, run_of(records, **ASKED), on)}
         assert rows.get("Successful requests:", rows.get("Request Count (requests)")) == 0

@@ -10,7 +10,7 @@ from loadgen.analysis.emulate.rule import UNKNOWN
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.testing.replies import DONE, delta, event, usage
-from tests.helpers.recorded_streams import record_of, run_of
+from tests.helpers.recorded_streams import record_of, rows_of, run_of
 from tests.helpers.run_facts import failed
 
 ROLE = delta(role="assistant", content="")
@@ -21,7 +21,7 @@ ASKED = {"percentile_metrics": "ttft,tpot,itl,e2el", "metric_percentiles": "99"}
 
 def shown(name: str, *records: Record, chat: bool = True, **settings: object) -> dict[str, float | None]:
     tool = TOOLS[name]
-    rows = tool.rows(run_of(records, chat, **{**ASKED, **settings}), frozenset(tool.rules))
+    rows = rows_of(tool, run_of(records, chat, **{**ASKED, **settings}), frozenset(tool.rules))
     return {row.label: row.value for row in rows}
 
 
@@ -170,7 +170,7 @@ def test_cut_and_failed_streams_are_successes_to_tools() -> None:
 @pytest.mark.parametrize("name", TOOLS)
 def test_abandoned_requests_are_left_out_with_a_note(name: str) -> None:
     run, tool = run_of([answer(), failed(1, Outcome.STALLED)], **ASKED), TOOLS[name]
-    rows = {row.label: row for row in tool.rows(run, frozenset(tool.rules))}
+    rows = {row.label: row for row in rows_of(tool, run, frozenset(tool.rules))}
     count = rows.get("Successful requests:") or rows["Request Count (requests)"]
     assert (count.value, count.notes) == (1, (UNKNOWN,))
     assert "Failed requests:" not in rows or rows["Failed requests:"].value == 0

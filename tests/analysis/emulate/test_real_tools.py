@@ -11,7 +11,7 @@ import pytest
 
 from loadgen.analysis.emulate.comparison import TOOLS
 from loadgen.analysis.emulate.rule import RETOKENIZED
-from tests.helpers.recorded_streams import GOLDEN, STREAMS, of_file, of_streams, run_of
+from tests.helpers.recorded_streams import GOLDEN, STREAMS, of_file, of_streams, rows_of, run_of
 
 ASKED = {
     "percentile_metrics": "ttft,tpot,itl,e2el",
@@ -36,7 +36,9 @@ CASES = [(name, group) for name in TOOLS for group in printed(name)]
 @pytest.mark.parametrize(("name", "group"), CASES)
 def test_each_row_is_that_of_the_real_tool(name: str, group: str) -> None:
     records, chat = of_file(group, told_by(name).get("sent", {}).get(group))
-    rows = {row.label: row for row in TOOLS[name].rows(run_of(records, chat, **ASKED), frozenset(TOOLS[name].rules))}
+    rows = {
+        row.label: row for row in rows_of(TOOLS[name], run_of(records, chat, **ASKED), frozenset(TOOLS[name].rules))
+    }
     told = printed(name)[group]
     assert told
     for label, value in told.items():
@@ -51,7 +53,7 @@ def test_steady_state_is_that_of_the_rust_client() -> None:
     """Two of its twelve requests were refused; one ended with the window, and others after it."""
     told = told_by("vllm-rs")["steady_state"]
     run = run_of(of_streams(told["streams"]), **{**ASKED, "max_concurrency": told["max_concurrency"]})
-    rows = {row.label: row.value for row in TOOLS["vllm-rs"].rows(run, frozenset(TOOLS["vllm-rs"].rules))}
+    rows = {row.label: row.value for row in rows_of(TOOLS["vllm-rs"], run, frozenset(TOOLS["vllm-rs"].rules))}
     assert {label: value for label, value in rows.items() if label.startswith("SS ")} == pytest.approx(told["rows"])
 
 
@@ -59,14 +61,14 @@ def test_generate_is_that_of_sglang() -> None:
     """A first event of several tokens, the text again with the finish reason, an event without text, a cut stream."""
     told = told_by("sglang")["generate"]
     run = run_of(of_streams(told["streams"]), **ASKED, backend="sglang-native")
-    rows = {row.label: row.value for row in TOOLS["sglang"].rows(run, frozenset(TOOLS["sglang"].rules))}
+    rows = {row.label: row.value for row in rows_of(TOOLS["sglang"], run, frozenset(TOOLS["sglang"].rules))}
     assert {label: rows[label] for label in told["rows"]} == pytest.approx(told["rows"], rel=1e-6, abs=1e-9)
 
 
 def test_values_are_unknown_only_without_a_tokenizer() -> None:
     for name, group in CASES:
         records, chat = of_file(group)
-        rows = TOOLS[name].rows(run_of(records, chat, **ASKED), frozenset(TOOLS[name].rules))
+        rows = rows_of(TOOLS[name], run_of(records, chat, **ASKED), frozenset(TOOLS[name].rules))
         withheld = {row.label for row in rows if row.value is None and row.label in printed(name)[group]}
         assert not withheld or (name.startswith("vllm") and group in ("cut", "completions without usage")), (
             name,
