@@ -1,5 +1,6 @@
 """Finding: one thing that a page or a file says and that cannot be, or does not show what it seems to."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,3 +59,6 @@ class Finding:
             "why": self.why,
             "note": self.note,
         }
+
+
+Findings = Iterator[Finding]  # what a rule yields

@@ -1,8 +1,8 @@
 """Rules: each yields what it finds wrong; of one result, of a page as a whole, or of several files."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Findings
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.rules import (
     bases,
@@ -25,7 +25,7 @@ from loadgen.analysis.audit.rules.streams import itl, tpot
 from loadgen.analysis.audit.rules.verdict import verdict
 from loadgen.analysis.audit.study import PublishedStudy
 
-OF_RESULTS: tuple[Callable[[Published], Iterator[Finding]], ...] = (
+OF_RESULTS: tuple[Callable[[Published], Findings], ...] = (
     rates,
     concurrency.peak_throughput,
     concurrency.peak_concurrency,
@@ -35,7 +35,7 @@ OF_RESULTS: tuple[Callable[[Published], Iterator[Finding]], ...] = (
     itl,
     verdict,
 )
-OF_PAGES: tuple[Callable[[PublishedStudy], Iterator[Finding]], ...] = (
+OF_PAGES: tuple[Callable[[PublishedStudy], Findings], ...] = (
     scripts.misread,
     identity.models,
     identity.claimed,

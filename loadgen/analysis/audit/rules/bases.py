@@ -1,10 +1,10 @@
 """Bases: what the candidates of a stage change, and whether that is what the stage says."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from loadgen.analysis.audit.command import INTERFACE, setting_text
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Findings
 from loadgen.analysis.audit.number import change
 from loadgen.analysis.audit.page import Section
 from loadgen.analysis.audit.published import Published
@@ -43,7 +43,7 @@ SYNONYMS = {
 }
 
 
-def bases(study: PublishedStudy) -> Iterator[Finding]:
+def bases(study: PublishedStudy) -> Findings:
     """A candidate is the best so far with one change, and has nothing of what was rejected."""
     best: PublishedArm | None = None
     rejected: Rejected = {}
@@ -85,7 +85,7 @@ def _settings_text(settings: Iterable[tuple[str, str]]) -> str:
     return ", ".join(setting_text(*each) for each in settings)
 
 
-def _carried(arm: PublishedArm, best: PublishedArm, rejected: Rejected) -> Iterator[Finding]:
+def _carried(arm: PublishedArm, best: PublishedArm, rejected: Rejected) -> Findings:
     """A setting that an earlier stage tried and that did not win."""
     for name, to in _changed(arm, best).items():
         value, stage = rejected.get(name, (None, ""))
@@ -94,7 +94,7 @@ def _carried(arm: PublishedArm, best: PublishedArm, rejected: Rejected) -> Itera
             yield arm.note("base", why, f"carried {name}")
 
 
-def _missing(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Iterator[Finding]:
+def _missing(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findings:
     """Settings of the best so far that a candidate lacks, though its stage is about something else."""
     lost = {
         name: before
@@ -121,7 +121,7 @@ def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[Published
 
 def _uncredited(
     study: PublishedStudy, arm: PublishedArm, best: PublishedArm, base: PublishedArm, rejected: Rejected
-) -> Iterator[Finding]:
+) -> Findings:
     """A gain for which a title names one change, where the candidate has others, too.
 
     Its changes are those from `base`: the best so far, or the best of its engine; what the best so far has is none.
@@ -153,7 +153,7 @@ def _names(arm: PublishedArm, setting: str, value: str) -> bool:
     return bool(meant & {*parts, setting.lower()}) or any(each in setting.lower() for each in meant if "_" in each)
 
 
-def idle_options(study: PublishedStudy) -> Iterator[Finding]:
+def idle_options(study: PublishedStudy) -> Findings:
     """A gain is of something that can change anything: a limit that is never reached changes nothing."""
     best: PublishedArm | None = None
     for _, arms in study.staged() if not study.repeated else ():
@@ -163,7 +163,7 @@ def idle_options(study: PublishedStudy) -> Iterator[Finding]:
         best = study.best([*arms, best])
 
 
-def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Iterator[Finding]:
+def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findings:
     peak = max((n.value for name in ("cap", "peak_in_flight") if (n := arm.result[name])), default=None)
     gain, changed = study.gain(arm, best), arm.command.changes(best.command)
     if not gain:
@@ -180,7 +180,7 @@ def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Itera
         yield arm.note("idle-option", why, weight=by - 1)
 
 
-def turned_off(study: PublishedStudy) -> Iterator[Finding]:
+def turned_off(study: PublishedStudy) -> Findings:
     """A stage that is named after a feature turns it on."""
     for arm in study.tried:
         said = f"{arm.stage.title} {arm.label}".lower()

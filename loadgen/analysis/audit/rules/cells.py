@@ -1,9 +1,7 @@
 """Cells: what tables print, against the blocks of their page and against their own other cells."""
 
-from collections.abc import Iterator
-
 from loadgen.analysis.audit.files import RATE_ERROR
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import change, off, plain
 from loadgen.analysis.audit.published import Published, title
 from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
@@ -12,7 +10,7 @@ from loadgen.analysis.audit.table import Change, Quantity, Row, Table
 MAX_CLIENT_SHARE = 0.03  # relative: what a client needs between two requests
 
 
-def copied(study: PublishedStudy) -> Iterator[Finding]:
+def copied(study: PublishedStudy) -> Findings:
     """What stands beside a throughput is of the same block, and to the same digits."""
     if not study.arms or study.repeated:
         return
@@ -43,7 +41,7 @@ def _without_block(study: PublishedStudy, table: Table, row: Row, total: Quantit
     return study.finding(total.at, "cell", says, str(first.total), why)
 
 
-def _beside(study: PublishedStudy, quantity: Quantity, results: list[Published]) -> Iterator[Finding]:
+def _beside(study: PublishedStudy, quantity: Quantity, results: list[Published]) -> Findings:
     known = [result for result in results if quantity.name in result.numbers]
     numbers = [result[quantity.name] for result in known]
     agrees = any(number.agrees(quantity.number) for number in numbers)
@@ -59,7 +57,7 @@ def _beside(study: PublishedStudy, quantity: Quantity, results: list[Published])
         yield study.finding(quantity.at, "cell", says, should_be, why)
 
 
-def percents(study: PublishedStudy) -> Iterator[Finding]:
+def percents(study: PublishedStudy) -> Findings:
     """A change is the cell by the baseline's, less 1; and where a rate was wrong, that of tokens by duration."""
     if study.repeated:
         return
@@ -115,7 +113,7 @@ def _of_tokens(study: PublishedStudy, after: Quantity, before: Quantity, printed
     return study.finding(printed.at, "percent-of-rates", says, should_be, why, "rates", weight)
 
 
-def success_rates(study: PublishedStudy) -> Iterator[Finding]:
+def success_rates(study: PublishedStudy) -> Findings:
     """A success rate is that of its block, of as many as were sent or the other arms had."""
     groups = study.by_workload()
     for _, row, cell in study.table_cells():
@@ -130,7 +128,7 @@ def success_rates(study: PublishedStudy) -> Iterator[Finding]:
             yield study.finding(printed.at, "success-rate", f"{printed.text} %", f"{share} %", why)
 
 
-def latencies(study: PublishedStudy) -> Iterator[Finding]:
+def latencies(study: PublishedStudy) -> Findings:
     """N requests of a mean time, at most `cap` at once, fit into their run; one at a time, they fill it."""
     for row, base, cell, _ in study.comparison.pairs():
         before, after = base.get("latency_s"), cell.get("latency_s")
@@ -139,9 +137,7 @@ def latencies(study: PublishedStudy) -> Iterator[Finding]:
                 yield from _fits(study, row, quantity, before, arm)
 
 
-def _fits(
-    study: PublishedStudy, row: Row, quantity: Quantity, before: Quantity | None, arm: PublishedArm
-) -> Iterator[Finding]:
+def _fits(study: PublishedStudy, row: Row, quantity: Quantity, before: Quantity | None, arm: PublishedArm) -> Findings:
     ok, cap, duration = (arm.result[name] for name in ("ok", "cap", "duration_s"))
     most = duration * cap / ok
     said, line, should_be = f"{row.name}: {ok} requests in {duration} s", arm.result.place.line, f"{most} s"

@@ -1,10 +1,9 @@
 """Claims: what a page says of candidates that it never tried, and what it calls a gain though nothing changed."""
 
 import re
-from collections.abc import Iterator
 
 from loadgen.analysis.audit.engine_flags import TABLES
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Findings
 from loadgen.analysis.audit.number import plain
 from loadgen.analysis.audit.rules.gains import of_stages, printed_change
 from loadgen.analysis.audit.rules.losses import is_misnamed
@@ -19,7 +18,7 @@ LATENCIES = re.compile(
 MIN_TIMES_OFF = 1.1  # times: two ways to take a mean may differ within it
 
 
-def untried(study: PublishedStudy) -> Iterator[Finding]:
+def untried(study: PublishedStudy) -> Findings:
     """What is said not to work, or to bring nothing, was tried: there is a command or a result."""
     page = study.page
     within = [*(each.at for each in page.commands), *(each.at for each in page.results)]
@@ -37,7 +36,7 @@ def untried(study: PublishedStudy) -> Iterator[Finding]:
             yield study.note(row.at, "untried", says, why)
 
 
-def ties(study: PublishedStudy) -> Iterator[Finding]:
+def ties(study: PublishedStudy) -> Findings:
     """What is called faster is faster by more than nothing, and than itself."""
     for line in LATENCIES.finditer(study.page.prose):
         if not float(line["gap"]):
@@ -51,7 +50,7 @@ def ties(study: PublishedStudy) -> Iterator[Finding]:
             yield study.note(printed.at, "tie", f"{printed.text} faster", why)
 
 
-def decoding(study: PublishedStudy) -> Iterator[Finding]:
+def decoding(study: PublishedStudy) -> Findings:
     """ "TPOT is n times faster" is of TPOT that is the time between tokens, as E2EL has it."""
     for line in LATENCIES.finditer(study.page.prose):
         arms = {arm.label: arm for arm in study.tried if line.start() in arm.stage}

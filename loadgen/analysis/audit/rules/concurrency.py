@@ -1,16 +1,15 @@
 """Concurrency: peaks that cannot have been, and requests in flight that the numbers need and nobody sent."""
 
 import math
-from collections.abc import Iterator
 
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import UNKNOWN, Number, off, plain
 from loadgen.analysis.audit.published import Published
 
 _IDENTITY = 0.001  # how far the mean of a mean may be off where a tool rounds it
 
 
-def peak_throughput(result: Published) -> Iterator[Finding]:
+def peak_throughput(result: Published) -> Findings:
     """A second of a run has no more tokens than the run, and one of its seconds no fewer than its share."""
     peak, tokens, duration = (result[name] for name in ("peak_output_per_s", "output_tokens", "duration_s"))
     if not peak or not tokens / duration:
@@ -36,7 +35,7 @@ def peak_throughput(result: Published) -> Iterator[Finding]:
     yield Finding(place, "peak-throughput", says, f"{should_be} tok/s", why, cause="peak", weight=peak.value)
 
 
-def peak_concurrency(result: Published) -> Iterator[Finding]:
+def peak_concurrency(result: Published) -> Findings:
     """No more in flight than a cap lets through, nor than there were requests."""
     peak, cap, sent = result["peak_in_flight"], result["cap"], result["ok"] + result["failed"]
     says, place = f"{peak} concurrent requests", result.where("peak_in_flight")
@@ -47,7 +46,7 @@ def peak_concurrency(result: Published) -> Iterator[Finding]:
         yield Finding(place, "peak-concurrency", says, f"at most {sent}", f"there were {sent} requests")
 
 
-def in_flight(result: Published) -> Iterator[Finding]:
+def in_flight(result: Published) -> Findings:
     """Little's law: requests in flight, on average, are the rate of requests times how long each takes."""
     rate, e2el = result["ok"] / result["duration_s"], result["mean_e2el_ms"]
     limit = result["cap"] or result["peak_in_flight"]
@@ -64,7 +63,7 @@ def in_flight(result: Published) -> Iterator[Finding]:
         yield Finding(result.where("mean_in_flight"), "in-flight", says, str(found), why)
 
 
-def _from_parts(result: Published, rate: Number, limit: Number) -> Iterator[Finding]:
+def _from_parts(result: Published, rate: Number, limit: Number) -> Findings:
     """Where E2EL was not published: TTFT and TPOT times the gaps of a reply of mean length."""
     ttft, tpot, gaps = result["mean_ttft_ms"], result["mean_tpot_ms"], result.mean_reply - 1
     found = rate * (ttft + tpot * gaps) / 1000

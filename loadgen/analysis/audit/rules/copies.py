@@ -1,13 +1,13 @@
 """Copies: results of one file that stand in another one, too."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.published import Published
 
 
-def copies(files: Mapping[str, Sequence[Published]]) -> Iterator[Finding]:
+def copies(files: Mapping[str, Sequence[Published]]) -> Findings:
     """No two files have one and the same run; a file that was given twice is one.
 
     Args:

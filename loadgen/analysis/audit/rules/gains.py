@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import UNKNOWN, Number, change, off
 from loadgen.analysis.audit.page import Section
 from loadgen.analysis.audit.rules.results import SUMMARY, misprint, misprints
@@ -17,7 +17,7 @@ SKIPPED = re.compile(r"(?i)\b(?:skipped|rejected|not adopted|lower than)\b")
 LATENCY_ROUNDING = 0.005  # relative: how far a latency of two digits is off
 
 
-def gains(study: PublishedStudy) -> Iterator[Finding]:
+def gains(study: PublishedStudy) -> Findings:
     """A stage's gain is its best by the best before it; where a row has a baseline of its own, it is judged by that."""
     for row in study.summary.rows if not study.repeated else ():
         printed = printed_change(row)
@@ -49,9 +49,7 @@ def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedA
     return (best, incumbent) if incumbent else None
 
 
-def _checked(
-    study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm
-) -> Iterator[Finding]:
+def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm) -> Findings:
     found, before = study.whole(best), study.whole(incumbent)
     ratio = found / before
     if not ratio:
@@ -79,7 +77,7 @@ def _checked(
 
 def _multiplied(
     study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm
-) -> Iterator[Finding]:
+) -> Findings:
     """A gain that is one of several servers, where one was measured, and that the row does not call so."""
     times = study.replicas(best), study.replicas(incumbent)
     one = best.total / incumbent.total
@@ -110,7 +108,7 @@ def _latencies(best: PublishedArm, incumbent: PublishedArm) -> Number:
     return incumbent.result.latency_s() / best.result.latency_s()
 
 
-def rows(study: PublishedStudy) -> Iterator[Finding]:
+def rows(study: PublishedStudy) -> Findings:
     """Every row of a summary is about a stage that is on the page."""
     for row in study.summary.rows if study.stages else ():
         if not study.stages_of(row) and not TOTAL.match(row.name):
@@ -118,7 +116,7 @@ def rows(study: PublishedStudy) -> Iterator[Finding]:
             yield study.finding(row.at, "row-without-stage", row.name, "", why)
 
 
-def incumbents(study: PublishedStudy) -> Iterator[Finding]:
+def incumbents(study: PublishedStudy) -> Findings:
     """The engine that won a stage is among those that later ones tune."""
     best: PublishedArm | None = None
     lost = ""
@@ -137,7 +135,7 @@ def _engines(study: PublishedStudy, stage: Section) -> set[str]:
     return {command.engine for command in study.page.commands if command.at in stage and command.engine}
 
 
-def numbers(study: PublishedStudy) -> Iterator[Finding]:
+def numbers(study: PublishedStudy) -> Findings:
     """Stages that are numbered have every number."""
     numbered = [(int(found[1]), stage) for stage in study.stages if (found := NUMBERED.match(stage.title))]
     for (before, _), (number, stage) in pairwise(numbered):
@@ -146,7 +144,7 @@ def numbers(study: PublishedStudy) -> Iterator[Finding]:
             yield study.note(stage.begin, "stage-number", stage.title, why)
 
 
-def extrapolated(study: PublishedStudy) -> Iterator[Finding]:
+def extrapolated(study: PublishedStudy) -> Findings:
     """A throughput of several servers was measured with several servers."""
     for _, row, cell in study.table_cells():
         quantity = cell.get("total_per_s")
@@ -160,7 +158,7 @@ def extrapolated(study: PublishedStudy) -> Iterator[Finding]:
         yield study.note(quantity.at, "extrapolated", says, why, "replicas", quantity.whole.value)
 
 
-def references(study: PublishedStudy) -> Iterator[Finding]:
+def references(study: PublishedStudy) -> Findings:
     """ "A is faster by p %" is over the best that was there, and not over another that A was tried beside."""
     for line in SUMMARY.finditer(study.page.prose):
         winner, loser = (line["a"], line["b"]) if line["first"] == line["a"] else (line["b"], line["a"])

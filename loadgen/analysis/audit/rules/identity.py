@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.study import PublishedStudy
 
 # A name that ends in a number of parameters, and what stands behind that.
@@ -23,7 +23,7 @@ COUNT = re.compile(
 DEVICE = re.compile(r"\b(?:[ABHL]\d{2,3}|GB\d{3}|MI\d{3}X?|910[BC]|L40S?)\b")
 
 
-def models(study: PublishedStudy) -> Iterator[Finding]:
+def models(study: PublishedStudy) -> Findings:
     """Title, recommendation and commands name the model that the page is about, or a variant of it."""
     named = [(name, at) for name, at in _named(study) if name]
     subject = _subject(study, [name for name, _ in named])
@@ -32,7 +32,7 @@ def models(study: PublishedStudy) -> Iterator[Finding]:
             yield study.finding(at, "model", name, subject, f"the page is about {subject}", f"{name} {at}")
 
 
-def claimed(study: PublishedStudy) -> Iterator[Finding]:
+def claimed(study: PublishedStudy) -> Findings:
     """Every version of a family that title or recommendation names was run, if any of the family was."""
     run = " ".join(command.name.lower() for command in study.page.commands)
     for text, begin in _promises(study):
@@ -85,7 +85,7 @@ def _named(study: PublishedStudy) -> Iterator[tuple[str, int]]:
     yield from ((_first(client.model), client.at) for client in page.clients)
 
 
-def advice(study: PublishedStudy) -> Iterator[Finding]:
+def advice(study: PublishedStudy) -> Findings:
     """What a page recommends it has run: a quantized model, if it recommends quantization."""
     page = study.page
     run = " ".join([*(command.text for command in page.commands), *(stage.title for stage in study.stages)])
@@ -97,7 +97,7 @@ def advice(study: PublishedStudy) -> Iterator[Finding]:
             yield study.note(sentence.start() + found.start(), "advice", found[0], why, "quantization")
 
 
-def hardware(study: PublishedStudy) -> Iterator[Finding]:
+def hardware(study: PublishedStudy) -> Findings:
     """The devices that a page has are counted and are those that it recommends, and no server takes more."""
     stated = study.page.titled("Hardware")
     if stated is None or not stated[0] or stated[0].startswith('"'):
@@ -116,7 +116,7 @@ def hardware(study: PublishedStudy) -> Iterator[Finding]:
         yield study.finding(at, "hardware", said, f"{widest.width} devices", why)
 
 
-def _others(study: PublishedStudy, said: str) -> Iterator[Finding]:
+def _others(study: PublishedStudy, said: str) -> Findings:
     """Devices that title or recommendation name and the page does not have."""
     own, why = set(DEVICE.findall(said)), f"the page was measured on {said}"
     for text, begin in _promises(study) if own else ():

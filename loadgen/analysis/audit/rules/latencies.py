@@ -1,9 +1,8 @@
 """Latencies: percentiles that fall, first tokens after the last one or at once, requests longer than their run."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import Number
 from loadgen.analysis.audit.published import Published, title
 from loadgen.config.output import METRICS
@@ -12,7 +11,7 @@ STATISTICS = ("mean", "median", "p50", "p75", "p90", "p95", "p99", "p99.9")
 ASCENDING = STATISTICS[1:]
 
 
-def latencies(result: Published) -> Iterator[Finding]:
+def latencies(result: Published) -> Findings:
     """What must hold of the latencies of any run in which a request succeeded."""
     if result["ok"].value:
         yield from _at_once(result)
@@ -20,7 +19,7 @@ def latencies(result: Published) -> Iterator[Finding]:
         yield from _bounds(result)
 
 
-def _at_once(result: Published) -> Iterator[Finding]:
+def _at_once(result: Published) -> Findings:
     for metric in ("ttft", "e2el"):
         for statistic in STATISTICS:
             name = f"{statistic}_{metric}_ms"
@@ -30,7 +29,7 @@ def _at_once(result: Published) -> Iterator[Finding]:
                 yield Finding(result.where(name), "latency-zero", says, "above 0", why, cause=metric)
 
 
-def _order(result: Published) -> Iterator[Finding]:
+def _order(result: Published) -> Findings:
     for metric in METRICS:
         names = [name for s in ASCENDING if (name := f"{s}_{metric}_ms") in result.numbers]
         for lower, higher in pairwise(names):
@@ -41,7 +40,7 @@ def _order(result: Published) -> Iterator[Finding]:
                 yield Finding(result.where(higher), "percentile-order", says, at_least, why)
 
 
-def _bounds(result: Published) -> Iterator[Finding]:
+def _bounds(result: Published) -> Findings:
     duration = result["duration_s"]
     for statistic in STATISTICS:
         first, last = f"{statistic}_ttft_ms", f"{statistic}_e2el_ms"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from loadgen.analysis.audit.client_command import ClientCommand
 from loadgen.analysis.audit.command import ServingCommand
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import plain
 from loadgen.analysis.audit.rules.identity import akin
 from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
@@ -19,7 +19,7 @@ MIN_LIFE_SHARE = 0.15  # of the time of sending: a request that lives longer is 
 ASK_ANY = ("SGLang",)  # engines that answer whatever model is named
 
 
-def rate_limited(study: PublishedStudy) -> Iterator[Finding]:
+def rate_limited(study: PublishedStudy) -> Findings:
     """A throughput shows what a server can do, and not what it was sent."""
     for row, base, cell in study.pairs():
         arms = [arm for each in (base, cell) for arm in study.showing(each.get("total_per_s"))[:1]]
@@ -42,7 +42,7 @@ def _offered(study: PublishedStudy, arm: PublishedArm) -> float | None:
     return rate if sending > 0 and kept_up else None
 
 
-def unsteady(study: PublishedStudy) -> Iterator[Finding]:
+def unsteady(study: PublishedStudy) -> Findings:
     """A ratio of two servers is of two that keep up with their requests: else it depends on the length of the run."""
     told: list[PublishedArm] = []
     for row, base, cell in study.pairs():
@@ -79,7 +79,7 @@ def _rate(study: PublishedStudy, row: Row, arms: list[PublishedArm], offered: li
     return study.note(at, "rate-limited", says, why, f"{offered[0]}")
 
 
-def announced(study: PublishedStudy) -> Iterator[Finding]:
+def announced(study: PublishedStudy) -> Findings:
     """Every workload that a page announces has a result."""
     if not study.arms or any(arm.result.per_request() is None for arm in study.arms):
         return
@@ -92,7 +92,7 @@ def announced(study: PublishedStudy) -> Iterator[Finding]:
             yield Finding(study.page.place(workload.at), "announced", says, "a result", why, note=True)
 
 
-def failures(study: PublishedStudy) -> Iterator[Finding]:
+def failures(study: PublishedStudy) -> Findings:
     """As many requests succeed as the page says it sends, or as succeeded in the other arms of a workload."""
     short: set[float] = set()
     whole: list[tuple[PublishedArm, float]] = []
@@ -134,7 +134,7 @@ def _alike(study: PublishedStudy) -> Iterator[list[PublishedArm]]:
         yield from kinds.values()
 
 
-def clients(study: PublishedStudy) -> Iterator[Finding]:
+def clients(study: PublishedStudy) -> Findings:
     """The client asks for the model that a server serves, at the port on which it listens."""
     for client in [each for each in study.page.clients if not each.starts_servers][:1]:
         for command in study.page.commands:
@@ -143,7 +143,7 @@ def clients(study: PublishedStudy) -> Iterator[Finding]:
                 yield from _other_port(study, client, command)
 
 
-def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Iterator[Finding]:
+def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Findings:
     asked, served = client.model.removeprefix("./"), command.served_name.removeprefix("./")
     name = asked.rpartition("/")[2]
     if served and asked and command.engine not in ASK_ANY and served not in (asked, name) and akin(command.name, name):
@@ -152,7 +152,7 @@ def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingC
         yield Finding(study.page.place(command.at), "client", served, asked, why, True, "model")
 
 
-def _other_port(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Iterator[Finding]:
+def _other_port(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Findings:
     if client.port and command.port and command.port != client.port:
         line = study.page.place(client.at).line
         why = f"{command.engine} listens on port {command.port}, and the client at line {line} asks {client.port}"

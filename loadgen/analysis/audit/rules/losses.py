@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import Number, change
 from loadgen.analysis.audit.published import Published, title
 from loadgen.analysis.audit.rules.gains import of_stages, printed_change
@@ -14,7 +14,7 @@ TAILS = ("mean_ttft_ms", "p99_ttft_ms", "p99_tpot_ms", "p99_e2el_ms")
 MIN_TAIL_FACTOR = 1.5  # times: a tail of one run varies by less
 
 
-def hidden(study: PublishedStudy) -> Iterator[Finding]:
+def hidden(study: PublishedStudy) -> Findings:
     """A gain is printed, and beside it a loss that is larger is not."""
     yield from _of_summary(study)
     for row, base, cell in study.pairs():
@@ -32,7 +32,7 @@ def hidden(study: PublishedStudy) -> Iterator[Finding]:
             yield Finding(place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value)
 
 
-def _of_summary(study: PublishedStudy) -> Iterator[Finding]:
+def _of_summary(study: PublishedStudy) -> Findings:
     """The same of a summary without a baseline, whose rows print what a stage gained over the best before it."""
     for row in study.summary.rows if study.summary.baseline is None and not study.repeated else ():
         printed, pair = printed_change(row), of_stages(study, row)

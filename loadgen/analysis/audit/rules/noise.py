@@ -1,11 +1,10 @@
 """Noise: arms that are the same treatment, what they differ by, and whether a gain is more than that."""
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Findings
 from loadgen.analysis.audit.number import change
 from loadgen.analysis.audit.rules.gains import of_stages, printed_change
 from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
@@ -17,7 +16,7 @@ MIN_SINGLE_GAIN = 0.03  # relative: on a page that tells by how much runs differ
 MIN_DF = 2  # degrees of freedom; below it a difference would have to be beyond any that is printed
 
 
-def noise(study: PublishedStudy) -> Iterator[Finding]:
+def noise(study: PublishedStudy) -> Findings:
     """A gain of one run over one run is more than runs that are alike differ by."""
     sets = alike(study)
     rates = [[arm.result.tokens_per_second().value for arm in arms] for arms in sets]
@@ -45,7 +44,7 @@ def noise(study: PublishedStudy) -> Iterator[Finding]:
             yield study.note(at, "noise", says, why, "one run each", ratio - 1)
 
 
-def _unknown(study: PublishedStudy) -> Iterator[Finding]:
+def _unknown(study: PublishedStudy) -> Findings:
     """The small gains of a page that does not tell by how much runs differ."""
     for row in study.summary.rows:
         printed = printed_change(row)

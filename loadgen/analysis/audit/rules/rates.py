@@ -1,9 +1,7 @@
 """Rates: what a result says of its throughput, against its own tokens, requests and duration."""
 
-from collections.abc import Iterator
-
 from loadgen.analysis.audit.files import RATE_ERROR
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import Number, change
 from loadgen.analysis.audit.published import Published
 
@@ -15,7 +13,7 @@ PARTS = {
 }
 
 
-def rates(result: Published) -> Iterator[Finding]:
+def rates(result: Published) -> Findings:
     """A throughput is what was counted by the duration."""
     duration = result["duration_s"]
     for name, (title, unit, parts) in PARTS.items():

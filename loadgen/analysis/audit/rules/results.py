@@ -2,11 +2,11 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 
 from loadgen.analysis.audit.files import RATE_ERROR
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import UNKNOWN, Number, change, off
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
@@ -25,7 +25,7 @@ SUMMARY = re.compile(
 MIN_OPPOSITE_FACTOR = 1.1  # times: two ways to take a mean may differ in sign within it
 
 
-def lines(study: PublishedStudy) -> Iterator[Finding]:
+def lines(study: PublishedStudy) -> Findings:
     """ "A (x tok/s) > B (y tok/s)": each number is of a block, and stands to the next as the sign says."""
     if study.repeated:
         return  # numbers of lines are means over starts
@@ -58,7 +58,7 @@ def _after_sign(study: PublishedStudy, entry: re.Match[str]) -> bool:
     return before.endswith((">", "<")) or before.rpartition("\n")[2].endswith("Result:")
 
 
-def _order(study: PublishedStudy, left: re.Match[str], right: re.Match[str], sign: str) -> Iterator[Finding]:
+def _order(study: PublishedStudy, left: re.Match[str], right: re.Match[str], sign: str) -> Findings:
     first, second = _all_servers(left), _all_servers(right)
     if (sign == ">" and second.above(first)) or (sign == "<" and first.above(second)):
         one, other = left[1].rpartition(":")[2].strip(), right[1].strip()
@@ -70,7 +70,7 @@ def _all_servers(entry: re.Match[str]) -> Number:
     return Number.printed(entry[2]) * int(entry[3] or 1)
 
 
-def _entry(study: PublishedStudy, entry: re.Match[str], arms: list[PublishedArm]) -> Iterator[Finding]:
+def _entry(study: PublishedStudy, entry: re.Match[str], arms: list[PublishedArm]) -> Findings:
     printed, name = Number.printed(entry[2]), entry[1].rpartition(":")[2].strip(" `")
     totals = {arm.label: arm.total for arm in arms if arm.total}
     if not totals or any(_shows(study, arm, printed) for arm in arms):
@@ -102,7 +102,7 @@ def _shows(study: PublishedStudy, arm: PublishedArm, printed: Number) -> bool:
     return arm.total.agrees(printed) or study.whole(arm).agrees(printed)
 
 
-def _from_to(study: PublishedStudy, found: re.Match[str]) -> Iterator[Finding]:
+def _from_to(study: PublishedStudy, found: re.Match[str]) -> Findings:
     """ "from x tok/s to y tok/s": both are of blocks."""
     for group in (1, 2):
         printed = Number.printed(found[group])
@@ -111,7 +111,7 @@ def _from_to(study: PublishedStudy, found: re.Match[str]) -> Iterator[Finding]:
             yield study.note(found.start(group), "result-line", f"{found[group]} tok/s", why)
 
 
-def summaries(study: PublishedStudy) -> Iterator[Finding]:
+def summaries(study: PublishedStudy) -> Findings:
     """ "A is faster by d tok/s (p %); Mean TPOT reduced by e ms (q %)": differences, shares, and whether it was."""
     for line in SUMMARY.finditer(study.page.prose):
         said = line.groupdict()
@@ -130,7 +130,7 @@ def summaries(study: PublishedStudy) -> Iterator[Finding]:
         yield from _reversed(study, line, x, y)
 
 
-def _of_tokens(study: PublishedStudy, line: re.Match[str], first: Number, second: Number) -> Iterator[Finding]:
+def _of_tokens(study: PublishedStudy, line: re.Match[str], first: Number, second: Number) -> Findings:
     """The same share from tokens and durations, where the two throughputs are of blocks and one is no such rate."""
     one, other = (_of_total(study, total, Published.tokens_per_second) for total in (first, second))
     ratio = one / other
@@ -149,7 +149,7 @@ def _of_total(study: PublishedStudy, total: Number, compute: Callable[[Published
     return next((compute(arm.result) for arm in study.arms if arm.total.agrees(total)), UNKNOWN)
 
 
-def _claim(study: PublishedStudy, line: re.Match[str], group: str, expected: Number, unit: str) -> Iterator[Finding]:
+def _claim(study: PublishedStudy, line: re.Match[str], group: str, expected: Number, unit: str) -> Findings:
     printed = Number.printed(line[group])
     if printed.differs(expected):
         values = ("tx", "ty", "ms") if group.startswith("t") else ("x", "y", "tok/s")
@@ -158,7 +158,7 @@ def _claim(study: PublishedStudy, line: re.Match[str], group: str, expected: Num
         yield study.finding(line.start(group), "summary-line", says, f"{expected}{unit}", why, weight=weight)
 
 
-def _reversed(study: PublishedStudy, line: re.Match[str], x: Number, y: Number) -> Iterator[Finding]:
+def _reversed(study: PublishedStudy, line: re.Match[str], x: Number, y: Number) -> Findings:
     """Whether latencies tell of decoding what the line tells of TPOT."""
     one, other = (_of_total(study, total, Published.decode_ms) for total in (x, y))
     ratio = (one / other).value

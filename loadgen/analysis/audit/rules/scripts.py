@@ -1,21 +1,19 @@
 """Scripts: what a shell makes of the commands of a page, and whether its results were measured with them."""
 
-from collections.abc import Iterator
-
 from loadgen.analysis.audit.command import setting_text
 from loadgen.analysis.audit.engine_flags import TABLES
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Findings
 from loadgen.analysis.audit.number import plain
 from loadgen.analysis.audit.study import PublishedStudy
 
 
-def misread(study: PublishedStudy) -> Iterator[Finding]:
+def misread(study: PublishedStudy) -> Findings:
     """Every word of a command reaches it, as it is printed, and a serving script starts a server."""
     for flaw in study.page.flaws:
         yield study.finding(flaw.at, "shell", f"`{' '.join(flaw.text.split())}`", "", flaw.why)
 
 
-def values(study: PublishedStudy) -> Iterator[Finding]:
+def values(study: PublishedStudy) -> Findings:
     """A serving script has the values that the results below it are of."""
     for command in study.page.commands:
         others = {
@@ -30,7 +28,7 @@ def values(study: PublishedStudy) -> Iterator[Finding]:
             yield study.note(command.at, "script", f"`{command.text}`", why, "values")
 
 
-def prompts(study: PublishedStudy) -> Iterator[Finding]:
+def prompts(study: PublishedStudy) -> Findings:
     """The only command that sends random prompts sends as many as the results have."""
     clients = [each for each in study.page.clients if each.dataset == "random"]
     sent = clients[0].number("num-prompts") if len(clients) == 1 else None
@@ -49,7 +47,7 @@ def prompts(study: PublishedStudy) -> Iterator[Finding]:
         yield study.note(clients[0].at, "script", f"--num-prompts {sent}", why, "prompts")
 
 
-def engines(study: PublishedStudy) -> Iterator[Finding]:
+def engines(study: PublishedStudy) -> Findings:
     """A stage that is named after an engine, and no other, has a command of that engine."""
     for stage in study.stages:
         named = [engine for engine in TABLES if engine.lower() in stage.title.lower()]

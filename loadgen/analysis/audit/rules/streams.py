@@ -1,8 +1,6 @@
 """Streams: whether TPOT and ITL can be the times between tokens that they are called."""
 
-from collections.abc import Iterator
-
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import UNKNOWN, Number, off
 from loadgen.analysis.audit.published import Published
 
@@ -14,7 +12,7 @@ MIN_COALESCED_FACTOR = 100  # times: a median gap so far below the mean one is n
 MAX_DILUTION = 0.05  # relative: below it, events without tokens or with several leave ITL comparable
 
 
-def tpot(result: Published) -> Iterator[Finding]:
+def tpot(result: Published) -> Findings:
     """TPOT is what E2EL leaves after TTFT, by the tokens after the first; nothing else has room in a reply."""
     printed, ttft, reply = result["mean_tpot_ms"], result["mean_ttft_ms"], result.reply
     expected, reason = _expected(result)
@@ -44,7 +42,7 @@ def _with_first(result: Published, printed: Number) -> str:
     return f"{e2el} / {tokens}" if is_whole and not result.tpot_with_first else ""
 
 
-def itl(result: Published) -> Iterator[Finding]:
+def itl(result: Published) -> Findings:
     """ITL is the time between tokens: as long as decoding took for each, and for most of them near its mean."""
     mean, median = result["mean_itl_ms"], result["median_itl_ms"]
     if not mean or result["output_tokens"].value < 2 * max(result["ok"].value, 1):
@@ -66,7 +64,7 @@ def itl(result: Published) -> Iterator[Finding]:
         yield from _stalled(result, mean)
 
 
-def _stalled(result: Published, mean: Number) -> Iterator[Finding]:
+def _stalled(result: Published, mean: Number) -> Findings:
     """A mean gap above the 99th percentile: a hundredth of the gaps holds most of the time."""
     high = result["p99_itl_ms"]
     if high.value > 0 and mean.above(high * MIN_STALL_FACTOR):
@@ -76,7 +74,7 @@ def _stalled(result: Published, mean: Number) -> Iterator[Finding]:
         yield Finding(place, "itl-stalled", says, "", why, True, "stalls", mean.value / high.value)
 
 
-def _diluted(result: Published, mean: Number) -> Iterator[Finding]:
+def _diluted(result: Published, mean: Number) -> Findings:
     """Where all replies are as long, TPOT and ITL are of the same time: their ratio counts the gaps."""
     printed, reply = result["mean_tpot_ms"], result.reply
     expected, _ = _expected(result)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from loadgen.analysis.audit.command import INTERFACE, NO_COMMAND, WIDTHS, ServingCommand, setting_text
 from loadgen.analysis.audit.engine_flags import TABLES
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import change, plain
 from loadgen.analysis.audit.study import JOINED, PublishedArm, PublishedStudy, stems
 from loadgen.analysis.audit.table import NO_TABLE
@@ -16,7 +16,7 @@ MIN_BETTER_FACTOR = 1.01  # times: below it one run each shows nothing
 DEFAULTS = ("default", "without any optimization", "no optimization", "out of the box", "vanilla")
 
 
-def recommended(study: PublishedStudy) -> Iterator[Finding]:
+def recommended(study: PublishedStudy) -> Findings:
     """What is recommended was measured on the workload by which it was chosen, and is the best of what was measured."""
     for other in study.proposed:
         if study.tried and not study.has_run(other):
@@ -83,7 +83,7 @@ def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) 
     return f"{arm.settings} (line {line}), from which it differs: {differs}"
 
 
-def _not_best(study: PublishedStudy, command: ServingCommand, own: list[PublishedArm]) -> Iterator[Finding]:
+def _not_best(study: PublishedStudy, command: ServingCommand, own: list[PublishedArm]) -> Findings:
     """Another arm of the stages was better by what the page judges by."""
     best, chosen = study.best(study.tried), study.best(own)
     if best is None or chosen is None or study.repeated or not (gain := study.gain(best, chosen)).above(1):
@@ -95,7 +95,7 @@ def _not_best(study: PublishedStudy, command: ServingCommand, own: list[Publishe
     yield study.note(command.at, "recommended", f"`{command.text}`", why, "not the best")
 
 
-def baselines(study: PublishedStudy) -> Iterator[Finding]:
+def baselines(study: PublishedStudy) -> Findings:
     """All numbers of the baseline are of one configuration, and of the one that it is called."""
     commands = [arm.command for _, base, _, _ in study.comparison.pairs() for arm in study.shown(base)[:1]]
     known = [command for command in commands if command.text]
@@ -114,7 +114,7 @@ def baselines(study: PublishedStudy) -> Iterator[Finding]:
     yield from _not_default(study, known[0])
 
 
-def _not_default(study: PublishedStudy, command: ServingCommand) -> Iterator[Finding]:
+def _not_default(study: PublishedStudy, command: ServingCommand) -> Findings:
     table = study.comparison
     called = table.columns[table.baseline or 0]
     own = {name: value for name, value in command.settings.items() if name not in (*INTERFACE, *WIDTHS)}
@@ -123,7 +123,7 @@ def _not_default(study: PublishedStudy, command: ServingCommand) -> Iterator[Fin
         yield study.note(table.at, "baseline", called, why)
 
 
-def combinations(study: PublishedStudy) -> Iterator[Finding]:
+def combinations(study: PublishedStudy) -> Findings:
     """A stage that is named "A && B" changes what A and B are, and nothing else."""
     base = next((arm.command for arm in study.arms if arm.command), NO_COMMAND)
     for stage, arms in study.staged():
@@ -146,7 +146,7 @@ def _is_in(name: str, letters: str) -> bool:
     return any(len(word) >= MIN_WORD_LENGTH and word in letters for word in name.lower().split("-"))
 
 
-def duplicates(study: PublishedStudy) -> Iterator[Finding]:
+def duplicates(study: PublishedStudy) -> Findings:
     """No run is published as two treatments."""
     told: set[int] = set()
     for first, second in itertools.combinations(study.tried, 2):
@@ -161,7 +161,7 @@ def duplicates(study: PublishedStudy) -> Iterator[Finding]:
         yield Finding(second.result.place, "duplicate", f"{second.name}: total {second.total} tok/s", "", why)
 
 
-def reprinted(study: PublishedStudy) -> Iterator[Finding]:
+def reprinted(study: PublishedStudy) -> Findings:
     """A result that is printed again, under another title, is not a second run."""
     told: set[int] = set()
     for first, second in itertools.combinations(study.arms, 2):
@@ -172,7 +172,7 @@ def reprinted(study: PublishedStudy) -> Iterator[Finding]:
             yield second.note("reprinted", why, "reprinted")
 
 
-def one_sided(study: PublishedStudy) -> Iterator[Finding]:
+def one_sided(study: PublishedStudy) -> Findings:
     """Engines that are compared have the same settings, as far as all of them know these."""
     for _, arms in study.staged():
         commands = [arm.command for arm in arms if arm.command.engine in TABLES]
@@ -186,7 +186,7 @@ def one_sided(study: PublishedStudy) -> Iterator[Finding]:
                     yield study.note(command.at, "one-sided", says, why)
 
 
-def repeats(study: PublishedStudy) -> Iterator[Finding]:
+def repeats(study: PublishedStudy) -> Findings:
     """One command that was measured twice has one result, as far as nothing else differs."""
     seen: list[list[PublishedArm]] = []
     for arm in study.arms if not study.repeated else ():
@@ -214,7 +214,7 @@ def _judged(study: PublishedStudy, arm: PublishedArm) -> str:
     return f"{latency} s for a request" if study.of_latency and latency else f"{arm.total} tok/s"
 
 
-def unreported(study: PublishedStudy) -> Iterator[Finding]:
+def unreported(study: PublishedStudy) -> Findings:
     """A workload that was measured is in a table, whichever way it went."""
     if study.comparison is NO_TABLE or study.repeated:
         return

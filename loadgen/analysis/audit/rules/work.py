@@ -1,15 +1,13 @@
 """Work: whether the replies of arms that are compared are as long as they were asked to be."""
 
-from collections.abc import Iterator
-
-from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import plain
 from loadgen.analysis.audit.study import PublishedStudy
 
 MAX_MISSING = 0.01  # of the tokens that were asked, or that another arm had
 
 
-def asked(study: PublishedStudy) -> Iterator[Finding]:
+def asked(study: PublishedStudy) -> Findings:
     """Replies are as long as they were asked to be, or as those of the other arms."""
     for arms in study.by_workload().values():
         first = arms[0]
