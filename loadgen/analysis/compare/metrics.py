@@ -41,6 +41,7 @@ class Metric:
         read: Reads it from a result, except latencies.
         counted: Returns the number of requests that a throughput counts; None for other metrics.
         from_server: Whether the server reported it; else loadgen measured it.
+        latency, statistic: Of which it is which, as in an SLO; empty for other metrics.
     """
 
     name: str
@@ -50,11 +51,18 @@ class Metric:
     read: Reader = lambda result: None
     counted: Callable[[Result], float] | None = None
     from_server: bool = False
+    latency: str = ""
+    statistic: str = ""
+
+    @classmethod
+    def of_latency(cls, latency: str, statistic: str) -> "Metric":
+        """Return the metric that is a statistic of a latency."""
+        return cls(f"{latency}_{statistic}", "ms", False, latency=latency, statistic=statistic)
 
     @property
     def title(self) -> str:
         """Name for people: "TTFT p99", "Requests/s"."""
-        return f"{self.latency[0].upper()} {self.latency[1]}" if self.latency is not None else self.label
+        return self.label or f"{self.latency.upper()} {self.statistic}"
 
     @property
     def is_share(self) -> bool:
@@ -64,17 +72,12 @@ class Metric:
     @property
     def of_successes(self) -> bool:
         """Whether only requests that succeeded have it."""
-        return self.latency is not None
-
-    @property
-    def latency(self) -> tuple[str, str] | None:
-        """The latency and its statistic, as in an SLO; None for other metrics."""
-        return slo.split_name(self.name)
+        return bool(self.latency)
 
     @property
     def percentile(self) -> float | None:
         """The percentile, 0 to 100; None for other metrics."""
-        return slo.percentile(self.latency[1]) if self.latency is not None else None
+        return slo.percentile(self.statistic) if self.latency else None
 
     def value(self, result: Result, histograms: Mapping[str, Histogram], meaning: Meaning) -> float | None:
         """Return the value in a result; None if it has none.
@@ -83,9 +86,8 @@ class Metric:
             histograms: The distributions of the result, by name.
             meaning: How latencies are read.
         """
-        if self.latency is not None:
-            latency, name = self.latency
-            return statistic_ms(histograms[meaning.distribution(latency)], name)
+        if self.latency:
+            return statistic_ms(histograms[meaning.distribution(self.latency)], self.statistic)
         if self.name == "goodput" and meaning != Meaning(result.latency_from):
             return result.numbers.request_goodput
         return self.read(result)
@@ -93,10 +95,8 @@ class Metric:
     @property
     def may_repeat(self) -> str:
         """The name of the metric that it may be a fixed multiple of in every run; empty for most metrics."""
-        if self.latency is None:
-            return MAY_REPEAT.get(self.name, "")
-        other = MAY_REPEAT.get(self.latency[0])
-        return f"{other}_{self.latency[1]}" if other else ""
+        other = MAY_REPEAT.get(self.latency or self.name, "")
+        return f"{other}_{self.statistic}" if other and self.latency else other
 
     def resolution(self, result: Result, meaning: Meaning) -> float:
         """Return the width of the range in which the true metric of a result lies, as a share of its value.
@@ -104,7 +104,7 @@ class Metric:
         A latency lies within its client error on both sides, a percentile of an older result in a bucket of its
         distribution, and a throughput within one request. 0: the metric is exact.
         """
-        if self.latency is not None and (error := self._client_error(result, meaning)) is not None:
+        if (error := self._client_error(result, meaning)) is not None:
             return 2 * error
         if self.percentile is not None:
             return BUCKET
@@ -112,11 +112,9 @@ class Metric:
 
     def _client_error(self, result: Result, meaning: Meaning) -> float | None:
         """Return the client error of a latency as a share of its value; None if it is unknown."""
-        assert self.latency is not None
-        metric, statistic = self.latency
-        if result.client_error_ms is None or statistic == "max":
+        if result.client_error_ms is None or self.statistic in ("", "max"):
             return None
-        name, column = meaning.distribution(metric), "p50" if statistic == "median" else statistic
+        name, column = meaning.distribution(self.latency), "p50" if self.statistic == "median" else self.statistic
         error_ms = result.client_error_ms.named(name).get(column)
         value_ms = None if error_ms is None else result.latency_ms.named(name).statistic_ms(column)
         return error_ms / value_ms if error_ms is not None and value_ms else None
@@ -174,7 +172,7 @@ SERVER = (
 )
 DEFAULT_METRICS = (
     *TOTALS,
-    *(Metric(f"{latency}_{name}", "ms", False) for latency in LATENCIES for name in STATISTICS),
+    *(Metric.of_latency(latency, statistic) for latency in LATENCIES for statistic in STATISTICS),
     *SERVER,
 )
 
@@ -188,13 +186,14 @@ NAMES_TEXT = (
 
 def metric_by_name(name: str) -> Metric | None:
     """Return the metric of this name; None if there is none."""
-    latency = Metric(name, "ms", False) if slo.split_name(name) else None
+    split = slo.split_name(name)
+    latency = Metric.of_latency(*split) if split else None
     return next((metric for metric in DEFAULT_METRICS if metric.name == name), latency)
 
 
 def percentiles_of(latency: str, metrics: Iterable[Metric]) -> list[float]:
     """Return the percentiles of a latency that are among some metrics, 0 to 100, ascending."""
-    own = (each.percentile for each in metrics if each.latency is not None and each.latency[0] == latency)
+    own = (each.percentile for each in metrics if each.latency == latency)
     return sorted({p for p in own if p is not None})
 
 

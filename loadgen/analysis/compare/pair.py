@@ -82,11 +82,8 @@ class Pair:
 
         A latency repeats another one if all its STATISTICS do.
         """
-        if metric.latency is None:
-            statistics: list[Metric | None] = [metric]
-        else:
-            statistics = [metric_by_name(f"{metric.latency[0]}_{each}") for each in STATISTICS]
-        repeated = all(each is not None and self._is_multiple(each) for each in statistics)
+        statistics = [Metric.of_latency(metric.latency, each) for each in STATISTICS] if metric.latency else [metric]
+        repeated = all(map(self._is_multiple, statistics))
         return metric_by_name(metric.may_repeat) if repeated else None
 
     def _is_multiple(self, metric: Metric) -> bool:

@@ -113,11 +113,11 @@ class RunRequests:
             metric: One of those that `read` was given.
             length: The length of a block, in requests.
         """
-        if metric.latency is not None:
-            values = self.latencies[metric.latency[0]]
+        if metric.latency:
+            values = self.latencies[metric.latency]
             if metric.percentile is not None:
                 return values.resample_percentile(metric.percentile, length, seed)
-            return values.resample_mean(length, seed) if metric.latency[1] == "mean" else None
+            return values.resample_mean(length, seed) if metric.statistic == "mean" else None
         if metric.name == ERROR_RATE:
             return block_bootstrap.resample_ratio(self.failed, self.counted, length, seed)
         counts = self.ended.counts.get(metric.name)

@@ -55,13 +55,13 @@ class ToolRun(ComparedRun):
         """Return the value of a metric: as the tool printed it, else of the single requests; None without it."""
         if metric.name == ERROR_RATE:
             return self.error_rate
-        if metric.latency is None:
+        if not metric.latency:
             return self._result.number(KEYS[metric.name]) if metric.name in KEYS else None
-        latency, statistic = metric.latency
+        latency = metric.latency
         if latency not in ("ttft", "tpot", "e2el", self._result.gap):
             return None
         name = "itl" if latency == self._result.gap else latency
-        statistic = "median" if statistic == "p50" else statistic
+        statistic = "median" if metric.statistic == "p50" else metric.statistic
         if (printed := self._result.number(f"{statistic}_{name}_ms")) is not None:
             return printed
         values = self._values(latency)
