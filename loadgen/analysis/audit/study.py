@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from loadgen.analysis.audit.stages import has_result, stages_of, stems, summary_
 from loadgen.analysis.audit.table import NO_TABLE, PER_DEVICE, Cell, Quantity, Row, Table
 from loadgen.analysis.audit.workload import AnnouncedWorkload
 
-__all__ = ["JOINED", "PublishedArm", "PublishedStudy", "stems"]
+__all__ = ["JOINED", "PublishedArm", "PublishedStudy", "kinds", "stems"]
 
 JOINED = "&&"  # in the title of a stage that is a combination of others
 MAX_REPLICAS = 16
@@ -306,6 +306,20 @@ class PublishedStudy:
             name = re.sub(r"^\*\*(.*)\*\*$", r"\1", above)
             return name if len(name) <= _NAME_LENGTH and name[0] not in "#-|>*" else title
         return title
+
+
+def kinds(
+    arms: Iterable[PublishedArm], are_alike: Callable[[PublishedArm, PublishedArm], bool]
+) -> list[list[PublishedArm]]:
+    """Arms by what they are alike in, no run twice."""
+    found: list[list[PublishedArm]] = []
+    for arm in arms:
+        kind = next((kind for kind in found if are_alike(kind[0], arm)), None)
+        if kind is None:
+            found.append([arm])
+        elif not any(arm.result.same_run(other.result) for other in kind):
+            kind.append(arm)
+    return found
 
 
 def _is_around(outer: Section, inner: Section) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from loadgen.analysis.audit.finding import Findings
 from loadgen.analysis.audit.number import change
 from loadgen.analysis.audit.rules.gains import of_stages, printed_change
-from loadgen.analysis.audit.study import PublishedArm, PublishedStudy
+from loadgen.analysis.audit.study import PublishedArm, PublishedStudy, kinds
 from loadgen.stats import student_t
 from loadgen.stats.variance import Noise
 
@@ -55,16 +55,8 @@ def _unknown(study: PublishedStudy) -> Findings:
 
 def alike(study: PublishedStudy) -> list[list[PublishedArm]]:
     """Arms of the stages whose commands differ in nothing that binds, two or more of each kind; no run twice."""
-    kinds: list[list[PublishedArm]] = []
-    for arm in study.arms:
-        if not (arm.stage and arm.command and arm.result["ok"]):
-            continue
-        kind = next((kind for kind in kinds if _is_like(kind[0], arm)), None)
-        if kind is None:
-            kinds.append([arm])
-        elif all(arm.result.numbers != other.result.numbers for other in kind):
-            kind.append(arm)
-    return [kind for kind in kinds if len(kind) > 1]
+    known = [arm for arm in study.tried if arm.command and arm.result["ok"]]
+    return [kind for kind in kinds(known, _is_like) if len(kind) > 1]
 
 
 def _is_like(first: PublishedArm, second: PublishedArm) -> bool:

@@ -8,7 +8,7 @@ from loadgen.analysis.audit.command import INTERFACE, NO_COMMAND, WIDTHS, Servin
 from loadgen.analysis.audit.engine_flags import TABLES
 from loadgen.analysis.audit.finding import Finding, Findings
 from loadgen.analysis.audit.number import change, plain
-from loadgen.analysis.audit.study import JOINED, PublishedArm, PublishedStudy, stems
+from loadgen.analysis.audit.study import JOINED, PublishedArm, PublishedStudy, kinds, stems
 from loadgen.analysis.audit.table import NO_TABLE
 
 MIN_WORD_LENGTH = 6  # letters of a word that is no part of another one by chance
@@ -188,16 +188,8 @@ def one_sided(study: PublishedStudy) -> Findings:
 
 def repeats(study: PublishedStudy) -> Findings:
     """One command that was measured twice has one result, as far as nothing else differs."""
-    seen: list[list[PublishedArm]] = []
-    for arm in study.arms if not study.repeated else ():
-        if not arm.command.text or not arm.total:
-            continue
-        kind = next((k for k in seen if k[0].same_server(arm) and k[0].same_work(arm)), None)
-        if kind is None:
-            seen.append([arm])
-        elif not any(arm.result.same_run(other.result) for other in kind):
-            kind.append(arm)
-    for first, *others in seen:
+    known = [arm for arm in study.arms if arm.command.text and arm.total and not study.repeated]
+    for first, *others in kinds(known, lambda one, other: one.same_server(other) and one.same_work(other)):
         for other in others:
             if gain := study.gain(other, first):
                 weight = abs(gain.value - 1)
