@@ -24,8 +24,6 @@ class ClientCommand:
 
     Attributes:
         flags: Their values by name, without dashes before them, with dashes in them.
-        text: As printed, on one line.
-        at: How far into the page it stands, in characters.
         default_port: The port that it takes unless a flag says; empty where there is none.
         starts_servers: Whether servers were started for it, at any port: it is loadgen's.
     """

@@ -56,8 +56,6 @@ class ServingCommand:
         engine: Its name; empty where only flags are printed.
         model: As it was given; empty where it was not.
         flags: Their values by name, without dashes before them, with dashes in them; empty for a switch.
-        text: As printed, on one line.
-        at: How far into the page it stands, in characters.
         words: What stands behind the program, as printed.
         flaws: What of it bash reads otherwise than it looks.
     """

@@ -18,7 +18,6 @@ class Flaw:
     """What bash reads otherwise than it looks.
 
     Attributes:
-        at: How far into the page it stands, in characters.
         why: What bash makes of it.
     """
 
@@ -34,8 +33,6 @@ class ShellCommand:
     Attributes:
         words: Its words without variables before them; words that bash loses are among them.
         env: Variables of the environment: those before it, and those that the script exported above it.
-        text: As printed, on one line.
-        at: How far into the page it begins, in characters.
         flaws: What of it bash reads otherwise.
     """
 
@@ -56,7 +53,6 @@ def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
 
     Args:
         text: The script; lines may have been joined into one, as on a page that was copied from a browser.
-        at: How far into the page it begins, in characters.
     """
     exported: dict[str, str] = {}
     pending: tuple[str, int] | None = None  # of an export that no command has followed

@@ -44,7 +44,6 @@ class Change:
         ratio: What it says, as a ratio: +50 % is 1.5; a speed-up is above 1 whatever it is of. A change with bounds
             need not be the ratio of the two means beside it: it agrees with what is no further off than they are wide.
         text: As printed, with its sign and the percent sign.
-        at: How far into the page it stands, in characters.
         per_device: It is of what each device does.
         is_speedup: It says how many times as fast.
     """
@@ -65,7 +64,6 @@ class Quantity:
         text: As printed, without what multiplies it.
         times: How many of it there are: 2 for "3019.19x2".
         change: The change printed behind it.
-        at: How far into the page it stands, in characters.
     """
 
     name: str

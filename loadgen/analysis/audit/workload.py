@@ -25,7 +25,6 @@ class AnnouncedWorkload:
 
     Attributes:
         name: As the page calls it; empty where it is only in a command.
-        at: How far into the page it stands, in characters.
         input_tokens: Of each request; None: conversations of many lengths.
         output_tokens: Of each request; None: as the conversations had.
         requests: How many are sent; None: unknown.

@@ -78,8 +78,7 @@ class RequestShare:
         A request that the client failed to send is no failure of the server, so it is bad only if latencies are
         limited.
         """
-        good, _, _ = self._judge(record, settings)
-        return good
+        return self._judge(record, settings)[0]
 
     def _judge(self, record: Record, settings: RunSettings) -> tuple[bool, bool, bool]:
         """Return whether a request is good; whether it surely is, and whether it may be, within the client error."""
@@ -98,12 +97,8 @@ class RequestShare:
 
 
 @dataclass(frozen=True, slots=True)
-class GapShare:
-    """A share of all gaps between tokens, or between events with tokens, must be within a limit.
-
-    Attributes:
-        limit: Its percentile is the share.
-    """
+class LimitCriterion:
+    """A requirement that is a single limit."""
 
     limit: slo.Limit
 
@@ -111,6 +106,10 @@ class GapShare:
     def text(self) -> str:
         """The limit as the user wrote it."""
         return self.limit.text
+
+
+class GapShare(LimitCriterion):
+    """A share of all gaps between tokens, or between events with tokens, must be within a limit: its percentile."""
 
     @property
     def min_requests(self) -> int:
@@ -135,17 +134,10 @@ class GapShare:
         return RatioSample(good("ms"), total, self._share, least=good("greatest_ms"), greatest=good("least_ms"))
 
 
-@dataclass(frozen=True, slots=True)
-class MeanLimit:
+class MeanLimit(LimitCriterion):
     """A mean over requests, or over all gaps, must be within a limit."""
 
-    limit: slo.Limit
     min_requests = MIN_REQUESTS
-
-    @property
-    def text(self) -> str:
-        """The limit as the user wrote it."""
-        return self.limit.text
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
         """Return the sum of the values by their number, see `Criterion`."""
