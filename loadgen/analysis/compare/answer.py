@@ -116,7 +116,7 @@ def _intervals(candidate: CandidateRows) -> str:
 
 def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
     """Say what noise the intervals are computed from, and what they leave out."""
-    bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
+    bases = candidate.bases
     counts = sorted({len(side.starts) for side in (comparison.baseline, candidate.candidate)})
     if Basis.STARTS in bases:
         each = " of each" if len(counts) == 1 else ""

@@ -44,6 +44,11 @@ class CandidateRows:
         return next((row for row in self.rows if row.metric.name == metric), None)
 
     @property
+    def bases(self) -> set[Basis]:
+        """The sources of noise of all intervals."""
+        return {row.interval.basis for row in self.rows if row.interval is not None}
+
+    @property
     def tested_rows(self) -> list[Row]:
         """The rows that may be called better or worse: by starts, of comparable requests."""
         known = [row for row in self.rows if row.interval and row.interval.basis is not Basis.WITHIN]

@@ -117,7 +117,7 @@ def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclu
 
 def explanations(comparison: Comparison, candidate: CandidateRows, rows: Sequence[Row]) -> Iterator[str]:
     """Yield how to read some rows of a candidate, one line each."""
-    bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
+    bases = candidate.bases
     if Basis.WITHIN in bases:
         yield (
             f"Intervals are at {CONFIDENCE_TEXT}, from the variation within the run "
