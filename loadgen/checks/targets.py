@@ -49,25 +49,19 @@ def alike(run: RunData) -> Iterator[Check]:
 
 def _fewest(run: RunData) -> Check:
     """Of each request that a target was chosen for: whether another one had fewer in flight as it was sent."""
-    targets, begins = run.snapshot.targets, run.schedule.begins
-    chosen = [(part.sent >= 0) & begins[part.index] for part in targets]
-    beside = BESIDE * len(run.workers)
-    wrong = sum(
-        int((_in_flight(part, times) - _fewest_of(targets, times) > beside).sum())
-        for part, times in ((part, part.sent[these]) for part, these in zip(targets, chosen, strict=True))
-    )
-    count = sum(int(these.sum()) for these in chosen)
+    targets, beside = run.snapshot.targets, BESIDE * len(run.workers)
+    wrong = count = 0
+    for part in targets:
+        times = part.sent[(part.sent >= 0) & run.schedule.begins[part.index]]
+        fewest = np.min([_in_flight(other, times) for other in targets], axis=0)
+        wrong += int((_in_flight(part, times) - fewest > beside).sum())
+        count += len(times)
     if not count:
         return inapplicable(FEWEST, "nothing was sent")
     value = f"{wrong} of {count} requests were sent where {beside + 1} more were in flight than elsewhere"
     peak = throughput.peak_concurrency(run.snapshot)
     advice = f"connections were slow to open: open more before the clock starts, as --warm-connections {2 * peak}"
     return Check(FEWEST, wrong <= MAX_MISSENT * count, value, percent(MAX_MISSENT), advice, run.relied_on)
-
-
-def _fewest_of(targets: tuple[Snapshot, ...], times: Int64s) -> Int64s:
-    fewest: Int64s = np.min([_in_flight(part, times) for part in targets], axis=0)
-    return fewest
 
 
 def _in_flight(part: Snapshot, times: Int64s) -> Int64s:
