@@ -9,7 +9,6 @@ from typing import Any
 
 from loadgen.analysis.audit.auditor import audit_result
 from loadgen.analysis.audit.files import results
-from loadgen.analysis.audit.finding import Finding
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.tool_requests import ToolRequests
 from loadgen.errors import BadInput
@@ -60,11 +59,6 @@ class ToolResult:
         """
         return ToolRequests.of(self.flat, self.gap, self.where)
 
-    @property
-    def findings(self) -> list[Finding]:
-        """What of it cannot be true, or does not show what it seems to."""
-        return audit_result(self.published)
-
     def number(self, name: str) -> float | None:
         """Return a number by vLLM's name; None if it has none."""
         value = self.flat.get(name)
@@ -81,7 +75,7 @@ class ToolResult:
     @property
     def audit(self) -> str:
         """Say in one line what `loadgen audit` finds in it."""
-        wrong = [finding for finding in self.findings if not finding.note]
+        wrong = [finding for finding in audit_result(self.published) if not finding.note]
         if not wrong:
             return "audit: no inconsistent numbers"
         first = wrong[0]

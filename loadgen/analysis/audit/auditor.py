@@ -1,6 +1,6 @@
 """Audit of files: each is read as what it is and held to every rule, and all are held against each other."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -68,9 +68,10 @@ def audit_file(path: str) -> AuditedFile:
     return AuditedFile(path, page.results, found)
 
 
-def across(files: Iterable[AuditedFile]) -> list[Finding]:
-    """What of several files cannot be true together."""
-    return list(copies({file.path: file.results for file in files}))
+def findings(files: Sequence[AuditedFile]) -> list[Finding]:
+    """What of files cannot be true, by themselves and together, or does not show what it seems to."""
+    own = chain.from_iterable(file.findings for file in files)
+    return [*own, *copies({file.path: file.results for file in files})]
 
 
 def audit(*paths: str) -> list[Finding]:
@@ -79,6 +80,5 @@ def audit(*paths: str) -> list[Finding]:
     Raises:
         BadInput: One of them cannot be read, or has no result and no table.
     """
-    files = [audit_file(path) for path in paths]
-    found = [*chain.from_iterable(file.findings for file in files), *across(files)]
+    found = findings([audit_file(path) for path in paths])
     return sorted(found, key=lambda finding: (paths.index(finding.place.file), finding.place.line, finding.note))

@@ -1,6 +1,6 @@
 """FindingGroup: findings of one cause, of which the worst is told in full; and the order of groups, worst first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,9 +108,3 @@ def _severity(finding: Finding) -> tuple[bool, float, int]:
 def _rank(group: FindingGroup) -> tuple[bool, int, float, int]:
     worst = group.worst
     return group.note, ORDER.index(worst.rule), -worst.weight, worst.place.line
-
-
-def counts(groups: Sequence[FindingGroup]) -> tuple[int, int]:
-    """How many groups contradict something, and how many are notes."""
-    notes = sum(group.note for group in groups)
-    return len(groups) - notes, notes

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import orjson
 
 from loadgen.analysis.audit.finding import Finding
-from loadgen.analysis.audit.finding_group import FindingGroup, counts
+from loadgen.analysis.audit.finding_group import FindingGroup
+from loadgen.util.number_format import plural
 from loadgen.util.terminal_text import printable
 
 SHOWN = 8  # places of one cause that are printed; JSON has all
@@ -18,8 +19,8 @@ def to_json(groups: Sequence[FindingGroup]) -> str:
 
 def render(groups: Sequence[FindingGroup], files: int) -> str:
     """A line for each cause, worst first, and one that counts them."""
-    wrong, notes = counts(groups)
-    counted = f"{files} {'file' if files == 1 else 'files'}: {wrong} inconsistent, {notes} notes"
+    notes = sum(group.note for group in groups)
+    counted = f"{plural(files, 'file')}: {len(groups) - notes} inconsistent, {notes} notes"
     return "\n".join([*map(printable, map(_line, groups)), counted]) + "\n"
 
 

@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
         "--json", action="store_true", help="print the findings as a JSON list instead, one cause an object"
     )
     arguments = parser.parse_args(argv)
-    from loadgen.analysis.audit.auditor import across, audit_file
+    from loadgen.analysis.audit.auditor import audit_file, findings
     from loadgen.analysis.audit.finding_group import grouped
     from loadgen.analysis.audit.report import render, to_json
 
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
             files.append(audit_file(path))
         except BadInput as error:
             refused.append(error)
-    groups = grouped([*(finding for file in files for finding in file.findings), *across(files)])
+    groups = grouped(findings(files))
     if files:
         sys.stdout.write(to_json(groups) + "\n" if arguments.json else render(groups, len(files)))
     for why in refused:
