@@ -15,6 +15,7 @@ from loadgen.analysis.compare.workload import HASHED_SETTINGS, OWN
 from loadgen.errors import BadInput
 from loadgen.stats.variance import Noise
 from loadgen.util.atomic_file import write_atomic
+from loadgen.util.number_format import plural
 
 SCHEMA = 1
 
@@ -43,9 +44,8 @@ class NoiseFile:
             BadInput: The starts are too few, some are INVALID or partial, or they are of different configurations.
         """
         if len(side.starts) < MIN_STARTS:
-            count = f"{len(side.starts)} start{'s' * (len(side.starts) != 1)}"
             remedy = f"give {MIN_STARTS} or more of the same configuration"
-            raise BadInput("--save-noise", f"{side.path} has {count}", remedy)
+            raise BadInput("--save-noise", f"{side.path} has {plural(len(side.starts), 'start')}", remedy)
         if others := [run for run in side.starts if run.tool != OWN]:
             problem = f"{others[0].where} is a result of {others[0].tool}, whose workload is unknown"
             raise BadInput("--save-noise", problem, "give runs of loadgen")
