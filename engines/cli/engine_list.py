@@ -15,7 +15,6 @@ class EngineRow:
     """One engine of the list.
 
     Attributes:
-        name: The engine's name in commands.
         version: The installed version; None: the engine is not installed, or its version is unknown.
         knobs: Engine-neutral name to the engine's own name.
     """

@@ -25,7 +25,6 @@ def serve_engine(engine: Engine, argv: Sequence[str]) -> int:
     """Start a server, print its URL when it is ready, and stop it at Ctrl-C, SIGTERM or SIGHUP.
 
     Args:
-        engine: The kind of engine.
         argv: The command line after the engine's name.
 
     Returns:
@@ -172,7 +171,6 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def _handle(signals: Sequence[signal.Signals], handler: Callable[[], None]) -> None:
-    """Call `handler` at each of the signals."""
     for each in signals:
         signal.signal(each, lambda *_: handler())
 

@@ -18,10 +18,7 @@ class CommandEngine:
     """An engine that is started by one command line.
 
     Attributes:
-        name: The engine's name in commands and results.
         head: Words before the model, the program first.
-        table: How the engine takes the knobs.
-        probes: URL paths of a running server.
         packages: Python distributions; the first one that is installed has the engine's version.
         devices: The variable that selects accelerators; empty: the engine has none.
         env: Environment variables of every server.
@@ -48,11 +45,7 @@ class CommandEngine:
         return self.table.own_names(self.version())
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
-        """Return how to serve `model`, as `Engine.launch`.
-
-        Raises:
-            BadInput: As `Engine.launch`.
-        """
+        """Return how to serve `model`, as `Engine.launch`."""
         version = self.version() if self.table.version_dependent else None  # asking for it may start a program
         checked = self.table.check(knobs)
         served_name = self.served_name(check_model(model), checked)

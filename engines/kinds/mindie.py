@@ -90,9 +90,7 @@ class MindIE:
     """The MindIE daemon, with the flags that published benchmarks use for it.
 
     Attributes:
-        name: The engine's name in commands and results.
         install: Folder of the MindIE service; source its set_env.sh before you start loadgen.
-        probes: URL paths of a running server.
         release: The version; None: the installed one.
     """
 

@@ -60,7 +60,6 @@ def configure(
         base: The installed config.json; entries that are not set here stay as they are.
         flags: The result of `mindie_flags.parse`.
         model: Path of the weights.
-        served_name: The model's name in requests.
         place: Where the server runs; one port serves requests, management and metrics.
 
     Raises:
@@ -175,11 +174,7 @@ def _fixed(model: str, served_name: str, place: Place, world: int) -> dict[Path,
 
 
 def _plugins(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plugins; one entry names them all, so setting it for each in turn would leave only the last.
-
-    Raises:
-        BadInput: They do not work together, or with data parallelism.
-    """
+    """Return the plugins; one entry names them all, so setting it for each in turn would leave only the last."""
     chosen = {name: flag for name, flag in PLUGINS.items() if flags[flag]}
     for one, other in itertools.combinations(chosen, 2):
         if "prefix_cache" not in (one, other) or {one, other} & GUESSING:

@@ -30,9 +30,6 @@ class Setting:
             with `--no-`.
         path: Keys of its entry in config.json; empty: it sets a variable, or several entries with other flags.
         default: The value if the flag is not given; None: the value of config.json or of another flag.
-        minimum: Smallest number.
-        maximum: Largest number.
-        alias: Short name.
     """
 
     kind: type

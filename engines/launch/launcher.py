@@ -103,7 +103,6 @@ class Launcher:
         """Start a server and return at once; call its `ready()` before the first request.
 
         Args:
-            engine: The kind of engine.
             model: A folder, a file or a hub name.
             knobs: Engine-neutral name to value.
             raw: The engine's own flags.

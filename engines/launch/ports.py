@@ -21,8 +21,6 @@ class Reservation:
     """A port that no other loadgen process can reserve until it is released or this process ends.
 
     Attributes:
-        host: The address.
-        port: The port.
         lock: An abstract socket named after the port; the kernel frees the name when the process ends.
     """
 

@@ -18,9 +18,7 @@ class Process:
     """A process, identified by its id, which the system reuses, and its start time.
 
     Attributes:
-        pid: The process id.
         began: Start time, in clock ticks after the boot.
-        boot: Id of the boot.
     """
 
     pid: int

@@ -61,8 +61,6 @@ def readiness_problem(
     """Return why a healthy server is not ready yet; None once it has answered with one token, embedding or score.
 
     Args:
-        base_url: Scheme, host and port.
-        model: The model's name in requests.
         timeout_s: For the token, s; the first one may take a minute.
         on_wait: Called twice a second meanwhile.
         chat: Whether to ask a chat, or a completion; None: what the server has.

@@ -65,12 +65,7 @@ class Answer(Sequence):
 
 
 class TextAnswer(Answer):
-    """An answer of generated tokens.
-
-    Attributes:
-        writer: Writes their JSON.
-        words: The words of the tokens.
-    """
+    """An answer of generated tokens."""
 
     __slots__ = ("words", "writer")
 

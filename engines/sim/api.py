@@ -68,12 +68,6 @@ POOLED_AT: dict[str, MakePooled] = {
 class Api:
     """Answers requests, at once or through an engine core.
 
-    Args:
-        settings: Settings of the simulator.
-        faults: Faults to simulate.
-        cores: The engine cores.
-        tokenizer: The simulator's tokenizer.
-
     Attributes:
         state: loading: healthy, but prompts are refused; unavailable: not healthy, and prompts are refused; silent:
             prompts are accepted and never answered.

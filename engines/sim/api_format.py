@@ -13,7 +13,6 @@ class ApiFormat:
     """The JSON of one API's answers.
 
     Attributes:
-        id_prefix: Prefix of the answer's id.
         whole: The field `object` of an answer in one piece.
         part: The field `object` of an event.
         role: The choice of the event before the first token; empty: there is no such event.
@@ -91,7 +90,6 @@ class ResponseWriter:
     """Writes the events or the single response of one answer.
 
     Args:
-        api: The API of the request.
         answer_id: Unique part of the answer's id.
         created: Unix time, s.
         model: Name of the model, as JSON.

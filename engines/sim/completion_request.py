@@ -22,7 +22,6 @@ class ApiError(Exception):
     """A request that is answered with an error object of the API.
 
     Args:
-        status: The HTTP status.
         message: One line for the user.
         param: The field at fault.
         kind: The error class, with vLLM's name.
@@ -53,7 +52,6 @@ class CompletionRequest:
     """One completion request, checked.
 
     Attributes:
-        api: The API of the request.
         prompt_tokens: Tokens of the prompt, chat template included.
         output_tokens: Length of the answer.
         reasoning_tokens: Number of tokens at the start of the answer that are reasoning.
@@ -62,7 +60,6 @@ class CompletionRequest:
         stream: Whether tokens are sent as they come.
         include_usage: Whether the stream ends with the token counts.
         continuous_usage: Whether every event has the token counts.
-        tokens_per_event: Number of tokens in one event.
         blocks: Names of the prompt's blocks for the prefix cache; None if it is off.
         priority: A lower number is served earlier.
     """
@@ -113,7 +110,6 @@ class Chat:
     """What the messages of a chat hold.
 
     Attributes:
-        texts: Their texts.
         images: The addresses of their images.
     """
 

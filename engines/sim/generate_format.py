@@ -40,7 +40,6 @@ class GenerateWriter(ResponseWriter):
     """Writes the events or the single response of one answer.
 
     Args:
-        answer_id: The answer's id.
         created, model, reason: Not used: an answer has none of them, or another way to say it.
     """
 

@@ -33,9 +33,7 @@ class MessagesWriter(ResponseWriter):
     """Writes the events or the single response of one answer.
 
     Args:
-        answer_id: Unique part of the answer's id.
         created: Not used: an answer has no time.
-        model: Name of the model, as JSON.
         reason: Why the answer ends: length or stop.
     """
 

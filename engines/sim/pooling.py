@@ -22,11 +22,7 @@ SEPARATOR = "\n"  # between a query and a document: one token
 
 
 class PooledAnswer(Answer):
-    """The sequence of one text.
-
-    Attributes:
-        batch: The request that it belongs to.
-    """
+    """The sequence of one text."""
 
     __slots__ = ("batch",)
 
@@ -54,7 +50,6 @@ class Batch:
     """A request with its sequences, which is answered when all of them have ended.
 
     Args:
-        client: The connection of the request.
         requests: One for each text.
         head: The members of the response before its list of results.
         results: The list of results, as JSON.
@@ -151,11 +146,7 @@ def _prompts(body: dict[str, Any]) -> list[str | list[int] | list[str]]:
 
 
 def _request(prompt: str | list[int] | list[str], body: dict[str, Any], settings: SimSettings) -> CompletionRequest:
-    """Make the request of one input, which is cut where the body wants that.
-
-    Raises:
-        ApiError: The input is empty, or longer than the context.
-    """
+    """Make the request of one input, which is cut where the body wants that."""
     tokens: list[Any] | None = None
     if isinstance(prompt, str):
         count = count_tokens(prompt)

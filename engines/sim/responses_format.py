@@ -33,9 +33,6 @@ class ResponsesWriter(ResponseWriter):
     """Writes the events or the single response of one answer.
 
     Args:
-        answer_id: Unique part of the answer's id.
-        created: Unix time, s.
-        model: Name of the model, as JSON.
         reason: Why the answer ends: length or stop.
     """
 

@@ -36,12 +36,8 @@ class CapturedResponse:
     """One response. `due_ns` and `sent_ns` count from the run's start, all other times from sent.
 
     Attributes:
-        index: The request's number within the run.
-        due_ns, sent_ns: Of the request.
         input_tokens, output_tokens: What was planned of it.
         reads: One (ns, bytes) per read from the socket, in order; none where nothing came.
-        end: How it ended.
-        ended_ns: When.
         target: Which of the run's targets gave it, counted from 0.
     """
 
@@ -61,7 +57,6 @@ class Recording:
     """The content of a capture file.
 
     Attributes:
-        model: The model's name in the requests.
         responses: In the order of their index; at least one.
     """
 

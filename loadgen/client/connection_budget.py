@@ -57,10 +57,7 @@ def warn_of_limits(
     """Log a warning where a run is likely, but not sure, to need more connections than its processes can have.
 
     Args:
-        settings: The settings of the run, resolved.
-        schedule: When requests are due.
         output_tokens: Mean of what they ask for; 0 where it is not known.
-        partition: The partition of the worker that says it.
     """
     wanted = _wanted(settings, schedule, _latency_s(output_tokens))
     likely = math.ceil(min(wanted, settings.max_concurrency or wanted))
@@ -81,10 +78,7 @@ def warm_count(
     more than MAX_WARM where it is a guess, nor than file descriptors and local ports allow.
 
     Args:
-        settings: The settings of the run, resolved: so many workers share this machine's ports.
-        schedule: When its requests are due.
         output_tokens: Mean of what they ask for; 0 where it is not known.
-        partition: This worker's part of them.
     """
     if settings.warm_connections != "auto":
         return partition.share(int(settings.warm_connections))
@@ -102,10 +96,7 @@ def spare_count(settings: RunSettings, schedule: DueTimes, warm: int, partition:
     No more than there are requests for which those opened before are too few, or too old by then.
 
     Args:
-        settings: The settings of the run, resolved.
-        schedule: When its requests are due.
         warm: How many connections are open already.
-        partition: This worker's part of them.
     """
     if settings.warm_connections == "0":
         return 0

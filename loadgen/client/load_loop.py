@@ -49,7 +49,6 @@ class Load:
     Args:
         settings: For the cap, the duration and what closes the loop.
         transport: Sends requests; its `on_end` is taken.
-        requests: The requests of the run.
         recorder: Counts them; its start is that of the clock.
         stripe: Which of them are sent here, and when they are due.
         clock: The clock of the due times, and of the transport.
@@ -59,7 +58,6 @@ class Load:
         partition: Which of those that share the run it is: its share of the cap and of the sample.
 
     Attributes:
-        ended: Requests that have ended.
         tokenized: Tokens by `count_tokens` of answers that the server did not count, by request number.
         sampled: The same of answers that the server did count.
         structured: Answers that were to be JSON, by what they are (`structured_output.Conformance`).

@@ -30,7 +30,6 @@ class Pacer:
         closed_loop: Every request is due when a slot is free for it: a burst under a cap has no other due time. Those
             that follow have one, and go first.
         until_ns: Nothing becomes due from then on.
-        clock: The clock of the due times.
     """
 
     def __init__(

@@ -23,9 +23,7 @@ class Retries:
 
     Args:
         retry: What is sent again, and how often.
-        seed: Of the waits.
         send: Sends the next attempt.
-        clock: The clock of the waits.
     """
 
     def __init__(self, retry: Retry, seed: int, send: Callable[[Record], None], clock: Clock) -> None:

@@ -46,8 +46,6 @@ class Transport:
     """The connections of a run to one target.
 
     Args:
-        target: Where to ask.
-        timeouts: Limits for connecting and for each request.
         read_loop: The read loop of the other targets' transports in the same event loop; by default a new one.
         sources: Where its connections come from; by default the system chooses.
         max_connections: How many it may have open; by default as many as a process can have to one server.
@@ -56,7 +54,6 @@ class Transport:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
         hook: Compares each read with the next due time.
         encoder: Makes the bytes of its requests; another one may take its place at any time.
-        opened: Connections opened so far.
     """
 
     def __init__(

@@ -65,7 +65,6 @@ async def coordinate(
 
     Args:
         participant: Open, and without a job.
-        job: The whole run.
         prepared: Awaited until the requests lie in the job's folder.
         on_progress: Called a few times a second from then on, and once at the end.
 
@@ -149,11 +148,7 @@ async def _repeat(report: Callable[[], None]) -> None:
 
 
 def _check_records(settings: RunSettings, flag: str) -> None:
-    """Refuse a pipe or a device for the records: each participant writes a file of its own, and these are joined.
-
-    Raises:
-        BadInput: It is no regular file.
-    """
+    """Refuse a pipe or a device for the records: each participant writes a file of its own, and these are joined."""
     if settings.records is not None and (path := Path(settings.records)).exists() and not path.is_file():
         problem = f"{path} is not a regular file, and several processes cannot write to it together"
         raise BadInput("--records", problem, f"name a file, or leave {flag} out")

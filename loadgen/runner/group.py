@@ -24,7 +24,6 @@ class Group:
     Where one dies while the clock runs, the others send nothing more.
 
     Args:
-        participants: Those that share the job.
         workers: How many loops on each machine share it.
     """
 

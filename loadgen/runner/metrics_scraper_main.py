@@ -37,7 +37,6 @@ class Scraper:
         sources: Where the servers' metrics are.
         nvml: This machine's GPUs, if they are to be read.
         file: Where to write each scrape, as a line.
-        last_scrapes: As in a `ScrapeOrder`.
     """
 
     def __init__(self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO, last_scrapes: int) -> None:

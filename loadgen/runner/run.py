@@ -160,11 +160,7 @@ def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBl
 
 
 def _check_data(settings: RunSettings) -> None:
-    """Refuse data sets and a tokenizer that cannot be used, as far as this is seen without opening them.
-
-    Raises:
-        BadInput: It does not exist, or a setting has no effect on it.
-    """
+    """Refuse data sets and a tokenizer that cannot be used, as far as this is seen without opening them."""
     classes = settings.request_classes
     if not all(one.data for one in classes) or not classes:
         datasets.check(settings)

@@ -93,12 +93,7 @@ async def probe(settings: RunSettings, on_progress: Callable[[Progress], None] =
 
 
 async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], None]) -> Server:
-    """Probe the one server that the settings name.
-
-    Raises:
-        Unreachable: It does not answer.
-        BadInput: It does not have the model.
-    """
+    """Probe the one server that the settings name."""
     base = target.base_url(settings)
     reply = await _first_answer(base, settings, on_progress)
     if reply.status in (401, 403):
@@ -136,11 +131,7 @@ async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], No
 
 
 async def _first_answer(base: str, settings: RunSettings, on_progress: Callable[[Progress], None]) -> http_client.Reply:
-    """Return the answer to a list of models; no answer, or a 5xx, is waited out for the time of the ready check.
-
-    Raises:
-        Unreachable: The server did not answer in that time.
-    """
+    """Return the answer to a list of models; no answer, or a 5xx, is waited out for the time of the ready check."""
     limit_s, begun = settings.ready_check_timeout_sec, time.monotonic()
     url, headers, verify_tls = f"{base}/v1/models", target.headers(settings), not settings.insecure
     while True:
@@ -205,11 +196,7 @@ async def _version(base: str, settings: RunSettings) -> str | None:
 
 
 def _refuse_twins(each: Sequence[RunSettings]) -> None:
-    """Refuse a server that is named twice.
-
-    Raises:
-        BadInput: Naming it.
-    """
+    """Refuse a server that is named twice."""
     seen = set()
     for alone in each:
         url = target.base_url(alone)

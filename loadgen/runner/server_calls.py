@@ -138,11 +138,7 @@ class ServerCalls:
 
 
 def _refuse_failed(calls: Sequence[ServerCall]) -> None:
-    """Refuse the run if a call failed.
-
-    Raises:
-        BadInput: Naming the first.
-    """
+    """Refuse the run if a call failed."""
     for call in calls:
         if call.error is not None:
             path = next((path for path in REMEDIES if path in call.url), "")

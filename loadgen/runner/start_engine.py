@@ -41,7 +41,6 @@ async def start_engine_server(
     A replica that fails for a reason that may pass is started once more.
 
     Args:
-        settings: Settings of the run.
         check: Called with the settings of the run on the engine, while the engine starts, which may take minutes.
         on_progress: Called a few times a second.
 
@@ -88,7 +87,6 @@ class EngineSession:
     """Ready replicas of an engine.
 
     Attributes:
-        engine: The kind of engine.
         processes: The server process of each replica.
     """
 
@@ -136,7 +134,6 @@ async def start_engines(
     """Start replicas of an engine, wait until all are ready, and stop them after the block.
 
     Args:
-        engine: The kind of engine.
         begins: Functions that start one replica each, and return its process.
         timeout_s: Maximum start-up time of each, s.
         on_progress: Called a few times a second.
@@ -158,11 +155,7 @@ async def start_engines(
 
 
 async def _stop_replicas(starting: "Sequence[asyncio.Future[Any]]") -> None:
-    """Stop the replicas that have started, and cancel the others.
-
-    Raises:
-        EngineError: A replica is not stopped completely.
-    """
+    """Stop the replicas that have started, and cancel the others."""
     for each in starting:
         each.cancel()
     started = await asyncio.gather(*starting, return_exceptions=True)
@@ -212,7 +205,6 @@ def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simu
 
     Args:
         processes: The servers, or their launches; all have the same model.
-        settings: The user's settings of the run.
         simulated: Whether the engine is the simulator; its runs get a limit if they have none.
     """
     process = processes[0]

@@ -92,7 +92,6 @@ class Pieces:
     """The bytes of one answer's events, each in an HTTP chunk.
 
     Args:
-        number: Number of the request.
         created: Unix time of the answer, s.
         chat: Whether the answer is a chat completion; else it is a completion.
 

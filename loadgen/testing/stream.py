@@ -19,10 +19,8 @@ class Stream:
 
     Args:
         base_url: Scheme http, host and port.
-        model: The model's name in requests.
         max_tokens: Maximum tokens of the answer.
         timeout_s: Maximum time between two reads, s.
-        more: Further fields of the request.
 
     Raises:
         OSError: There is no connection, or no answer in time.

@@ -142,7 +142,6 @@ class NodeProxy(Proxy):
         self._progress = await self._ask("progress")
 
     async def _fetch(self, path: Path) -> None:
-        """Write its records here."""
         offset = 0
         with private_files.create("--records", path) as file:
             while data := await self._ask("read", offset, CHUNK_BYTES):
@@ -154,7 +153,6 @@ class NodeGroup(Group):
     """Machines of a cluster, which are sent the files of the requests.
 
     Args:
-        nodes: Those that share the job.
         workers: How many workers each has.
     """
 
@@ -243,11 +241,7 @@ def _ray(module: str = "ray") -> Any:
 
 @contextlib.contextmanager
 def _cluster(address: str) -> Iterator[None]:
-    """Join a cluster as long as the context; where this process is in one already, use that one.
-
-    Raises:
-        BadInput: It cannot be joined.
-    """
+    """Join a cluster as long as the context; where this process is in one already, use that one."""
     require(FLAG, "a cluster", "ray")
     ray = _ray()
     if ray.is_initialized():
@@ -280,11 +274,7 @@ def _check_listens(address: str) -> None:
 
 
 def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
-    """Choose the machines that measure: the first by their addresses.
-
-    Raises:
-        BadInput: There are too few.
-    """
+    """Choose the machines that measure: the first by their addresses."""
     alive = sorted((node for node in _ray().nodes() if node["Alive"]), key=_place)
     wanted = settings.ray_nodes or len(alive)
     if wanted > len(alive):
@@ -310,11 +300,7 @@ def _placed(what: Any, node: dict[str, Any]) -> Any:
 
 
 async def _facts(node: dict[str, Any]) -> dict[str, Any]:
-    """Ask a machine for the facts of `actor.facts_by_value`.
-
-    Raises:
-        BadInput: It does not answer.
-    """
+    """Ask a machine for the facts of `actor.facts_by_value`."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             found: dict[str, Any] = await _placed(actor.facts_by_value(), node).remote()
@@ -325,11 +311,7 @@ async def _facts(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_versions(versions: dict[str, str | None]) -> None:
-    """Refuse machines that have another loadgen than this one, or none.
-
-    Raises:
-        BadInput: Naming the first.
-    """
+    """Refuse machines that have another loadgen than this one, or none."""
     own = importlib.metadata.version("loadgen")
     for host, version in versions.items():
         if version != own:
@@ -338,11 +320,7 @@ def _check_versions(versions: dict[str, str | None]) -> None:
 
 
 def _workers(settings: RunSettings, cores: list[int]) -> int:
-    """Return how many workers each machine has; for `auto` as many as suit the machine with the fewest cores.
-
-    Raises:
-        BadInput: All together they are more than may be in flight at once.
-    """
+    """Return how many workers each machine has; for `auto` as many as suit the machine with the fewest cores."""
     cap, nodes = settings.max_concurrency, len(cores)
     most = [limit // nodes for limit in (cap, settings.requests) if limit is not None]
     workers = auto_workers(min(cores), *most) if settings.workers == "auto" else int(settings.workers)

@@ -76,7 +76,6 @@ def chosen(choice: str, field: str) -> tuple[Fault, int | None]:
     """Parse NAME or NAME:NUMBER; return the fault and the number.
 
     Args:
-        choice: The text of the user.
         field: Name of the flag or header, for the error.
 
     Raises:
