@@ -1,36 +1,24 @@
 """Fault connection: one connection of the faulty server, which plays the steps of one answer at a time."""
 
 import asyncio
-from typing import Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from loadgen.testing.faults import Step, Steps, Together
+from loadgen.testing.faults import Step, Together
 from loadgen.testing.request import Request
 from loadgen.testing.server_connection import ServerConnection
 
-
-class FaultServer(Protocol):
-    """The server of the connections."""
-
-    def answer(self, request: Request) -> Steps:
-        """Return the steps that answer a request; a BadInput refuses it."""
-
-    def register(self, connection: "FaultConnection") -> None:
-        """Note that a connection was accepted."""
-
-    def unregister(self, connection: "FaultConnection") -> None:
-        """Note that a connection has ended."""
-
-    def gather(self, connection: "FaultConnection", count: int) -> None:
-        """Call `go_on` of this connection when `count` connections have reached such a step."""
+if TYPE_CHECKING:
+    from loadgen.testing.faulty import Faulty
 
 
 class FaultConnection(ServerConnection):
     """Plays the steps that answer each request."""
 
-    def __init__(self, server: FaultServer) -> None:
+    def __init__(self, server: "Faulty") -> None:
         super().__init__()
         self._server = server
-        self._steps: Steps | None = None
+        self._steps: Iterator[bytes | Step | Together] | None = None
         self._awaits_request = self._paused = self._scheduled = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -58,7 +46,7 @@ class FaultConnection(ServerConnection):
         if self._awaits_request:
             self._awaits_request = False
         else:
-            self._steps = steps
+            self._steps = iter(steps)
         self.go_on()
 
     def go_on(self) -> None:

@@ -67,13 +67,13 @@ class Faulty:
         """
         match request.method, request.path:
             case "GET", "/v1/models":
-                return iter([whole(200, models(MODEL))])
+                return [whole(200, models(MODEL))]
             case "GET", "/counts":
                 counts = {"requests": self.requests, "connections": self.connections, "played": dict(self.played)}
-                return iter([whole(200, orjson.dumps(counts))])
+                return [whole(200, orjson.dumps(counts))]
         named = request.headers.get(HEADER.lower())
         if request.method != "POST" and not named:
-            return iter([whole(404, error_body(f"unknown path {request.path}", 404))])
+            return [whole(404, error_body(f"unknown path {request.path}", 404))]
         number = self.requests
         self.requests += request.method == "POST"
         self._news.set()
