@@ -7,7 +7,8 @@ from typing import Any
 
 from loadgen.engines.kinds.engine import Launch, Place, Probes
 from loadgen.engines.kinds.knob_forms import CommandParts
-from loadgen.engines.kinds.knob_table import KnobTable, check_model
+from loadgen.engines.kinds.knob_table import KnobTable
+from loadgen.engines.kinds.knobs import check_word
 from loadgen.engines.kinds.versions import installed
 
 OFFLINE = {"HF_HUB_OFFLINE": "1"}  # a model in a folder needs no hub, so the engine must not wait for one
@@ -48,7 +49,7 @@ class CommandEngine:
         """Return how to serve `model`, as `Engine.launch`."""
         version = self.version() if self.table.version_dependent else None  # asking for it may start a program
         checked = self.table.check(knobs)
-        served_name = self.served_name(check_model(model), checked)
+        served_name = self.served_name(check_word("model", model), checked)
         placement: dict[str, object] = {"host": place.host, "port": place.port}
         if "served_name" in self.table.forms and "served_name" not in checked:
             placement["served_name"] = served_name

@@ -62,9 +62,9 @@ class KnobForm(abc.ABC):
         return {}
 
     @property
-    @abc.abstractmethod
     def label(self) -> str:
-        """The form in documentation and messages, as Markdown."""
+        """The form in documentation and messages, as Markdown: the names of its flags."""
+        return ", ".join(f"`{name}`" for name in self.flags())
 
     @property
     def label_with_versions(self) -> str:
@@ -92,11 +92,6 @@ class Flag(KnobForm):
     def flags(self) -> Mapping[str, tuple[str, ...]]:
         """Return this flag."""
         return {self.name: self.aliases}
-
-    @property
-    def label(self) -> str:
-        """The flag's name."""
-        return f"`{self.name}`"
 
     def add(self, value: Any, parts: CommandParts) -> None:
         """Add the flag and its value; a mapping is written as JSON."""
@@ -187,11 +182,6 @@ class FlagGroup(KnobForm):
     def flags(self) -> Mapping[str, tuple[str, ...]]:
         """Return all flags that may be written."""
         return self.names
-
-    @property
-    def label(self) -> str:
-        """The names of the flags."""
-        return ", ".join(f"`{name}`" for name in self.names)
 
     def add(self, value: Any, parts: CommandParts) -> None:
         """Add the words."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.engines.kinds.flag_syntax import FlagSyntax, is_flag
 from loadgen.engines.kinds.knob_forms import CommandParts, KnobForm
-from loadgen.engines.kinds.knobs import KNOBS, check_word
+from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.errors import BadInput
 
 PLACEMENT = ("host", "port", "model")  # written like knobs, but chosen by the launcher
@@ -133,12 +133,3 @@ class KnobTable:
             f"{self.engine} {version or '(newest version)'} does not support it",
             f"leave it out, or use a version that has {labels}",
         )
-
-
-def check_model(model: str) -> str:
-    """Return `model` if it can stand on a command line.
-
-    Raises:
-        BadInput: It cannot.
-    """
-    return check_word("model", model)

@@ -34,10 +34,9 @@ def world_size(flags: Mapping[str, Any], place: Place) -> int:
         size = flags[f"--{name}-parallel-size"]
         if size is not None and size & (size - 1):
             raise BadInput(f"--{name}-parallel-size", f"{size} is not a power of 2", "give 1, 2, 4, 8, ...")
-    if (pp or 1) > 1 and (dp or 1) > 1:
-        raise BadInput("--pipeline-parallel-size", "it cannot be used with data parallelism", "give one of the two")
-    if (dp or 1) > 1 and (cp or 1) > 1:
-        raise BadInput("--data-parallel-size", "it cannot be used with context parallelism", "give one of the two")
+    for flag, size, other, other_size in (("pipeline", pp, "data", dp), ("data", dp, "context", cp)):
+        if (size or 1) > 1 and (other_size or 1) > 1:
+            raise _either(f"--{flag}-parallel-size", f"{other} parallelism")
     devices = len(place.devices) or None
     others = (pp or 1) * (dp or 1) * (cp or 1)
     world = others * tp if tp else max(devices or 1, others)
@@ -173,15 +172,19 @@ def _fixed(model: str, served_name: str, place: Place, world: int) -> dict[Path,
     }
 
 
+def _either(flag: str, other: str) -> BadInput:
+    return BadInput(flag, f"it cannot be used with {other}", "give one of the two")
+
+
 def _plugins(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plugins; one entry names them all, so setting it for each in turn would leave only the last."""
     chosen = {name: flag for name, flag in PLUGINS.items() if flags[flag]}
     for one, other in itertools.combinations(chosen, 2):
         if "prefix_cache" not in (one, other) or {one, other} & GUESSING:
-            raise BadInput(chosen[one], f"it cannot be used with {chosen[other]}", "give one of the two")
-    if (flags["--data-parallel-size"] or 1) > 1:
-        for flag in (flag for name, flag in chosen.items() if name != "mtp"):
-            raise BadInput(flag, "it cannot be used with data parallelism", "give one of the two")
+            raise _either(chosen[one], chosen[other])
+    for name, flag in chosen.items():
+        if name != "mtp" and (flags["--data-parallel-size"] or 1) > 1:
+            raise _either(flag, "data parallelism")
     if not chosen:
         return {}
     settings: dict[str, Any] = {}

@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Literal, NamedTuple, Self
 
@@ -59,8 +60,8 @@ COMPLETIONS_AT = {
 }
 
 POOLED_AT: dict[str, MakePooled] = {
-    "/v1/embeddings": pooling.embeddings,
-    "/pooling": pooling.pooling,
+    "/v1/embeddings": partial(pooling.vectors, "embd", "embedding", "embedding"),
+    "/pooling": partial(pooling.vectors, "pool", "pooling", "data"),
     **dict.fromkeys(("/rerank", "/v1/rerank", "/v2/rerank"), pooling.rerank),
 }
 
@@ -187,7 +188,7 @@ class Api:
         return http1.response(status, "text/plain", b"", keep_alive=request.keep_alive)
 
     def _server_info(self, request: http1.Request, client: Client) -> bytes:
-        return _json(self._settings.as_dict(), request)
+        return _json(asdict(self._settings), request)
 
     def _reset_prefix_cache(self, request: http1.Request, client: Client) -> bytes:
         self.cores.reset_prefix_cache()

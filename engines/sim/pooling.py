@@ -77,22 +77,36 @@ class Batch:
         client.finish()
 
 
-def embeddings(body: dict[str, Any], client: Client, settings: SimSettings, answer_id: str, created: int) -> Answer:
-    """Answer a request for embeddings.
+def vectors(
+    prefix: str,
+    kind: str,
+    member: str,
+    body: dict[str, Any],
+    client: Client,
+    settings: SimSettings,
+    answer_id: str,
+    created: int,
+) -> Answer:
+    """Answer a request for a vector of each input.
+
+    Args:
+        prefix: Prefix of the answer's id.
+        kind: The field `object` of each result.
+        member: The field of each result that has the vector.
+        body, client, settings, answer_id, created: As of all requests.
 
     Raises:
         ApiError: The request is invalid.
     """
-    return _vectors(body, client, settings, {"id": f"embd-{answer_id}", "created": created}, "embedding", "embedding")
-
-
-def pooling(body: dict[str, Any], client: Client, settings: SimSettings, answer_id: str, created: int) -> Answer:
-    """Answer a request of vLLM's /pooling.
-
-    Raises:
-        ApiError: The request is invalid.
-    """
-    return _vectors(body, client, settings, {"id": f"pool-{answer_id}", "created": created}, "pooling", "data")
+    check_model(body, settings.model_names)
+    encoding = body.get("encoding_format") or "float"
+    if encoding not in VECTORS:
+        raise ApiError(400, f"encoding_format must be float or base64, got {encoding!r}", param="encoding_format")
+    requests = [_request(prompt, body, settings) for prompt in _prompts(body)]
+    result = b'"object":"%b","%b":%b}' % (kind.encode(), member.encode(), VECTORS[encoding])
+    results = b",".join(b'{"index":%d,%b' % (index, result) for index in range(len(requests)))
+    head = {"id": f"{prefix}-{answer_id}", "created": created, "object": "list", "model": settings.served_model_name}
+    return Batch(client, requests, head, b',"data":[' + results + b"]").sequences[0]
 
 
 def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_id: str, created: int) -> Answer:
@@ -113,23 +127,6 @@ def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_i
     ]
     head = {"id": f"rerank-{answer_id}", "model": settings.served_model_name}
     return Batch(client, requests, head, b',"results":' + orjson.dumps(results)).sequences[0]
-
-
-def _vectors(
-    body: dict[str, Any], client: Client, settings: SimSettings, head: dict[str, Any], kind: str, member: str
-) -> Answer:
-    check_model(body, settings.model_names)
-    encoding = body.get("encoding_format") or "float"
-    if encoding not in VECTORS:
-        raise ApiError(400, f"encoding_format must be float or base64, got {encoding!r}", param="encoding_format")
-    requests = [_request(prompt, body, settings) for prompt in _prompts(body)]
-    vector = VECTORS[encoding]
-    results = b",".join(
-        b'{"index":%d,"object":"%b","%b":%b}' % (index, kind.encode(), member.encode(), vector)
-        for index in range(len(requests))
-    )
-    head |= {"object": "list", "model": settings.served_model_name}
-    return Batch(client, requests, head, b',"data":[' + results + b"]").sequences[0]
 
 
 def _prompts(body: dict[str, Any]) -> list[str | list[int] | list[str]]:

@@ -1,6 +1,5 @@
 """Settings of the simulator: one frozen object; every field is a flag."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -146,7 +145,3 @@ class SimSettings:
             matmul_ns_per_token=self.matmul_us_per_token * 1e3,
             attention_ns_per_pair=self.attention_ns_per_pair,
         )
-
-    def as_dict(self) -> Mapping[str, Any]:
-        """Return the settings by the names of their flags, with underscores."""
-        return asdict(self)
