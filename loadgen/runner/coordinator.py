@@ -3,7 +3,6 @@
 Light to import, as `participant` is.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -16,7 +15,7 @@ from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.runner.participant import PROGRESS_S, Participant
 from loadgen.runner.workers import open_workers, worker_count
-from loadgen.util.tasks import background_tasks
+from loadgen.util.tasks import background_tasks, repeat
 
 if TYPE_CHECKING:
     from loadgen.metrics.measurement import Measurement
@@ -105,7 +104,8 @@ async def coordinate(
         await participant.begin(job)
         await prepared
         calls = ServerCalls(job.settings, running if has_sources else None)
-        async with background_tasks(_repeat(watch)):
+        watch()
+        async with background_tasks(repeat(PROGRESS_S, watch)):
             await calls.empty_caches()  # before anything is sent, since a server may have no call for it
             await participant.check_ready()
             await participant.warm_up()
@@ -139,12 +139,6 @@ async def coordinate(
     if job.records is None or trailer.records_error:
         return measurement
     return measurement.with_records_error(write_trailer(job.records, trailer, LoopTotals.of(snapshot)))
-
-
-async def _repeat(report: Callable[[], None]) -> None:
-    while True:
-        report()
-        await asyncio.sleep(PROGRESS_S)
 
 
 def _check_records(settings: RunSettings, flag: str) -> None:

@@ -32,7 +32,7 @@ from loadgen.util import garbage_collection, source_address
 from loadgen.util.affinity import separate_cores
 from loadgen.util.clock import clock_for, now_ns
 from loadgen.util.source_address import SourceAddresses
-from loadgen.util.tasks import background_tasks
+from loadgen.util.tasks import background_tasks, repeat
 from loadgen.workload import request_store
 from loadgen.workload.request_store import WARM_CACHE_PREFIX, WARMUP_PREFIX, Requests
 
@@ -176,7 +176,7 @@ class LoopRunner:
         ):
             beside = [self._until_all_sent(load)]
             if writer:
-                beside.append(_flush(writer))
+                beside.append(repeat(FLUSH_S, writer.flush))
             if self._probe:
                 beside.append(self._probe.run())
             async with background_tasks(*beside):
@@ -321,9 +321,3 @@ class LoopRunner:
             self._capture.start_ns = start_ns
             self._transport.tap(self._capture)
         return recorder
-
-
-async def _flush(writer: RecordWriter) -> None:
-    while True:
-        await asyncio.sleep(FLUSH_S)
-        writer.flush()

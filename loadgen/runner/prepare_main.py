@@ -217,21 +217,16 @@ def run() -> None:
     from loadgen.workload.datasets import prompt_cache  # noqa: F401 - now: the order comes once the server has answered
 
     child_process.name_process("prepare")
-
-    def send(message: object) -> None:
-        sys.stdout.buffer.write(child_process.encode(message))
-        sys.stdout.buffer.flush()
-
     for line in kept_child.lines():
         order: PrepareOrder = child_process.decode(line)
         log_setup.to_stderr(order.settings.log_level)
         logging.getLogger().setLevel(order.settings.log_level.upper())
         try:
-            further = prepare(order, progress=send)
+            further = prepare(order, progress=child_process.answer)
         except LoadgenError as error:
-            send(error)
+            child_process.answer(error)
             return
-        send(None)
+        child_process.answer(None)
         if order.further:
             if further is not None:
                 _keep_ahead(further)
