@@ -107,11 +107,11 @@ async def coordinate(
         watch()
         async with background_tasks(repeat(PROGRESS_S, watch)):
             await calls.empty_caches()  # before anything is sent, since a server may have no call for it
-            await participant.check_ready()
-            await participant.warm_up()
+            await participant.take("check_ready")
+            await participant.take("warm_up")
             async with calls:
                 await scraper.scrape_first()
-                await participant.connect()
+                await participant.take("connect")
                 is_alone = participant.workers == 1 and job.settings.ray is None
                 start_ns = now_ns() + (LEAD_OF_ONE_NS if is_alone else LEAD_NS)
                 measurement = await participant.carry_out(start_ns)

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from loadgen.metrics.progress import Progress
-from loadgen.runner.participant import Participant
+from loadgen.runner.participant import Participant, Step
 from loadgen.util.tasks import gather_or_cancel
 
 if TYPE_CHECKING:
@@ -56,17 +56,9 @@ class Group:
             for index, own in enumerate(pids)
         ]
 
-    async def check_ready(self) -> None:
-        """Have all check that the servers answer."""
-        await gather_or_cancel(participant.check_ready() for participant in self._participants)
-
-    async def warm_up(self) -> None:
-        """Have all send their warm-up requests."""
-        await gather_or_cancel(participant.warm_up() for participant in self._participants)
-
-    async def connect(self) -> None:
-        """Have all open their connections."""
-        await gather_or_cancel(participant.connect() for participant in self._participants)
+    async def take(self, step: Step) -> None:
+        """Have all take the step."""
+        await gather_or_cancel(participant.take(step) for participant in self._participants)
 
     async def carry_out(self, start_ns: int) -> "Measurement":
         """Have all send on one clock; merge what they measured, and join their records to one file."""

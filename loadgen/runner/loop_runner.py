@@ -28,6 +28,7 @@ from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.worker_report import WorkerReport
 from loadgen.runner.job import Job
+from loadgen.runner.participant import Step
 from loadgen.util import garbage_collection, source_address
 from loadgen.util.affinity import separate_cores
 from loadgen.util.clock import clock_for, now_ns
@@ -95,8 +96,12 @@ class LoopRunner:
             await self._prober.open()
             self._probe = Probe(self._prober, settings.probe_request_rate)
 
+    async def take(self, step: Step) -> None:
+        """Take a step before the clock starts; raises as `Participant.take`."""
+        await getattr(self, step)()
+
     async def check_ready(self) -> None:
-        """Open the requests, and have the first worker check that each target answers; raises as `Participant`'s."""
+        """Open the requests, and have the first worker check that each target answers."""
         job, settings = self._job, self._job.settings
         self._schedule = schedule = request_store.schedule(job.folder)
         connection_budget.check_limits(settings, schedule, job.partition)

@@ -6,7 +6,7 @@ Light to import, so that a command can start its workers first and import the re
 import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import PHASES, Progress
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from loadgen.runner.job import Job
 
 PROGRESS_S = 0.25
+Step = Literal["check_ready", "warm_up", "connect"]
 STEPS = ("check_ready", "warm_up", "connect", "carry_out")  # in their order, after `begin`
 
 
@@ -40,19 +41,16 @@ class Participant(Protocol):
             BadInput: The job needs more connections than it can have.
         """
 
-    async def check_ready(self) -> None:
-        """Open the requests, which are prepared now, and check that the servers answer.
+    async def take(self, step: Step) -> None:
+        """Take a step before the clock starts.
+
+        `check_ready` opens the requests, which are prepared now, and checks that the servers answer; `warm_up` sends
+        the warm-up requests; `connect` opens connections ahead of the clock.
 
         Raises:
             BadInput: The job needs more connections than it can have, or a file cannot be written.
             Unreachable: The test request, where one was asked for, did not succeed in time.
         """
-
-    async def warm_up(self) -> None:
-        """Send the warm-up requests."""
-
-    async def connect(self) -> None:
-        """Open connections ahead of the clock."""
 
     async def carry_out(self, start_ns: int) -> "Measurement":
         """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all requests have ended.
@@ -111,17 +109,9 @@ class Proxy(ABC):
         self.job = job
         await self.call("begin", replace(job, scraping=None))
 
-    async def check_ready(self) -> None:
-        """Have `Participant.check_ready` called."""
-        await self.call("check_ready")
-
-    async def warm_up(self) -> None:
-        """Have `Participant.warm_up` called."""
-        await self.call("warm_up")
-
-    async def connect(self) -> None:
-        """Have `Participant.connect` called."""
-        await self.call("connect")
+    async def take(self, step: Step) -> None:
+        """Have `Participant.take` called."""
+        await self.call(step)
 
     async def carry_out(self, start_ns: int) -> "Measurement":
         """Have `Participant.carry_out` called; recover the measurement from the records where the process dies."""

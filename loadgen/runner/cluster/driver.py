@@ -22,7 +22,7 @@ from loadgen.metrics.measurement import Measurement
 from loadgen.runner.cluster import actor
 from loadgen.runner.group import Group
 from loadgen.runner.job import Job
-from loadgen.runner.participant import PROGRESS_S, Proxy
+from loadgen.runner.participant import PROGRESS_S, Proxy, Step
 from loadgen.runner.workers import auto_workers
 from loadgen.util import private_files
 from loadgen.util.clock import now_ns
@@ -57,11 +57,11 @@ class NodeProxy(Proxy):
         await self._ask("begin", job, self.workers, schedule)
         self._following = asyncio.create_task(self._follow())
 
-    async def check_ready(self) -> None:
-        """Empty the file for its records, and have it take the step."""
-        if self.job.records is not None:  # else those of another run would be taken for its own
+    async def take(self, step: Step) -> None:
+        """Have it take the step; before the first one, empty the file for its records."""
+        if step == "check_ready" and self.job.records is not None:  # else another run's would be taken for its own
             private_files.create("--records", self.job.records).close()
-        await super().check_ready()
+        await super().take(step)
 
     async def carry_out(self, start_ns: int) -> Measurement:
         """Have it send on its own clock, which starts after the time that is left here; fetch its records."""
@@ -161,10 +161,11 @@ class NodeGroup(Group):
         self._sent: dict[str, int] = {}  # bytes of each file
         self._receiving = list(nodes)  # those that have taken all of it
 
-    async def check_ready(self) -> None:
-        """Send the requests, and have all take the step."""
-        await self._send_files()
-        await super().check_ready()
+    async def take(self, step: Step) -> None:
+        """Have all take the step; before the first one, send the requests."""
+        if step == "check_ready":
+            await self._send_files()
+        await super().take(step)
 
     async def carry_out(self, start_ns: int) -> Measurement:
         """Have all send on one clock; send requests that are prepared meanwhile, too."""
