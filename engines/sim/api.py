@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from loadgen.engines.sim import http1, messages_format, metrics, pooling, responses_format
 from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
-from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat, ResponseWriter
+from loadgen.engines.sim.api_format import CompletionWriter, ResponseWriter
 from loadgen.engines.sim.completion_request import (
     ApiError,
     check_model,
@@ -36,27 +36,24 @@ class Completions(NamedTuple):
     """The requests and answers at one path.
 
     Attributes:
-        api: The API of OpenAI whose rules the requests follow.
-        as_openai: Returns a body as one of that API, given the name of the served model.
-        writer: Makes the writer of an answer from its id, its time, the model and the finish reason.
+        as_openai: Returns a body as one of the API of the writer, given the name of the served model.
+        writer: Writes an answer; its API is the one of OpenAI whose rules the requests follow.
     """
 
-    api: ApiFormat
     as_openai: Callable[[dict[str, Any], str], dict[str, Any]]
-    writer: Callable[[str, int, str, str], ResponseWriter]
+    writer: type[ResponseWriter]
 
-    @classmethod
-    def of_openai(cls, api: ApiFormat) -> Self:
-        """Return the requests and answers of chat completions, or of completions."""
-        return cls(api, lambda body, model: body, lambda *about: ResponseWriter(api, *about[:3]))
+
+def _unchanged(body: dict[str, Any], model: str) -> dict[str, Any]:
+    return body
 
 
 COMPLETIONS_AT = {
-    "/v1/chat/completions": Completions.of_openai(CHAT),
-    "/v1/completions": Completions.of_openai(COMPLETION),
-    "/v1/responses": Completions(CHAT, responses_format.as_chat, responses_format.ResponsesWriter),
-    "/v1/messages": Completions(CHAT, messages_format.as_chat, messages_format.MessagesWriter),
-    "/generate": Completions(COMPLETION, as_completion, GenerateWriter),
+    "/v1/chat/completions": Completions(_unchanged, ResponseWriter),
+    "/v1/completions": Completions(_unchanged, CompletionWriter),
+    "/v1/responses": Completions(responses_format.as_chat, responses_format.ResponsesWriter),
+    "/v1/messages": Completions(messages_format.as_chat, messages_format.MessagesWriter),
+    "/generate": Completions(as_completion, GenerateWriter),
 }
 
 POOLED_AT: dict[str, MakePooled] = {
@@ -146,7 +143,7 @@ class Api:
     def _complete(self, form: Completions, request: http1.Request, client: Client) -> Answer:
         body = form.as_openai(self._begin(request), self._settings.served_model_name)
         # The answer depends on the server and on the number of the request, and on nothing else.
-        parsed = parse_request(body, form.api, self._settings, self._settings.seed * 1_000_003 + self._requests)
+        parsed = parse_request(body, form.writer.api, self._settings, self._settings.seed * 1_000_003 + self._requests)
         writer = form.writer(self._answer_id, int(time.time()), self._model, parsed.finish_reason)
         kind = StreamedAnswer if parsed.stream else WholeAnswer
         answer = kind(client, parsed, writer, self._tokenizer.words)

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.engines.sim.api_format import CHAT, ResponseWriter, Usage, typed_event
+from loadgen.engines.sim.api_format import ResponseWriter, Usage, typed_event
 from loadgen.engines.sim.completion_request import ApiError
 
 REASONS = {"length": "max_tokens", "stop": "end_turn"}
@@ -30,17 +30,12 @@ def as_chat(body: dict[str, Any], model: str) -> dict[str, Any]:
 
 
 class MessagesWriter(ResponseWriter):
-    """Writes the events or the single response of one answer.
-
-    Args:
-        created: Not used: an answer has no time.
-        reason: Why the answer ends: length or stop.
-    """
+    """Writes the events or the single response of one answer, which has no time."""
 
     done = b""
 
     def __init__(self, answer_id: str, created: int, model: str, reason: str) -> None:
-        super().__init__(CHAT, answer_id, created, model)
+        super().__init__(answer_id, created, model, reason)
         self._message = {"id": f"msg_{answer_id}", "type": "message", "role": "assistant", "model": orjson.loads(model)}
         self._ended = {"stop_reason": REASONS[reason], "stop_sequence": None}
 
@@ -54,7 +49,7 @@ class MessagesWriter(ResponseWriter):
         """The event of a reasoning token, up to the text."""
         return _head(0, type="thinking_delta", thinking="")
 
-    def token_tail(self, reason: str | None = None) -> bytes:
+    def token_tail(self, *, last: bool = False) -> bytes:
         """Return the rest of a token's event."""
         return b'"}}\n\n'
 
@@ -70,7 +65,7 @@ class MessagesWriter(ResponseWriter):
             )
         )
 
-    def finish(self, reason: str, usage: Usage | None = None) -> bytes:
+    def finish(self, usage: Usage | None = None) -> bytes:
         """Return nothing: an event after the last token has the reason and the counts."""
         return b""
 
@@ -85,7 +80,7 @@ class MessagesWriter(ResponseWriter):
             )
         )
 
-    def whole(self, content: str, reasoning: str | None, reason: str, usage: Usage) -> bytes:
+    def whole(self, content: str, reasoning: str | None, usage: Usage) -> bytes:
         """Return the body of an answer in one piece."""
         blocks = [{"type": "thinking", "thinking": reasoning}] if reasoning is not None else []
         blocks.append({"type": "text", "text": content})

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from loadgen.engines.sim.api_format import CHAT, COMPLETION, ResponseWriter, Usage
+from loadgen.engines.sim.api_format import CompletionWriter, ResponseWriter, Usage
 from loadgen.engines.sim.planned import BLANK_TIME, Planned, Ticker
 from loadgen.testing import server_main
 from loadgen.testing.pace import SHAPES, Pace
@@ -66,9 +66,10 @@ class Metronome:
             due = np.array([self._free_ns], dtype=np.int64)
         else:
             due += request.arrival_ns
-        writer = ResponseWriter(CHAT if request.chat else COMPLETION, str(number), self._started, f'"{MODEL}"')
+        kind = ResponseWriter if request.chat else CompletionWriter
+        writer = kind(str(number), self._started, f'"{MODEL}"', "length")
         token = chunk(writer.token_head + TEXT + writer.token_tail().removesuffix(b"}\n\n") + TIMES)
-        ends = (writer.finish("length"), writer.usage(Usage(1, len(due), 0)), writer.done)
+        ends = (writer.finish(), writer.usage(Usage(1, len(due), 0)), writer.done)
         writes, written = np.zeros((2, len(due)), dtype=np.int64)
         stream = Planned(connection.transport, token, b"".join(map(chunk, ends)) + LAST_CHUNK, due, writes, written)
         role = writer.role()
