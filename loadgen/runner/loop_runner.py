@@ -8,6 +8,7 @@ from typing import Self
 from loadgen.client import connection_budget
 from loadgen.client.balancer import Balancer
 from loadgen.client.capture import Capture
+from loadgen.client.connection_budget import ConnectionBudget
 from loadgen.client.load_loop import Load
 from loadgen.client.probe import Probe
 from loadgen.client.timeouts import Timeouts
@@ -86,7 +87,7 @@ class LoopRunner:
             self._transport = Balancer(self._transports, settings.balance or BALANCE, job.partition)
         expected = None if settings.timed_by_data else request_store.schedule(job.folder)
         if expected is not None:
-            connection_budget.check_limits(settings, expected, job.partition)
+            ConnectionBudget(settings, expected, job.partition).check()
         self._stack.push_async_callback(self._transport.close)
         await self._transport.open()
         if settings.probe_request_rate and job.partition.index == 0:
@@ -104,12 +105,13 @@ class LoopRunner:
         """Open the requests, and have the first worker check that each target answers."""
         job, settings = self._job, self._job.settings
         self._schedule = schedule = request_store.schedule(job.folder)
-        connection_budget.check_limits(settings, schedule, job.partition)
+        self._budget = ConnectionBudget(settings, schedule, job.partition)
+        self._budget.check()
         if isinstance(self._transport, Balancer):
             self._transport.follow(schedule)
         self._requests = self._stack.enter_context(Requests(job.folder))
         if job.partition.index == 0:
-            connection_budget.warn_of_limits(settings, schedule, self._requests.output_tokens, job.partition)
+            self._budget.warn(self._requests.output_tokens)
         self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.max_record_bytes))
         self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
         self._phase = "warming up"
@@ -145,10 +147,8 @@ class LoopRunner:
         self._sources = self._requests.sources() if settings.records else []
         counted = settings.counted_by_data
         self._asked_due = request_store.requested_due_ns(job.folder, counted_by_data=counted) if self._writer else None
-        count = connection_budget.warm_count(settings, schedule, self._requests.output_tokens, job.partition)
-        self._warm_connections = await self._warm(count)
-        spare = connection_budget.spare_count(settings, schedule, self._warm_connections, job.partition)
-        self._transport.keep_spare(spare)
+        self._warm_connections = await self._warm(self._budget.warm_count(self._requests.output_tokens))
+        self._transport.keep_spare(self._budget.spare_count(self._warm_connections))
         self._frozen = contextlib.ExitStack()
         self._stack.push(self._frozen)
         self._frozen.enter_context(garbage_collection.freeze())
