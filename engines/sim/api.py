@@ -18,8 +18,8 @@ from loadgen.engines.sim.completion_request import (
     check_model,
     parse_chat,
     parse_json,
+    parse_prompt,
     parse_request,
-    prompt_text,
 )
 from loadgen.engines.sim.core_pool import CorePool
 from loadgen.engines.sim.faults import HANG, UNAVAILABLE, Faults
@@ -168,12 +168,11 @@ class Api:
     def _tokenize(self, request: http1.Request, client: Client) -> bytes:
         body = parse_json(request.body)
         check_model(body, self._settings.model_names)
-        if "messages" in body:
-            texts, template = parse_chat(body).texts, self._settings.chat_template_tokens
-        else:
-            texts, template = [prompt_text(body)], 0
+        prompt = parse_chat(body) if "messages" in body else parse_prompt(body)
         # The template's tokens have no text: they come first, as unknown tokens.
-        tokens = [0] * template + [token for text in texts for token in self._tokenizer.encode(text)]
+        template = self._settings.chat_template_tokens if prompt.is_chat else 0
+        encoded = (token for text in prompt.texts for token in self._tokenizer.encode(text))
+        tokens = [*([0] * template), *prompt.ids, *encoded]
         return _json({"count": len(tokens), "max_model_len": self._settings.max_model_len, "tokens": tokens}, request)
 
     def _metrics(self, request: http1.Request, client: Client) -> bytes:

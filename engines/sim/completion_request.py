@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -106,18 +106,37 @@ def check_model(body: dict[str, Any], served: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
-    """What the messages of a chat hold.
+class Prompt:
+    """What a request asks about.
 
     Attributes:
-        images: The addresses of their images.
+        texts: Its texts.
+        ids: The ids of its tokens, if it is given by them.
+        images: The addresses of its images.
+        is_chat: Whether it has the tokens of the chat template, too.
     """
 
-    texts: list[str]
-    images: list[str]
+    texts: list[str] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
+    is_chat: bool = False
+
+    def count(self, settings: SimSettings) -> int:
+        """Return the number of its tokens."""
+        given = len(self.ids) + settings.image_tokens * len(self.images)
+        return given + settings.chat_template_tokens * self.is_chat + sum(map(count_tokens, self.texts))
+
+    def blocks(self, settings: SimSettings, count: int) -> tuple[int, ...] | None:
+        """Return the names of the blocks of its first `count` tokens; None if the prefix cache is off."""
+        if not settings.enable_prefix_caching:
+            return None
+        template = [None] * settings.chat_template_tokens if self.is_chat else []
+        images = (image for image in self.images for _ in range(settings.image_tokens))
+        words = (piece for text in self.texts for piece in pieces(text))
+        return block_names([*template, *images, *self.ids, *words][:count])
 
 
-def parse_chat(body: dict[str, Any]) -> Chat:
+def parse_chat(body: dict[str, Any]) -> Prompt:
     """Return the texts and images of a chat's messages. A call of a tool is a text: its JSON.
 
     Raises:
@@ -126,7 +145,7 @@ def parse_chat(body: dict[str, Any]) -> Chat:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise ApiError(400, "messages must be a list with at least one message", param="messages")
-    chat = Chat([], [])
+    chat = Prompt(is_chat=True)
     for message in messages:
         content, calls = (
             message.get(name) if isinstance(message, dict) else None for name in ("content", "tool_calls")
@@ -149,47 +168,20 @@ def _image_url(part: dict[str, Any]) -> object:
     return image.get("url") if isinstance(image, dict) else image
 
 
-def prompt_text(body: dict[str, Any]) -> str:
+def parse_prompt(body: dict[str, Any]) -> Prompt:
     """Return the prompt of a completion.
 
     Raises:
-        ApiError: The prompt is not one text.
+        ApiError: It is neither one text nor one list of token ids.
     """
-    prompt = _only_prompt(body)
-    if not isinstance(prompt, str):
-        raise ApiError(400, "prompt must be one text or one list of token ids", param="prompt")
-    return prompt
-
-
-def _only_prompt(body: dict[str, Any]) -> object:
-    """Return the prompt; a list of one prompt is unwrapped."""
     prompt = body.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
-        return prompt[0]
-    return prompt
-
-
-def _count_prompt(body: dict[str, Any], api: ApiFormat, settings: SimSettings) -> int:
-    if api is CHAT:
-        chat = parse_chat(body)
-        of_images = settings.image_tokens * len(chat.images)
-        return settings.chat_template_tokens + of_images + sum(map(count_tokens, chat.texts))
-    prompt = _only_prompt(body)
+        prompt = prompt[0]
+    if isinstance(prompt, str):
+        return Prompt(texts=[prompt])
     if isinstance(prompt, list) and all(type(token) is int for token in prompt):
-        return len(prompt)
-    return count_tokens(prompt_text(body))
-
-
-def _blocks(body: dict[str, Any], api: ApiFormat, settings: SimSettings) -> tuple[int, ...] | None:
-    """Return the names of the prompt's blocks; None if the prefix cache is off."""
-    if not settings.enable_prefix_caching:
-        return None
-    if api is CHAT:
-        chat, template = parse_chat(body), [None] * settings.chat_template_tokens
-        images = (image for image in chat.images for _ in range(settings.image_tokens))
-        return block_names([*template, *images, *(piece for text in chat.texts for piece in pieces(text))])
-    prompt = _only_prompt(body)
-    return block_names(prompt if isinstance(prompt, list) else pieces(prompt_text(body)))
+        return Prompt(ids=prompt)
+    raise ApiError(400, "prompt must be one text or one list of token ids", param="prompt")
 
 
 def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, seed: int) -> CompletionRequest:
@@ -199,7 +191,8 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
         ApiError: The model is unknown, a field is invalid, or the context length is exceeded.
     """
     check_model(body, settings.model_names)
-    tokens = _count_prompt(body, api, settings)
+    prompt = parse_chat(body) if api is CHAT else parse_prompt(body)
+    tokens = prompt.count(settings)
     options = body.get("stream_options")
     if options is not None and not isinstance(options, dict):
         raise ApiError(400, "stream_options must be an object", param="stream_options")
@@ -222,7 +215,7 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
         include_usage=_flag(options or {}, "include_usage"),
         continuous_usage=_flag(options or {}, "continuous_usage_stats"),
         tokens_per_event=settings.tokens_per_event,
-        blocks=_blocks(body, api, settings),
+        blocks=prompt.blocks(settings, tokens),
         priority=_priority(body, settings),
     )
 

@@ -8,11 +8,8 @@ import orjson
 from loadgen.engines.sim import http1
 from loadgen.engines.sim.answers import Answer, Client
 from loadgen.engines.sim.api_format import COMPLETION
-from loadgen.engines.sim.completion_request import ApiError, CompletionRequest, check_model, parse_chat
-from loadgen.engines.sim.emit import count_tokens
-from loadgen.engines.sim.prefix_cache import block_names
+from loadgen.engines.sim.completion_request import ApiError, CompletionRequest, Prompt, check_model, parse_chat
 from loadgen.engines.sim.settings import SimSettings
-from loadgen.engines.sim.tokenizer import pieces
 
 DIMENSIONS = 384  # of an embedding, as a small model has
 _GENERATOR = random.Random(0)
@@ -121,7 +118,7 @@ def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_i
     if not all(isinstance(document, str) for document in documents):
         raise ApiError(400, "each document must be a text", param="documents")
     check_model(body, settings.model_names)
-    requests = [_request(f"{query}{SEPARATOR}{document}", body, settings) for document in documents]
+    requests = [_request(Prompt([f"{query}{SEPARATOR}{document}"]), body, settings) for document in documents]
     results = [
         {"index": index, "document": {"text": text}, "relevance_score": 0.5} for index, text in enumerate(documents)
     ]
@@ -129,32 +126,25 @@ def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_i
     return Batch(client, requests, head, b',"results":' + orjson.dumps(results)).sequences[0]
 
 
-def _prompts(body: dict[str, Any]) -> list[str | list[int] | list[str]]:
+def _prompts(body: dict[str, Any]) -> list[Prompt]:
     """Return the inputs: a text, token ids, or a list of either; the messages of a chat are one input."""
     if "messages" in body:
-        return [parse_chat(body).texts]
+        return [parse_chat(body)]
     given = body.get("input")
-    inputs: list[Any] = given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]
-    for one in inputs:
-        is_ids = isinstance(one, list) and one and all(type(token) is int for token in one)
-        if not isinstance(one, str) and not is_ids:
-            raise ApiError(400, "input must be a text, a list of token ids, or a list of either", param="input")
-    return inputs
+    return list(map(_prompt, given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]))
 
 
-def _request(prompt: str | list[int] | list[str], body: dict[str, Any], settings: SimSettings) -> CompletionRequest:
+def _prompt(given: object) -> Prompt:
+    if isinstance(given, str):
+        return Prompt(texts=[given])
+    if isinstance(given, list) and given and all(type(token) is int for token in given):
+        return Prompt(ids=given)
+    raise ApiError(400, "input must be a text, a list of token ids, or a list of either", param="input")
+
+
+def _request(prompt: Prompt, body: dict[str, Any], settings: SimSettings) -> CompletionRequest:
     """Make the request of one input, which is cut where the body wants that."""
-    tokens: list[Any] | None = None
-    if isinstance(prompt, str):
-        count = count_tokens(prompt)
-    elif isinstance(prompt[0], str):
-        count = settings.chat_template_tokens + sum(count_tokens(text) for text in prompt if isinstance(text, str))
-    else:
-        tokens, count = prompt, len(prompt)
-    if settings.enable_prefix_caching and tokens is None:
-        texts = [prompt] if isinstance(prompt, str) else [str(text) for text in prompt]
-        tokens = [piece for text in texts for piece in pieces(text)]
-    limit = body.get("truncate_prompt_tokens")
+    count, limit = prompt.count(settings), body.get("truncate_prompt_tokens")
     if limit is not None:
         count = min(count, settings.max_model_len if limit == -1 else limit)
     if not 0 < count <= settings.max_model_len:
@@ -169,5 +159,5 @@ def _request(prompt: str | list[int] | list[str], body: dict[str, Any], settings
         seed=0,
         stream=False,
         include_usage=False,
-        blocks=block_names((tokens or [])[:count]) if settings.enable_prefix_caching else None,
+        blocks=prompt.blocks(settings, count),
     )

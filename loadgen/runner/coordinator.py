@@ -4,7 +4,7 @@ Light to import, as `participant` is.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.metrics.progress import DONE, Progress
+from loadgen.metrics.progress import DONE, OnProgress, Progress
 from loadgen.runner.participant import PROGRESS_S, Participant
 from loadgen.runner.workers import open_workers, worker_count
 from loadgen.util.tasks import background_tasks, repeat
@@ -55,7 +55,7 @@ def open_participant(settings: RunSettings, *, own_loop: bool = False) -> Abstra
 
 
 async def coordinate(
-    participant: Participant, job: "Job", prepared: Awaitable[None], on_progress: Callable[[Progress], None]
+    participant: Participant, job: "Job", prepared: Awaitable[None], on_progress: OnProgress
 ) -> "Measurement":
     """Have a participant carry out a job, and do what is done once in every run.
 

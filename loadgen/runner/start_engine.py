@@ -15,7 +15,7 @@ from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput, EngineError, LoadgenError
-from loadgen.metrics.progress import Progress
+from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.server import Server, probe
 from loadgen.util import gpus
 from loadgen.util.plugins import find
@@ -34,7 +34,7 @@ logger = logging.getLogger("loadgen")
 
 @contextlib.asynccontextmanager
 async def start_engine_server(
-    settings: RunSettings, check: Callable[[RunSettings], None], on_progress: Callable[[Progress], None]
+    settings: RunSettings, check: Callable[[RunSettings], None], on_progress: OnProgress
 ) -> AsyncIterator[Server]:
     """Start the replicas of a run's engine, wait until all are ready, and stop them after the block.
 
@@ -125,7 +125,7 @@ async def start_engines(
     engine: Any,
     begins: Sequence[Callable[[], Any]],
     timeout_s: float,
-    on_progress: Callable[[Progress], None],
+    on_progress: OnProgress,
     *,
     check: Callable[[Any], None] = lambda process: None,
     tries: int = 1,
@@ -145,9 +145,34 @@ async def start_engines(
         EngineError: A replica does not become ready, or is not stopped completely.
         BadInput: A function of `begins`, or `check`, raises it.
     """
-    starting = [
-        asyncio.ensure_future(_start_replica(begin, check, timeout_s, on_progress, tries, chat)) for begin in begins
-    ]
+    loop = asyncio.get_running_loop()
+
+    def report(usual_s: float | None, elapsed_s: float, last_line: str) -> None:
+        if elapsed_s >= QUIET_S:
+            progress = Progress("starting", elapsed_s, note=last_line, usual_s=usual_s)
+            loop.call_soon_threadsafe(on_progress, progress)
+
+    async def start(begin: Callable[[], Any]) -> Any:
+        """Start a replica, check it, and return its process when it is ready."""
+        for left in reversed(range(tries)):
+            beginning = asyncio.ensure_future(asyncio.to_thread(begin))
+            try:
+                process = await asyncio.shield(beginning)
+                await asyncio.to_thread(check, process)
+                await asyncio.to_thread(process.ready, timeout_s, partial(report, process.usual_s), chat=chat)
+            except EngineError as error:  # it is stopped already
+                if not (left and error.transient):
+                    raise
+                logger.warning("starting the engine once more, since this may pass: %s", error)
+            except BaseException:
+                with contextlib.suppress(LoadgenError):  # it never started, and the first error is raised
+                    await asyncio.to_thread((await beginning).stop, 0.0)
+                raise
+            else:
+                return process
+        raise AssertionError("the last failure is raised")
+
+    starting = [asyncio.ensure_future(start(begin)) for begin in begins]
     try:
         yield EngineSession(engine, tuple(await asyncio.gather(*starting)))
     finally:
@@ -163,41 +188,6 @@ async def _stop_replicas(starting: "Sequence[asyncio.Future[Any]]") -> None:
     for error in await asyncio.gather(*stops, return_exceptions=True):
         if error is not None:
             raise error
-
-
-async def _start_replica(
-    begin: Callable[[], Any],
-    check: Callable[[Any], None],
-    timeout_s: float,
-    on_progress: Callable[[Progress], None],
-    tries: int,
-    chat: bool | None,
-) -> Any:
-    """Start a replica, check it, and return its process when it is ready."""
-    loop = asyncio.get_running_loop()
-
-    def report(usual_s: float | None, elapsed_s: float, last_line: str) -> None:
-        if elapsed_s >= QUIET_S:
-            progress = Progress("starting", elapsed_s, note=last_line, usual_s=usual_s)
-            loop.call_soon_threadsafe(on_progress, progress)
-
-    for left in reversed(range(tries)):
-        beginning = asyncio.ensure_future(asyncio.to_thread(begin))
-        try:
-            process = await asyncio.shield(beginning)
-            await asyncio.to_thread(check, process)
-            await asyncio.to_thread(process.ready, timeout_s, partial(report, process.usual_s), chat=chat)
-        except EngineError as error:  # it is stopped already
-            if not (left and error.transient):
-                raise
-            logger.warning("starting the engine once more, since this may pass: %s", error)
-        except BaseException:
-            with contextlib.suppress(LoadgenError):  # it never started, and the first error is raised
-                await asyncio.to_thread((await beginning).stop, 0.0)
-            raise
-        else:
-            return process
-    raise AssertionError("the last failure is raised")
 
 
 def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
