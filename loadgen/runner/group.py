@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from loadgen.runner.job import Job
 
 
-class Group:
+class Group(Participant):
     """Participants that take each step together: none takes a step before all have taken the one before.
 
     Where one dies while the clock runs, the others send nothing more.
@@ -28,7 +28,6 @@ class Group:
     """
 
     job: "Job"
-    pid = None
 
     def __init__(self, participants: Sequence[Participant], workers: int) -> None:
         self._participants, self.workers = participants, workers
@@ -73,9 +72,6 @@ class Group:
     def progress(self) -> Progress:
         """Return how far all are."""
         return Progress.together([participant.progress() for participant in self._participants])
-
-    def snapshot(self) -> None:
-        """Return None: to send snapshots takes longer than loops that stamp tokens can wait."""
 
     def stop(self, reason: str) -> None:
         """Stop all."""

@@ -29,7 +29,7 @@ from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.worker_report import WorkerReport
 from loadgen.runner.job import Job
-from loadgen.runner.participant import Step
+from loadgen.runner.participant import Participant, Step
 from loadgen.util import garbage_collection, source_address
 from loadgen.util.affinity import separate_cores
 from loadgen.util.clock import clock_for, now_ns
@@ -42,15 +42,12 @@ MAX_WARMING = 32  # requests at once that warm the prefix cache up
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 
 
-class LoopRunner:
-    """Carries out a job in the running loop: a `Participant`, used in `async with`, which closes all it has opened.
+class LoopRunner(Participant):
+    """Carries out a job in the running loop. Used in `async with`, it closes all that it has opened.
 
     Args:
         linger_ns: For how long the loop's other work may be kept waiting, as for a `ReadLoop`.
     """
-
-    workers = 1
-    pid = None
 
     def __init__(self, linger_ns: int = 0) -> None:
         self._linger_ns = linger_ns
@@ -229,9 +226,6 @@ class LoopRunner:
         self.stop(reason)
         for transport in (*self._transports, *([self._prober] if self._prober else [])):
             transport.abandon(Outcome.CANCELLED, reason)
-
-    def release(self) -> None:
-        """Do nothing: the loop is the caller's."""
 
     def progress(self) -> Progress:
         """Return how far it is: a tenth of a millisecond's work, cheap enough for several times a second."""

@@ -4,7 +4,7 @@ Light to import, so that a command can start its workers first and import the re
 """
 
 import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -28,11 +28,12 @@ class Participant(Protocol):
         workers: How many loops on each machine share the job.
     """
 
-    workers: int
+    workers: int = 1
 
     @property
     def pid(self) -> int | None:
         """Its process on this machine, if it has one of its own."""
+        return None
 
     async def begin(self, job: "Job") -> None:
         """Take the job and prepare to connect, while its requests may still be prepared.
@@ -62,7 +63,11 @@ class Participant(Protocol):
         """Return how far it is."""
 
     def snapshot(self) -> "Snapshot | None":
-        """Return what was measured so far; None before the clock starts, and where the loop is in another process."""
+        """Return what was measured so far; None before the clock starts, and where the loop is in another process.
+
+        To send a snapshot takes longer than a loop that stamps tokens can wait.
+        """
+        return None
 
     def stop(self, reason: str) -> None:
         """Send nothing more, and let requests in flight end."""
@@ -71,10 +76,11 @@ class Participant(Protocol):
         """Send nothing more, and end requests in flight."""
 
     def release(self) -> None:
-        """Free the memory of its processes; it takes no further step."""
+        """Free the memory of its processes on this machine; it takes no further step."""
+        return
 
 
-class Proxy(ABC):
+class Proxy(Participant):
     """A participant elsewhere, in a process or on another machine, whose steps are calls over a channel.
 
     Args:
@@ -85,11 +91,6 @@ class Proxy(ABC):
 
     def __init__(self, workers: int = 1) -> None:
         self.workers, self._progress = workers, Progress(PHASES[0])
-
-    @property
-    def pid(self) -> int | None:
-        """Its process on this machine; None where it is on another one."""
-        return None
 
     @abstractmethod
     async def call(self, step: str, *arguments: Any) -> Any:
@@ -131,10 +132,6 @@ class Proxy(ABC):
         """Return the last progress that came over the channel."""
         return self._progress
 
-    def snapshot(self) -> "Snapshot | None":
-        """Return None: to send a snapshot takes longer than a loop that stamps tokens can wait."""
-        return None
-
     def stop(self, reason: str) -> None:
         """Have `Participant.stop` called."""
         self.send("stop", reason)
@@ -142,7 +139,3 @@ class Proxy(ABC):
     def abort(self, reason: str) -> None:
         """Have `Participant.abort` called."""
         self.send("abort", reason)
-
-    @abstractmethod
-    def release(self) -> None:
-        """Free the memory that it takes on this machine."""

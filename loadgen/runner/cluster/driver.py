@@ -93,9 +93,6 @@ class NodeProxy(Proxy):
         """Send a command, and do not wait for it."""
         self._handle.send.remote(command, reason)
 
-    def release(self) -> None:
-        """Do nothing: its memory is another machine's."""
-
     async def write(self, name: str, chunk: Any, *, begins: bool) -> None:
         """Write a piece of a file of the requests there; the first one replaces the file."""
         await self._ask("write", name, chunk, begins)
