@@ -67,13 +67,14 @@ def configure(
     flags = _derived(flags)
     config: dict[str, Any] = copy.deepcopy(dict(base))
     for name, setting in SETTINGS.items():
-        if setting.path and flags[name] is not None:
-            put(config, setting.path, flags[name])
+        if setting.key and flags[name] is not None:
+            put(config, (*setting.section, setting.key), flags[name])
     world = world_size(flags, place)
     if flags["--moe-expert-parallel-size"] and not flags["--moe-tensor-parallel-size"]:
         put(config, (*MODEL, "moe_tp"), world // flags["--moe-expert-parallel-size"])
-    for path, value in _fixed(model, served_name, place, world).items():
-        put(config, path, value)
+    for section, entries in _fixed(model, served_name, place, world).items():
+        for key, value in entries.items():
+            put(config, (*section, key), value)
     config["ServerConfig"].pop("managementIpAddress", None)  # else management listens there and not at the host
     if flags["--enable-split"]:
         split = {"policyType": flags["--policy-type"], "splitChunkTokens": flags["--split-chunk-tokens"]}
@@ -152,23 +153,25 @@ def _derived(flags: Mapping[str, Any]) -> dict[str, Any]:
     return derived
 
 
-def _fixed(model: str, served_name: str, place: Place, world: int) -> dict[Path, Any]:
+def _fixed(model: str, served_name: str, place: Place, world: int) -> dict[Path, dict[str, Any]]:
+    """Return the entries that no flag sets, by their section."""
     return {
-        (*SERVER, "ipAddress"): place.host,
-        (*SERVER, "allowAllZeroIpListening"): True,
-        (*SERVER, "port"): place.port,
-        (*SERVER, "managementPort"): place.port,
-        (*SERVER, "metricsPort"): place.port,
-        (*SERVER, "httpsEnabled"): False,
-        (*SERVER, "interCommTLSEnabled"): False,
-        (*SERVER, "openAiSupport"): "vllm",
-        (*BACKEND, "interNodeTLSEnabled"): False,
-        (*BACKEND, "multiNodesInferEnabled"): False,
-        (*BACKEND, "npuDeviceIds"): [list(range(world))],  # numbered among the devices that the process sees
-        (*MODEL, "modelName"): served_name,
-        (*MODEL, "modelWeightPath"): model,
-        (*MODEL, "worldSize"): world,
-        (*MODEL, "backendType"): "atb",
+        SERVER: {
+            "ipAddress": place.host,
+            "allowAllZeroIpListening": True,
+            "port": place.port,
+            "managementPort": place.port,
+            "metricsPort": place.port,
+            "httpsEnabled": False,
+            "interCommTLSEnabled": False,
+            "openAiSupport": "vllm",
+        },
+        BACKEND: {
+            "interNodeTLSEnabled": False,
+            "multiNodesInferEnabled": False,
+            "npuDeviceIds": [list(range(world))],  # numbered among the devices that the process sees
+        },
+        MODEL: {"modelName": served_name, "modelWeightPath": model, "worldSize": world, "backendType": "atb"},
     }
 
 

@@ -6,7 +6,6 @@ It blocks and parses every event completely; to measure, `loadgen.core` is used.
 import json
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -52,9 +51,7 @@ class Stream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __iter__(self) -> Iterator[Any]:
