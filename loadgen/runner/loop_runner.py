@@ -249,8 +249,8 @@ class LoopRunner(Participant):
             sent=load.sent,
             never_due=recorder.count("never_due"),
             never_sent=sum(count for _, count in recorder.never_sent),
-            waiting=load.waiting,
-            cap=load.cap,
+            waiting=load.pacer.overdue,
+            cap=load.pacer.cap,
             streams=settings.streams,
             closed_loop=load.closed_loop,
             sending_s=load.sending_s,
@@ -295,7 +295,7 @@ class LoopRunner(Participant):
 
     async def _until_all_sent(self, load: Load) -> None:
         """Keep no spare connections once all is sent, and answers alone are waited for."""
-        await load.all_sent.wait()
+        await load.pacer.all_sent.wait()
         self._transport.keep_spare(0)
 
     def _count_tokens(self, texts: list[str]) -> list[int] | None:
