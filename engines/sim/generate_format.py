@@ -40,11 +40,7 @@ class GenerateWriter(ResponseWriter):
     """Writes the events or the single response of one answer, which has neither a time nor the name of a model."""
 
     api = COMPLETION
-
-    @property
-    def token_head(self) -> bytes:
-        """The event of a token, up to the text."""
-        return b'data: {"text":"'
+    token_head = b'data: {"text":"'
 
     def counted_tail(self, prompt_tokens: int, *, last: bool = False) -> tuple[bytes, bytes, bytes]:
         """Return the rest of a token's event, in three parts around its two token counts."""

@@ -29,25 +29,21 @@ def as_chat(body: dict[str, Any], model: str) -> dict[str, Any]:
     return body | {"messages": messages, "stream_options": {"include_usage": True}}
 
 
+def _head(index: int, **delta: str) -> bytes:
+    return typed_event("content_block_delta", index=index, delta=delta).removesuffix(b'"}}\n\n')
+
+
 class MessagesWriter(ResponseWriter):
     """Writes the events or the single response of one answer, which has no time."""
 
     done = b""
+    token_head = _head(1, type="text_delta", text="")
+    reasoning_head = _head(0, type="thinking_delta", thinking="")
 
     def __init__(self, answer_id: str, created: int, model: str, reason: str) -> None:
         super().__init__(answer_id, created, model, reason)
         self._message = {"id": f"msg_{answer_id}", "type": "message", "role": "assistant", "model": orjson.loads(model)}
         self._ended = {"stop_reason": REASONS[reason], "stop_sequence": None}
-
-    @property
-    def token_head(self) -> bytes:
-        """The event of an answer token, up to the text."""
-        return _head(1, type="text_delta", text="")
-
-    @property
-    def reasoning_head(self) -> bytes:
-        """The event of a reasoning token, up to the text."""
-        return _head(0, type="thinking_delta", thinking="")
 
     def token_tail(self, *, last: bool = False) -> bytes:
         """Return the rest of a token's event."""
@@ -85,10 +81,6 @@ class MessagesWriter(ResponseWriter):
         blocks = [{"type": "thinking", "thinking": reasoning}] if reasoning is not None else []
         blocks.append({"type": "text", "text": content})
         return orjson.dumps(self._message | {"content": blocks} | self._ended | {"usage": _counts(usage)})
-
-
-def _head(index: int, **delta: str) -> bytes:
-    return typed_event("content_block_delta", index=index, delta=delta).removesuffix(b'"}}\n\n')
 
 
 def _counts(usage: Usage) -> dict[str, int]:

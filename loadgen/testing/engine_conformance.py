@@ -231,12 +231,7 @@ class _PortTaken:
     def __init__(self, engine: Engine, stranger: socket.socket) -> None:
         self._engine, self._stranger = engine, stranger
         self.name, self.probes = engine.name, engine.probes
-
-    def version(self) -> str | None:
-        return self._engine.version()
-
-    def knobs(self) -> Mapping[str, str]:
-        return self._engine.knobs()
+        self.version, self.knobs = engine.version, engine.knobs
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         self._stranger.bind((place.host, place.port))
