@@ -84,8 +84,8 @@ class Api:
             "/tokenize": ("POST", self._tokenize),
             "/metrics": ("GET", self._metrics),
             "/health": ("GET", self._health),
-            "/version": ("GET", self._version),
-            "/server_info": ("GET", self._server_info),
+            "/version": ("GET", lambda request, client: _json({"version": __version__}, request)),
+            "/server_info": ("GET", lambda request, client: _json(asdict(settings), request)),
             "/reset_prefix_cache": ("POST", self._reset_prefix_cache),
             "/flush_cache": ("POST", self._reset_prefix_cache),
         }
@@ -183,15 +183,9 @@ class Api:
         status = 503 if self.state == "unavailable" else 200
         return http1.response(status, "text/plain", b"", keep_alive=request.keep_alive)
 
-    def _server_info(self, request: http1.Request, client: Client) -> bytes:
-        return _json(asdict(self._settings), request)
-
     def _reset_prefix_cache(self, request: http1.Request, client: Client) -> bytes:
         self.cores.reset_prefix_cache()
         return http1.response(200, "text/plain", b"", keep_alive=request.keep_alive)
-
-    def _version(self, request: http1.Request, client: Client) -> bytes:
-        return _json({"version": __version__}, request)
 
 
 def _json(value: object, request: http1.Request) -> bytes:

@@ -64,14 +64,13 @@ class CompletionRequest:
         priority: A lower number is served earlier.
     """
 
-    api: ApiFormat
     prompt_tokens: int
     output_tokens: int
-    reasoning_tokens: int
-    finish_reason: str
-    seed: int
-    stream: bool
-    include_usage: bool
+    reasoning_tokens: int = 0
+    finish_reason: str = "stop"
+    seed: int = 0
+    stream: bool = False
+    include_usage: bool = False
     continuous_usage: bool = False
     tokens_per_event: int = 1
     blocks: tuple[int, ...] | None = None
@@ -205,7 +204,6 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
     if end is not None and end < output_tokens:
         output_tokens, finish_reason = end, "stop"
     return CompletionRequest(
-        api=api,
         prompt_tokens=tokens,
         output_tokens=output_tokens,
         reasoning_tokens=settings.reasoning_tokens if api is CHAT else 0,

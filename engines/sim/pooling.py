@@ -7,7 +7,6 @@ import orjson
 
 from loadgen.engines.sim import http1
 from loadgen.engines.sim.answers import Answer, Client
-from loadgen.engines.sim.api_format import COMPLETION
 from loadgen.engines.sim.completion_request import ApiError, CompletionRequest, Prompt, check_model, parse_chat
 from loadgen.engines.sim.settings import SimSettings
 
@@ -151,13 +150,7 @@ def _request(prompt: Prompt, body: dict[str, Any], settings: SimSettings) -> Com
         problem = f"the input has {count} tokens, and the model takes 1 to {settings.max_model_len}"
         raise ApiError(400, problem, param="input")
     return CompletionRequest(
-        api=COMPLETION,
         prompt_tokens=count,
         output_tokens=1,  # of the scheduler: the step in which the prefill ends
-        reasoning_tokens=0,
-        finish_reason="stop",
-        seed=0,
-        stream=False,
-        include_usage=False,
         blocks=prompt.blocks(settings, count),
     )
