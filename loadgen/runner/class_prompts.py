@@ -27,20 +27,19 @@ def prompts_of_run(
     count: int,
     template_tokens: TemplateTokens | None = None,
     *,
-    asks: bool = True,
     salt: str | None = None,
 ) -> PromptSource:
     """Open the data sets that the settings name, for the run or its classes.
 
     Args:
-        settings, target, template_tokens, asks, salt: As for `PromptSource.named`.
+        settings, target, template_tokens, salt: As for `PromptSource.named`.
         count: How many prompts, or sessions, are due, as far as that is known beforehand.
 
     Raises:
         BadInput: The settings cannot be met.
     """
     if not (own_data := data_of(settings)):
-        return PromptSource.named(settings, target, count, template_tokens, asks=asks, salt=salt)
+        return PromptSource.named(settings, target, count, template_tokens, salt=salt)
     numbers = _data_numbers(settings)
     draws = ClassDraws.from_settings(settings).numbers()
     drawn = list(itertools.islice(draws, count))
@@ -53,7 +52,7 @@ def prompts_of_run(
         if not own.timed_by_data:
             own = own.replace(num_prompts=needed)
         with one.named_in_errors():
-            source = PromptSource.named(own, target.classes[first], needed, template_tokens, asks=asks, salt=salt)
+            source = PromptSource.named(own, target.classes[first], needed, template_tokens, salt=salt)
         sources.append(source)
     return _dealt(settings, numbers, sources, drawn, draws)
 
