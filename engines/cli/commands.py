@@ -49,9 +49,9 @@ def engines(argv: list[str]) -> int:
     parser = OneLineParser("loadgen engines", description="List the engines that `loadgen serve` can start.")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     flags = parser.parse_args(argv)
-    from loadgen.engines.cli.engine_list import EngineRow, as_json, as_text
+    from loadgen.engines.cli.engine_list import as_text, engine_list
 
     entries = sorted(plugins.installed(GROUP), key=lambda entry: entry.name)
-    rows = [EngineRow.from_engine(plugins.load(entry.name, entry)) for entry in entries]
-    print(json.dumps(as_json(rows), indent=2) if flags.json else as_text(rows))
+    listed = engine_list(plugins.load(entry.name, entry) for entry in entries)
+    print(json.dumps(listed, indent=2) if flags.json else as_text(listed))
     return 0

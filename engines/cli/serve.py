@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from loadgen.config.option import flag
 from loadgen.engines.kinds.engine import Engine, Launch
 from loadgen.engines.kinds.knobs import KNOBS, own_knobs
 from loadgen.engines.launch.launcher import SHOWN_PORT, Launcher
@@ -25,7 +26,6 @@ def serve_engine(engine: Engine, argv: Sequence[str]) -> int:
     """Start a server, print its URL when it is ready, and stop it at Ctrl-C, SIGTERM or SIGHUP.
 
     Args:
-        engine: The kind of engine.
         argv: The command line after the engine's name.
 
     Returns:
@@ -123,14 +123,10 @@ def _parser(engine: Engine) -> argparse.ArgumentParser:
     knobs = parser.add_argument_group("knobs", "settings under names that all engines share; [this engine's own name]")
     for knob in KNOBS.values():
         own = named.get(knob.name, f"{engine.name} has no such knob")
-        knobs.add_argument(_flag(knob.name), help=f"{knob.help} [{own}]", **_ARGUMENTS[knob.kind])
+        knobs.add_argument(flag(knob.name), help=f"{knob.help} [{own}]", **_ARGUMENTS[knob.kind])
     for name in own_knobs(named):
-        knobs.add_argument(_flag(name), help=f"a knob of {engine.name} alone [{named[name]}]")
+        knobs.add_argument(flag(name), help=f"a knob of {engine.name} alone [{named[name]}]")
     return parser
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def _mapping(text: str) -> dict[str, Any]:
@@ -162,7 +158,7 @@ def _errors_name_flags(flags: argparse.Namespace) -> Iterator[None]:
         name, *part = error.field.split(".")
         if name not in vars(flags):
             raise
-        raise BadInput(".".join([_flag(name), *part]), error.problem, error.remedy) from error
+        raise BadInput(".".join([flag(name), *part]), error.problem, error.remedy) from error
 
 
 def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -172,7 +168,6 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def _handle(signals: Sequence[signal.Signals], handler: Callable[[], None]) -> None:
-    """Call `handler` at each of the signals."""
     for each in signals:
         signal.signal(each, lambda *_: handler())
 

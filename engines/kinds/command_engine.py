@@ -7,7 +7,8 @@ from typing import Any
 
 from loadgen.engines.kinds.engine import Launch, Place, Probes
 from loadgen.engines.kinds.knob_forms import CommandParts
-from loadgen.engines.kinds.knob_table import KnobTable, check_model
+from loadgen.engines.kinds.knob_table import KnobTable
+from loadgen.engines.kinds.knobs import check_word
 from loadgen.engines.kinds.versions import installed
 
 OFFLINE = {"HF_HUB_OFFLINE": "1"}  # a model in a folder needs no hub, so the engine must not wait for one
@@ -18,10 +19,7 @@ class CommandEngine:
     """An engine that is started by one command line.
 
     Attributes:
-        name: The engine's name in commands and results.
         head: Words before the model, the program first.
-        table: How the engine takes the knobs.
-        probes: URL paths of a running server.
         packages: Python distributions; the first one that is installed has the engine's version.
         devices: The variable that selects accelerators; empty: the engine has none.
         env: Environment variables of every server.
@@ -48,14 +46,10 @@ class CommandEngine:
         return self.table.own_names(self.version())
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
-        """Return how to serve `model`, as `Engine.launch`.
-
-        Raises:
-            BadInput: As `Engine.launch`.
-        """
+        """Return how to serve `model`, as `Engine.launch`."""
         version = self.version() if self.table.version_dependent else None  # asking for it may start a program
         checked = self.table.check(knobs)
-        served_name = self.served_name(check_model(model), checked)
+        served_name = self.served_name(check_word("model", model), checked)
         placement: dict[str, object] = {"host": place.host, "port": place.port}
         if "served_name" in self.table.forms and "served_name" not in checked:
             placement["served_name"] = served_name

@@ -12,7 +12,6 @@ class External:
     """Any server with the OpenAI API.
 
     Attributes:
-        name: The engine's name in commands and results.
         probes: URL paths that such servers have in common.
     """
 
@@ -28,11 +27,7 @@ class External:
         return {}
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
-        """Refuse to start a server.
-
-        Raises:
-            BadInput: Always.
-        """
+        """Refuse to start a server."""
         remedy = "measure it with `loadgen run --base-url URL`"
         raise BadInput("engine", "an external server runs already and cannot be started", remedy)
 

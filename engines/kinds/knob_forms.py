@@ -26,8 +26,6 @@ class CommandParts:
     """What a set of knobs adds to the launch of a server.
 
     Attributes:
-        words: Words of the command line.
-        env: Environment variables.
         entries: Entries of a configuration file: path of keys to value.
     """
 
@@ -64,9 +62,9 @@ class KnobForm(abc.ABC):
         return {}
 
     @property
-    @abc.abstractmethod
     def label(self) -> str:
-        """The form in documentation and messages, as Markdown."""
+        """The form in documentation and messages, as Markdown: the names of its flags."""
+        return ", ".join(f"`{name}`" for name in self.flags())
 
     @property
     def label_with_versions(self) -> str:
@@ -84,8 +82,6 @@ class Flag(KnobForm):
     """A flag with a value.
 
     Attributes:
-        name: The flag's name as loadgen writes it.
-        aliases: The flag's other names.
         key: Path of the entry in the engine's configuration file that sets the same thing; empty: there is none.
     """
 
@@ -96,11 +92,6 @@ class Flag(KnobForm):
     def flags(self) -> Mapping[str, tuple[str, ...]]:
         """Return this flag."""
         return {self.name: self.aliases}
-
-    @property
-    def label(self) -> str:
-        """The flag's name."""
-        return f"`{self.name}`"
 
     def add(self, value: Any, parts: CommandParts) -> None:
         """Add the flag and its value; a mapping is written as JSON."""
@@ -113,8 +104,6 @@ class Switch(KnobForm):
     """Words that turn something on and off; no words where that is the engine's default.
 
     Attributes:
-        on: Words that turn it on.
-        off: Words that turn it off.
         aliases: Other names of the flag in `on`.
         key: As in `Flag`.
     """
@@ -193,11 +182,6 @@ class FlagGroup(KnobForm):
     def flags(self) -> Mapping[str, tuple[str, ...]]:
         """Return all flags that may be written."""
         return self.names
-
-    @property
-    def label(self) -> str:
-        """The names of the flags."""
-        return ", ".join(f"`{name}`" for name in self.names)
 
     def add(self, value: Any, parts: CommandParts) -> None:
         """Add the words."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.engines.kinds.flag_syntax import FlagSyntax, is_flag
 from loadgen.engines.kinds.knob_forms import CommandParts, KnobForm
-from loadgen.engines.kinds.knobs import KNOBS, check_word
+from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.errors import BadInput
 
 PLACEMENT = ("host", "port", "model")  # written like knobs, but chosen by the launcher
@@ -18,7 +18,6 @@ class KnobTable:
     """How one engine takes the knobs.
 
     Attributes:
-        engine: The engine's name.
         forms: Knob to its forms; the first one that a version supports is used. `host`, `port` and `model` stand here
             too.
         nearest: Knobs that the engine does not have, to the nearest setting that it has.
@@ -75,7 +74,6 @@ class KnobTable:
         """Return the words, variables and config entries for checked knobs and placement settings.
 
         Args:
-            knobs: Name to value.
             version: The engine's version; None: the newest.
 
         Raises:
@@ -135,12 +133,3 @@ class KnobTable:
             f"{self.engine} {version or '(newest version)'} does not support it",
             f"leave it out, or use a version that has {labels}",
         )
-
-
-def check_model(model: str) -> str:
-    """Return `model` if it can stand on a command line.
-
-    Raises:
-        BadInput: It cannot.
-    """
-    return check_word("model", model)

@@ -18,8 +18,6 @@ class Knob:
         name: The name in study files and results.
         kind: Type of the value: int, float, str, bool or dict; a whole number is accepted as a float.
         help: Meaning and unit, in one line.
-        minimum: Smallest number.
-        maximum: Largest number.
         choices: Allowed words; empty: any word.
     """
 

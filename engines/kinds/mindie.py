@@ -13,7 +13,8 @@ from loadgen.engines.kinds import mindie_config, mindie_flags, speculation
 from loadgen.engines.kinds.command_engine import is_path
 from loadgen.engines.kinds.engine import Engine, Launch, Place, Probes
 from loadgen.engines.kinds.knob_forms import ConfigEntry, Flag, FlagGroup, Switch
-from loadgen.engines.kinds.knob_table import KnobTable, check_model
+from loadgen.engines.kinds.knob_table import KnobTable
+from loadgen.engines.kinds.knobs import check_word
 from loadgen.errors import BadInput
 
 # Variables of every server, as the GPUStack project's back end sets them; those that flags change stand in
@@ -90,9 +91,7 @@ class MindIE:
     """The MindIE daemon, with the flags that published benchmarks use for it.
 
     Attributes:
-        name: The engine's name in commands and results.
         install: Folder of the MindIE service; source its set_env.sh before you start loadgen.
-        probes: URL paths of a running server.
         release: The version; None: the installed one.
     """
 
@@ -125,7 +124,7 @@ class MindIE:
             raise BadInput(
                 "host", f"MindIE does not answer at {place.host}", "give an address of this machine's network"
             )
-        if not is_path(check_model(model)):
+        if not is_path(check_word("model", model)):
             remedy = f"download it, and name its folder, such as ./{Path(model).name} or /models/{Path(model).name}"
             raise BadInput("model", f"MindIE downloads nothing, and {model} is not a folder", remedy)
         version = self.version()

@@ -34,10 +34,9 @@ def world_size(flags: Mapping[str, Any], place: Place) -> int:
         size = flags[f"--{name}-parallel-size"]
         if size is not None and size & (size - 1):
             raise BadInput(f"--{name}-parallel-size", f"{size} is not a power of 2", "give 1, 2, 4, 8, ...")
-    if (pp or 1) > 1 and (dp or 1) > 1:
-        raise BadInput("--pipeline-parallel-size", "it cannot be used with data parallelism", "give one of the two")
-    if (dp or 1) > 1 and (cp or 1) > 1:
-        raise BadInput("--data-parallel-size", "it cannot be used with context parallelism", "give one of the two")
+    for flag, size, other, other_size in (("pipeline", pp, "data", dp), ("data", dp, "context", cp)):
+        if (size or 1) > 1 and (other_size or 1) > 1:
+            raise _either(f"--{flag}-parallel-size", f"{other} parallelism")
     devices = len(place.devices) or None
     others = (pp or 1) * (dp or 1) * (cp or 1)
     world = others * tp if tp else max(devices or 1, others)
@@ -60,7 +59,6 @@ def configure(
         base: The installed config.json; entries that are not set here stay as they are.
         flags: The result of `mindie_flags.parse`.
         model: Path of the weights.
-        served_name: The model's name in requests.
         place: Where the server runs; one port serves requests, management and metrics.
 
     Raises:
@@ -69,13 +67,14 @@ def configure(
     flags = _derived(flags)
     config: dict[str, Any] = copy.deepcopy(dict(base))
     for name, setting in SETTINGS.items():
-        if setting.path and flags[name] is not None:
-            put(config, setting.path, flags[name])
+        if setting.key and flags[name] is not None:
+            put(config, (*setting.section, setting.key), flags[name])
     world = world_size(flags, place)
     if flags["--moe-expert-parallel-size"] and not flags["--moe-tensor-parallel-size"]:
         put(config, (*MODEL, "moe_tp"), world // flags["--moe-expert-parallel-size"])
-    for path, value in _fixed(model, served_name, place, world).items():
-        put(config, path, value)
+    for section, entries in _fixed(model, served_name, place, world).items():
+        for key, value in entries.items():
+            put(config, (*section, key), value)
     config["ServerConfig"].pop("managementIpAddress", None)  # else management listens there and not at the host
     if flags["--enable-split"]:
         split = {"policyType": flags["--policy-type"], "splitChunkTokens": flags["--split-chunk-tokens"]}
@@ -154,39 +153,41 @@ def _derived(flags: Mapping[str, Any]) -> dict[str, Any]:
     return derived
 
 
-def _fixed(model: str, served_name: str, place: Place, world: int) -> dict[Path, Any]:
+def _fixed(model: str, served_name: str, place: Place, world: int) -> dict[Path, dict[str, Any]]:
+    """Return the entries that no flag sets, by their section."""
     return {
-        (*SERVER, "ipAddress"): place.host,
-        (*SERVER, "allowAllZeroIpListening"): True,
-        (*SERVER, "port"): place.port,
-        (*SERVER, "managementPort"): place.port,
-        (*SERVER, "metricsPort"): place.port,
-        (*SERVER, "httpsEnabled"): False,
-        (*SERVER, "interCommTLSEnabled"): False,
-        (*SERVER, "openAiSupport"): "vllm",
-        (*BACKEND, "interNodeTLSEnabled"): False,
-        (*BACKEND, "multiNodesInferEnabled"): False,
-        (*BACKEND, "npuDeviceIds"): [list(range(world))],  # numbered among the devices that the process sees
-        (*MODEL, "modelName"): served_name,
-        (*MODEL, "modelWeightPath"): model,
-        (*MODEL, "worldSize"): world,
-        (*MODEL, "backendType"): "atb",
+        SERVER: {
+            "ipAddress": place.host,
+            "allowAllZeroIpListening": True,
+            "port": place.port,
+            "managementPort": place.port,
+            "metricsPort": place.port,
+            "httpsEnabled": False,
+            "interCommTLSEnabled": False,
+            "openAiSupport": "vllm",
+        },
+        BACKEND: {
+            "interNodeTLSEnabled": False,
+            "multiNodesInferEnabled": False,
+            "npuDeviceIds": [list(range(world))],  # numbered among the devices that the process sees
+        },
+        MODEL: {"modelName": served_name, "modelWeightPath": model, "worldSize": world, "backendType": "atb"},
     }
 
 
-def _plugins(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plugins; one entry names them all, so setting it for each in turn would leave only the last.
+def _either(flag: str, other: str) -> BadInput:
+    return BadInput(flag, f"it cannot be used with {other}", "give one of the two")
 
-    Raises:
-        BadInput: They do not work together, or with data parallelism.
-    """
+
+def _plugins(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plugins; one entry names them all, so setting it for each in turn would leave only the last."""
     chosen = {name: flag for name, flag in PLUGINS.items() if flags[flag]}
     for one, other in itertools.combinations(chosen, 2):
         if "prefix_cache" not in (one, other) or {one, other} & GUESSING:
-            raise BadInput(chosen[one], f"it cannot be used with {chosen[other]}", "give one of the two")
-    if (flags["--data-parallel-size"] or 1) > 1:
-        for flag in (flag for name, flag in chosen.items() if name != "mtp"):
-            raise BadInput(flag, "it cannot be used with data parallelism", "give one of the two")
+            raise _either(chosen[one], chosen[other])
+    for name, flag in chosen.items():
+        if name != "mtp" and (flags["--data-parallel-size"] or 1) > 1:
+            raise _either(flag, "data parallelism")
     if not chosen:
         return {}
     settings: dict[str, Any] = {}

@@ -28,15 +28,14 @@ class Setting:
     Attributes:
         kind: Type of the value: int, float, str, dict (a JSON object) or bool, which is a pair of flags, the second
             with `--no-`.
-        path: Keys of its entry in config.json; empty: it sets a variable, or several entries with other flags.
+        section: Keys of the part of config.json that has its entry.
+        key: Key of its entry there; empty: it sets a variable, or several entries with other flags.
         default: The value if the flag is not given; None: the value of config.json or of another flag.
-        minimum: Smallest number.
-        maximum: Largest number.
-        alias: Short name.
     """
 
     kind: type
-    path: Path = ()
+    section: Path = ()
+    key: str = ""
     default: Any = None
     minimum: float = 0
     maximum: float = 2**31 - 1
@@ -44,58 +43,58 @@ class Setting:
 
 
 SETTINGS: Mapping[str, Setting] = {
-    "--log-level": Setting(str, ("LogConfig", "logLevel")),
-    "--max-link-num": Setting(int, (*SERVER, "maxLinkNum"), 1000, 1, 1000),
-    "--token-timeout": Setting(int, (*SERVER, "tokenTimeout"), 600, 1, 3600),
-    "--e2e-timeout": Setting(int, (*SERVER, "e2eTimeout"), 600, 1, 65535),
-    "--kv-pool-config": Setting(dict, (*BACKEND, "kvPoolConfig")),
-    "--max-seq-len": Setting(int, (*DEPLOY, "maxSeqLen"), 8192, 1),
-    "--max-input-token-len": Setting(int, (*DEPLOY, "maxInputTokenLen"), None, 1),
-    "--truncation": Setting(bool, (*DEPLOY, "truncation"), False),
-    "--cpu-mem-size": Setting(int, (*MODEL, "cpuMemSize"), 0),
-    "--trust-remote-code": Setting(bool, (*MODEL, "trustRemoteCode"), False),
-    "--models": Setting(dict, (*MODEL, "models")),
-    "--async-scheduler-wait-time": Setting(int, (*MODEL, "async_scheduler_wait_time"), None, 1),
-    "--npu-memory-fraction": Setting(float, (), 0.8, 0.01, 1),
-    "--cache-block-size": Setting(int, (*SCHEDULE, "cacheBlockSize"), 128, 1, 128),
-    "--max-prefill-batch-size": Setting(int, (*SCHEDULE, "maxPrefillBatchSize"), None, 1),
-    "--max-prefill-tokens": Setting(int, (*SCHEDULE, "maxPrefillTokens"), None, 1),
-    "--prefill-time-ms-per-req": Setting(int, (*SCHEDULE, "prefillTimeMsPerReq"), 150),
-    "--prefill-policy-type": Setting(int, (*SCHEDULE, "prefillPolicyType"), 0, 0, 3),
-    "--max-batch-size": Setting(int, (*SCHEDULE, "maxBatchSize"), 200, 1, 5000),
-    "--max-iter-times": Setting(int, (*SCHEDULE, "maxIterTimes"), None, 1),
-    "--decode-time-ms-per-req": Setting(int, (*SCHEDULE, "decodeTimeMsPerReq"), 50),
-    "--decode-policy-type": Setting(int, (*SCHEDULE, "decodePolicyType"), 0, 0, 3),
-    "--max-preempt-count": Setting(int, (*SCHEDULE, "maxPreemptCount"), 0),
-    "--support-select-batch": Setting(bool, (*SCHEDULE, "supportSelectBatch"), False),
-    "--max-queue-delay-microseconds": Setting(int, (*SCHEDULE, "maxQueueDelayMicroseconds"), 5000, 1),
-    "--max-first-token-wait-time": Setting(int, (*SCHEDULE, "maxFirstTokenWaitTime")),
-    "--enable-buffer-response": Setting(bool, (*SCHEDULE, "bufferResponseEnabled")),
-    "--prefill-expected-time-ms": Setting(int, (*SCHEDULE, "prefillExpectedTime"), None, 1),
-    "--decode-expected-time-ms": Setting(int, (*SCHEDULE, "decodeExpectedTime"), None, 1),
-    "--enable-prefix-caching": Setting(bool, (*SCHEDULE, "enablePrefixCache"), False),
-    "--enable-split": Setting(bool, (*SCHEDULE, "enableSplit"), False),
-    "--policy-type": Setting(int, (), 0, 0, 7),
-    "--split-chunk-tokens": Setting(int, (), 512, 16, 8192),
-    "--split-start-batch-size": Setting(int, (), 16),
-    "--enable-multi-token-prediction": Setting(bool, (), False),
-    "--multi-token-prediction-tokens": Setting(int, (), 1, 1),
-    "--enable-memory-decoding": Setting(bool, (), False),
-    "--memory-decoding-length": Setting(int, (), 16, 1, 16),
-    "--memory-decoding-dynamic-algo": Setting(bool, (), False),
-    "--enable-lookahead": Setting(bool, (), False),
-    "--lookahead-level": Setting(int, (), 4, 3, 16),
-    "--lookahead-window": Setting(int, (), 5, 1, 16),
-    "--lookahead-guess-set-size": Setting(int, (), 5, 1, 16),
-    "--tensor-parallel-size": Setting(int, (*MODEL, "tp"), None, 1, alias="-tp"),
-    "--pipeline-parallel-size": Setting(int, (*MODEL, "pp"), None, 1, alias="-pp"),
-    "--data-parallel-size": Setting(int, (*MODEL, "dp"), None, 1, alias="-dp"),
-    "--context-parallel-size": Setting(int, (*MODEL, "cp"), None, 1, alias="-cp"),
-    "--sequence-parallel-size": Setting(int, (*MODEL, "sp"), None, 1, alias="-sp"),
-    "--moe-expert-parallel-size": Setting(int, (*MODEL, "moe_ep"), None, 1, alias="-moe-ep"),
-    "--moe-tensor-parallel-size": Setting(int, (*MODEL, "moe_tp"), None, 1, alias="-moe-tp"),
-    "--no-metrics": Setting(bool, (), False),
-    "--enforce-eager": Setting(bool, (), False),
+    "--log-level": Setting(str, ("LogConfig",), "logLevel"),
+    "--max-link-num": Setting(int, SERVER, "maxLinkNum", 1000, 1, 1000),
+    "--token-timeout": Setting(int, SERVER, "tokenTimeout", 600, 1, 3600),
+    "--e2e-timeout": Setting(int, SERVER, "e2eTimeout", 600, 1, 65535),
+    "--kv-pool-config": Setting(dict, BACKEND, "kvPoolConfig"),
+    "--max-seq-len": Setting(int, DEPLOY, "maxSeqLen", 8192, 1),
+    "--max-input-token-len": Setting(int, DEPLOY, "maxInputTokenLen", None, 1),
+    "--truncation": Setting(bool, DEPLOY, "truncation", False),
+    "--cpu-mem-size": Setting(int, MODEL, "cpuMemSize", 0),
+    "--trust-remote-code": Setting(bool, MODEL, "trustRemoteCode", False),
+    "--models": Setting(dict, MODEL, "models"),
+    "--async-scheduler-wait-time": Setting(int, MODEL, "async_scheduler_wait_time", None, 1),
+    "--npu-memory-fraction": Setting(float, default=0.8, minimum=0.01, maximum=1),
+    "--cache-block-size": Setting(int, SCHEDULE, "cacheBlockSize", 128, 1, 128),
+    "--max-prefill-batch-size": Setting(int, SCHEDULE, "maxPrefillBatchSize", None, 1),
+    "--max-prefill-tokens": Setting(int, SCHEDULE, "maxPrefillTokens", None, 1),
+    "--prefill-time-ms-per-req": Setting(int, SCHEDULE, "prefillTimeMsPerReq", 150),
+    "--prefill-policy-type": Setting(int, SCHEDULE, "prefillPolicyType", 0, 0, 3),
+    "--max-batch-size": Setting(int, SCHEDULE, "maxBatchSize", 200, 1, 5000),
+    "--max-iter-times": Setting(int, SCHEDULE, "maxIterTimes", None, 1),
+    "--decode-time-ms-per-req": Setting(int, SCHEDULE, "decodeTimeMsPerReq", 50),
+    "--decode-policy-type": Setting(int, SCHEDULE, "decodePolicyType", 0, 0, 3),
+    "--max-preempt-count": Setting(int, SCHEDULE, "maxPreemptCount", 0),
+    "--support-select-batch": Setting(bool, SCHEDULE, "supportSelectBatch", False),
+    "--max-queue-delay-microseconds": Setting(int, SCHEDULE, "maxQueueDelayMicroseconds", 5000, 1),
+    "--max-first-token-wait-time": Setting(int, SCHEDULE, "maxFirstTokenWaitTime"),
+    "--enable-buffer-response": Setting(bool, SCHEDULE, "bufferResponseEnabled"),
+    "--prefill-expected-time-ms": Setting(int, SCHEDULE, "prefillExpectedTime", None, 1),
+    "--decode-expected-time-ms": Setting(int, SCHEDULE, "decodeExpectedTime", None, 1),
+    "--enable-prefix-caching": Setting(bool, SCHEDULE, "enablePrefixCache", False),
+    "--enable-split": Setting(bool, SCHEDULE, "enableSplit", False),
+    "--policy-type": Setting(int, default=0, maximum=7),
+    "--split-chunk-tokens": Setting(int, default=512, minimum=16, maximum=8192),
+    "--split-start-batch-size": Setting(int, default=16),
+    "--enable-multi-token-prediction": Setting(bool, default=False),
+    "--multi-token-prediction-tokens": Setting(int, default=1, minimum=1),
+    "--enable-memory-decoding": Setting(bool, default=False),
+    "--memory-decoding-length": Setting(int, default=16, minimum=1, maximum=16),
+    "--memory-decoding-dynamic-algo": Setting(bool, default=False),
+    "--enable-lookahead": Setting(bool, default=False),
+    "--lookahead-level": Setting(int, default=4, minimum=3, maximum=16),
+    "--lookahead-window": Setting(int, default=5, minimum=1, maximum=16),
+    "--lookahead-guess-set-size": Setting(int, default=5, minimum=1, maximum=16),
+    "--tensor-parallel-size": Setting(int, MODEL, "tp", None, 1, alias="-tp"),
+    "--pipeline-parallel-size": Setting(int, MODEL, "pp", None, 1, alias="-pp"),
+    "--data-parallel-size": Setting(int, MODEL, "dp", None, 1, alias="-dp"),
+    "--context-parallel-size": Setting(int, MODEL, "cp", None, 1, alias="-cp"),
+    "--sequence-parallel-size": Setting(int, MODEL, "sp", None, 1, alias="-sp"),
+    "--moe-expert-parallel-size": Setting(int, MODEL, "moe_ep", None, 1, alias="-moe-ep"),
+    "--moe-tensor-parallel-size": Setting(int, MODEL, "moe_tp", None, 1, alias="-moe-tp"),
+    "--no-metrics": Setting(bool, default=False),
+    "--enforce-eager": Setting(bool, default=False),
 }
 # Flags that change the model's own files.
 OF_MODEL = {

@@ -29,7 +29,6 @@ def parse(value: Mapping[str, Any], methods: Mapping[str, str]) -> Speculation:
     """Parse the knob's value: method, num_speculative_tokens and, for a draft model, model.
 
     Args:
-        value: The knob's value.
         methods: Neutral name to the engine's name of each method that it supports.
 
     Raises:

@@ -95,7 +95,6 @@ class EngineFailed(EngineError):
     """An engine that has failed, with the cause and the end of its log.
 
     Attributes:
-        crash: The cause.
         log: The log file; None: the engine was never started.
     """
 
@@ -119,7 +118,6 @@ def diagnose(text: str, code: int | None, *, was_ready: bool = False) -> Crash:
     Args:
         text: The engine's log, from the beginning.
         code: The exit code; negative: the signal that ended it.
-        was_ready: Whether the server had been ready.
     """
     cause = complaint(text)
     ended = _describe_exit(code)

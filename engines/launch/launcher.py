@@ -14,7 +14,6 @@ from pathlib import Path
 from loadgen.engines.kinds.engine import Engine, Launch, Place
 from loadgen.engines.kinds.engine_args import split_engine_args
 from loadgen.engines.kinds.knobs import KNOBS
-from loadgen.engines.kinds.never_started import NEVER_STARTED
 from loadgen.engines.launch import ports, processes
 from loadgen.engines.launch.crash_cause import Crash, EngineFailed
 from loadgen.engines.launch.gpu_memory import GpuMemory
@@ -51,7 +50,8 @@ class Launcher:
     Attributes:
         given: Splits words into knobs and raw flags, as `split_engine_args`.
         knobs: Names of the engine-neutral knobs.
-        never_started: Engines that loadgen's own tests have never started, and where: see `kinds.never_started`.
+        never_started: Engines of which loadgen's own tests have never started a server, so that their commands follow
+            the engines' sources, to where it was not started; empty: nowhere.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -60,7 +60,7 @@ class Launcher:
 
     given = staticmethod(split_engine_args)
     knobs = tuple(KNOBS)
-    never_started = NEVER_STARTED
+    never_started: Mapping[str, str] = {"vllm": "on a GPU", "vllm-ascend": "", "sglang": "", "trtllm": "", "mindie": ""}
 
     @staticmethod
     def shown(
@@ -103,7 +103,6 @@ class Launcher:
         """Start a server and return at once; call its `ready()` before the first request.
 
         Args:
-            engine: The kind of engine.
             model: A folder, a file or a hub name.
             knobs: Engine-neutral name to value.
             raw: The engine's own flags.

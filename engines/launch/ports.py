@@ -1,5 +1,6 @@
 """Ports: reserving a port for a server, outside the range of outgoing connections, and finding who holds a port."""
 
+import contextlib
 import errno
 import os
 import random
@@ -21,8 +22,6 @@ class Reservation:
     """A port that no other loadgen process can reserve until it is released or this process ends.
 
     Attributes:
-        host: The address.
-        port: The port.
         lock: An abstract socket named after the port; the kernel frees the name when the process ends.
     """
 
@@ -86,14 +85,10 @@ def is_free(host: str, port: int) -> bool:
 def holder(port: int) -> str:
     """Return the process that listens on a port, as text."""
     inodes = set(_listening(port))
-    for name in os.listdir("/proc"):
-        if not name.isdecimal():
-            continue
-        try:
-            if any(os.readlink(f"/proc/{name}/fd/{file}") in inodes for file in os.listdir(f"/proc/{name}/fd")):
-                return f"process {name} ({processes.command(int(name))})"
-        except OSError:
-            continue
+    for pid in processes.process_ids():
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+            if any(os.readlink(f"/proc/{pid}/fd/{file}") in inodes for file in os.listdir(f"/proc/{pid}/fd")):
+                return f"process {pid} ({processes.command(pid)})"
     return "a process of another user" if inodes else "a server that is about to start"
 
 

@@ -18,9 +18,7 @@ class Process:
     """A process, identified by its id, which the system reuses, and its start time.
 
     Attributes:
-        pid: The process id.
         began: Start time, in clock ticks after the boot.
-        boot: Id of the boot.
     """
 
     pid: int
@@ -68,14 +66,18 @@ def command(pid: int) -> str:
         return "gone"
 
 
+def process_ids() -> list[int]:
+    """Return the ids of all processes."""
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+
+
 def descendants(pid: int) -> list[int]:
     """Return the ids of all descendants of a process."""
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            with contextlib.suppress(OSError):  # it has ended
-                fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
-                children.setdefault(int(fields[1]), []).append(int(name))
+    for each in process_ids():
+        with contextlib.suppress(OSError):  # it has ended
+            fields = Path(f"/proc/{each}/stat").read_bytes().rpartition(b")")[2].split()
+            children.setdefault(int(fields[1]), []).append(each)
     found = [pid]
     for parent in found:
         found += children.get(parent, [])
@@ -89,14 +91,9 @@ def tagged(run_id: str) -> list[Process]:
     """
     wanted = f"{TAG}={run_id}".encode()
     found = []
-    for name in os.listdir("/proc"):
-        if not name.isdecimal() or int(name) == os.getpid():
-            continue
-        try:
-            variables = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        process = Process.at(int(name)) if wanted in variables else None
-        if process is not None:
-            found.append(process)
+    for pid in process_ids():
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+            own = pid != os.getpid() and wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            if own and (process := Process.at(pid)) is not None:
+                found.append(process)
     return found

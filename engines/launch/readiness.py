@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from loadgen.engines.kinds.engine import Probes
@@ -17,6 +18,8 @@ POOLED: dict[str, dict[str, Any]] = {
     "/pooling": {"input": "Hello"},
     "/rerank": {"query": "Hello", "documents": ["Hello"]},
 }
+
+Ask = Callable[[str, Any], HttpResponse]  # POSTs a body to a URL
 
 
 class NoNetwork(EngineError):
@@ -61,8 +64,6 @@ def readiness_problem(
     """Return why a healthy server is not ready yet; None once it has answered with one token, embedding or score.
 
     Args:
-        base_url: Scheme, host and port.
-        model: The model's name in requests.
         timeout_s: For the token, s; the first one may take a minute.
         on_wait: Called twice a second meanwhile.
         chat: Whether to ask a chat, or a completion; None: what the server has.
@@ -73,11 +74,12 @@ def readiness_problem(
     """
     try:
         models = _models(request(f"{base_url}/v1/models", on_wait=on_wait))
+        ask = partial(request, timeout_s=timeout_s, on_wait=on_wait)
         if models and model not in models:
             served = ", ".join(map(repr, models))
             raise EngineError(f"the server has {served} and not {model!r}; name one of its models")
-        response = _request_token(base_url, model, timeout_s, on_wait, chat)
-        if response.status in REFUSALS and _pools(base_url, model, timeout_s, on_wait):
+        response = _request_token(ask, base_url, model, chat)
+        if response.status in REFUSALS and _pools(ask, base_url, model):
             return None
     except Unreachable as error:
         return str(error)
@@ -91,24 +93,20 @@ def readiness_problem(
     return None
 
 
-def _request_token(
-    base_url: str, model: str, timeout_s: float, on_wait: Callable[[], object], chat: bool | None
-) -> HttpResponse:
+def _request_token(ask: Ask, base_url: str, model: str, chat: bool | None) -> HttpResponse:
     fields: dict[str, Any] = {"model": model, "max_tokens": 1}
     if not chat:
-        completion = fields | {"prompt": "Hello"}
-        response = request(f"{base_url}/v1/completions", completion, timeout_s=timeout_s, on_wait=on_wait)
+        response = ask(f"{base_url}/v1/completions", fields | {"prompt": "Hello"})
         if chat is False or response.status not in REFUSALS:
             return response
     # Some servers have only chats, and some models have no chat template.
     messages = fields | {"messages": [{"role": "user", "content": "Hello"}]}
-    return request(f"{base_url}/v1/chat/completions", messages, timeout_s=timeout_s, on_wait=on_wait)
+    return ask(f"{base_url}/v1/chat/completions", messages)
 
 
-def _pools(base_url: str, model: str, timeout_s: float, on_wait: Callable[[], object]) -> bool:
+def _pools(ask: Ask, base_url: str, model: str) -> bool:
     """Return whether the server gives embeddings or scores."""
-    asked = ((base_url + path, {"model": model} | fields) for path, fields in POOLED.items())
-    return any(request(url, body, timeout_s=timeout_s, on_wait=on_wait).status == 200 for url, body in asked)
+    return any(ask(base_url + path, {"model": model} | fields).status == 200 for path, fields in POOLED.items())
 
 
 def _has_token(body: Any) -> bool:

@@ -30,7 +30,6 @@ def differences(argv: Sequence[str], reported: Any) -> list[Difference]:
     a name several times, one equal value is enough.
 
     Args:
-        argv: The command.
         reported: The JSON of the engine's `resolved` probe.
     """
     values: dict[str, list[Any]] = {}

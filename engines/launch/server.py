@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from loadgen.engines.kinds.engine import Engine, Launch
@@ -49,11 +48,8 @@ class ServerResources:
     """The process of a server, and what the launcher reserved for it.
 
     Attributes:
-        process: The engine's process, with its supervisor.
         run_id: Value of LOADGEN_RUN_ID in the environment of all its processes.
         since_s: Unix time before the start, s; its files are not older.
-        log: The log file.
-        reservation: The port.
         gpu_memory: The use of GPU memory before the start.
     """
 
@@ -69,18 +65,14 @@ class Server:
     """A running engine, created by `Launcher`; as a context manager it waits until the server is ready, and stops it.
 
     Args:
-        resources: Its process, port, log and GPU memory.
         on_ready: Called once with the start-up time, s.
         on_stopped: Called once after the stop, with whether the server failed.
 
     Attributes:
-        engine: The kind of engine.
-        launch: The command that was started.
         base_url: URL of the server: scheme, host and port.
         model: Model name for requests.
         tokenizer: A tokenizer that counts as the engine does; None: unknown.
         template_tokens: Tokens that the chat template adds to a message; None: unknown before the start.
-        log: The log file.
         run_id: Value of LOADGEN_RUN_ID in the environment of all its processes.
         usual_s: Usual start-up time, s; None: this engine has never started with this model here.
     """
@@ -115,9 +107,7 @@ class Server:
         self.ready()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     @property

@@ -20,9 +20,6 @@ class ServerEntry:
 
     Attributes:
         run_id: The tag of its processes.
-        engine: The engine's name.
-        base_url: URL of the server.
-        log: Path of its log file.
         owner: The program that started it.
         keeper: Its supervisor; the name is part of the file format.
         process: The engine's process; None until it runs.
@@ -57,11 +54,7 @@ class Orphan:
 
 
 class ServerRegistry:
-    """A folder with one file for each server, in the user's state folder.
-
-    Attributes:
-        folder: The folder.
-    """
+    """A folder with one file for each server, in the user's state folder."""
 
     def __init__(self) -> None:
         self.folder = private_files.state_folder() / "engines"

@@ -5,6 +5,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from loadgen.engines.launch.processes import process_ids
+
 FOLDER = Path("/dev/shm")
 
 
@@ -29,7 +31,7 @@ def remove(paths: Iterable[Path], since: float) -> None:
     """
     own = {path for path in paths if _is_own(path, since)}
     if own:
-        own -= segments(int(name) for name in os.listdir("/proc") if name.isdecimal())
+        own -= segments(process_ids())
     for path in own:
         path.unlink(missing_ok=True)
 

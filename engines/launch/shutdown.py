@@ -37,9 +37,6 @@ def stop_and_verify(
     """Send SIGTERM to the process group, after `grace_s` SIGKILL to every descendant, and check that nothing is left.
 
     Args:
-        engine: The engine's name.
-        process: The server's process.
-        run_id: The tag of its processes.
         reservation: Its port; None if it has never answered there, since another program may hold the port.
         gpu_memory: GPU memory as it was before the start.
         grace_s: Time between the two signals, s.

@@ -65,12 +65,7 @@ class Answer(Sequence):
 
 
 class TextAnswer(Answer):
-    """An answer of generated tokens.
-
-    Attributes:
-        writer: Writes their JSON.
-        words: The words of the tokens.
-    """
+    """An answer of generated tokens."""
 
     __slots__ = ("words", "writer")
 
@@ -104,10 +99,10 @@ class StreamedAnswer(TextAnswer):
         if self.generated == 1:
             before = self._opening()
         if request.finish_reason == "length":
-            tail = _tail(request, self.writer, request.finish_reason)
+            tail = self._last_tail()
         else:
             counts = self.usage if request.continuous_usage else None
-            events = _chunk(self.writer.finish(request.finish_reason, counts))
+            events = _chunk(self.writer.finish(counts))
         if request.include_usage:
             events += _chunk(self.writer.usage(self.usage))
         self.stream.write(before, tokens=1, after=events + _chunk(self.writer.done) + http1.LAST_CHUNK, tail=tail)
@@ -117,6 +112,12 @@ class StreamedAnswer(TextAnswer):
     def abandon(self) -> None:
         """Close the stream."""
         self.stream.close()
+
+    def _last_tail(self) -> bytes:
+        """Return what follows the text of the last token."""
+        if self.request.continuous_usage:
+            return self.writer.counted_tail(self.prompt_tokens, last=True)[0]
+        return self.writer.token_tail(last=True)
 
     def _opening(self) -> bytes:
         head = http1.stream_head(keep_alive=self.client.keep_alive)
@@ -135,7 +136,7 @@ class WholeAnswer(TextAnswer):
         reasoning_tokens = usage.reasoning_tokens
         reasoning = self.words.text(request.seed, reasoning_tokens) if reasoning_tokens else None
         content = self.words.text(request.seed, self.generated - reasoning_tokens, skip=reasoning_tokens)
-        body = self.writer.whole(content, reasoning, request.finish_reason, usage)
+        body = self.writer.whole(content, reasoning, usage)
         self.client.transport.write(http1.response(200, http1.JSON, body, keep_alive=self.client.keep_alive))
         self.client.finish()
 
@@ -143,13 +144,6 @@ class WholeAnswer(TextAnswer):
 def _chunk(events: bytes) -> bytes:
     """Return events as a chunk of the body; nothing if there are none, since an empty chunk is the last one."""
     return http1.chunk(events) if events else b""
-
-
-def _tail(request: CompletionRequest, writer: ResponseWriter, reason: str) -> bytes:
-    """Return what follows the text of the last token."""
-    if request.continuous_usage:
-        return writer.counted_tail(request.prompt_tokens, reason)[0]
-    return writer.token_tail(reason)
 
 
 def _stream(client: Client, request: CompletionRequest, writer: ResponseWriter, words: emit.Words) -> emit.Stream:

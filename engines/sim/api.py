@@ -4,21 +4,22 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from loadgen.engines.sim import http1, messages_format, metrics, pooling, responses_format
 from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
-from loadgen.engines.sim.api_format import CHAT, COMPLETION, ApiFormat, ResponseWriter
+from loadgen.engines.sim.api_format import CompletionWriter, ResponseWriter
 from loadgen.engines.sim.completion_request import (
     ApiError,
     check_model,
     parse_chat,
     parse_json,
+    parse_prompt,
     parse_request,
-    prompt_text,
 )
 from loadgen.engines.sim.core_pool import CorePool
 from loadgen.engines.sim.faults import HANG, UNAVAILABLE, Faults
@@ -35,44 +36,35 @@ class Completions(NamedTuple):
     """The requests and answers at one path.
 
     Attributes:
-        api: The API of OpenAI whose rules the requests follow.
-        as_openai: Returns a body as one of that API, given the name of the served model.
-        writer: Makes the writer of an answer from its id, its time, the model and the finish reason.
+        as_openai: Returns a body as one of the API of the writer, given the name of the served model.
+        writer: Writes an answer; its API is the one of OpenAI whose rules the requests follow.
     """
 
-    api: ApiFormat
     as_openai: Callable[[dict[str, Any], str], dict[str, Any]]
-    writer: Callable[[str, int, str, str], ResponseWriter]
+    writer: type[ResponseWriter]
 
-    @classmethod
-    def of_openai(cls, api: ApiFormat) -> Self:
-        """Return the requests and answers of chat completions, or of completions."""
-        return cls(api, lambda body, model: body, lambda *about: ResponseWriter(api, *about[:3]))
+
+def _unchanged(body: dict[str, Any], model: str) -> dict[str, Any]:
+    return body
 
 
 COMPLETIONS_AT = {
-    "/v1/chat/completions": Completions.of_openai(CHAT),
-    "/v1/completions": Completions.of_openai(COMPLETION),
-    "/v1/responses": Completions(CHAT, responses_format.as_chat, responses_format.ResponsesWriter),
-    "/v1/messages": Completions(CHAT, messages_format.as_chat, messages_format.MessagesWriter),
-    "/generate": Completions(COMPLETION, as_completion, GenerateWriter),
+    "/v1/chat/completions": Completions(_unchanged, ResponseWriter),
+    "/v1/completions": Completions(_unchanged, CompletionWriter),
+    "/v1/responses": Completions(responses_format.as_chat, responses_format.ResponsesWriter),
+    "/v1/messages": Completions(messages_format.as_chat, messages_format.MessagesWriter),
+    "/generate": Completions(as_completion, GenerateWriter),
 }
 
 POOLED_AT: dict[str, MakePooled] = {
-    "/v1/embeddings": pooling.embeddings,
-    "/pooling": pooling.pooling,
+    "/v1/embeddings": partial(pooling.vectors, "embd", "embedding", "embedding"),
+    "/pooling": partial(pooling.vectors, "pool", "pooling", "data"),
     **dict.fromkeys(("/rerank", "/v1/rerank", "/v2/rerank"), pooling.rerank),
 }
 
 
 class Api:
     """Answers requests, at once or through an engine core.
-
-    Args:
-        settings: Settings of the simulator.
-        faults: Faults to simulate.
-        cores: The engine cores.
-        tokenizer: The simulator's tokenizer.
 
     Attributes:
         state: loading: healthy, but prompts are refused; unavailable: not healthy, and prompts are refused; silent:
@@ -92,8 +84,8 @@ class Api:
             "/tokenize": ("POST", self._tokenize),
             "/metrics": ("GET", self._metrics),
             "/health": ("GET", self._health),
-            "/version": ("GET", self._version),
-            "/server_info": ("GET", self._server_info),
+            "/version": ("GET", lambda request, client: _json({"version": __version__}, request)),
+            "/server_info": ("GET", lambda request, client: _json(asdict(settings), request)),
             "/reset_prefix_cache": ("POST", self._reset_prefix_cache),
             "/flush_cache": ("POST", self._reset_prefix_cache),
         }
@@ -151,7 +143,7 @@ class Api:
     def _complete(self, form: Completions, request: http1.Request, client: Client) -> Answer:
         body = form.as_openai(self._begin(request), self._settings.served_model_name)
         # The answer depends on the server and on the number of the request, and on nothing else.
-        parsed = parse_request(body, form.api, self._settings, self._settings.seed * 1_000_003 + self._requests)
+        parsed = parse_request(body, form.writer.api, self._settings, self._settings.seed * 1_000_003 + self._requests)
         writer = form.writer(self._answer_id, int(time.time()), self._model, parsed.finish_reason)
         kind = StreamedAnswer if parsed.stream else WholeAnswer
         answer = kind(client, parsed, writer, self._tokenizer.words)
@@ -176,12 +168,11 @@ class Api:
     def _tokenize(self, request: http1.Request, client: Client) -> bytes:
         body = parse_json(request.body)
         check_model(body, self._settings.model_names)
-        if "messages" in body:
-            texts, template = parse_chat(body).texts, self._settings.chat_template_tokens
-        else:
-            texts, template = [prompt_text(body)], 0
+        prompt = parse_chat(body) if "messages" in body else parse_prompt(body)
         # The template's tokens have no text: they come first, as unknown tokens.
-        tokens = [0] * template + [token for text in texts for token in self._tokenizer.encode(text)]
+        template = self._settings.chat_template_tokens if prompt.is_chat else 0
+        encoded = (token for text in prompt.texts for token in self._tokenizer.encode(text))
+        tokens = [*([0] * template), *prompt.ids, *encoded]
         return _json({"count": len(tokens), "max_model_len": self._settings.max_model_len, "tokens": tokens}, request)
 
     def _metrics(self, request: http1.Request, client: Client) -> bytes:
@@ -192,15 +183,9 @@ class Api:
         status = 503 if self.state == "unavailable" else 200
         return http1.response(status, "text/plain", b"", keep_alive=request.keep_alive)
 
-    def _server_info(self, request: http1.Request, client: Client) -> bytes:
-        return _json(self._settings.as_dict(), request)
-
     def _reset_prefix_cache(self, request: http1.Request, client: Client) -> bytes:
         self.cores.reset_prefix_cache()
         return http1.response(200, "text/plain", b"", keep_alive=request.keep_alive)
-
-    def _version(self, request: http1.Request, client: Client) -> bytes:
-        return _json({"version": __version__}, request)
 
 
 def _json(value: object, request: http1.Request) -> bytes:

@@ -13,7 +13,6 @@ class ApiFormat:
     """The JSON of one API's answers.
 
     Attributes:
-        id_prefix: Prefix of the answer's id.
         whole: The field `object` of an answer in one piece.
         part: The field `object` of an event.
         role: The choice of the event before the first token; empty: there is no such event.
@@ -88,81 +87,88 @@ def typed_event(kind: str, **fields: Any) -> bytes:
 
 
 class ResponseWriter:
-    """Writes the events or the single response of one answer.
+    """Writes the events or the single response of one answer: a chat, unless a class of it has another API.
 
     Args:
-        api: The API of the request.
         answer_id: Unique part of the answer's id.
         created: Unix time, s.
         model: Name of the model, as JSON.
+        reason: Why the answer ends: length or stop.
 
     Attributes:
+        api: The API of the request.
         done: The event that ends a stream; empty: the API has none.
     """
 
+    api = CHAT
     done = DONE
 
-    def __init__(self, api: ApiFormat, answer_id: str, created: int, model: str) -> None:
-        self._api, self._created, self._model = api, created, model
-        self._id = api.id_prefix + answer_id
+    def __init__(self, answer_id: str, created: int, model: str, reason: str) -> None:
+        self._answer_id, self._created, self._model, self._reason = answer_id, created, model, reason
+        self._id = self.api.id_prefix + answer_id
         self._opening = (
-            f'data: {{"id":"{self._id}","object":"{api.part}","created":{created},"model":{model},"choices":['
+            f'data: {{"id":"{self._id}","object":"{self.api.part}","created":{created},"model":{model},"choices":['
         )
 
     @property
     def token_head(self) -> bytes:
         """The event of an answer token, up to the text."""
-        return (self._opening + self._api.token).encode()
+        return (self._opening + self.api.token).encode()
 
     @property
     def reasoning_head(self) -> bytes:
         """The event of a reasoning token, up to the text."""
-        return (self._opening + self._api.reasoning).encode()
+        return (self._opening + self.api.reasoning).encode()
 
-    def token_tail(self, reason: str | None = None) -> bytes:
+    def token_tail(self, *, last: bool = False) -> bytes:
         """Return the rest of a token's event; the last token's event has the finish reason."""
-        return f"{self._complete_choice(self._api.token_end, reason)}]}}\n\n".encode()
+        return f"{self._complete_choice(self.api.token_end, last=last)}]}}\n\n".encode()
 
-    def counted_tail(self, prompt_tokens: int, reason: str | None = None) -> tuple[bytes, bytes, bytes]:
+    def counted_tail(self, prompt_tokens: int, *, last: bool = False) -> tuple[bytes, bytes, bytes]:
         """Return the rest of a token's event with usage, in three parts around its two token counts."""
-        choice = self._complete_choice(self._api.token_end, reason)
+        choice = self._complete_choice(self.api.token_end, last=last)
         tail = f'{choice}],"usage":{{"prompt_tokens":{prompt_tokens},"total_tokens":'
         return tail.encode(), b',"completion_tokens":', b"}}\n\n"
 
     def role(self, usage: Usage | None = None) -> bytes:
         """Return the event before the first token, with the counts if they are given; empty if the API has none."""
-        return self._event(self._api.role, usage) if self._api.role else b""
+        return self._event(self.api.role, usage) if self.api.role else b""
 
-    def finish(self, reason: str, usage: Usage | None = None) -> bytes:
+    def finish(self, usage: Usage | None = None) -> bytes:
         """Return the event with the finish reason, with the counts if they are given."""
-        return self._event(self._complete_choice(self._api.finish, reason), usage)
+        return self._event(self._complete_choice(self.api.finish, last=True), usage)
 
     def usage(self, usage: Usage) -> bytes:
         """Return the event with only the token counts."""
         return self._event("", usage)
 
-    def _complete_choice(self, choice: str, reason: str | None) -> str:
-        """Return a complete choice, with the finish reason unless it is None."""
-        return choice + (f'"{reason}","stop_reason":null}}' if reason else self._api.unfinished)
+    def _complete_choice(self, choice: str, *, last: bool) -> str:
+        return choice + (f'"{self._reason}","stop_reason":null}}' if last else self.api.unfinished)
 
     def _event(self, choice: str, usage: Usage | None) -> bytes:
         counts = "" if usage is None else f',"usage":{orjson.dumps(usage.json()).decode()}'
         return f"{self._opening}{choice}]{counts}}}\n\n".encode()
 
-    def whole(self, content: str, reasoning: str | None, reason: str, usage: Usage) -> bytes:
+    def whole(self, content: str, reasoning: str | None, usage: Usage) -> bytes:
         """Return the body of an answer in one piece."""
-        choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": reason, "stop_reason": None}
-        if self._api is CHAT:
+        choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": self._reason, "stop_reason": None}
+        if self.api is CHAT:
             choice["message"] = {"role": "assistant", "content": content, "reasoning": reasoning}
         else:
             choice["text"] = content
         return orjson.dumps(
             {
                 "id": self._id,
-                "object": self._api.whole,
+                "object": self.api.whole,
                 "created": self._created,
                 "model": orjson.loads(self._model),
                 "choices": [choice],
                 "usage": usage.json(),
             }
         )
+
+
+class CompletionWriter(ResponseWriter):
+    """Writes the answer of a completion."""
+
+    api = COMPLETION

@@ -68,10 +68,8 @@ def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, outpu
     """Return the expected latencies for Poisson arrivals.
 
     Args:
-        settings: Settings of the server.
         rate_per_s: Requests/s over all engine cores; well below `capacity_per_s`.
         prompt_tokens: Prompt tokens of each request; at most as many as fit into one step.
-        output_tokens: Output tokens of each request.
 
     Raises:
         ValueError: The prompts do not fit, or the rate is more than can be prefilled.

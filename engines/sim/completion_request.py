@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -22,7 +22,6 @@ class ApiError(Exception):
     """A request that is answered with an error object of the API.
 
     Args:
-        status: The HTTP status.
         message: One line for the user.
         param: The field at fault.
         kind: The error class, with vLLM's name.
@@ -53,7 +52,6 @@ class CompletionRequest:
     """One completion request, checked.
 
     Attributes:
-        api: The API of the request.
         prompt_tokens: Tokens of the prompt, chat template included.
         output_tokens: Length of the answer.
         reasoning_tokens: Number of tokens at the start of the answer that are reasoning.
@@ -62,19 +60,17 @@ class CompletionRequest:
         stream: Whether tokens are sent as they come.
         include_usage: Whether the stream ends with the token counts.
         continuous_usage: Whether every event has the token counts.
-        tokens_per_event: Number of tokens in one event.
         blocks: Names of the prompt's blocks for the prefix cache; None if it is off.
         priority: A lower number is served earlier.
     """
 
-    api: ApiFormat
     prompt_tokens: int
     output_tokens: int
-    reasoning_tokens: int
-    finish_reason: str
-    seed: int
-    stream: bool
-    include_usage: bool
+    reasoning_tokens: int = 0
+    finish_reason: str = "stop"
+    seed: int = 0
+    stream: bool = False
+    include_usage: bool = False
     continuous_usage: bool = False
     tokens_per_event: int = 1
     blocks: tuple[int, ...] | None = None
@@ -109,19 +105,37 @@ def check_model(body: dict[str, Any], served: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
-    """What the messages of a chat hold.
+class Prompt:
+    """What a request asks about.
 
     Attributes:
-        texts: Their texts.
-        images: The addresses of their images.
+        texts: Its texts.
+        ids: The ids of its tokens, if it is given by them.
+        images: The addresses of its images.
+        is_chat: Whether it has the tokens of the chat template, too.
     """
 
-    texts: list[str]
-    images: list[str]
+    texts: list[str] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
+    is_chat: bool = False
+
+    def count(self, settings: SimSettings) -> int:
+        """Return the number of its tokens."""
+        given = len(self.ids) + settings.image_tokens * len(self.images)
+        return given + settings.chat_template_tokens * self.is_chat + sum(map(count_tokens, self.texts))
+
+    def blocks(self, settings: SimSettings, count: int) -> tuple[int, ...] | None:
+        """Return the names of the blocks of its first `count` tokens; None if the prefix cache is off."""
+        if not settings.enable_prefix_caching:
+            return None
+        template = [None] * settings.chat_template_tokens if self.is_chat else []
+        images = (image for image in self.images for _ in range(settings.image_tokens))
+        words = (piece for text in self.texts for piece in pieces(text))
+        return block_names([*template, *images, *self.ids, *words][:count])
 
 
-def parse_chat(body: dict[str, Any]) -> Chat:
+def parse_chat(body: dict[str, Any]) -> Prompt:
     """Return the texts and images of a chat's messages. A call of a tool is a text: its JSON.
 
     Raises:
@@ -130,7 +144,7 @@ def parse_chat(body: dict[str, Any]) -> Chat:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise ApiError(400, "messages must be a list with at least one message", param="messages")
-    chat = Chat([], [])
+    chat = Prompt(is_chat=True)
     for message in messages:
         content, calls = (
             message.get(name) if isinstance(message, dict) else None for name in ("content", "tool_calls")
@@ -153,47 +167,20 @@ def _image_url(part: dict[str, Any]) -> object:
     return image.get("url") if isinstance(image, dict) else image
 
 
-def prompt_text(body: dict[str, Any]) -> str:
+def parse_prompt(body: dict[str, Any]) -> Prompt:
     """Return the prompt of a completion.
 
     Raises:
-        ApiError: The prompt is not one text.
+        ApiError: It is neither one text nor one list of token ids.
     """
-    prompt = _only_prompt(body)
-    if not isinstance(prompt, str):
-        raise ApiError(400, "prompt must be one text or one list of token ids", param="prompt")
-    return prompt
-
-
-def _only_prompt(body: dict[str, Any]) -> object:
-    """Return the prompt; a list of one prompt is unwrapped."""
     prompt = body.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
-        return prompt[0]
-    return prompt
-
-
-def _count_prompt(body: dict[str, Any], api: ApiFormat, settings: SimSettings) -> int:
-    if api is CHAT:
-        chat = parse_chat(body)
-        of_images = settings.image_tokens * len(chat.images)
-        return settings.chat_template_tokens + of_images + sum(map(count_tokens, chat.texts))
-    prompt = _only_prompt(body)
+        prompt = prompt[0]
+    if isinstance(prompt, str):
+        return Prompt(texts=[prompt])
     if isinstance(prompt, list) and all(type(token) is int for token in prompt):
-        return len(prompt)
-    return count_tokens(prompt_text(body))
-
-
-def _blocks(body: dict[str, Any], api: ApiFormat, settings: SimSettings) -> tuple[int, ...] | None:
-    """Return the names of the prompt's blocks; None if the prefix cache is off."""
-    if not settings.enable_prefix_caching:
-        return None
-    if api is CHAT:
-        chat, template = parse_chat(body), [None] * settings.chat_template_tokens
-        images = (image for image in chat.images for _ in range(settings.image_tokens))
-        return block_names([*template, *images, *(piece for text in chat.texts for piece in pieces(text))])
-    prompt = _only_prompt(body)
-    return block_names(prompt if isinstance(prompt, list) else pieces(prompt_text(body)))
+        return Prompt(ids=prompt)
+    raise ApiError(400, "prompt must be one text or one list of token ids", param="prompt")
 
 
 def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, seed: int) -> CompletionRequest:
@@ -203,7 +190,8 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
         ApiError: The model is unknown, a field is invalid, or the context length is exceeded.
     """
     check_model(body, settings.model_names)
-    tokens = _count_prompt(body, api, settings)
+    prompt = parse_chat(body) if api is CHAT else parse_prompt(body)
+    tokens = prompt.count(settings)
     options = body.get("stream_options")
     if options is not None and not isinstance(options, dict):
         raise ApiError(400, "stream_options must be an object", param="stream_options")
@@ -216,7 +204,6 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
     if end is not None and end < output_tokens:
         output_tokens, finish_reason = end, "stop"
     return CompletionRequest(
-        api=api,
         prompt_tokens=tokens,
         output_tokens=output_tokens,
         reasoning_tokens=settings.reasoning_tokens if api is CHAT else 0,
@@ -226,7 +213,7 @@ def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, s
         include_usage=_flag(options or {}, "include_usage"),
         continuous_usage=_flag(options or {}, "continuous_usage_stats"),
         tokens_per_event=settings.tokens_per_event,
-        blocks=_blocks(body, api, settings),
+        blocks=prompt.blocks(settings, tokens),
         priority=_priority(body, settings),
     )
 

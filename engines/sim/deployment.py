@@ -30,8 +30,6 @@ class Gpu:
     Attributes:
         flops: Peak FLOP/s in bfloat16, dense.
         flops_fp8: Peak FLOP/s in 8-bit floats; 0: not supported, bfloat16 is used.
-        bytes_per_s: Memory bandwidth.
-        memory_bytes: Size of the memory.
         link_bytes_per_s: Bandwidth to the other GPUs of the machine, one direction.
         max_num_seqs: vLLM's default on this GPU.
         max_num_batched_tokens: vLLM's default on this GPU.
@@ -53,8 +51,6 @@ class Model:
     Attributes:
         layers: Number of layers, each with attention and a feed-forward network.
         hidden: Width between layers.
-        heads: Number of attention heads.
-        kv_heads: Number of key-value heads.
         head_dim: Width of each head.
         intermediate: Width inside the feed-forward network.
         vocabulary: Number of tokens; embedding and output layer are two matrices of hidden times vocabulary.
@@ -100,8 +96,6 @@ class Deployment:
     """A model on GPUs.
 
     Attributes:
-        gpu: The kind of GPU.
-        model: The model.
         weights: Format of the layers' weights; embedding and output layer stay in bfloat16.
         kv_bytes: Bytes of one element of the KV cache.
         tensor_parallel: GPUs that share each layer.

@@ -19,7 +19,6 @@ class EngineCore:
 
     Args:
         settings: Settings of each core.
-        loop: The event loop.
         metrics: Metrics of all cores together.
         number: Number of this core; each core has its own noise.
     """

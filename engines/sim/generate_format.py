@@ -37,39 +37,28 @@ def as_completion(body: dict[str, Any], model: str) -> dict[str, Any]:
 
 
 class GenerateWriter(ResponseWriter):
-    """Writes the events or the single response of one answer.
+    """Writes the events or the single response of one answer, which has neither a time nor the name of a model."""
 
-    Args:
-        answer_id: The answer's id.
-        created, model, reason: Not used: an answer has none of them, or another way to say it.
-    """
+    api = COMPLETION
+    token_head = b'data: {"text":"'
 
-    def __init__(self, answer_id: str, created: int, model: str, reason: str) -> None:
-        super().__init__(COMPLETION, answer_id, created, model)
-        self._answer_id = answer_id
-
-    @property
-    def token_head(self) -> bytes:
-        """The event of a token, up to the text."""
-        return b'data: {"text":"'
-
-    def counted_tail(self, prompt_tokens: int, reason: str | None = None) -> tuple[bytes, bytes, bytes]:
+    def counted_tail(self, prompt_tokens: int, *, last: bool = False) -> tuple[bytes, bytes, bytes]:
         """Return the rest of a token's event, in three parts around its two token counts."""
-        meta = orjson.dumps(self._meta(reason) | {"prompt_tokens": prompt_tokens}).removesuffix(b"}")
+        meta = orjson.dumps(self._meta(last=last) | {"prompt_tokens": prompt_tokens}).removesuffix(b"}")
         return b'","meta_info":' + meta + b',"total_tokens":', b',"completion_tokens":', b"}}\n\n"
 
-    def finish(self, reason: str, usage: Usage | None = None) -> bytes:
+    def finish(self, usage: Usage | None = None) -> bytes:
         """Return the event with the finish reason and the counts."""
-        return b"data: " + self._answer("", reason, usage) + b"\n\n"
+        return b"data: " + self._answer("", usage) + b"\n\n"
 
-    def whole(self, content: str, reasoning: str | None, reason: str, usage: Usage) -> bytes:
+    def whole(self, content: str, reasoning: str | None, usage: Usage) -> bytes:
         """Return the body of an answer in one piece."""
-        return self._answer(content, reason, usage)
+        return self._answer(content, usage)
 
-    def _answer(self, text: str, reason: str, usage: Usage | None) -> bytes:
+    def _answer(self, text: str, usage: Usage | None) -> bytes:
         counts = {} if usage is None else usage.json()
         cached = counts.pop("prompt_tokens_details", {})
-        return orjson.dumps({"text": text, "meta_info": self._meta(reason) | counts | cached})
+        return orjson.dumps({"text": text, "meta_info": self._meta(last=True) | counts | cached})
 
-    def _meta(self, reason: str | None) -> dict[str, Any]:
-        return {"id": self._answer_id, "finish_reason": reason and {"type": reason}}
+    def _meta(self, *, last: bool) -> dict[str, Any]:
+        return {"id": self._answer_id, "finish_reason": {"type": self._reason} if last else None}

@@ -15,7 +15,6 @@ class HttpError(Exception):
     """A request that is answered with an error status, after which the connection closes.
 
     Attributes:
-        status: The HTTP status.
         field: The part of the request at fault.
         message: One line for the user.
     """
@@ -30,11 +29,9 @@ class Request:
     """One complete request.
 
     Attributes:
-        method: As in the request line.
         path: As in the request line, without the query.
         head: Request line and headers as received, each with its line end.
         headers: Values by lower-case name.
-        body: The body.
         arrival_ns: When its last byte was read (CLOCK_MONOTONIC, ns); 0: unknown.
     """
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.engines.sim.api_format import CHAT, ResponseWriter, Usage, typed_event
+from loadgen.engines.sim.api_format import ResponseWriter, Usage, typed_event
 from loadgen.engines.sim.completion_request import ApiError
 
 REASONS = {"length": "max_tokens", "stop": "end_turn"}
@@ -29,34 +29,23 @@ def as_chat(body: dict[str, Any], model: str) -> dict[str, Any]:
     return body | {"messages": messages, "stream_options": {"include_usage": True}}
 
 
-class MessagesWriter(ResponseWriter):
-    """Writes the events or the single response of one answer.
+def _head(index: int, **delta: str) -> bytes:
+    return typed_event("content_block_delta", index=index, delta=delta).removesuffix(b'"}}\n\n')
 
-    Args:
-        answer_id: Unique part of the answer's id.
-        created: Not used: an answer has no time.
-        model: Name of the model, as JSON.
-        reason: Why the answer ends: length or stop.
-    """
+
+class MessagesWriter(ResponseWriter):
+    """Writes the events or the single response of one answer, which has no time."""
 
     done = b""
+    token_head = _head(1, type="text_delta", text="")
+    reasoning_head = _head(0, type="thinking_delta", thinking="")
 
     def __init__(self, answer_id: str, created: int, model: str, reason: str) -> None:
-        super().__init__(CHAT, answer_id, created, model)
+        super().__init__(answer_id, created, model, reason)
         self._message = {"id": f"msg_{answer_id}", "type": "message", "role": "assistant", "model": orjson.loads(model)}
         self._ended = {"stop_reason": REASONS[reason], "stop_sequence": None}
 
-    @property
-    def token_head(self) -> bytes:
-        """The event of an answer token, up to the text."""
-        return _head(1, type="text_delta", text="")
-
-    @property
-    def reasoning_head(self) -> bytes:
-        """The event of a reasoning token, up to the text."""
-        return _head(0, type="thinking_delta", thinking="")
-
-    def token_tail(self, reason: str | None = None) -> bytes:
+    def token_tail(self, *, last: bool = False) -> bytes:
         """Return the rest of a token's event."""
         return b'"}}\n\n'
 
@@ -72,7 +61,7 @@ class MessagesWriter(ResponseWriter):
             )
         )
 
-    def finish(self, reason: str, usage: Usage | None = None) -> bytes:
+    def finish(self, usage: Usage | None = None) -> bytes:
         """Return nothing: an event after the last token has the reason and the counts."""
         return b""
 
@@ -87,15 +76,11 @@ class MessagesWriter(ResponseWriter):
             )
         )
 
-    def whole(self, content: str, reasoning: str | None, reason: str, usage: Usage) -> bytes:
+    def whole(self, content: str, reasoning: str | None, usage: Usage) -> bytes:
         """Return the body of an answer in one piece."""
         blocks = [{"type": "thinking", "thinking": reasoning}] if reasoning is not None else []
         blocks.append({"type": "text", "text": content})
         return orjson.dumps(self._message | {"content": blocks} | self._ended | {"usage": _counts(usage)})
-
-
-def _head(index: int, **delta: str) -> bytes:
-    return typed_event("content_block_delta", index=index, delta=delta).removesuffix(b'"}}\n\n')
 
 
 def _counts(usage: Usage) -> dict[str, int]:

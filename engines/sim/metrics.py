@@ -64,22 +64,25 @@ class Metrics:
     def text(self, settings: SimSettings, schedulers: Sequence[Scheduler[Any]]) -> str:
         """Return the metrics as text; gauges are read from the schedulers and summed."""
         labels = f'engine="0",model_name="{settings.served_model_name}"'
-        lines: list[str] = []
-
-        def plain(kind: str, name: str, value: float) -> None:
-            lines.extend((f"# TYPE {name} {kind}", f"{name}{{{labels}}} {value}"))
-
         used = sum(each.kv_tokens for each in schedulers) / len(schedulers)
-        plain("gauge", "vllm:num_requests_running", sum(each.running for each in schedulers))
-        plain("gauge", "vllm:num_requests_waiting", sum(each.waiting for each in schedulers))
-        plain("gauge", "vllm:kv_cache_usage_perc", used / settings.num_kv_tokens)
         block = f'{labels},block_size="{BLOCK}",enable_prefix_caching="{settings.enable_prefix_caching}"'
-        lines.extend(("# TYPE vllm:cache_config_info gauge", f"vllm:cache_config_info{{{block}}} 1.0"))
-        plain("counter", "vllm:num_preemptions_total", sum(each.preemptions for each in schedulers))
-        plain("counter", "vllm:prefix_cache_queries_total", sum(each.cache.queried for each in schedulers))
-        plain("counter", "vllm:prefix_cache_hits_total", sum(each.cache.hit for each in schedulers))
-        plain("counter", "vllm:prompt_tokens_total", self.prompt_tokens)
-        plain("counter", "vllm:generation_tokens_total", self.generation_tokens)
+        lines = ["# TYPE vllm:cache_config_info gauge", f"vllm:cache_config_info{{{block}}} 1.0"]
+        plain = {
+            "vllm:num_requests_running": sum(each.running for each in schedulers),
+            "vllm:num_requests_waiting": sum(each.waiting for each in schedulers),
+            "vllm:kv_cache_usage_perc": used / settings.num_kv_tokens,
+            "vllm:num_preemptions_total": sum(each.preemptions for each in schedulers),
+            "vllm:prefix_cache_queries_total": sum(each.cache.queried for each in schedulers),
+            "vllm:prefix_cache_hits_total": sum(each.cache.hit for each in schedulers),
+            "vllm:prompt_tokens_total": self.prompt_tokens,
+            "vllm:generation_tokens_total": self.generation_tokens,
+            "sim:steps_total": self.steps,
+            "sim:step_overrun_seconds_total": self.step_overrun_s,
+            "sim:streams_cut_total": self.streams_cut,
+        }
+        for name, value in plain.items():
+            kind = "counter" if name.endswith("_total") else "gauge"
+            lines.extend((f"# TYPE {name} {kind}", f"{name}{{{labels}}} {value}"))
         lines.append("# TYPE vllm:request_success_total counter")
         for reason, count in self.finished.items():
             lines.append(f'vllm:request_success_total{{{labels},finished_reason="{reason}"}} {count}')
@@ -93,8 +96,5 @@ class Metrics:
         ):
             lines.append(f"# TYPE {name} histogram")
             lines.extend(histogram.samples(name, labels))
-        plain("counter", "sim:steps_total", self.steps)
-        plain("counter", "sim:step_overrun_seconds_total", self.step_overrun_s)
-        plain("counter", "sim:streams_cut_total", self.streams_cut)
         lines.extend(("# TYPE process_cpu_seconds_total counter", f"process_cpu_seconds_total {time.process_time()}"))
         return "\n".join(lines) + "\n"

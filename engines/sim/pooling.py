@@ -7,12 +7,8 @@ import orjson
 
 from loadgen.engines.sim import http1
 from loadgen.engines.sim.answers import Answer, Client
-from loadgen.engines.sim.api_format import COMPLETION
-from loadgen.engines.sim.completion_request import ApiError, CompletionRequest, check_model, parse_chat
-from loadgen.engines.sim.emit import count_tokens
-from loadgen.engines.sim.prefix_cache import block_names
+from loadgen.engines.sim.completion_request import ApiError, CompletionRequest, Prompt, check_model, parse_chat
 from loadgen.engines.sim.settings import SimSettings
-from loadgen.engines.sim.tokenizer import pieces
 
 DIMENSIONS = 384  # of an embedding, as a small model has
 _GENERATOR = random.Random(0)
@@ -22,11 +18,7 @@ SEPARATOR = "\n"  # between a query and a document: one token
 
 
 class PooledAnswer(Answer):
-    """The sequence of one text.
-
-    Attributes:
-        batch: The request that it belongs to.
-    """
+    """The sequence of one text."""
 
     __slots__ = ("batch",)
 
@@ -54,7 +46,6 @@ class Batch:
     """A request with its sequences, which is answered when all of them have ended.
 
     Args:
-        client: The connection of the request.
         requests: One for each text.
         head: The members of the response before its list of results.
         results: The list of results, as JSON.
@@ -82,22 +73,36 @@ class Batch:
         client.finish()
 
 
-def embeddings(body: dict[str, Any], client: Client, settings: SimSettings, answer_id: str, created: int) -> Answer:
-    """Answer a request for embeddings.
+def vectors(
+    prefix: str,
+    kind: str,
+    member: str,
+    body: dict[str, Any],
+    client: Client,
+    settings: SimSettings,
+    answer_id: str,
+    created: int,
+) -> Answer:
+    """Answer a request for a vector of each input.
+
+    Args:
+        prefix: Prefix of the answer's id.
+        kind: The field `object` of each result.
+        member: The field of each result that has the vector.
+        body, client, settings, answer_id, created: As of all requests.
 
     Raises:
         ApiError: The request is invalid.
     """
-    return _vectors(body, client, settings, {"id": f"embd-{answer_id}", "created": created}, "embedding", "embedding")
-
-
-def pooling(body: dict[str, Any], client: Client, settings: SimSettings, answer_id: str, created: int) -> Answer:
-    """Answer a request of vLLM's /pooling.
-
-    Raises:
-        ApiError: The request is invalid.
-    """
-    return _vectors(body, client, settings, {"id": f"pool-{answer_id}", "created": created}, "pooling", "data")
+    check_model(body, settings.model_names)
+    encoding = body.get("encoding_format") or "float"
+    if encoding not in VECTORS:
+        raise ApiError(400, f"encoding_format must be float or base64, got {encoding!r}", param="encoding_format")
+    requests = [_request(prompt, body, settings) for prompt in _prompts(body)]
+    result = b'"object":"%b","%b":%b}' % (kind.encode(), member.encode(), VECTORS[encoding])
+    results = b",".join(b'{"index":%d,%b' % (index, result) for index in range(len(requests)))
+    head = {"id": f"{prefix}-{answer_id}", "created": created, "object": "list", "model": settings.served_model_name}
+    return Batch(client, requests, head, b',"data":[' + results + b"]").sequences[0]
 
 
 def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_id: str, created: int) -> Answer:
@@ -112,7 +117,7 @@ def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_i
     if not all(isinstance(document, str) for document in documents):
         raise ApiError(400, "each document must be a text", param="documents")
     check_model(body, settings.model_names)
-    requests = [_request(f"{query}{SEPARATOR}{document}", body, settings) for document in documents]
+    requests = [_request(Prompt([f"{query}{SEPARATOR}{document}"]), body, settings) for document in documents]
     results = [
         {"index": index, "document": {"text": text}, "relevance_score": 0.5} for index, text in enumerate(documents)
     ]
@@ -120,66 +125,32 @@ def rerank(body: dict[str, Any], client: Client, settings: SimSettings, answer_i
     return Batch(client, requests, head, b',"results":' + orjson.dumps(results)).sequences[0]
 
 
-def _vectors(
-    body: dict[str, Any], client: Client, settings: SimSettings, head: dict[str, Any], kind: str, member: str
-) -> Answer:
-    check_model(body, settings.model_names)
-    encoding = body.get("encoding_format") or "float"
-    if encoding not in VECTORS:
-        raise ApiError(400, f"encoding_format must be float or base64, got {encoding!r}", param="encoding_format")
-    requests = [_request(prompt, body, settings) for prompt in _prompts(body)]
-    vector = VECTORS[encoding]
-    results = b",".join(
-        b'{"index":%d,"object":"%b","%b":%b}' % (index, kind.encode(), member.encode(), vector)
-        for index in range(len(requests))
-    )
-    head |= {"object": "list", "model": settings.served_model_name}
-    return Batch(client, requests, head, b',"data":[' + results + b"]").sequences[0]
-
-
-def _prompts(body: dict[str, Any]) -> list[str | list[int] | list[str]]:
+def _prompts(body: dict[str, Any]) -> list[Prompt]:
     """Return the inputs: a text, token ids, or a list of either; the messages of a chat are one input."""
     if "messages" in body:
-        return [parse_chat(body).texts]
+        return [parse_chat(body)]
     given = body.get("input")
-    inputs: list[Any] = given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]
-    for one in inputs:
-        is_ids = isinstance(one, list) and one and all(type(token) is int for token in one)
-        if not isinstance(one, str) and not is_ids:
-            raise ApiError(400, "input must be a text, a list of token ids, or a list of either", param="input")
-    return inputs
+    return list(map(_prompt, given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]))
 
 
-def _request(prompt: str | list[int] | list[str], body: dict[str, Any], settings: SimSettings) -> CompletionRequest:
-    """Make the request of one input, which is cut where the body wants that.
+def _prompt(given: object) -> Prompt:
+    if isinstance(given, str):
+        return Prompt(texts=[given])
+    if isinstance(given, list) and given and all(type(token) is int for token in given):
+        return Prompt(ids=given)
+    raise ApiError(400, "input must be a text, a list of token ids, or a list of either", param="input")
 
-    Raises:
-        ApiError: The input is empty, or longer than the context.
-    """
-    tokens: list[Any] | None = None
-    if isinstance(prompt, str):
-        count = count_tokens(prompt)
-    elif isinstance(prompt[0], str):
-        count = settings.chat_template_tokens + sum(count_tokens(text) for text in prompt if isinstance(text, str))
-    else:
-        tokens, count = prompt, len(prompt)
-    if settings.enable_prefix_caching and tokens is None:
-        texts = [prompt] if isinstance(prompt, str) else [str(text) for text in prompt]
-        tokens = [piece for text in texts for piece in pieces(text)]
-    limit = body.get("truncate_prompt_tokens")
+
+def _request(prompt: Prompt, body: dict[str, Any], settings: SimSettings) -> CompletionRequest:
+    """Make the request of one input, which is cut where the body wants that."""
+    count, limit = prompt.count(settings), body.get("truncate_prompt_tokens")
     if limit is not None:
         count = min(count, settings.max_model_len if limit == -1 else limit)
     if not 0 < count <= settings.max_model_len:
         problem = f"the input has {count} tokens, and the model takes 1 to {settings.max_model_len}"
         raise ApiError(400, problem, param="input")
     return CompletionRequest(
-        api=COMPLETION,
         prompt_tokens=count,
         output_tokens=1,  # of the scheduler: the step in which the prefill ends
-        reasoning_tokens=0,
-        finish_reason="stop",
-        seed=0,
-        stream=False,
-        include_usage=False,
-        blocks=block_names((tokens or [])[:count]) if settings.enable_prefix_caching else None,
+        blocks=prompt.blocks(settings, count),
     )

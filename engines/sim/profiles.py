@@ -22,6 +22,16 @@ PROFILES = tuple(f"{gpu}-{model}" for gpu in GPUS for model in MODELS)
 # Groups of 128 four-bit weights have a scale and a zero point of two bytes each.
 FORMATS = {"": Format(2.0), "fp8": Format(1.0, fp8=True), "awq": Format(0.5 + 4 / 128), "gptq": Format(0.5 + 4 / 128)}
 KV_BYTES = {"auto": 2.0, "bfloat16": 2.0, "fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0}
+# Settings that give the costs of a step: the coefficient of `StepCosts`, and how many ns the unit has.
+COSTS = {
+    "step_base_ms": ("base_ns", 1e6),
+    "weights_ms": ("weights_ns", 1e6),
+    "matmul_us_per_token": ("matmul_ns_per_token", 1e3),
+    "prefill_us_per_token": ("prefill_ns_per_token", 1e3),
+    "decode_us_per_seq": ("decode_ns_per_seq", 1e3),
+    "kv_ns_per_token": ("kv_ns_per_token", 1),
+    "attention_ns_per_pair": ("attention_ns_per_pair", 1),
+}
 FRONTEND_MS = 3.0  # assumed: parsing a request, applying the template, tokenizing
 
 
@@ -68,13 +78,7 @@ def profile_settings(settings: Mapping[str, Any], given: Mapping[str, Any]) -> d
         "max_num_seqs": seqs,
         "max_num_batched_tokens": batch,
         "enable_prefix_caching": True,
-        "step_base_ms": costs.base_ns / 1e6,
-        "weights_ms": costs.weights_ns / 1e6,
-        "matmul_us_per_token": costs.matmul_ns_per_token / 1e3,
-        "prefill_us_per_token": costs.prefill_ns_per_token / 1e3,
-        "decode_us_per_seq": costs.decode_ns_per_seq / 1e3,
-        "kv_ns_per_token": costs.kv_ns_per_token,
-        "attention_ns_per_pair": costs.attention_ns_per_pair,
+        **{name: getattr(costs, coefficient) / unit_ns for name, (coefficient, unit_ns) in COSTS.items()},
         "frontend_ms": FRONTEND_MS,
         "startup_s": deployed.startup_s,
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.engines.sim.api_format import CHAT, ResponseWriter, Usage, typed_event
+from loadgen.engines.sim.api_format import ResponseWriter, Usage, typed_event
 from loadgen.engines.sim.completion_request import ApiError
 
 CUT = {"length": "max_output_tokens"}  # finish reasons of an answer that is incomplete
@@ -30,24 +30,16 @@ def as_chat(body: dict[str, Any], model: str) -> dict[str, Any]:
 
 
 class ResponsesWriter(ResponseWriter):
-    """Writes the events or the single response of one answer.
-
-    Args:
-        answer_id: Unique part of the answer's id.
-        created: Unix time, s.
-        model: Name of the model, as JSON.
-        reason: Why the answer ends: length or stop.
-    """
+    """Writes the events or the single response of one answer."""
 
     done = b""
 
     def __init__(self, answer_id: str, created: int, model: str, reason: str) -> None:
-        super().__init__(CHAT, answer_id, created, model)
+        super().__init__(answer_id, created, model, reason)
         self._item = {"id": f"msg_{answer_id}", "type": "message", "role": "assistant"}
         self._place = {"item_id": self._item["id"], "output_index": 0, "content_index": 0}
         self._about = {"id": f"resp_{answer_id}", "object": "response", "created_at": created}
         self._about["model"] = orjson.loads(model)
-        self._reason = reason
 
     @property
     def token_head(self) -> bytes:
@@ -59,7 +51,7 @@ class ResponsesWriter(ResponseWriter):
         """The event of a reasoning token, up to the text."""
         return self._head("response.reasoning_text.delta")
 
-    def token_tail(self, reason: str | None = None) -> bytes:
+    def token_tail(self, *, last: bool = False) -> bytes:
         """Return the rest of a token's event."""
         return b'","logprobs":[]}\n\n'
 
@@ -76,7 +68,7 @@ class ResponsesWriter(ResponseWriter):
             )
         )
 
-    def finish(self, reason: str, usage: Usage | None = None) -> bytes:
+    def finish(self, usage: Usage | None = None) -> bytes:
         """Return nothing: the last event has the reason and the counts."""
         return b""
 
@@ -93,7 +85,7 @@ class ResponsesWriter(ResponseWriter):
             )
         )
 
-    def whole(self, content: str, reasoning: str | None, reason: str, usage: Usage) -> bytes:
+    def whole(self, content: str, reasoning: str | None, usage: Usage) -> bytes:
         """Return the body of an answer in one piece."""
         texts = {"output_text": content, "reasoning_text": reasoning}
         parts = [{"type": kind, "text": text} for kind, text in texts.items() if text is not None]

@@ -72,7 +72,6 @@ class StepCosts:
             prefill_tokens: Prompt tokens that are computed.
             decodes: Sequences that get another token.
             kv_tokens: Tokens of context of all sequences.
-            pairs: Pairs of a prompt token and a token that it attends to.
         """
         return (
             self.base_ns
@@ -140,14 +139,11 @@ class Scheduler(Generic[S]):
     Call `plan` and `complete` in turn; `add` and `cancel` at any time.
 
     Args:
-        limits: Limits of the engine.
-        costs: Costs of its steps.
         noise: Called for each step; returns a factor of its length.
 
     Attributes:
         kv_tokens: Tokens of KV cache that running sequences hold, alone or shared.
         preemptions: How often a running sequence lost its cache.
-        cache: The prefix cache.
     """
 
     def __init__(self, limits: Limits, costs: StepCosts, noise: Callable[[], float] = no_noise) -> None:

@@ -1,6 +1,5 @@
 """Settings of the simulator: one frozen object; every field is a flag."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -137,16 +136,5 @@ class SimSettings:
     @property
     def costs(self) -> StepCosts:
         """The coefficients of the cost model, ns."""
-        return StepCosts(
-            base_ns=self.step_base_ms * 1e6,
-            prefill_ns_per_token=self.prefill_us_per_token * 1e3,
-            decode_ns_per_seq=self.decode_us_per_seq * 1e3,
-            kv_ns_per_token=self.kv_ns_per_token,
-            weights_ns=self.weights_ms * 1e6,
-            matmul_ns_per_token=self.matmul_us_per_token * 1e3,
-            attention_ns_per_pair=self.attention_ns_per_pair,
-        )
-
-    def as_dict(self) -> Mapping[str, Any]:
-        """Return the settings by the names of their flags, with underscores."""
-        return asdict(self)
+        costs = profiles.COSTS.items()
+        return StepCosts(**{coefficient: getattr(self, name) * unit_ns for name, (coefficient, unit_ns) in costs})

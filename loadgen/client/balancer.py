@@ -28,11 +28,7 @@ class Balancer:
 
     Args:
         transports: One to each target, all with one hook; their `on_end` is taken.
-        balance: How to choose the target of a request.
         partition: Whose requests it gets.
-
-    Attributes:
-        hook: The send hook of the transports.
     """
 
     def __init__(self, transports: Sequence[Transport], balance: Balance, partition: Partition = WHOLE) -> None:

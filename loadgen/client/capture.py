@@ -182,12 +182,6 @@ class TappedReader(asyncio.Protocol):
         self._tap.lost(self._record, now_ns(), exc)
         self._reader.connection_lost(exc)
 
-    def pause_writing(self) -> None:
-        """Do nothing: the request was written before."""
-
-    def resume_writing(self) -> None:
-        """Do nothing: the request was written before."""
-
 
 def blanked(reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[bytes]]) -> Iterator[tuple[int, bytes]]:
     """Overwrite secrets in reads by as many asterisks, also where reads or chunks cut them.

@@ -21,6 +21,16 @@ FORMAT, VERSION = "loadgen capture", 1
 NOTE = "reads: ns since the request was sent, and what the socket gave; secrets and cookies are blanked with *"
 PRINTABLE = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*")
 
+NUMBERS = {  # the keys of a line, and what they are of the response
+    "index": "index",
+    "target": "target",
+    "due": "due_ns",
+    "sent": "sent_ns",
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "ended": "ended_ns",
+}
+
 
 class End(StrEnum):
     """How a captured response ended."""
@@ -36,12 +46,8 @@ class CapturedResponse:
     """One response. `due_ns` and `sent_ns` count from the run's start, all other times from sent.
 
     Attributes:
-        index: The request's number within the run.
-        due_ns, sent_ns: Of the request.
         input_tokens, output_tokens: What was planned of it.
         reads: One (ns, bytes) per read from the socket, in order; none where nothing came.
-        end: How it ended.
-        ended_ns: When.
         target: Which of the run's targets gave it, counted from 0.
     """
 
@@ -61,7 +67,6 @@ class Recording:
     """The content of a capture file.
 
     Attributes:
-        model: The model's name in the requests.
         responses: In the order of their index; at least one.
     """
 
@@ -101,18 +106,9 @@ def load(path: str) -> Recording:
 
 def to_line(response: CapturedResponse) -> bytes:
     """Return the line of one response in the file."""
-    line = {
-        "index": response.index,
-        "target": response.target,
-        "due": response.due_ns,
-        "sent": response.sent_ns,
-        "input_tokens": response.input_tokens,
-        "output_tokens": response.output_tokens,
-        "end": response.end,
-        "ended": response.ended_ns,
-        "reads": [[at_ns, *_encoded(data)] for at_ns, data in response.reads],
-    }
-    return orjson.dumps(line) + b"\n"
+    numbers = {key: getattr(response, name) for key, name in NUMBERS.items()}
+    reads = [[at_ns, *_encoded(data)] for at_ns, data in response.reads]
+    return orjson.dumps(numbers | {"end": response.end, "reads": reads}) + b"\n"
 
 
 def first_line(model: str) -> bytes:
@@ -136,7 +132,6 @@ def _from_json(line: dict[str, Any]) -> CapturedResponse:
         if encoding not in ([], ["base64"]):
             raise ValueError(f"{encoding[0]!r} is no encoding of a read")
         reads.append((int(at_ns), base64.b64decode(text, validate=True) if encoding else text.encode()))
-    tokens = (int(line["input_tokens"]), int(line["output_tokens"]))
-    times = (int(line["due"]), int(line["sent"]))
-    ended, target = int(line["ended"]), int(line.get("target", 0))  # written before there were several: none
-    return CapturedResponse(int(line["index"]), *times, *tokens, tuple(reads), End(line["end"]), ended, target)
+    line = {"target": 0} | line  # files from before there were several have none
+    numbers = {name: int(line[key]) for key, name in NUMBERS.items()}
+    return CapturedResponse(**numbers, reads=tuple(reads), end=End(line["end"]))

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from loadgen.client.idle_connections import FIRST_LIMIT_NS
@@ -22,27 +23,128 @@ MAX_WARM = 4096
 logger = logging.getLogger(__name__)
 
 
-def check_limits(settings: RunSettings, schedule: DueTimes, partition: Partition = WHOLE) -> None:
-    """Refuse a run that is sure to need more connections than this process can have, or addresses that it lacks.
+@dataclass(frozen=True)
+class ConnectionBudget:
+    """The connections of one worker.
 
-    Args:
+    Attributes:
         settings: The settings of the run, resolved: so many workers share this machine's ports.
         schedule: When its requests are due.
         partition: This worker's part of them.
-
-    Raises:
-        BadInput: Naming the flag that asks for them.
     """
-    source_address.check(source_address.parse(settings.source_address), list(_hosts(settings).values()))
-    at_once = _sure(settings, schedule)
-    ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
-    short = lacking(settings, max(at_once, ahead), partition)
-    if short is not None:
-        asks = "--warm-connections" if ahead > at_once else _flag_of_cap(settings)
-        many = f"{at_once} requests at once need as many connections" if at_once > 1 else "a request needs a connection"
-        what = f"{plural(ahead, 'connection')} ahead" if ahead > at_once else many
-        problem, remedy = short
-        raise BadInput(asks, f"{what}, and {problem}", f"{remedy}, or ask for fewer")
+
+    settings: RunSettings
+    schedule: DueTimes
+    partition: Partition = WHOLE
+
+    def check(self) -> None:
+        """Refuse a run that is sure to need more connections than this process can have, or addresses that it lacks.
+
+        Raises:
+            BadInput: Naming the flag that asks for them.
+        """
+        settings = self.settings
+        source_address.check(source_address.parse(settings.source_address), list(_hosts(settings).values()))
+        at_once = self._sure()
+        ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
+        if short := self._lacking(max(at_once, ahead)):
+            asks = "--warm-connections" if ahead > at_once else _flag_of_cap(settings)
+            one = "a request needs a connection"
+            many = f"{at_once} requests at once need as many connections" if at_once > 1 else one
+            what = f"{plural(ahead, 'connection')} ahead" if ahead > at_once else many
+            problem, remedy = short
+            raise BadInput(asks, f"{what}, and {problem}", f"{remedy}, or ask for fewer")
+
+    def warn(self, output_tokens: float) -> None:
+        """Log a warning where a run is likely, but not sure, to need more connections than its processes can have.
+
+        Args:
+            output_tokens: Mean of what requests ask for; 0 where it is not known.
+        """
+        wanted = self._wanted(_latency_s(output_tokens))
+        likely = math.ceil(min(wanted, self.settings.max_concurrency or wanted))
+        if short := self._lacking(likely):
+            problem, remedy = short
+            said = "some %s requests are likely to be in flight at once, and %s: those beyond will fail; %s"
+            logger.warning(said, likely, problem, remedy)
+
+    def warm_count(self, output_tokens: float = 0.0) -> int:
+        """Return how many connections this worker opens before the clock starts: its share of those of the run.
+
+        auto: those that are likely to be used before they are too old, and the spare ones. The first are the rate times
+        a guessed latency, but times the first limit of idle connections at most; of a burst they are all. The count is
+        no more than MAX_WARM where it is a guess, nor than file descriptors and local ports allow.
+
+        Args:
+            output_tokens: As of `warn`.
+        """
+        settings, partition = self.settings, self.partition
+        if settings.warm_connections != "auto":
+            return partition.share(int(settings.warm_connections))
+        used = self._wanted(min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
+        used = math.ceil(min(used, settings.max_concurrency or math.inf)) + self._spare()
+        at_most = max(MAX_WARM, partition.share(self._sure()))
+        return min(partition.share(min(used, self.schedule.count)), at_most, max_connections(settings))
+
+    def spare_count(self, warm: int) -> int:
+        """Return how many connections this worker keeps open beyond those in use, while the clock runs.
+
+        As many as requests may need until connections are looked after again: those due meanwhile, with room for three
+        standard deviations of a Poisson process; in a closed loop all of the cap, as answers of equal length end
+        together. No more than there are requests for which those opened before are too few, or too old by then.
+
+        Args:
+            warm: How many connections are open already.
+        """
+        if self.settings.warm_connections == "0":
+            return 0
+        later = self.partition.share(self.schedule.due_later(FIRST_LIMIT_NS))
+        most = max(later, self.partition.share(self.schedule.count) - warm)
+        return max(0, min(self.partition.share(self._spare()), MAX_WARM, most))
+
+    def _spare(self) -> int:
+        """Return the spare connections of a whole run, without the limits of a process."""
+        due = self._rate() * MAINTAIN_NS / NS_PER_S
+        wanted = min(1 + due + 3 * math.sqrt(due), self.settings.max_concurrency or math.inf)
+        return 0 if math.isinf(wanted) else math.ceil(wanted)
+
+    def _sure(self) -> int:
+        """Return how many requests are sure to be in flight at once: those of a burst up to the cap, else one."""
+        sessions = self.schedule.sessions
+        at_once = self.settings.max_concurrency or sessions if self.schedule.duration_ns == 0 else 1
+        return min(at_once, sessions)
+
+    def _wanted(self, latency_s: float) -> float:
+        """Return how many requests are likely in flight at once if each takes `latency_s`, without the cap."""
+        return min(self._rate() * latency_s, self.schedule.sessions)
+
+    def _rate(self) -> float:
+        """Return the maximum rate of requests per second, as far as it is known beforehand."""
+        return self.settings.ramp_up_end_rps or self.schedule.rate
+
+    def _lacking(self, needed: int) -> tuple[str, str] | None:
+        """Return problem and remedy where a run cannot have `needed` connections; None where it can."""
+        settings, partition, hosts = self.settings, self.partition, _hosts(self.settings)
+        by_ports, workers = _pairs(settings) * machine.max_connections_by_ports(), int(settings.workers)
+        # Where machines share a run, one makes its part.
+        here = math.ceil(needed * workers / max(workers, partition.count))
+        if here > by_ports:
+            part = f"for its part ({here}) " if here < needed else ""
+            servers = "one server" if len(hosts) == 1 else f"{len(hosts)} servers"
+            widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
+            remedy = f"give further addresses of this machine with {source_address.FLAG}, or {widen}"
+            return f"{part}this machine's local ports allow {by_ports} to {servers}", remedy
+        share, allowed = partition.share(needed), max_connections(settings)
+        if share > allowed:
+            process = "this process" if partition.count == 1 else f"each of {partition.count} processes"
+            remedy = f"raise the limit with `ulimit -n {share + 1000}`, as root if need be (`loadgen doctor` says more)"
+            return f"{process} may have {allowed}", remedy
+        return None
+
+
+def max_connections(settings: RunSettings) -> int:
+    """Return how many connections each process of a run may have to all its servers."""
+    return machine.max_connections(_pairs(settings), int(settings.workers))
 
 
 def _flag_of_cap(settings: RunSettings) -> str:
@@ -51,123 +153,9 @@ def _flag_of_cap(settings: RunSettings) -> str:
     return next((flag(name) for name in names if getattr(settings, name) is not None), "--max-concurrency")
 
 
-def warn_of_limits(
-    settings: RunSettings, schedule: DueTimes, output_tokens: float, partition: Partition = WHOLE
-) -> None:
-    """Log a warning where a run is likely, but not sure, to need more connections than its processes can have.
-
-    Args:
-        settings: The settings of the run, resolved.
-        schedule: When requests are due.
-        output_tokens: Mean of what they ask for; 0 where it is not known.
-        partition: The partition of the worker that says it.
-    """
-    wanted = _wanted(settings, schedule, _latency_s(output_tokens))
-    likely = math.ceil(min(wanted, settings.max_concurrency or wanted))
-    short = lacking(settings, likely, partition)
-    if short is not None:
-        problem, remedy = short
-        said = "some %s requests are likely to be in flight at once, and %s: those beyond will fail; %s"
-        logger.warning(said, likely, problem, remedy)
-
-
-def warm_count(
-    settings: RunSettings, schedule: DueTimes, output_tokens: float = 0.0, partition: Partition = WHOLE
-) -> int:
-    """Return how many connections this worker opens before the clock starts: its share of those of the run.
-
-    auto: those that are likely to be used before they are too old, and the spare ones. The first are the rate times a
-    guessed latency, but times the first limit of idle connections at most; of a burst they are all. The count is no
-    more than MAX_WARM where it is a guess, nor than file descriptors and local ports allow.
-
-    Args:
-        settings: The settings of the run, resolved: so many workers share this machine's ports.
-        schedule: When its requests are due.
-        output_tokens: Mean of what they ask for; 0 where it is not known.
-        partition: This worker's part of them.
-    """
-    if settings.warm_connections != "auto":
-        return partition.share(int(settings.warm_connections))
-    used = _wanted(settings, schedule, min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
-    used = math.ceil(min(used, settings.max_concurrency or math.inf)) + _spare(settings, schedule)
-    at_most = max(MAX_WARM, partition.share(_sure(settings, schedule)))
-    return min(partition.share(min(used, schedule.count)), at_most, max_connections(settings))
-
-
-def spare_count(settings: RunSettings, schedule: DueTimes, warm: int, partition: Partition = WHOLE) -> int:
-    """Return how many connections this worker keeps open beyond those in use, while the clock runs.
-
-    As many as requests may need until connections are looked after again: those due meanwhile, with room for three
-    standard deviations of a Poisson process; in a closed loop all of the cap, as answers of equal length end together.
-    No more than there are requests for which those opened before are too few, or too old by then.
-
-    Args:
-        settings: The settings of the run, resolved.
-        schedule: When its requests are due.
-        warm: How many connections are open already.
-        partition: This worker's part of them.
-    """
-    if settings.warm_connections == "0":
-        return 0
-    later = partition.share(schedule.due_later(FIRST_LIMIT_NS))
-    most = max(later, partition.share(schedule.count) - warm)
-    return max(0, min(partition.share(_spare(settings, schedule)), MAX_WARM, most))
-
-
-def max_connections(settings: RunSettings) -> int:
-    """Return how many connections each process of a run may have to all its servers."""
-    return machine.max_connections(_pairs(settings), int(settings.workers))
-
-
-def _spare(settings: RunSettings, schedule: DueTimes) -> int:
-    """Return the spare connections of a whole run, without the limits of a process."""
-    rate, cap = _rate(settings, schedule), settings.max_concurrency or math.inf
-    due = rate * MAINTAIN_NS / NS_PER_S
-    wanted = 1 + due + 3 * math.sqrt(due)
-    return 0 if math.isinf(min(wanted, cap)) else math.ceil(min(wanted, cap))
-
-
-def _sure(settings: RunSettings, schedule: DueTimes) -> int:
-    """Return how many requests are sure to be in flight at once: those of a burst up to the cap, else one."""
-    sessions = schedule.sessions
-    return min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else min(1, sessions)
-
-
-def _wanted(settings: RunSettings, schedule: DueTimes, latency_s: float) -> float:
-    """Return how many requests are likely in flight at once if each takes `latency_s`, without the cap."""
-    return min(_rate(settings, schedule) * latency_s, schedule.sessions)
-
-
-def _rate(settings: RunSettings, schedule: DueTimes) -> float:
-    """Return the maximum rate of requests per second, as far as it is known beforehand."""
-    return settings.ramp_up_end_rps or schedule.rate
-
-
 def _latency_s(output_tokens: float) -> float:
     """Guess how long a request for this many tokens takes; 0 tokens: not known."""
     return GUESSED_TTFT_S + (output_tokens or GUESSED_TOKENS) * GUESSED_TPOT_S
-
-
-def lacking(settings: RunSettings, needed: int, partition: Partition = WHOLE) -> tuple[str, str] | None:
-    """Return problem and remedy where a run cannot have `needed` connections; None where it can."""
-    hosts, by_ports, workers = (
-        _hosts(settings),
-        _pairs(settings) * machine.max_connections_by_ports(),
-        int(settings.workers),
-    )
-    here = math.ceil(needed * workers / max(workers, partition.count))  # where machines share a run, one makes its part
-    if here > by_ports:
-        part = f"for its part ({here}) " if here < needed else ""
-        servers = "one server" if len(hosts) == 1 else f"{len(hosts)} servers"
-        widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
-        remedy = f"give further addresses of this machine with {source_address.FLAG}, or {widen}"
-        return f"{part}this machine's local ports allow {by_ports} to {servers}", remedy
-    share, allowed = partition.share(needed), max_connections(settings)
-    if share > allowed:
-        process = "this process" if partition.count == 1 else f"each of {partition.count} processes"
-        remedy = f"raise the limit with `ulimit -n {share + 1000}`, as root if need be (`loadgen doctor` says more)"
-        return f"{process} may have {allowed}", remedy
-    return None
 
 
 def _pairs(settings: RunSettings) -> int:

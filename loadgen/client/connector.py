@@ -24,7 +24,6 @@ class Connector:
     test. Where a name has several addresses, connections begin with each in turn.
 
     Args:
-        url: Of the server.
         timeout_s: Limit for the look-up, the connection and the TLS handshake together; None: no limit.
         verify_tls: Whether the server's certificate must be trusted.
         sources: Creates the sockets.

@@ -18,7 +18,6 @@ class LimitWatch:
 
     Args:
         active: The connections with a request in flight, at any time.
-        timeouts: The limits.
         abandon: Called as abandon(connection, outcome, detail) to end a request.
 
     Attributes:

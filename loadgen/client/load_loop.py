@@ -49,7 +49,6 @@ class Load:
     Args:
         settings: For the cap, the duration and what closes the loop.
         transport: Sends requests; its `on_end` is taken.
-        requests: The requests of the run.
         recorder: Counts them; its start is that of the clock.
         stripe: Which of them are sent here, and when they are due.
         clock: The clock of the due times, and of the transport.
@@ -59,7 +58,7 @@ class Load:
         partition: Which of those that share the run it is: its share of the cap and of the sample.
 
     Attributes:
-        ended: Requests that have ended.
+        pacer: Hands out the requests when they are due.
         tokenized: Tokens by `count_tokens` of answers that the server did not count, by request number.
         sampled: The same of answers that the server did count.
         structured: Answers that were to be JSON, by what they are (`structured_output.Conformance`).
@@ -98,7 +97,7 @@ class Load:
         self._by_time_alone = closed_loop and is_bounded_by_time(settings)
         self.reached = 0
         until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
-        self._pacer = Pacer(
+        self.pacer = Pacer(
             recorder.start_ns,
             beginnings,
             self._send,
@@ -136,11 +135,6 @@ class Load:
         self.draining = False
 
     @property
-    def all_sent(self) -> asyncio.Event:
-        """Set once nothing more is to be sent."""
-        return self._pacer.all_sent
-
-    @property
     def sent(self) -> int:
         """Requests that were handed to a connection."""
         return self._transport.hook.sends - self._sent_before
@@ -156,16 +150,6 @@ class Load:
         return next(iter(self._open.values()), None)
 
     @property
-    def cap(self) -> int | None:
-        """Most requests in flight now; None for no limit."""
-        return self._pacer.cap
-
-    @property
-    def waiting(self) -> int:
-        """Requests that are due and have not been sent."""
-        return self._pacer.overdue
-
-    @property
     def streamed_tokens(self) -> int:
         """Tokens that have come, as events show them."""
         return self._transport.hook.tokens - self._streamed_before
@@ -178,14 +162,14 @@ class Load:
         """
         try:
             with LoopProbe(self._clock, self._transport.hook, self._recorder.waits["loop_stall"]):
-                self._pacer.start()
-                await self._pacer.all_sent.wait()
-                self._recorder.scheduled -= self._pacer.never_due
+                self.pacer.start()
+                await self.pacer.all_sent.wait()
+                self._recorder.scheduled -= self.pacer.never_due
                 self.draining = True
                 if self.in_flight:
                     await self._drained.wait()
         finally:
-            self._pacer.stop()  # where the caller has cancelled us
+            self.pacer.stop()  # where the caller has cancelled us
             if self._retries is not None:
                 self._retries.close()
         if self._failure is not None:
@@ -224,7 +208,7 @@ class Load:
 
     def stop(self, reason: str) -> None:
         """Send nothing more; requests that were not sent are cancelled."""
-        count = self._pacer.stop()
+        count = self.pacer.stop()
         first = self._index[len(self._index) - count] if count else 0
         self._recorder.add_never_sent(first, count, Outcome.CANCELLED, reason)
         if self._retries is not None:
@@ -286,12 +270,12 @@ class Load:
                 self._on_record(record)
             if self._session_tokens is not None:
                 self._session_tokens.take(record)
-            if not self._pacer.all_sent.is_set():  # else what would follow was counted as cancelled
+            if not self.pacer.all_sent.is_set():  # else what would follow was counted as cancelled
                 continues = self._sessions is not None and self._continue_session(self._sessions, record)
                 if self._population is not None and not continues:
                     self._begin_next(self._population, record)
-            self._pacer.release()
-            if not self.in_flight and self._pacer.all_sent.is_set():
+            self.pacer.release()
+            if not self.in_flight and self.pacer.all_sent.is_set():
                 self._drained.set()
         except Exception as error:  # noqa: BLE001 - run() raises it
             self._fail(error)
@@ -300,14 +284,14 @@ class Load:
         """End the run with an error of ours: in the event loop it would be logged, and the run would never end."""
         if self._failure is None:
             self._failure = error
-            self._pacer.stop()
+            self.pacer.stop()
             self._drained.set()
 
     def _begin_next(self, population: Population, record: Record) -> None:
         """Have the user of a session that has ended begin another one, where one is left."""
         session = population.next_session(record.closed)
         if session is not None:
-            self._pacer.follow(*session)
+            self.pacer.follow(*session)
 
     def _continue_session(self, sessions: OpenSessions, record: Record) -> bool:
         """Have the requests follow that are due after this one, or none where it has failed.
@@ -317,7 +301,7 @@ class Load:
         """
         is_ok = record.outcome is Outcome.OK
         for index, due_ns in sessions.next_due(record) if is_ok else ():
-            self._pacer.follow(index, due_ns)
+            self.pacer.follow(index, due_ns)
         given_up = [] if is_ok else sessions.given_up(record)
         is_over = sessions.is_over(record)
         if self._session_tokens is not None and is_over:
@@ -327,7 +311,7 @@ class Load:
             if self._on_record is not None:
                 self._on_record(never_due)
         self.ended += len(given_up)
-        self._pacer.cancel_followups(len(given_up))
+        self.pacer.cancel_followups(len(given_up))
         return not is_over
 
 

@@ -30,7 +30,6 @@ class LoopProbe:
     kernel's; before, PERIOD_NS.
 
     Args:
-        clock: The clock of the alarms.
         hook: The hook of the connections; counts their reads.
         stalls: The histogram that gets the lateness.
     """

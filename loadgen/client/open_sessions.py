@@ -94,7 +94,6 @@ class OpenSessions:
             self._left[first] = left
 
     def _size(self, first: int) -> int:
-        """Return how many requests a session has."""
         size = 1
         while first + size < self._end and self._graph.predecessors(first + size):
             size += 1

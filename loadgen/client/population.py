@@ -22,7 +22,6 @@ class Population:
     Args:
         users: Numbers of the users in the run.
         think: How long they think between two sessions.
-        seed: The seed of their think times.
         sessions: Numbers of the first requests of the sessions, ascending.
     """
 
@@ -50,11 +49,7 @@ class Population:
         return Stripe(self._sessions[: self._begun], due_ns)
 
     def next_session(self, ended_ns: int) -> tuple[int, int] | None:
-        """Return the number of the first request of a user's next session, and when it is due; None: none is left.
-
-        Args:
-            ended_ns: When the session before it ended.
-        """
+        """Return the number of the first request of a user's next session, and when it is due; None: none is left."""
         if self._begun == len(self._sessions):
             return None
         number = self._sessions[self._begun]

@@ -16,6 +16,12 @@ from loadgen.workload.uniforms import uniforms
 # up to eight seconds, less up to a quarter, so that those refused together do not come back together.
 MAX_RETRY_AFTER_S = 60.0
 FIRST_WAIT_S, MAX_WAIT_S, JITTER = 0.5, 8.0, 0.25
+# What all attempts of a request have in common, and what is kept of the first.
+KEPT = (
+    *("ready", "turn", "server_tokens", "class_number", "keeps_text", "keeps_answer", "keeps_head", "session_token"),
+    *("disconnect_tokens", "disconnect_ns"),
+)
+OF_FIRST = ("sent", "closed", "status")
 
 
 class Retries:
@@ -23,9 +29,7 @@ class Retries:
 
     Args:
         retry: What is sent again, and how often.
-        seed: Of the waits.
         send: Sends the next attempt.
-        clock: The clock of the waits.
     """
 
     def __init__(self, retry: Retry, seed: int, send: Callable[[Record], None], clock: Clock) -> None:
@@ -74,16 +78,12 @@ class Retries:
 def next_attempt(refused: Record, at_ns: int) -> Record:
     """Return the record of the attempt at `at_ns` that follows one that was refused."""
     record = Record(refused.index, refused.input_tokens, refused.output_tokens, refused.due)
-    record.ready, record.turn, record.server_tokens = refused.ready, refused.turn, refused.server_tokens
-    record.class_number = refused.class_number
-    record.keeps_text, record.keeps_answer = refused.keeps_text, refused.keeps_answer
-    record.keeps_head, record.session_token = refused.keeps_head, refused.session_token
-    record.disconnect_tokens, record.disconnect_ns = refused.disconnect_tokens, refused.disconnect_ns
+    for name in KEPT:
+        setattr(record, name, getattr(refused, name))
     record.attempts, record.retried_ns = refused.attempts + 1, at_ns - refused.ready
-    first = refused.attempts == 1
-    record.first_sent = refused.sent if first else refused.first_sent
-    record.first_closed = refused.closed if first else refused.first_closed
-    record.first_status = refused.status if first else refused.first_status
+    for name in OF_FIRST:
+        first = name if refused.attempts == 1 else f"first_{name}"
+        setattr(record, f"first_{name}", getattr(refused, first))
     return record
 
 

@@ -23,13 +23,11 @@ class TlsStream(asyncio.Protocol):
     """One TLS session without a socket: an asyncio protocol while hands are shaken, afterwards only a cipher.
 
     Args:
-        context: The context of the client.
         host: Name or address of the server, as the certificate must have it.
 
     Attributes:
         is_partial: Whether the bytes decrypted last end inside a TLS record.
         bytes_read: Bytes of the handshake that were received.
-        closed: Whether the session has ended.
         error: What it has ended by; None: the server has closed it, or it goes on.
     """
 

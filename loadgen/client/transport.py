@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen.client import reader_errors
 from loadgen.client.alarm_queue import AlarmQueue
 from loadgen.client.capture import TappedReader
 from loadgen.client.connect_errors import CannotConnect
@@ -46,8 +45,6 @@ class Transport:
     """The connections of a run to one target.
 
     Args:
-        target: Where to ask.
-        timeouts: Limits for connecting and for each request.
         read_loop: The read loop of the other targets' transports in the same event loop; by default a new one.
         sources: Where its connections come from; by default the system chooses.
         max_connections: How many it may have open; by default as many as a process can have to one server.
@@ -56,7 +53,6 @@ class Transport:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
         hook: Compares each read with the next due time.
         encoder: Makes the bytes of its requests; another one may take its place at any time.
-        opened: Connections opened so far.
     """
 
     def __init__(
@@ -341,9 +337,19 @@ class Transport:
             return  # abandoned: the record has its outcome already
         except Exception as failure:  # noqa: BLE001 - whatever aiohttp finds wrong is the record's outcome
             detail = " ".join(str(failure).split()) or type(failure).__name__
-            connection.abandon(reader_errors.outcome_of(failure), detail, now_ns())
+            connection.abandon(_outcome_of(failure), detail, now_ns())
         if not connection.complete:
             connection.eof(now_ns())
         connection.lost = True
         if connection in self._active:
             self.ended(connection)
+
+
+def _outcome_of(error: Exception) -> Outcome:
+    """Return the outcome of a response that aiohttp's reader could not read to its end."""
+    from aiohttp.http_exceptions import ContentLengthError, HttpProcessingError, TransferEncodingError
+
+    cause = error.__cause__ or error
+    cut_off = isinstance(cause, ContentLengthError | TransferEncodingError)  # less came than the framing promised
+    broken = isinstance(cause, HttpProcessingError) and not cut_off
+    return Outcome.PROTOCOL_ERROR if broken else Outcome.TRUNCATED

@@ -6,9 +6,9 @@ Classes without data of their own share the data set of the run, so none of its 
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loadgen.config.class_text import CLASS
 from loadgen.config.request_class import RequestClass
@@ -20,9 +20,6 @@ from loadgen.workload.class_draws import ClassDraws
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 
-if TYPE_CHECKING:
-    from loadgen.workload.prefix_cache.token_ends import TokenEnds
-
 
 def prompts_of_run(
     settings: RunSettings,
@@ -30,20 +27,19 @@ def prompts_of_run(
     count: int,
     template_tokens: TemplateTokens | None = None,
     *,
-    asks: bool = True,
     salt: str | None = None,
 ) -> PromptSource:
     """Open the data sets that the settings name, for the run or its classes.
 
     Args:
-        settings, target, template_tokens, asks, salt: As for `PromptSource.named`.
+        settings, target, template_tokens, salt: As for `PromptSource.named`.
         count: How many prompts, or sessions, are due, as far as that is known beforehand.
 
     Raises:
         BadInput: The settings cannot be met.
     """
     if not (own_data := data_of(settings)):
-        return PromptSource.named(settings, target, count, template_tokens, asks=asks, salt=salt)
+        return PromptSource.named(settings, target, count, template_tokens, salt=salt)
     numbers = _data_numbers(settings)
     draws = ClassDraws.from_settings(settings).numbers()
     drawn = list(itertools.islice(draws, count))
@@ -56,9 +52,9 @@ def prompts_of_run(
         if not own.timed_by_data:
             own = own.replace(num_prompts=needed)
         with one.named_in_errors():
-            source = PromptSource.named(own, target.classes[first], needed, template_tokens, asks=asks, salt=salt)
+            source = PromptSource.named(own, target.classes[first], needed, template_tokens, salt=salt)
         sources.append(source)
-    return _Dealer(settings, numbers, sources).source(drawn, draws)
+    return _dealt(settings, numbers, sources, drawn, draws)
 
 
 def data_of(settings: RunSettings) -> list[tuple[RequestClass, RunSettings]]:
@@ -91,67 +87,49 @@ def _derived(seed: int, number: int) -> int:
     return int.from_bytes(hashlib.blake2b(b"class/%d/%d" % (seed, number), digest_size=7).digest())
 
 
-class _Dealer:
-    """Deals sessions of several sources out, in the order of the classes that are drawn.
+def _dealt(
+    settings: RunSettings,
+    numbers: Sequence[int],
+    sources: Sequence[PromptSource],
+    drawn: Sequence[int],
+    draws: Iterator[int],
+) -> PromptSource:
+    """Deal sessions of several sources out, in the order of the classes that are drawn.
 
     Args:
         settings: The settings of the run.
         numbers: The source of each class.
         sources: The sources.
+        drawn: The class of each session of the run.
+        draws: The classes of those beyond.
     """
+    counts, taken = ClassCounts(settings), [0] * len(sources)
 
-    def __init__(self, settings: RunSettings, numbers: Sequence[int], sources: Sequence[PromptSource]) -> None:
-        self._settings, self._numbers, self._sources = settings, numbers, sources
-        self._counts = ClassCounts(settings)
-        self._taken = [0] * len(sources)
-
-    def source(self, drawn: Sequence[int], draws: Iterator[int]) -> PromptSource:
-        """Return the prompts of all sources.
-
-        Args:
-            drawn: The class of each session of the run.
-            draws: The classes of those beyond.
-        """
-
-        def prompts() -> Iterator[Prompt]:
-            yield from self._counts.counted(self._dealt(drawn, [source.prompts for source in self._sources]))
-
-        def beyond(made: int) -> Iterator[Prompt]:
-            further = [source.beyond(taken) for source, taken in zip(self._sources, self._taken, strict=True)]
-            return self._dealt(draws, further)
-
-        return PromptSource(prompts(), self._origin, len(drawn), beyond, of_sessions=True, ends=self._ends)
-
-    @property
-    def _ends(self) -> "TokenEnds | None":
-        """What tokenizes the prompts of all sources; None if that is not the same."""
-        first, *others = [source.ends for source in self._sources]
-        if first is None or any(one is None or one.key != first.key for one in others):
-            return None
-        return first
-
-    def _dealt(self, drawn: Sequence[int] | Iterator[int], streams: Sequence[Iterator[Prompt]]) -> Iterator[Prompt]:
-        """Yield sessions of the classes that are drawn, until a source has none left."""
+    def deal(classes: Iterable[int], streams: Iterable[Iterator[Prompt]]) -> Iterator[Prompt]:
+        """Yield sessions of these classes, until a source has none left."""
         sessions = [_sessions(prompts) for prompts in streams]
-        for number in drawn:
-            source = self._numbers[number]
-            session = next(sessions[source], None)
+        for number in classes:
+            session = next(sessions[numbers[number]], None)
             if session is None:
                 return
-            self._taken[source] += len(session)
+            taken[numbers[number]] += len(session)
             for prompt in session:
                 yield replace(prompt, class_number=number)
 
-    def _origin(self) -> dict[str, Any]:
-        """Return where the prompts come from, by class, as JSON."""
-        names = [one.name for one in self._settings.request_classes]
-        of_source = [
-            {"classes": [name for name, number in zip(names, self._numbers, strict=True) if number == source]}
-            for source in range(len(self._sources))
-        ]
-        pairs = zip(of_source, self._sources, strict=True)
-        sources = [known | one.origin() for known, one in pairs]
-        return {"name": "classes", "sources": sources} | self._counts.facts()
+    def beyond(made: int) -> Iterator[Prompt]:
+        return deal(draws, [source.beyond(count) for source, count in zip(sources, taken, strict=True)])
+
+    def origin() -> dict[str, Any]:
+        names: list[list[str]] = [[] for _ in sources]
+        for one, number in zip(settings.request_classes, numbers, strict=True):
+            names[number].append(one.name)
+        listed = [{"classes": each} | source.origin() for each, source in zip(names, sources, strict=True)]
+        return {"name": "classes", "sources": listed} | counts.facts()
+
+    first, *others = [source.ends for source in sources]
+    is_same = first is not None and all(one is not None and one.key == first.key for one in others)
+    prompts = counts.counted(deal(drawn, [source.prompts for source in sources]))
+    return PromptSource(prompts, origin, len(drawn), beyond, of_sessions=True, ends=first if is_same else None)
 
 
 def _sessions(prompts: Iterator[Prompt]) -> Iterator[list[Prompt]]:

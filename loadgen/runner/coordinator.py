@@ -3,9 +3,8 @@
 Light to import, as `participant` is.
 """
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.metrics.progress import DONE, Progress
+from loadgen.metrics.progress import DONE, OnProgress, Progress
 from loadgen.runner.participant import PROGRESS_S, Participant
 from loadgen.runner.workers import open_workers, worker_count
-from loadgen.util.tasks import background_tasks
+from loadgen.util.tasks import background_tasks, repeat
 
 if TYPE_CHECKING:
     from loadgen.metrics.measurement import Measurement
@@ -56,7 +55,7 @@ def open_participant(settings: RunSettings, *, own_loop: bool = False) -> Abstra
 
 
 async def coordinate(
-    participant: Participant, job: "Job", prepared: Awaitable[None], on_progress: Callable[[Progress], None]
+    participant: Participant, job: "Job", prepared: Awaitable[None], on_progress: OnProgress
 ) -> "Measurement":
     """Have a participant carry out a job, and do what is done once in every run.
 
@@ -65,7 +64,6 @@ async def coordinate(
 
     Args:
         participant: Open, and without a job.
-        job: The whole run.
         prepared: Awaited until the requests lie in the job's folder.
         on_progress: Called a few times a second from then on, and once at the end.
 
@@ -106,13 +104,14 @@ async def coordinate(
         await participant.begin(job)
         await prepared
         calls = ServerCalls(job.settings, running if has_sources else None)
-        async with background_tasks(_repeat(watch)):
+        watch()
+        async with background_tasks(repeat(PROGRESS_S, watch)):
             await calls.empty_caches()  # before anything is sent, since a server may have no call for it
-            await participant.check_ready()
-            await participant.warm_up()
+            await participant.take("check_ready")
+            await participant.take("warm_up")
             async with calls:
                 await scraper.scrape_first()
-                await participant.connect()
+                await participant.take("connect")
                 is_alone = participant.workers == 1 and job.settings.ray is None
                 start_ns = now_ns() + (LEAD_OF_ONE_NS if is_alone else LEAD_NS)
                 measurement = await participant.carry_out(start_ns)
@@ -142,18 +141,8 @@ async def coordinate(
     return measurement.with_records_error(write_trailer(job.records, trailer, LoopTotals.of(snapshot)))
 
 
-async def _repeat(report: Callable[[], None]) -> None:
-    while True:
-        report()
-        await asyncio.sleep(PROGRESS_S)
-
-
 def _check_records(settings: RunSettings, flag: str) -> None:
-    """Refuse a pipe or a device for the records: each participant writes a file of its own, and these are joined.
-
-    Raises:
-        BadInput: It is no regular file.
-    """
+    """Refuse a pipe or a device for the records: each participant writes a file of its own, and these are joined."""
     if settings.records is not None and (path := Path(settings.records)).exists() and not path.is_file():
         problem = f"{path} is not a regular file, and several processes cannot write to it together"
         raise BadInput("--records", problem, f"name a file, or leave {flag} out")

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from loadgen.metrics.progress import Progress
-from loadgen.runner.participant import Participant
+from loadgen.runner.participant import Participant, Step
 from loadgen.util.tasks import gather_or_cancel
 
 if TYPE_CHECKING:
@@ -18,18 +18,16 @@ if TYPE_CHECKING:
     from loadgen.runner.job import Job
 
 
-class Group:
+class Group(Participant):
     """Participants that take each step together: none takes a step before all have taken the one before.
 
     Where one dies while the clock runs, the others send nothing more.
 
     Args:
-        participants: Those that share the job.
         workers: How many loops on each machine share it.
     """
 
     job: "Job"
-    pid = None
 
     def __init__(self, participants: Sequence[Participant], workers: int) -> None:
         self._participants, self.workers = participants, workers
@@ -57,17 +55,9 @@ class Group:
             for index, own in enumerate(pids)
         ]
 
-    async def check_ready(self) -> None:
-        """Have all check that the servers answer."""
-        await gather_or_cancel(participant.check_ready() for participant in self._participants)
-
-    async def warm_up(self) -> None:
-        """Have all send their warm-up requests."""
-        await gather_or_cancel(participant.warm_up() for participant in self._participants)
-
-    async def connect(self) -> None:
-        """Have all open their connections."""
-        await gather_or_cancel(participant.connect() for participant in self._participants)
+    async def take(self, step: Step) -> None:
+        """Have all take the step."""
+        await gather_or_cancel(participant.take(step) for participant in self._participants)
 
     async def carry_out(self, start_ns: int) -> "Measurement":
         """Have all send on one clock; merge what they measured, and join their records to one file."""
@@ -82,9 +72,6 @@ class Group:
     def progress(self) -> Progress:
         """Return how far all are."""
         return Progress.together([participant.progress() for participant in self._participants])
-
-    def snapshot(self) -> None:
-        """Return None: to send snapshots takes longer than loops that stamp tokens can wait."""
 
     def stop(self, reason: str) -> None:
         """Stop all."""

@@ -8,6 +8,7 @@ from typing import Self
 from loadgen.client import connection_budget
 from loadgen.client.balancer import Balancer
 from loadgen.client.capture import Capture
+from loadgen.client.connection_budget import ConnectionBudget
 from loadgen.client.load_loop import Load
 from loadgen.client.probe import Probe
 from loadgen.client.timeouts import Timeouts
@@ -28,11 +29,12 @@ from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.worker_report import WorkerReport
 from loadgen.runner.job import Job
+from loadgen.runner.participant import Participant, Step
 from loadgen.util import garbage_collection, source_address
 from loadgen.util.affinity import separate_cores
 from loadgen.util.clock import clock_for, now_ns
 from loadgen.util.source_address import SourceAddresses
-from loadgen.util.tasks import background_tasks
+from loadgen.util.tasks import background_tasks, repeat
 from loadgen.workload import request_store
 from loadgen.workload.request_store import WARM_CACHE_PREFIX, WARMUP_PREFIX, Requests
 
@@ -40,15 +42,12 @@ MAX_WARMING = 32  # requests at once that warm the prefix cache up
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 
 
-class LoopRunner:
-    """Carries out a job in the running loop: a `Participant`, used in `async with`, which closes all it has opened.
+class LoopRunner(Participant):
+    """Carries out a job in the running loop. Used in `async with`, it closes all that it has opened.
 
     Args:
         linger_ns: For how long the loop's other work may be kept waiting, as for a `ReadLoop`.
     """
-
-    workers = 1
-    pid = None
 
     def __init__(self, linger_ns: int = 0) -> None:
         self._linger_ns = linger_ns
@@ -85,7 +84,7 @@ class LoopRunner:
             self._transport = Balancer(self._transports, settings.balance or BALANCE, job.partition)
         expected = None if settings.timed_by_data else request_store.schedule(job.folder)
         if expected is not None:
-            connection_budget.check_limits(settings, expected, job.partition)
+            ConnectionBudget(settings, expected, job.partition).check()
         self._stack.push_async_callback(self._transport.close)
         await self._transport.open()
         if settings.probe_request_rate and job.partition.index == 0:
@@ -95,16 +94,21 @@ class LoopRunner:
             await self._prober.open()
             self._probe = Probe(self._prober, settings.probe_request_rate)
 
+    async def take(self, step: Step) -> None:
+        """Take a step before the clock starts; raises as `Participant.take`."""
+        await getattr(self, step)()
+
     async def check_ready(self) -> None:
-        """Open the requests, and have the first worker check that each target answers; raises as `Participant`'s."""
+        """Open the requests, and have the first worker check that each target answers."""
         job, settings = self._job, self._job.settings
         self._schedule = schedule = request_store.schedule(job.folder)
-        connection_budget.check_limits(settings, schedule, job.partition)
+        self._budget = ConnectionBudget(settings, schedule, job.partition)
+        self._budget.check()
         if isinstance(self._transport, Balancer):
             self._transport.follow(schedule)
         self._requests = self._stack.enter_context(Requests(job.folder))
         if job.partition.index == 0:
-            connection_budget.warn_of_limits(settings, schedule, self._requests.output_tokens, job.partition)
+            self._budget.warn(self._requests.output_tokens)
         self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.max_record_bytes))
         self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
         self._phase = "warming up"
@@ -140,10 +144,8 @@ class LoopRunner:
         self._sources = self._requests.sources() if settings.records else []
         counted = settings.counted_by_data
         self._asked_due = request_store.requested_due_ns(job.folder, counted_by_data=counted) if self._writer else None
-        count = connection_budget.warm_count(settings, schedule, self._requests.output_tokens, job.partition)
-        self._warm_connections = await self._warm(count)
-        spare = connection_budget.spare_count(settings, schedule, self._warm_connections, job.partition)
-        self._transport.keep_spare(spare)
+        self._warm_connections = await self._warm(self._budget.warm_count(self._requests.output_tokens))
+        self._transport.keep_spare(self._budget.spare_count(self._warm_connections))
         self._frozen = contextlib.ExitStack()
         self._stack.push(self._frozen)
         self._frozen.enter_context(garbage_collection.freeze())
@@ -176,7 +178,7 @@ class LoopRunner:
         ):
             beside = [self._until_all_sent(load)]
             if writer:
-                beside.append(_flush(writer))
+                beside.append(repeat(FLUSH_S, writer.flush))
             if self._probe:
                 beside.append(self._probe.run())
             async with background_tasks(*beside):
@@ -225,9 +227,6 @@ class LoopRunner:
         for transport in (*self._transports, *([self._prober] if self._prober else [])):
             transport.abandon(Outcome.CANCELLED, reason)
 
-    def release(self) -> None:
-        """Do nothing: the loop is the caller's."""
-
     def progress(self) -> Progress:
         """Return how far it is: a tenth of a millisecond's work, cheap enough for several times a second."""
         recorder, load = self._recorder, self._load
@@ -250,8 +249,8 @@ class LoopRunner:
             sent=load.sent,
             never_due=recorder.count("never_due"),
             never_sent=sum(count for _, count in recorder.never_sent),
-            waiting=load.waiting,
-            cap=load.cap,
+            waiting=load.pacer.overdue,
+            cap=load.pacer.cap,
             streams=settings.streams,
             closed_loop=load.closed_loop,
             sending_s=load.sending_s,
@@ -296,7 +295,7 @@ class LoopRunner:
 
     async def _until_all_sent(self, load: Load) -> None:
         """Keep no spare connections once all is sent, and answers alone are waited for."""
-        await load.all_sent.wait()
+        await load.pacer.all_sent.wait()
         self._transport.keep_spare(0)
 
     def _count_tokens(self, texts: list[str]) -> list[int] | None:
@@ -321,9 +320,3 @@ class LoopRunner:
             self._capture.start_ns = start_ns
             self._transport.tap(self._capture)
         return recorder
-
-
-async def _flush(writer: RecordWriter) -> None:
-    while True:
-        await asyncio.sleep(FLUSH_S)
-        writer.flush()

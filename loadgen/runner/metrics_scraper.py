@@ -34,7 +34,6 @@ class FoundSource(NamedTuple):
     """A source that has answered.
 
     Attributes:
-        source: The source.
         block: The unit of the server's prefix cache, if the answer says it.
     """
 
@@ -95,7 +94,6 @@ async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool =
 
     Args:
         settings: Resolved, with the URL at which the server answers.
-        folder: The folder of the run.
         simulated: Whether it is loadgen's simulator, started for the run, which is known to have metrics and no GPU.
 
     Raises:

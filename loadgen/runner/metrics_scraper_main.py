@@ -37,7 +37,6 @@ class Scraper:
         sources: Where the servers' metrics are.
         nvml: This machine's GPUs, if they are to be read.
         file: Where to write each scrape, as a line.
-        last_scrapes: As in a `ScrapeOrder`.
     """
 
     def __init__(self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO, last_scrapes: int) -> None:
@@ -115,7 +114,7 @@ async def carry_out(order: ScrapeOrder) -> bool:
             done = bool(await commands.readline()) and await handle_commands(order, commands)
             transport.close()  # what comes next is another order
             if done:
-                answer()
+                child_process.answer(None)
             return done
     except OSError as error:
         print(f"loadgen: server metrics are not kept: {error.strerror}", file=sys.stderr)
@@ -134,18 +133,12 @@ async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) ->
     ):
         scraper = Scraper(order.sources, nvml, file, order.last_scrapes)
         await scraper.scrape(FIRST)
-        answer()
+        child_process.answer(None)
         async with background_tasks(scraper.scrape_every_second()):
             if not await commands.readline():
                 return False
         await scraper.scrape_last()
         return True
-
-
-def answer() -> None:
-    """Answer a command, once it is done."""
-    sys.stdout.buffer.write(child_process.encode(None))
-    sys.stdout.buffer.flush()
 
 
 def run() -> None:

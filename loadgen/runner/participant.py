@@ -4,9 +4,9 @@ Light to import, so that a command can start its workers first and import the re
 """
 
 import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import PHASES, Progress
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from loadgen.runner.job import Job
 
 PROGRESS_S = 0.25
+Step = Literal["check_ready", "warm_up", "connect"]
 STEPS = ("check_ready", "warm_up", "connect", "carry_out")  # in their order, after `begin`
 
 
@@ -27,11 +28,12 @@ class Participant(Protocol):
         workers: How many loops on each machine share the job.
     """
 
-    workers: int
+    workers: int = 1
 
     @property
     def pid(self) -> int | None:
         """Its process on this machine, if it has one of its own."""
+        return None
 
     async def begin(self, job: "Job") -> None:
         """Take the job and prepare to connect, while its requests may still be prepared.
@@ -40,19 +42,16 @@ class Participant(Protocol):
             BadInput: The job needs more connections than it can have.
         """
 
-    async def check_ready(self) -> None:
-        """Open the requests, which are prepared now, and check that the servers answer.
+    async def take(self, step: Step) -> None:
+        """Take a step before the clock starts.
+
+        `check_ready` opens the requests, which are prepared now, and checks that the servers answer; `warm_up` sends
+        the warm-up requests; `connect` opens connections ahead of the clock.
 
         Raises:
             BadInput: The job needs more connections than it can have, or a file cannot be written.
             Unreachable: The test request, where one was asked for, did not succeed in time.
         """
-
-    async def warm_up(self) -> None:
-        """Send the warm-up requests."""
-
-    async def connect(self) -> None:
-        """Open connections ahead of the clock."""
 
     async def carry_out(self, start_ns: int) -> "Measurement":
         """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all requests have ended.
@@ -64,7 +63,11 @@ class Participant(Protocol):
         """Return how far it is."""
 
     def snapshot(self) -> "Snapshot | None":
-        """Return what was measured so far; None before the clock starts, and where the loop is in another process."""
+        """Return what was measured so far; None before the clock starts, and where the loop is in another process.
+
+        To send a snapshot takes longer than a loop that stamps tokens can wait.
+        """
+        return None
 
     def stop(self, reason: str) -> None:
         """Send nothing more, and let requests in flight end."""
@@ -73,10 +76,11 @@ class Participant(Protocol):
         """Send nothing more, and end requests in flight."""
 
     def release(self) -> None:
-        """Free the memory of its processes; it takes no further step."""
+        """Free the memory of its processes on this machine; it takes no further step."""
+        return
 
 
-class Proxy(ABC):
+class Proxy(Participant):
     """A participant elsewhere, in a process or on another machine, whose steps are calls over a channel.
 
     Args:
@@ -87,11 +91,6 @@ class Proxy(ABC):
 
     def __init__(self, workers: int = 1) -> None:
         self.workers, self._progress = workers, Progress(PHASES[0])
-
-    @property
-    def pid(self) -> int | None:
-        """Its process on this machine; None where it is on another one."""
-        return None
 
     @abstractmethod
     async def call(self, step: str, *arguments: Any) -> Any:
@@ -111,17 +110,9 @@ class Proxy(ABC):
         self.job = job
         await self.call("begin", replace(job, scraping=None))
 
-    async def check_ready(self) -> None:
-        """Have `Participant.check_ready` called."""
-        await self.call("check_ready")
-
-    async def warm_up(self) -> None:
-        """Have `Participant.warm_up` called."""
-        await self.call("warm_up")
-
-    async def connect(self) -> None:
-        """Have `Participant.connect` called."""
-        await self.call("connect")
+    async def take(self, step: Step) -> None:
+        """Have `Participant.take` called."""
+        await self.call(step)
 
     async def carry_out(self, start_ns: int) -> "Measurement":
         """Have `Participant.carry_out` called; recover the measurement from the records where the process dies."""
@@ -141,10 +132,6 @@ class Proxy(ABC):
         """Return the last progress that came over the channel."""
         return self._progress
 
-    def snapshot(self) -> "Snapshot | None":
-        """Return None: to send a snapshot takes longer than a loop that stamps tokens can wait."""
-        return None
-
     def stop(self, reason: str) -> None:
         """Have `Participant.stop` called."""
         self.send("stop", reason)
@@ -152,7 +139,3 @@ class Proxy(ABC):
     def abort(self, reason: str) -> None:
         """Have `Participant.abort` called."""
         self.send("abort", reason)
-
-    @abstractmethod
-    def release(self) -> None:
-        """Free the memory that it takes on this machine."""

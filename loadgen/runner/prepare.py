@@ -4,11 +4,10 @@ Light to import, so that a command can start that process first and import the r
 """
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError
-from loadgen.metrics.progress import Progress
+from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.util.child_process import ChildProcess
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class Preparer(ChildProcess):
         super().__init__(MODULE, keep=keep)
         self._reached = 0
 
-    async def prepare(self, order: "PrepareOrder", on_progress: Callable[[Progress], None]) -> None:
+    async def prepare(self, order: "PrepareOrder", on_progress: OnProgress) -> None:
         """Have the requests written, and report progress.
 
         Raises:

@@ -49,7 +49,6 @@ class PrepareOrder:
         settings: The settings of the run, resolved.
         target: The server, which decides the form of a request.
         count: How many, as far as that is known.
-        folder: Where to write them.
         template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
         further: Whether more of them are wanted while the clock runs, as far as the data set has any.
         cache_block: The unit of the server's prefix cache.
@@ -68,7 +67,6 @@ class FurtherPrompts:
     """Appends prompts to the requests of a closed loop that time alone bounds, some way ahead of it.
 
     Args:
-        folder: Where the requests lie.
         body: Turns a prompt into the bytes of a request's body.
         prompts: What follows those of the run.
         prepared: How many requests there are.
@@ -182,11 +180,7 @@ def prepare(
 
 @contextlib.contextmanager
 def _room_for(count: int, folder: Path) -> Iterator[None]:
-    """Refuse requests for which there is no room.
-
-    Raises:
-        BadInput: The block has found no room for them.
-    """
+    """Refuse requests for which there is no room."""
     try:
         yield
     except OSError as error:
@@ -223,21 +217,16 @@ def run() -> None:
     from loadgen.workload.datasets import prompt_cache  # noqa: F401 - now: the order comes once the server has answered
 
     child_process.name_process("prepare")
-
-    def send(message: object) -> None:
-        sys.stdout.buffer.write(child_process.encode(message))
-        sys.stdout.buffer.flush()
-
     for line in kept_child.lines():
         order: PrepareOrder = child_process.decode(line)
         log_setup.to_stderr(order.settings.log_level)
         logging.getLogger().setLevel(order.settings.log_level.upper())
         try:
-            further = prepare(order, progress=send)
+            further = prepare(order, progress=child_process.answer)
         except LoadgenError as error:
-            send(error)
+            child_process.answer(error)
             return
-        send(None)
+        child_process.answer(None)
         if order.further:
             if further is not None:
                 _keep_ahead(further)

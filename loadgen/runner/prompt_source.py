@@ -46,13 +46,6 @@ class PromptSource:
     ) -> "PromptSource":
         """Take the prompts of a caller's data set, which says itself what it knows of the server's counts.
 
-        Args:
-            dataset: The data set.
-            settings: The settings of the run.
-            target: The server.
-            count: How many are due, as far as that is known beforehand.
-            salt: The salt of the prompts; None: they have none.
-
         Raises:
             BadInput: The settings want prompts made to the server's measure, or a form that they cannot have.
         """
@@ -84,8 +77,6 @@ class PromptSource:
         """Open the data set that the settings name.
 
         Args:
-            settings: The settings of the run.
-            target: The server.
             count: How many are due, as far as that is known beforehand.
             template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
             asks: Whether the server may be asked for them.
@@ -158,11 +149,7 @@ class PromptSource:
 
 
 class ClassCounts:
-    """Counts the prompts of a run by their class.
-
-    Args:
-        settings: The settings of the run.
-    """
+    """Counts the prompts of a run by their class."""
 
     def __init__(self, settings: RunSettings) -> None:
         self._names = [one.name for one in settings.request_classes]

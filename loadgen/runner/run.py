@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.target import wants_engine
 from loadgen.metrics import provenance
-from loadgen.metrics.progress import Progress
+from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader
 from loadgen.metrics.server.scrape_order import ScrapeOrder
 from loadgen.runner.coordinator import coordinate, open_participant
@@ -35,8 +35,6 @@ from loadgen.workload.tokenizer import tokenizer as tokenizers
 
 if TYPE_CHECKING:
     from loadgen.runner.run_result import Result
-
-OnProgress = Callable[[Progress], None]
 
 
 async def run(
@@ -160,11 +158,7 @@ def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBl
 
 
 def _check_data(settings: RunSettings) -> None:
-    """Refuse data sets and a tokenizer that cannot be used, as far as this is seen without opening them.
-
-    Raises:
-        BadInput: It does not exist, or a setting has no effect on it.
-    """
+    """Refuse data sets and a tokenizer that cannot be used, as far as this is seen without opening them."""
     classes = settings.request_classes
     if not all(one.data for one in classes) or not classes:
         datasets.check(settings)

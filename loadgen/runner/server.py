@@ -5,7 +5,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import BALANCE
 from loadgen.errors import BadInput, EngineError, Unreachable
-from loadgen.metrics.progress import Progress
+from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
 from loadgen.workload import endpoints, target
@@ -67,7 +67,7 @@ def request_targets(settings: RunSettings, model: str) -> tuple[target.Target, .
     return tuple(target.Target.from_settings(alone, model) for alone in settings.apart())
 
 
-async def probe(settings: RunSettings, on_progress: Callable[[Progress], None] = lambda progress: None) -> Server:
+async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress: None) -> Server:
     """Probe every server that the settings name: all of them must answer, and have the model.
 
     Where a test request is asked for, wait as long for an answer; `on_progress` is called meanwhile.
@@ -92,13 +92,8 @@ async def probe(settings: RunSettings, on_progress: Callable[[Progress], None] =
     return _as_one(settings, found)
 
 
-async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], None]) -> Server:
-    """Probe the one server that the settings name.
-
-    Raises:
-        Unreachable: It does not answer.
-        BadInput: It does not have the model.
-    """
+async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
+    """Probe the one server that the settings name."""
     base = target.base_url(settings)
     reply = await _first_answer(base, settings, on_progress)
     if reply.status in (401, 403):
@@ -135,12 +130,8 @@ async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], No
     return Server(resolved, asked, about, simulated, models=tuple(listed))
 
 
-async def _first_answer(base: str, settings: RunSettings, on_progress: Callable[[Progress], None]) -> http_client.Reply:
-    """Return the answer to a list of models; no answer, or a 5xx, is waited out for the time of the ready check.
-
-    Raises:
-        Unreachable: The server did not answer in that time.
-    """
+async def _first_answer(base: str, settings: RunSettings, on_progress: OnProgress) -> http_client.Reply:
+    """Return the answer to a list of models; no answer, or a 5xx, is waited out for the time of the ready check."""
     limit_s, begun = settings.ready_check_timeout_sec, time.monotonic()
     url, headers, verify_tls = f"{base}/v1/models", target.headers(settings), not settings.insecure
     while True:
@@ -205,11 +196,7 @@ async def _version(base: str, settings: RunSettings) -> str | None:
 
 
 def _refuse_twins(each: Sequence[RunSettings]) -> None:
-    """Refuse a server that is named twice.
-
-    Raises:
-        BadInput: Naming it.
-    """
+    """Refuse a server that is named twice."""
     seen = set()
     for alone in each:
         url = target.base_url(alone)

@@ -21,9 +21,7 @@ START, STOP = "/start_profile", "/stop_profile"
 ENDS_ITSELF = ("num_steps", "max_iterations")  # fields of --profile-body after which no stop is needed
 TIMEOUT_S = 3600.0  # the profiler of a large model writes its traces for many minutes
 POLL_S = 0.5
-REMEDIES = {
-    START: "start vLLM with --profiler-config, or SGLang with a profiler that is idle, or leave --profile out",
-}
+PROFILER_REMEDY = "start vLLM with --profiler-config, or SGLang with a profiler that is idle, or leave --profile out"
 REMEDY = "see the server's log, or leave the call out"
 
 
@@ -138,16 +136,11 @@ class ServerCalls:
 
 
 def _refuse_failed(calls: Sequence[ServerCall]) -> None:
-    """Refuse the run if a call failed.
-
-    Raises:
-        BadInput: Naming the first.
-    """
+    """Refuse the run if a call failed."""
     for call in calls:
         if call.error is not None:
-            path = next((path for path in REMEDIES if path in call.url), "")
-            field = "--profile" if path == START else "--call-before"
-            raise BadInput(field, f"POST {call.error}", REMEDIES.get(path, REMEDY))
+            field, remedy = ("--profile", PROFILER_REMEDY) if START in call.url else ("--call-before", REMEDY)
+            raise BadInput(field, f"POST {call.error}", remedy)
 
 
 def _said(redacted: Redaction, body: bytes) -> str:

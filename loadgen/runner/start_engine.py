@@ -15,7 +15,7 @@ from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput, EngineError, LoadgenError
-from loadgen.metrics.progress import Progress
+from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.server import Server, probe
 from loadgen.util import gpus
 from loadgen.util.plugins import find
@@ -34,14 +34,13 @@ logger = logging.getLogger("loadgen")
 
 @contextlib.asynccontextmanager
 async def start_engine_server(
-    settings: RunSettings, check: Callable[[RunSettings], None], on_progress: Callable[[Progress], None]
+    settings: RunSettings, check: Callable[[RunSettings], None], on_progress: OnProgress
 ) -> AsyncIterator[Server]:
     """Start the replicas of a run's engine, wait until all are ready, and stop them after the block.
 
     A replica that fails for a reason that may pass is started once more.
 
     Args:
-        settings: Settings of the run.
         check: Called with the settings of the run on the engine, while the engine starts, which may take minutes.
         on_progress: Called a few times a second.
 
@@ -88,7 +87,6 @@ class EngineSession:
     """Ready replicas of an engine.
 
     Attributes:
-        engine: The kind of engine.
         processes: The server process of each replica.
     """
 
@@ -127,7 +125,7 @@ async def start_engines(
     engine: Any,
     begins: Sequence[Callable[[], Any]],
     timeout_s: float,
-    on_progress: Callable[[Progress], None],
+    on_progress: OnProgress,
     *,
     check: Callable[[Any], None] = lambda process: None,
     tries: int = 1,
@@ -136,7 +134,6 @@ async def start_engines(
     """Start replicas of an engine, wait until all are ready, and stop them after the block.
 
     Args:
-        engine: The kind of engine.
         begins: Functions that start one replica each, and return its process.
         timeout_s: Maximum start-up time of each, s.
         on_progress: Called a few times a second.
@@ -148,9 +145,34 @@ async def start_engines(
         EngineError: A replica does not become ready, or is not stopped completely.
         BadInput: A function of `begins`, or `check`, raises it.
     """
-    starting = [
-        asyncio.ensure_future(_start_replica(begin, check, timeout_s, on_progress, tries, chat)) for begin in begins
-    ]
+    loop = asyncio.get_running_loop()
+
+    def report(usual_s: float | None, elapsed_s: float, last_line: str) -> None:
+        if elapsed_s >= QUIET_S:
+            progress = Progress("starting", elapsed_s, note=last_line, usual_s=usual_s)
+            loop.call_soon_threadsafe(on_progress, progress)
+
+    async def start(begin: Callable[[], Any]) -> Any:
+        """Start a replica, check it, and return its process when it is ready."""
+        for left in reversed(range(tries)):
+            beginning = asyncio.ensure_future(asyncio.to_thread(begin))
+            try:
+                process = await asyncio.shield(beginning)
+                await asyncio.to_thread(check, process)
+                await asyncio.to_thread(process.ready, timeout_s, partial(report, process.usual_s), chat=chat)
+            except EngineError as error:  # it is stopped already
+                if not (left and error.transient):
+                    raise
+                logger.warning("starting the engine once more, since this may pass: %s", error)
+            except BaseException:
+                with contextlib.suppress(LoadgenError):  # it never started, and the first error is raised
+                    await asyncio.to_thread((await beginning).stop, 0.0)
+                raise
+            else:
+                return process
+        raise AssertionError("the last failure is raised")
+
+    starting = [asyncio.ensure_future(start(begin)) for begin in begins]
     try:
         yield EngineSession(engine, tuple(await asyncio.gather(*starting)))
     finally:
@@ -158,11 +180,7 @@ async def start_engines(
 
 
 async def _stop_replicas(starting: "Sequence[asyncio.Future[Any]]") -> None:
-    """Stop the replicas that have started, and cancel the others.
-
-    Raises:
-        EngineError: A replica is not stopped completely.
-    """
+    """Stop the replicas that have started, and cancel the others."""
     for each in starting:
         each.cancel()
     started = await asyncio.gather(*starting, return_exceptions=True)
@@ -172,47 +190,11 @@ async def _stop_replicas(starting: "Sequence[asyncio.Future[Any]]") -> None:
             raise error
 
 
-async def _start_replica(
-    begin: Callable[[], Any],
-    check: Callable[[Any], None],
-    timeout_s: float,
-    on_progress: Callable[[Progress], None],
-    tries: int,
-    chat: bool | None,
-) -> Any:
-    """Start a replica, check it, and return its process when it is ready."""
-    loop = asyncio.get_running_loop()
-
-    def report(usual_s: float | None, elapsed_s: float, last_line: str) -> None:
-        if elapsed_s >= QUIET_S:
-            progress = Progress("starting", elapsed_s, note=last_line, usual_s=usual_s)
-            loop.call_soon_threadsafe(on_progress, progress)
-
-    for left in reversed(range(tries)):
-        beginning = asyncio.ensure_future(asyncio.to_thread(begin))
-        try:
-            process = await asyncio.shield(beginning)
-            await asyncio.to_thread(check, process)
-            await asyncio.to_thread(process.ready, timeout_s, partial(report, process.usual_s), chat=chat)
-        except EngineError as error:  # it is stopped already
-            if not (left and error.transient):
-                raise
-            logger.warning("starting the engine once more, since this may pass: %s", error)
-        except BaseException:
-            with contextlib.suppress(LoadgenError):  # it never started, and the first error is raised
-                await asyncio.to_thread((await beginning).stop, 0.0)
-            raise
-        else:
-            return process
-    raise AssertionError("the last failure is raised")
-
-
 def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
     """Return the settings of a run that sends its requests to servers of an engine.
 
     Args:
         processes: The servers, or their launches; all have the same model.
-        settings: The user's settings of the run.
         simulated: Whether the engine is the simulator; its runs get a limit if they have none.
     """
     process = processes[0]

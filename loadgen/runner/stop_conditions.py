@@ -20,9 +20,6 @@ START = Progress("running")  # nothing has happened
 class StopConditions:
     """Looks at the progress of a run once a second, so that conditions cost nothing per request.
 
-    Args:
-        settings: For the conditions.
-
     Raises:
         BadInput: A condition is invalid.
     """

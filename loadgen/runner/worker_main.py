@@ -19,7 +19,7 @@ from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.participant import PROGRESS_S, STEPS
 from loadgen.util import child_process, garbage_collection, log_setup, machine, scheduling
 from loadgen.util.child_process import PipeWriter
-from loadgen.util.tasks import background_tasks
+from loadgen.util.tasks import background_tasks, repeat
 
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
 GONE = "the process that started the run has ended"
@@ -30,7 +30,8 @@ async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> 
     steps: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
     steps.put_nowait(("begin", job))
     runner = LoopRunner(LINGER_NS)
-    async with runner, background_tasks(_send_progress(runner, writer), handle_commands(runner, commands, steps)):
+    reports = repeat(PROGRESS_S, lambda: writer.try_send(runner.progress()))
+    async with runner, background_tasks(reports, handle_commands(runner, commands, steps)):
         while step := await steps.get():
             name, *arguments = step
             result: Measurement | None = await getattr(runner, name)(*arguments)
@@ -61,12 +62,6 @@ async def handle_commands(
                 raise ValueError(unknown)
     runner.abort(GONE)
     steps.put_nowait(None)
-
-
-async def _send_progress(runner: LoopRunner, writer: PipeWriter) -> None:
-    while True:
-        await asyncio.sleep(PROGRESS_S)
-        writer.try_send(runner.progress())
 
 
 async def main() -> None:

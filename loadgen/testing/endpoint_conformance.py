@@ -39,7 +39,6 @@ class Case:
     """An API, and one answer of a server that has it.
 
     Attributes:
-        api: The API.
         answer: The body of the streamed answer, as it came: `curl -sN` shows it.
         tokens: Number of its events that bear tokens.
         finish_reason: Why it ended, in the server's word.
@@ -75,53 +74,43 @@ class EndpointOnPaper:
     """Tests that need no server."""
 
     def test_a_body_asks_for_a_stream_and_holds_the_prompt(self, case: Case) -> None:
-        """The prompt is sent unchanged."""
         body = self._body(case)
         assert body["stream"] is True
         assert TEXT in _texts(body)
 
     def test_the_length_of_the_answer_is_asked_for(self, case: Case) -> None:
-        """A field limits the tokens of the answer."""
         assert 4321 in _numbers(self._body(case))
 
     def test_further_fields_are_sent(self, case: Case) -> None:
-        """Fields of `--extra-body` reach the server."""
         assert "further" in _texts(self._body(case, further="further"))
 
     def test_other_processes_can_be_given_it(self, case: Case) -> None:
-        """It can be pickled: its functions stand at the top of a module."""
         assert pickle.dumps(case.api)
 
     def test_the_answer_is_read(self, case: Case) -> None:
-        """Tokens, counts and finish reason are those of the server."""
         record = case.record(case.events)
         assert record.outcome is Outcome.OK, record.detail
         assert (record.events, record.finish_reason) == (case.tokens, case.finish_reason)
         assert (record.prompt_tokens, record.completion_tokens) == (case.prompt_tokens, case.completion_tokens)
 
     def test_tokens_come_with_their_events(self, case: Case) -> None:
-        """Each token has the stamp of the event that bears it."""
         bearing = [number for number, delta in enumerate(_deltas(case), 2) if delta.kinds]
         assert case.record(case.events).stamps == [number * 1_000_000 for number in bearing]
 
     def test_an_answer_cut_anywhere_is_the_same(self, case: Case) -> None:
-        """The parts in which an answer arrives change nothing."""
         whole = case.record([case.answer])
         bytewise = case.record(case.answer[i : i + 1] for i in range(len(case.answer)))
         assert (bytewise.outcome, bytewise.events, bytewise.text) == (whole.outcome, whole.events, whole.text)
 
     def test_an_answer_without_its_end_is_truncated(self, case: Case) -> None:
-        """Without a finish reason, an answer is not complete."""
         last = max(number for number, delta in enumerate(_deltas(case)) if delta.finish_reason)
         assert case.record(case.events[:last]).outcome is Outcome.TRUNCATED
 
     def test_an_error_ends_the_stream(self, case: Case) -> None:
-        """An error is not an answer."""
         if case.error:
             assert case.record([case.error]).outcome is Outcome.STREAM_ERROR
 
     def test_events_with_tokens_need_no_python(self, case: Case) -> None:
-        """`Dialect.read` is not called for each token."""
         dialect = case.api.dialect
         if dialect is None:
             return

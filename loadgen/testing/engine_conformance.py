@@ -35,11 +35,9 @@ class Case:
     """An engine, and how it is tested on this machine.
 
     Attributes:
-        engine: The engine.
         model: The model: a folder, a file or a hub name.
         knobs: Knobs of each server.
         raw: The engine's own flags of each server.
-        host: Address to listen on.
         no_flag: A flag that the engine does not have.
         no_model: A model that does not exist; None: the engine serves any name.
         ready_s: Maximum time from the start to the first token, s.
@@ -233,12 +231,7 @@ class _PortTaken:
     def __init__(self, engine: Engine, stranger: socket.socket) -> None:
         self._engine, self._stranger = engine, stranger
         self.name, self.probes = engine.name, engine.probes
-
-    def version(self) -> str | None:
-        return self._engine.version()
-
-    def knobs(self) -> Mapping[str, str]:
-        return self._engine.knobs()
+        self.version, self.knobs = engine.version, engine.knobs
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         self._stranger.bind((place.host, place.port))

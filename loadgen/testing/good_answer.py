@@ -13,7 +13,6 @@ class GoodAnswer:
 
     Attributes:
         role: The events before the first token; empty for a completion, which has none.
-        tokens: One event for each requested token.
         finish: The event with the finish reason of an answer that is cut at its limit, without a token.
         uncounted: The same without token counts, which some APIs have in it.
         usage: The event with the token counts; empty for an API that has them in `finish`.

@@ -15,19 +15,20 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-import orjson
 
+from loadgen.engines.sim.api_format import CompletionWriter, ResponseWriter, Usage
 from loadgen.engines.sim.planned import BLANK_TIME, Planned, Ticker
 from loadgen.testing import server_main
 from loadgen.testing.pace import SHAPES, Pace
-from loadgen.testing.replies import BINARY, DONE, LAST_CHUNK, STREAM, chunk, error_body, event, models
+from loadgen.testing.replies import BINARY, LAST_CHUNK, STREAM, chunk, error_body, models
 from loadgen.testing.request import Request
 from loadgen.testing.server_connection import ServerConnection
 from loadgen.testing.truth import Int64s, Ledger
 from loadgen.util.clock import Alarm
 
 MODEL = "metronome"
-TEXT = " tick"
+TEXT = b" tick"
+TIMES = b',"plan_ns":%b,"write_ns":%b}\n\n' % (BLANK_TIME, BLANK_TIME)
 
 
 class Metronome:
@@ -65,10 +66,14 @@ class Metronome:
             due = np.array([self._free_ns], dtype=np.int64)
         else:
             due += request.arrival_ns
-        pieces = Pieces(number, self._started, chat=request.chat)
+        kind = ResponseWriter if request.chat else CompletionWriter
+        writer = kind(str(number), self._started, f'"{MODEL}"', "length")
+        token = chunk(writer.token_head + TEXT + writer.token_tail().removesuffix(b"}\n\n") + TIMES)
+        ends = (writer.finish(), writer.usage(Usage(1, len(due), 0)), writer.done)
         writes, written = np.zeros((2, len(due)), dtype=np.int64)
-        stream = Planned(connection.transport, pieces.token, pieces.end(len(due)), due, writes, written)
-        stream.send(STREAM + pieces.role)
+        stream = Planned(connection.transport, token, b"".join(map(chunk, ends)) + LAST_CHUNK, due, writes, written)
+        role = writer.role()
+        stream.send(STREAM + chunk(role) if role else STREAM)
         self._answers[stream] = request, due, writes, written, connection
         self._wake_at(self._ticker.add(stream))
         return stream
@@ -86,42 +91,6 @@ class Metronome:
         request, due, writes, written, connection = self._answers.pop(stream)
         self.ledger.add(request.id, request.arrival_ns, due, writes, written, stream.held_back)
         connection.finished(stream)
-
-
-class Pieces:
-    """The bytes of one answer's events, each in an HTTP chunk.
-
-    Args:
-        number: Number of the request.
-        created: Unix time of the answer, s.
-        chat: Whether the answer is a chat completion; else it is a completion.
-
-    Attributes:
-        role: The first event of a chat, without a token; empty for completions.
-        token: The event of each token, with BLANK_TIME for its times.
-    """
-
-    def __init__(self, number: int, created: int, *, chat: bool) -> None:
-        self._chat = chat
-        kind, prefix = ("chat.completion.chunk", "chatcmpl") if chat else ("text_completion", "cmpl")
-        self._about = {"id": f"{prefix}-{number}", "object": kind, "created": created, "model": MODEL}
-        self.role = self._event({"role": "assistant", "content": ""}) if chat else b""
-        choice = self._choice({"content": TEXT}, None)
-        start = orjson.dumps(self._about | {"choices": [choice]})[:-1]
-        self.token = chunk(b'data: %b,"plan_ns":%b,"write_ns":%b}\n\n' % (start, BLANK_TIME, BLANK_TIME))
-
-    def end(self, tokens: int) -> bytes:
-        """Return what follows the last token: the finish reason, the usage, [DONE], and the end of the body."""
-        usage = {"prompt_tokens": 1, "completion_tokens": tokens, "total_tokens": tokens + 1}
-        usage_event = event(**self._about, choices=[], usage=usage)
-        return self._event({}, "length") + chunk(usage_event) + chunk(DONE) + LAST_CHUNK
-
-    def _event(self, delta: dict[str, str], finish_reason: str | None = None) -> bytes:
-        return chunk(event(**self._about, choices=[self._choice(delta, finish_reason)]))
-
-    def _choice(self, delta: dict[str, str], finish_reason: str | None) -> dict[str, object]:
-        content = {"delta": delta} if self._chat else {"text": delta.get("content", "")}
-        return {"index": 0, **content, "logprobs": None, "finish_reason": finish_reason}
 
 
 class Connection(ServerConnection):

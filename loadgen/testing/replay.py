@@ -6,64 +6,39 @@ arrival of the request, and the connection ends in the same way.
 """
 
 import argparse
-import asyncio
-import heapq
 import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+from loadgen.client.alarm_queue import AlarmQueue
 from loadgen.client.capture_file import CapturedResponse, End, Recording, load
 from loadgen.testing import server_main
 from loadgen.testing.replies import error_body, models
 from loadgen.testing.request import Request
 from loadgen.testing.server_connection import ServerConnection
-from loadgen.util.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns
+from loadgen.util.clock import KERNEL
 
 Step = tuple[int, bytes | End]
-
-
-class Timetable:
-    """Calls functions at set times (CLOCK_MONOTONIC, ns), with one alarm for all connections."""
-
-    def __init__(self) -> None:
-        self._due: list[tuple[int, int, Callable[[], None]]] = []
-        self._order = itertools.count()
-        self._alarm: TimerfdAlarm | LoopAlarm | None = None
-
-    def at(self, due_ns: int, call: Callable[[], None]) -> None:
-        """Call `call()` at `due_ns`, or at the loop's next turn if that is past."""
-        if self._alarm is None:
-            self._alarm = Alarm(asyncio.get_running_loop(), self._wake)
-        heapq.heappush(self._due, (due_ns, next(self._order), call))
-        if self._due[0][0] == due_ns:
-            self._alarm.set(due_ns)
-
-    def _wake(self) -> None:
-        while self._due and self._due[0][0] <= now_ns():
-            heapq.heappop(self._due)[2]()
-        if self._due and self._alarm is not None:
-            self._alarm.set(self._due[0][0])
 
 
 class Replay:
     """Chooses the response to a request, and the times of its writes.
 
     Args:
-        recording: The capture.
         speed: Factor by which the replay is faster than the capture.
+
+    Attributes:
+        model: The model's name in requests.
+        calls: Calls functions at set times (CLOCK_MONOTONIC, ns), with one alarm for all connections.
     """
 
     def __init__(self, recording: Recording, speed: float = 1.0) -> None:
         self._recording, self._speed = recording, speed
         self._by_index = {response.index: response for response in recording.responses}
         self._in_turn = itertools.cycle(recording.responses)
-        self.timetable = Timetable()
-
-    @property
-    def model(self) -> str:
-        """The model's name in requests."""
-        return self._recording.model
+        self.model = recording.model
+        self.calls: AlarmQueue[Callable[[], None]] = AlarmQueue(lambda call, due_ns: call(), KERNEL)
 
     def steps(self, request: Request) -> Iterator[Step]:
         """Yield the steps of the response to a request, each with the time when it is due."""
@@ -101,7 +76,7 @@ class Connection(ServerConnection):
 
     def _await_step(self) -> None:
         due_ns, what = next(self._steps)
-        self._replay.timetable.at(due_ns, lambda: self._take(what))
+        self._replay.calls.add(due_ns, lambda: self._take(what))
 
     def _take(self, what: bytes | End) -> None:
         if self.transport.is_closing():

@@ -3,8 +3,9 @@
 Run it with `python -m loadgen.testing.roofline`. All tokens are equal, and the bytes of an answer are cached by length.
 """
 
+import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from loadgen.engines.sim.outlet import Outlet
 from loadgen.testing import server_main
@@ -13,38 +14,11 @@ from loadgen.testing.request import Request
 from loadgen.testing.server_connection import ServerConnection
 
 MODEL = "roofline"
-MAX_CACHED = 64  # lengths of answers
 
 
-class Answers:
-    """The bytes of answers, cached by their number of tokens.
-
-    Args:
-        tokens: Tokens of an answer if the request does not set them.
-        each: Whether each event is written by itself; else an answer is one write.
-    """
-
-    def __init__(self, tokens: int, each: bool) -> None:
-        self._tokens, self._each = tokens, each
-        self._cached: dict[int, list[bytes]] = {}
-
-    def to(self, request: Request) -> list[bytes]:
-        """Return the writes of the answer to a request.
-
-        Raises:
-            BadInput: The request is not a valid request for a stream.
-        """
-        tokens = request.stream_tokens(self._tokens)
-        if tokens not in self._cached:
-            if len(self._cached) >= MAX_CACHED:
-                self._cached.clear()
-            pieces = make(tokens)
-            self._cached[tokens] = pieces if self._each else [b"".join(pieces)]
-        return self._cached[tokens]
-
-
+@functools.lru_cache(64)
 def make(tokens: int) -> list[bytes]:
-    """Return one answer: its head, each event, and the end of the body."""
+    """Return one answer: its head, each event, and the end of the body. It is cached, and must not be changed."""
     about = {"id": "chatcmpl-roofline", "object": "chat.completion.chunk", "created": 0, "model": MODEL}
     token = event(**about, choices=[{"index": 0, "delta": {"content": " tick"}, "finish_reason": None}])
     finish = event(**about, choices=[{"index": 0, "delta": {}, "finish_reason": "length"}])
@@ -53,18 +27,29 @@ def make(tokens: int) -> list[bytes]:
     return [STREAM, *[chunk(token)] * tokens, chunk(finish), chunk(usage_event), chunk(DONE) + LAST_CHUNK]
 
 
-class Connection(ServerConnection):
-    """One client's connection."""
+@functools.lru_cache(64)
+def joined(tokens: int) -> list[bytes]:
+    """Return the same answer as one write."""
+    return [b"".join(make(tokens))]
 
-    def __init__(self, answers: Answers) -> None:
+
+class Connection(ServerConnection):
+    """One client's connection.
+
+    Args:
+        answer: Returns the writes of an answer with a number of tokens.
+        tokens: Tokens of an answer if the request does not set them.
+    """
+
+    def __init__(self, answer: Callable[[int], list[bytes]], tokens: int) -> None:
         super().__init__()
-        self._answers = answers
+        self._answer, self._tokens = answer, tokens
 
     def handle(self, request: Request) -> None:
         """Answer a request."""
         match request.method, request.path:
             case "POST", "/v1/chat/completions":
-                pieces = self._answers.to(request)
+                pieces = self._answer(request.stream_tokens(self._tokens))
                 outlet = Outlet(self.transport)
                 for piece in pieces:
                     outlet.send(piece)
@@ -82,8 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     server_main.add_tokens(parser)
     parser.add_argument("--each", action="store_true", help="write each event by itself, not all at once")
     flags = parser.parse_args(argv)
-    answers = Answers(flags.tokens, flags.each)
-    return server_main.run(lambda: Connection(answers), flags.host, flags.port)
+    answer = make if flags.each else joined
+    return server_main.run(lambda: Connection(answer, flags.tokens), flags.host, flags.port)
 
 
 if __name__ == "__main__":

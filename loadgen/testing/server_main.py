@@ -7,8 +7,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
+from typing import ParamSpec
 
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.testing.request import MAX_TOKENS
@@ -17,22 +17,16 @@ from loadgen.util.argument_parser import OneLineParser, integer_within
 from loadgen.util.terminal_text import printable
 
 BACKLOG = 16384  # a load generator may open all its connections at once
+P = ParamSpec("P")
 
 
-class Main(Protocol):
-    """A main function: takes a command line (default: that of the process) and returns an exit code."""
-
-    def __call__(self, argv: Sequence[str] | None = None) -> int:
-        """Run the server."""
-
-
-def command(serve: Main) -> Main:
+def command(serve: Callable[P, int]) -> Callable[P, int]:
     """Wrap a main function: a LoadgenError becomes one line on stderr and an exit code, 2 for bad input, else 1."""
 
     @functools.wraps(serve)
-    def main(argv: Sequence[str] | None = None) -> int:
+    def main(*args: P.args, **kwargs: P.kwargs) -> int:
         try:
-            return serve(argv)
+            return serve(*args, **kwargs)
         except LoadgenError as error:
             print(f"error: {printable(str(error))}", file=sys.stderr)
             return 2 if isinstance(error, BadInput) else 1

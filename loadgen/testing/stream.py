@@ -6,7 +6,6 @@ It blocks and parses every event completely; to measure, `loadgen.core` is used.
 import json
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -19,10 +18,8 @@ class Stream:
 
     Args:
         base_url: Scheme http, host and port.
-        model: The model's name in requests.
         max_tokens: Maximum tokens of the answer.
         timeout_s: Maximum time between two reads, s.
-        more: Further fields of the request.
 
     Raises:
         OSError: There is no connection, or no answer in time.
@@ -54,9 +51,7 @@ class Stream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __iter__(self) -> Iterator[Any]:
@@ -88,8 +83,6 @@ class StreamFormat:
         deltas: The deltas of the first choice.
         finish_reason: The last finish reason; None: there was none.
         usage: The last usage; None: there was none.
-        usage_with: `an event of its own`, `the finish` or `every event`; None: there is no usage.
-        reasoning_key: Key of the reasoning text; None: there was none.
         done: Whether the stream ends with `[DONE]`.
     """
 
@@ -100,19 +93,10 @@ class StreamFormat:
         self.deltas: list[dict[str, Any]] = [choice.get("delta") or {} for choice in choices]
         reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason")]
         self.finish_reason: str | None = reasons[-1] if reasons else None
-        bearers = [event for event in self.events if event.get("usage")]
-        self.usage: dict[str, Any] | None = bearers[-1]["usage"] if bearers else None
-        self.usage_with = self._usage_with(bearers)
-        self.reasoning_key = next((key for key in REASONING for delta in self.deltas if delta.get(key)), None)
+        usages = [event["usage"] for event in self.events if event.get("usage")]
+        self.usage: dict[str, Any] | None = usages[-1] if usages else None
 
     @property
     def token_events(self) -> int:
         """Number of events with text."""
         return sum(any(delta.get(key) for key in ("content", *REASONING)) for delta in self.deltas)
-
-    def _usage_with(self, bearers: list[Any]) -> str | None:
-        if not bearers:
-            return None
-        if len(bearers) > 1:
-            return "every event"
-        return "the finish" if bearers[0].get("choices") else "an event of its own"

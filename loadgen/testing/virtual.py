@@ -92,7 +92,6 @@ class Alarm:
 
     Attributes:
         at_ns: When it is due, ns; None: it is not set.
-        closed: Whether it is closed.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:

@@ -45,6 +45,12 @@ def decode(line: bytes) -> Any:
     return pickle.loads(base64.b64decode(line))
 
 
+def answer(message: Any) -> None:
+    """Write a message to standard output, from a child that may wait until its parent reads it."""
+    sys.stdout.buffer.write(encode(message))
+    sys.stdout.buffer.flush()
+
+
 class ChildProcess:
     """Runs `run()` of a module in a process of its own while the context lasts.
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -20,6 +20,13 @@ async def background_tasks(*coroutines: Coroutine[Any, Any, None]) -> AsyncItera
         yield
         for task in tasks:
             task.cancel()
+
+
+async def repeat(period_s: float, call: Callable[[], object]) -> None:
+    """Call a function again and again, with a pause of `period_s` before each call."""
+    while True:
+        await asyncio.sleep(period_s)
+        call()
 
 
 async def gather_or_cancel(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

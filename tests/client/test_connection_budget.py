@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from loadgen.client.connection_budget import MAX_WARM, check_limits, spare_count, warm_count, warn_of_limits
+from loadgen.client.connection_budget import MAX_WARM, ConnectionBudget
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import machine
@@ -50,13 +50,13 @@ def scheduled(settings, requests):
 )
 def test_connections_are_opened_ahead_for_those_soon_in_flight(settings, requests, wanted):
     made = RunSettings(**settings)
-    assert warm_count(made, scheduled(made, requests)) == wanted
+    assert ConnectionBudget(made, scheduled(made, requests)).warm_count() == wanted
 
 
 @pytest.mark.integration
 def test_short_answers_need_fewer_connections_ahead():
     settings = RunSettings(request_rate=100.0)
-    assert warm_count(settings, scheduled(settings, 1000), output_tokens=2) == 54 + 13
+    assert ConnectionBudget(settings, scheduled(settings, 1000)).warm_count(output_tokens=2) == 54 + 13
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_short_answers_need_fewer_connections_ahead():
 )
 def test_spare_connections_cover_what_is_due_before_the_next_look(settings, wanted):
     made = RunSettings(**settings)
-    assert spare_count(made, scheduled(made, 1000), warm=0) == wanted
+    assert ConnectionBudget(made, scheduled(made, 1000)).spare_count(warm=0) == wanted
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ def test_spare_connections_cover_what_is_due_before_the_next_look(settings, want
 )
 def test_spare_connections_are_limited_by_the_requests(settings, requests, warm, wanted):
     made = RunSettings(**settings)
-    assert spare_count(made, scheduled(made, requests), warm) == wanted
+    assert ConnectionBudget(made, scheduled(made, requests)).spare_count(warm) == wanted
 
 
 @pytest.mark.integration
 def test_warm_connections_are_limited_by_the_process(monkeypatch):
     allow(monkeypatch, 30)
     settings = RunSettings(request_rate=100.0)
-    assert warm_count(settings, scheduled(settings, 1000)) == 30
+    assert ConnectionBudget(settings, scheduled(settings, 1000)).warm_count() == 30
 
 
 @pytest.mark.integration
@@ -112,7 +112,7 @@ def test_warm_connections_are_limited_by_the_process(monkeypatch):
 def test_run_over_the_process_limit_is_refused_with_remedy(monkeypatch, settings, ports, flag, remedy):
     allow(monkeypatch, 900, ports)
     with pytest.raises(BadInput) as refused:
-        check_limits(RunSettings(**settings), scheduled(RunSettings(**settings), 1000))
+        ConnectionBudget(RunSettings(**settings), scheduled(RunSettings(**settings), 1000)).check()
     assert str(refused.value).startswith(flag)
     assert remedy in str(refused.value)
 
@@ -121,7 +121,7 @@ def test_run_over_the_process_limit_is_refused_with_remedy(monkeypatch, settings
 @pytest.mark.parametrize("settings", [{"request_rate": 1000.0}, {"request_rate": math.inf, "max_concurrency": 900}])
 def test_run_that_can_do_with_fewer_connections_is_accepted(monkeypatch, settings):
     allow(monkeypatch, 900)
-    check_limits(RunSettings(**settings), scheduled(RunSettings(**settings), 1000))
+    ConnectionBudget(RunSettings(**settings), scheduled(RunSettings(**settings), 1000)).check()
 
 
 @pytest.mark.integration
@@ -141,7 +141,7 @@ def test_every_address_of_ours_has_the_local_ports_for_itself_to_every_server(mo
     allow(monkeypatch, 5000, ports=500)
     settings = RunSettings(request_rate=math.inf, **where)
     with pytest.raises(BadInput, match="local ports allow 500") if refused else contextlib.nullcontext():
-        check_limits(settings, scheduled(settings, 1000))
+        ConnectionBudget(settings, scheduled(settings, 1000)).check()
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_each_machine_of_a_run_has_its_own_local_ports(monkeypatch, workers, of,
     allow(monkeypatch, 5000, ports=500)
     settings = RunSettings(request_rate=math.inf, base_url=ELSEWHERE, workers=workers)
     with pytest.raises(BadInput, match=said) if said else contextlib.nullcontext():
-        check_limits(settings, scheduled(settings, 1000), Partition(0, of))
+        ConnectionBudget(settings, scheduled(settings, 1000), Partition(0, of)).check()
 
 
 def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
@@ -166,30 +166,30 @@ def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
     with pytest.raises(
         BadInput, match=r"1000 requests at once .* for its part \(500\) this machine's local ports allow 300"
     ):
-        check_limits(settings, scheduled(settings, 1000), Partition(0, 2))
+        ConnectionBudget(settings, scheduled(settings, 1000), Partition(0, 2)).check()
 
 
 def test_an_open_loop_is_refused_only_where_no_request_at_all_could_be_sent(monkeypatch):
     settings = RunSettings(request_rate=1000.0, num_prompts=2000, base_url=ELSEWHERE)
     schedule = Schedule.from_settings(settings, 0)
     allow(monkeypatch, 1)
-    check_limits(settings, schedule)
+    ConnectionBudget(settings, schedule).check()
     allow(monkeypatch, 0)
     with pytest.raises(BadInput, match="may have 0; raise the limit"):
-        check_limits(settings, schedule)
+        ConnectionBudget(settings, schedule).check()
 
 
 @pytest.mark.integration
 def test_an_address_that_this_machine_has_not_is_refused():
     settings = RunSettings(source_address="192.0.2.1", base_url=ELSEWHERE)  # one that no machine has
     with pytest.raises(BadInput, match=r"--source-address: 192\.0\.2\.1 cannot be used"):
-        check_limits(settings, scheduled(settings, 1))
+        ConnectionBudget(settings, scheduled(settings, 1)).check()
 
 
 def test_an_address_of_another_family_than_the_servers_is_refused():
     settings = RunSettings(source_address="127.0.0.5", base_url="http://[::1]:8000")
     with pytest.raises(BadInput, match=r"127\.0\.0\.5 cannot reach ::1"):
-        check_limits(settings, scheduled(settings, 1))
+        ConnectionBudget(settings, scheduled(settings, 1)).check()
 
 
 @pytest.mark.integration
@@ -206,7 +206,7 @@ def test_an_address_of_another_family_than_the_servers_is_refused():
 def test_likely_excess_of_connections_warns_with_the_remedy(monkeypatch, caplog, settings, tokens, warned):
     allow(monkeypatch, 900)
     made = RunSettings(**{"num_prompts": 10_000} | settings)
-    warn_of_limits(made, Schedule.from_settings(made, 0), tokens)
+    ConnectionBudget(made, Schedule.from_settings(made, 0)).warn(tokens)
     assert [
         "1000 requests are likely to be in flight at once, and this process may have 900" in caplog.text,
         "ulimit -n 2000" in caplog.text,

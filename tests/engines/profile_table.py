@@ -1,5 +1,7 @@
 """The table of docs/simulator.md: what each profile comes to; `python -m tests.engines.profile_table` writes it."""
 
+from dataclasses import asdict
+
 from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.deployment import GIB, StartFailed
 from loadgen.engines.sim.profiles import PROFILES, deployment
@@ -14,7 +16,7 @@ HEAD = ("profile", "weights", "cache, tokens", "lone decode step", "prefill", "c
 
 def row(name: str) -> tuple[str, ...]:
     plain = SimSettings(profile=name)
-    weights = f"{deployment(plain.as_dict()).weight_bytes / GIB:.1f} GiB"
+    weights = f"{deployment(asdict(plain)).weight_bytes / GIB:.1f} GiB"
     try:
         settings = SimSettings.of(profile=name)
     except StartFailed:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.engines.kinds.never_started import NEVER_STARTED
+from loadgen.engines import Launcher
 from tests.engines.knob_table import BEGIN, DOCUMENT, END, written
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
@@ -47,7 +47,7 @@ print(json.dumps(launched.argv))
 def test_engines_that_were_never_started_are_named() -> None:
     named = DOCUMENT.read_text().partition("## Never started here")[2].partition("\n## ")[0]
     assert named
-    for engine, where in NEVER_STARTED.items():
+    for engine, where in Launcher.never_started.items():
         assert f"`{engine}`" in named
         assert where in named
 

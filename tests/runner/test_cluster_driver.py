@@ -106,7 +106,7 @@ async def test_whatever_ray_tells_of_a_node_is_its_loss_in_one_line(remote, erro
 async def test_records_of_another_run_are_not_what_a_lost_node_has_left(remote):
     part = remote(None, ActorDiedError("gone"))
     part.job.records.write_text("of yesterday")
-    await part.check_ready()
+    await part.take("check_ready")
     assert part.job.records.read_bytes() == b""
     (part.job.folder).mkdir(exist_ok=True)
     request_store.write_schedule(part.job.folder, Schedule.burst(4))
@@ -122,7 +122,7 @@ async def test_a_file_that_cannot_be_written_is_refused_before_the_node_is_asked
     part = remote()
     part.job = replace(part.job, records=tmp_path)
     with pytest.raises(BadInput, match="--records"):
-        await part.check_ready()
+        await part.take("check_ready")
 
 
 async def connected(address):
@@ -259,7 +259,7 @@ def handing(tmp_path, monkeypatch):
 
     async def begin():
         await group.begin(Job(heading(RunSettings(num_prompts=3), Schedule.burst(3)), (), folder))
-        await group.check_ready()
+        await group.take("check_ready")
 
     asyncio.run(begin())
     return group, machines, folder

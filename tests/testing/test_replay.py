@@ -10,6 +10,7 @@ from loadgen.engines.sim.http1 import RequestReader
 from loadgen.testing import replay, server_connection
 from loadgen.testing.replay import Connection, Replay
 from loadgen.testing.request import Request
+from loadgen.util.clock import Clock
 
 MS = 1_000_000
 
@@ -69,10 +70,9 @@ class Wire:
 @pytest.fixture
 def world(monkeypatch):
     world = World()
-    for module in (server_connection, replay):
-        monkeypatch.setattr(module, "now_ns", lambda: world.now)
-    monkeypatch.setattr(replay, "Alarm", world.alarm)
-    monkeypatch.setattr(replay.asyncio, "get_running_loop", lambda: world)
+    monkeypatch.setattr(server_connection, "now_ns", lambda: world.now)
+    monkeypatch.setattr(replay, "KERNEL", Clock(lambda: world.now, world.alarm))
+    monkeypatch.setattr(server_connection.asyncio, "get_running_loop", lambda: world)
     return world
 
 

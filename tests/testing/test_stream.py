@@ -6,6 +6,7 @@ import pytest
 
 from loadgen.testing.process import Process
 from loadgen.testing.stream import DONE, Stream, StreamFormat
+from tests.helpers.stream_habits import reasoning_key, usage_with
 
 
 def event(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -17,7 +18,7 @@ TEXT = [event({"role": "assistant", "content": ""}), event({"content": "a"}), ev
 
 
 @pytest.mark.parametrize(
-    ("events", "usage_with", "done"),
+    ("events", "with_usage", "done"),
     [
         ([*TEXT, event({}, "stop"), {"choices": [], "usage": USAGE}, DONE], "an event of its own", True),
         ([*TEXT, event({}, "stop", usage=USAGE)], "the finish", False),
@@ -25,18 +26,18 @@ TEXT = [event({"role": "assistant", "content": ""}), event({"content": "a"}), ev
         ([*TEXT, event({}, "stop"), DONE], None, True),
     ],
 )
-def test_habits_of_a_server_are_told_by_its_events(events: list[Any], usage_with: str | None, done: bool) -> None:
+def test_habits_of_a_server_are_told_by_its_events(events: list[Any], with_usage: str | None, done: bool) -> None:
     found = StreamFormat(events)
     assert found.deltas[0] == {"role": "assistant", "content": ""}
-    assert (found.token_events, found.finish_reason, found.reasoning_key) == (2, "stop", None)
-    assert (found.usage_with, found.done) == (usage_with, done)
-    assert found.usage == (USAGE if usage_with else None)
+    assert (found.token_events, found.finish_reason, reasoning_key(found)) == (2, "stop", None)
+    assert (usage_with(found), found.done) == (with_usage, done)
+    assert found.usage == (USAGE if with_usage else None)
 
 
 @pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
 def test_reasoning_has_either_of_two_names(key: str) -> None:
     found = StreamFormat([event({key: "hm"}), event({"content": "a"}, "stop")])
-    assert (found.reasoning_key, found.token_events) == (key, 2)
+    assert (reasoning_key(found), found.token_events) == (key, 2)
 
 
 def test_stream_format_of_no_events_is_empty() -> None:

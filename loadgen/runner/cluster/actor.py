@@ -13,7 +13,7 @@ from loadgen.errors import LoadgenError
 from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.progress import Progress
 from loadgen.runner.job import Job
-from loadgen.runner.participant import STEPS
+from loadgen.runner.participant import Step
 from loadgen.runner.workers import open_workers
 from loadgen.util import scratch_dir
 from loadgen.util.clock import now_ns
@@ -42,10 +42,9 @@ class Node:
         with open(self._folder / Path(name).name, "wb" if begins else "ab") as file:  # noqa: ASYNC230 - nothing else waits
             file.write(data)
 
-    async def call(self, step: str) -> LoadgenError | None:
-        """Take one of STEPS, but for the last."""
-        assert step in STEPS[:-1]
-        return await _or_error(getattr(self._workers, step)())
+    async def call(self, step: Step) -> LoadgenError | None:
+        """Take a step before the clock starts."""
+        return await _or_error(self._workers.take(step))
 
     async def carry_out(self, delay_ns: int) -> Measurement | LoadgenError:
         """Take the last step; the clock starts this much later than the call."""

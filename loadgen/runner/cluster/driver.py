@@ -22,7 +22,7 @@ from loadgen.metrics.measurement import Measurement
 from loadgen.runner.cluster import actor
 from loadgen.runner.group import Group
 from loadgen.runner.job import Job
-from loadgen.runner.participant import PROGRESS_S, Proxy
+from loadgen.runner.participant import PROGRESS_S, Proxy, Step
 from loadgen.runner.workers import auto_workers
 from loadgen.util import private_files
 from loadgen.util.clock import now_ns
@@ -57,11 +57,11 @@ class NodeProxy(Proxy):
         await self._ask("begin", job, self.workers, schedule)
         self._following = asyncio.create_task(self._follow())
 
-    async def check_ready(self) -> None:
-        """Empty the file for its records, and have it take the step."""
-        if self.job.records is not None:  # else those of another run would be taken for its own
+    async def take(self, step: Step) -> None:
+        """Have it take the step; before the first one, empty the file for its records."""
+        if step == "check_ready" and self.job.records is not None:  # else another run's would be taken for its own
             private_files.create("--records", self.job.records).close()
-        await super().check_ready()
+        await super().take(step)
 
     async def carry_out(self, start_ns: int) -> Measurement:
         """Have it send on its own clock, which starts after the time that is left here; fetch its records."""
@@ -92,9 +92,6 @@ class NodeProxy(Proxy):
     def send(self, command: str, reason: str) -> None:
         """Send a command, and do not wait for it."""
         self._handle.send.remote(command, reason)
-
-    def release(self) -> None:
-        """Do nothing: its memory is another machine's."""
 
     async def write(self, name: str, chunk: Any, *, begins: bool) -> None:
         """Write a piece of a file of the requests there; the first one replaces the file."""
@@ -142,7 +139,6 @@ class NodeProxy(Proxy):
         self._progress = await self._ask("progress")
 
     async def _fetch(self, path: Path) -> None:
-        """Write its records here."""
         offset = 0
         with private_files.create("--records", path) as file:
             while data := await self._ask("read", offset, CHUNK_BYTES):
@@ -154,7 +150,6 @@ class NodeGroup(Group):
     """Machines of a cluster, which are sent the files of the requests.
 
     Args:
-        nodes: Those that share the job.
         workers: How many workers each has.
     """
 
@@ -163,10 +158,11 @@ class NodeGroup(Group):
         self._sent: dict[str, int] = {}  # bytes of each file
         self._receiving = list(nodes)  # those that have taken all of it
 
-    async def check_ready(self) -> None:
-        """Send the requests, and have all take the step."""
-        await self._send_files()
-        await super().check_ready()
+    async def take(self, step: Step) -> None:
+        """Have all take the step; before the first one, send the requests."""
+        if step == "check_ready":
+            await self._send_files()
+        await super().take(step)
 
     async def carry_out(self, start_ns: int) -> Measurement:
         """Have all send on one clock; send requests that are prepared meanwhile, too."""
@@ -243,11 +239,7 @@ def _ray(module: str = "ray") -> Any:
 
 @contextlib.contextmanager
 def _cluster(address: str) -> Iterator[None]:
-    """Join a cluster as long as the context; where this process is in one already, use that one.
-
-    Raises:
-        BadInput: It cannot be joined.
-    """
+    """Join a cluster as long as the context; where this process is in one already, use that one."""
     require(FLAG, "a cluster", "ray")
     ray = _ray()
     if ray.is_initialized():
@@ -280,11 +272,7 @@ def _check_listens(address: str) -> None:
 
 
 def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
-    """Choose the machines that measure: the first by their addresses.
-
-    Raises:
-        BadInput: There are too few.
-    """
+    """Choose the machines that measure: the first by their addresses."""
     alive = sorted((node for node in _ray().nodes() if node["Alive"]), key=_place)
     wanted = settings.ray_nodes or len(alive)
     if wanted > len(alive):
@@ -310,11 +298,7 @@ def _placed(what: Any, node: dict[str, Any]) -> Any:
 
 
 async def _facts(node: dict[str, Any]) -> dict[str, Any]:
-    """Ask a machine for the facts of `actor.facts_by_value`.
-
-    Raises:
-        BadInput: It does not answer.
-    """
+    """Ask a machine for the facts of `actor.facts_by_value`."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             found: dict[str, Any] = await _placed(actor.facts_by_value(), node).remote()
@@ -325,11 +309,7 @@ async def _facts(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_versions(versions: dict[str, str | None]) -> None:
-    """Refuse machines that have another loadgen than this one, or none.
-
-    Raises:
-        BadInput: Naming the first.
-    """
+    """Refuse machines that have another loadgen than this one, or none."""
     own = importlib.metadata.version("loadgen")
     for host, version in versions.items():
         if version != own:
@@ -338,11 +318,7 @@ def _check_versions(versions: dict[str, str | None]) -> None:
 
 
 def _workers(settings: RunSettings, cores: list[int]) -> int:
-    """Return how many workers each machine has; for `auto` as many as suit the machine with the fewest cores.
-
-    Raises:
-        BadInput: All together they are more than may be in flight at once.
-    """
+    """Return how many workers each machine has; for `auto` as many as suit the machine with the fewest cores."""
     cap, nodes = settings.max_concurrency, len(cores)
     most = [limit // nodes for limit in (cap, settings.requests) if limit is not None]
     workers = auto_workers(min(cores), *most) if settings.workers == "auto" else int(settings.workers)

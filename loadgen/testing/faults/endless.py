@@ -2,76 +2,37 @@
 
 import itertools
 import zlib
+from collections.abc import Callable
 
-from loadgen.testing.faults.fault import Steps, fault
+from loadgen.testing.faults.fault import FAULTS, Fault, Steps, fault
 from loadgen.testing.faults.framing import GZIP
 from loadgen.testing.replies import HEAD, STREAM, chunk, delta
 from loadgen.testing.request import Request
 
 BLOCK = 1 << 16
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
+JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+ERROR = b"HTTP/1.1 500 Internal Server Error\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-@fault
-def endless(request: Request) -> Steps:
-    """Sends tokens without end."""
-    token = delta(content=" more")
-    yield STREAM
-    yield from itertools.repeat(chunk(token * (BLOCK // len(token))))
+def endless(name: str, does: str, begin: bytes, unit: bytes, frame: Callable[[bytes], bytes] = bytes) -> None:
+    """Add a fault that sends `begin`, and then blocks of the same unit, each framed by `frame`."""
+
+    def play(request: Request) -> Steps:
+        return itertools.chain([begin], itertools.repeat(frame(unit * (BLOCK // len(unit)))))
+
+    FAULTS[name] = Fault(name, does, None, play)
 
 
-@fault
-def endless_pings(request: Request) -> Steps:
-    """Sends comments without end, and no token."""
-    yield STREAM
-    yield from itertools.repeat(chunk(b": ping\n\n" * (BLOCK // 8)))
-
-
-@fault
-def endless_header(request: Request) -> Steps:
-    """Sends headers without end."""
-    yield HEAD
-    yield from itertools.repeat(b"X-More: and more\r\n" * 100)
-
-
-@fault
-def endless_interim(request: Request) -> Steps:
-    """Sends interim responses (100) without end."""
-    yield from itertools.repeat(b"HTTP/1.1 100 Continue\r\n\r\n" * (BLOCK // 25))
-
-
-@fault
-def endless_line(request: Request) -> Steps:
-    """Sends one line without end."""
-    yield STREAM + chunk(b"data: ")
-    yield from itertools.repeat(chunk(b"x" * BLOCK))
-
-
-@fault
-def endless_event(request: Request) -> Steps:
-    """Sends one event of lines without end."""
-    yield STREAM
-    yield from itertools.repeat(chunk(b"data: more of the same\n" * (BLOCK // 23)))
-
-
-@fault
-def endless_json(request: Request) -> Steps:
-    """Sends a JSON text without end."""
-    yield b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(b"[")
-    yield from itertools.repeat(chunk(b'"x",' * (BLOCK // 4)))
-
-
-@fault
-def endless_error(request: Request) -> Steps:
-    """Sends the body of a status 500 without end."""
-    yield b"HTTP/1.1 500 Internal Server Error\r\nTransfer-Encoding: chunked\r\n\r\n"
-    yield from itertools.repeat(chunk(b"x" * BLOCK))
-
-
-@fault
-def endless_chunk_size(request: Request) -> Steps:
-    """Sends a chunk size without end."""
-    yield STREAM
-    yield from itertools.repeat(b"0" * BLOCK)
+endless("endless", "Sends tokens without end.", STREAM, delta(content=" more"), chunk)
+endless("endless-pings", "Sends comments without end, and no token.", STREAM, b": ping\n\n", chunk)
+endless("endless-header", "Sends headers without end.", HEAD, b"X-More: and more\r\n")
+endless("endless-interim", "Sends interim responses (100) without end.", INTERIM, INTERIM)
+endless("endless-line", "Sends one line without end.", STREAM + chunk(b"data: "), b"x", chunk)
+endless("endless-event", "Sends one event of lines without end.", STREAM, b"data: more of the same\n", chunk)
+endless("endless-json", "Sends a JSON text without end.", JSON + chunk(b"["), b'"x",', chunk)
+endless("endless-error", "Sends the body of a status 500 without end.", ERROR, b"x", chunk)
+endless("endless-chunk-size", "Sends a chunk size without end.", STREAM, b"0")
 
 
 @fault

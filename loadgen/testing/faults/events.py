@@ -2,7 +2,7 @@
 
 import orjson
 
-from loadgen.testing.faults.fault import Steps, fault
+from loadgen.testing.faults.fault import FAULTS, Fault, Steps, always, fault
 from loadgen.testing.faults.framing import body
 from loadgen.testing.good_answer import GoodAnswer
 from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, delta, event, streamed, usage
@@ -11,47 +11,47 @@ from loadgen.testing.request import Request
 BLOCK = 1 << 16
 
 
-def streaming(*events: bytes) -> Steps:
+def streaming(*events: bytes) -> tuple[bytes, ...]:
     """Return the steps of a complete response, each event in its own chunk and write."""
-    yield STREAM
-    for data in filter(None, events):
-        yield chunk(data)
-    yield LAST_CHUNK
+    return STREAM, *map(chunk, filter(None, events)), LAST_CHUNK
 
 
 def with_odd(request: Request, odd: bytes) -> Steps:
     """Return the steps of a correct answer with another event after its first token."""
     answer = GoodAnswer.to(request)
-    yield from streaming(
-        answer.role + answer.tokens[0], odd, *answer.tokens[1:], answer.finish, answer.usage, answer.done
-    )
+    return streaming(answer.role + answer.tokens[0], odd, *answer.tokens[1:], answer.finish, answer.usage, answer.done)
+
+
+def written(name: str, does: str, old: bytes, new: bytes) -> None:
+    """Add a fault that answers well, but writes one thing of events in another way."""
+    FAULTS[name] = Fault(name, does, None, lambda request: [streamed(body(request).replace(old, new))])
 
 
 @fault
 def no_finish(request: Request) -> Steps:
     """Ends a stream with [DONE] that never gave a finish reason."""
     answer = GoodAnswer.to(request)
-    yield from streaming(answer.role, *answer.tokens, answer.usage, answer.done)
+    return streaming(answer.role, *answer.tokens, answer.usage, answer.done)
 
 
 @fault
 def no_done(request: Request) -> Steps:
     """Ends a stream after finish reason and usage without [DONE]."""
     answer = GoodAnswer.to(request)
-    yield from streaming(answer.role, *answer.tokens, answer.finish, answer.usage)
+    return streaming(answer.role, *answer.tokens, answer.finish, answer.usage)
 
 
 @fault
 def after_done(request: Request) -> Steps:
     """Sends further events, broken ones too, after [DONE]."""
-    yield from streaming(*GoodAnswer.to(request).events(with_usage=True), b"data: {broken\n\n", delta(content="late"))
+    return streaming(*GoodAnswer.to(request).events(with_usage=True), b"data: {broken\n\n", delta(content="late"))
 
 
 @fault
 def stream_error(request: Request) -> Steps:
     """Sends an error as an event after the first token, and ends the stream."""
     answer = GoodAnswer.to(request)
-    yield from streaming(answer.role + answer.tokens[0], answer.error("the fault stream-error"))
+    return streaming(answer.role + answer.tokens[0], answer.error("the fault stream-error"))
 
 
 @fault
@@ -61,31 +61,20 @@ def error_after_end(request: Request) -> Steps:
     end = [answer.finish, answer.usage, answer.done]
     if request.fields.get("ignore_eos"):
         end = [answer.error("the fault error-after-end")]
-    yield from streaming(answer.role, *answer.tokens, *end)
+    return streaming(answer.role, *answer.tokens, *end)
 
 
 @fault
 def stream_error_done(request: Request) -> Steps:
     """Sends an error as an event after the first token, then finish reason and [DONE] as if all were well."""
-    yield from with_odd(request, GoodAnswer.to(request).error("the fault stream-error-done"))
+    return with_odd(request, GoodAnswer.to(request).error("the fault stream-error-done"))
 
 
-@fault
-def done_only(request: Request) -> Steps:
-    """Sends nothing but [DONE]."""
-    yield from streaming(DONE)
-
-
-@fault
-def no_choices(request: Request) -> Steps:
-    """Sends events that have no choices."""
-    yield from streaming(event(id="x"), event(id="x", choices=[]), event(id="x", choices=None), DONE)
-
-
-@fault
-def role_only(request: Request) -> Steps:
-    """Sends role and finish reason, and no token."""
-    yield from streaming(delta(role="assistant", content=""), delta("stop"), DONE)
+NO_CHOICES = event(id="x"), event(id="x", choices=[]), event(id="x", choices=None)
+always("done-only", "Sends nothing but [DONE].", *streaming(DONE))
+always("no-choices", "Sends events that have no choices.", *streaming(*NO_CHOICES, DONE))
+ROLE_ONLY = streaming(delta(role="assistant", content=""), delta("stop"), DONE)
+always("role-only", "Sends role and finish reason, and no token.", *ROLE_ONLY)
 
 
 @fault
@@ -93,7 +82,7 @@ def reasoning(request: Request) -> Steps:
     """Answers well, reasoning first: two tokens of it."""
     answer = GoodAnswer.to(request)
     thoughts = [delta(reasoning=" so"), delta(reasoning_content=" then")]
-    yield from streaming(answer.role, *thoughts, *answer.tokens, answer.finish, DONE)
+    return streaming(answer.role, *thoughts, *answer.tokens, answer.finish, DONE)
 
 
 @fault
@@ -101,13 +90,13 @@ def tool_calls(request: Request) -> Steps:
     """Answers well, with the arguments of a tool's call instead of text."""
     name = delta(tool_calls=[{"index": 0, "id": "call", "function": {"name": "find", "arguments": ""}}])
     parts = [delta(tool_calls=[{"index": 0, "function": {"arguments": " 1"}}])] * request.tokens
-    yield from streaming(delta(role="assistant"), name, *parts, delta("tool_calls"), DONE)
+    return streaming(delta(role="assistant"), name, *parts, delta("tool_calls"), DONE)
 
 
 @fault
 def usage_end(request: Request) -> Steps:
     """Answers well, with token counts at the end, requested or not."""
-    yield from streaming(*GoodAnswer.to(request).events(with_usage=True))
+    return streaming(*GoodAnswer.to(request).events(with_usage=True))
 
 
 @fault
@@ -118,14 +107,14 @@ def usage_each(request: Request) -> Steps:
     for number in range(request.tokens):
         choices = [{"index": 0, "delta": {"content": f" word{number}"}}]
         counted.append(event(choices=choices, usage={"prompt_tokens": 1, "completion_tokens": number + 1}))
-    yield from streaming(answer.role, *counted, answer.finish, answer.usage, DONE)
+    return streaming(answer.role, *counted, answer.finish, answer.usage, DONE)
 
 
 @fault
 def usage_absent(request: Request) -> Steps:
     """Answers well, without token counts, requested or not."""
     answer = GoodAnswer.to(request)
-    yield from streaming(answer.role, *answer.tokens, answer.uncounted, answer.done)
+    return streaming(answer.role, *answer.tokens, answer.uncounted, answer.done)
 
 
 @fault
@@ -133,7 +122,7 @@ def many_tokens(request: Request, tokens: int = 3) -> Steps:
     """Answers well, NUMBER tokens in each event."""
     answer, size = GoodAnswer.to(request), max(1, tokens)
     groups = [min(size, request.tokens - start) for start in range(0, request.tokens, size)]
-    yield from streaming(
+    return streaming(
         answer.role, *(delta(content=" word" * group) for group in groups), answer.finish, answer.usage, DONE
     )
 
@@ -141,14 +130,13 @@ def many_tokens(request: Request, tokens: int = 3) -> Steps:
 @fault
 def one_segment(request: Request) -> Steps:
     """Answers well, all of the response in one write."""
-    yield streamed(body(request), BLOCK)
+    return [streamed(body(request), BLOCK)]
 
 
 @fault
 def byte_by_byte(request: Request) -> Steps:
     """Answers well, each byte in a write of its own."""
-    for byte in streamed(body(request)):
-        yield bytes([byte])
+    return (bytes([byte]) for byte in streamed(body(request)))
 
 
 @fault
@@ -161,54 +149,39 @@ def split_utf8(request: Request) -> Steps:
         data = data[cut:]
 
 
-@fault
-def cr(request: Request) -> Steps:
-    """Answers well, with lines that end in CR."""
-    yield streamed(body(request).replace(b"\n", b"\r"))
-
-
-@fault
-def crlf(request: Request) -> Steps:
-    """Answers well, with lines that end in CRLF."""
-    yield streamed(body(request).replace(b"\n", b"\r\n"))
+written("cr", "Answers well, with lines that end in CR.", b"\n", b"\r")
+written("crlf", "Answers well, with lines that end in CRLF.", b"\n", b"\r\n")
 
 
 @fault
 def bom(request: Request) -> Steps:
     """Answers well, after a byte order mark."""
-    yield streamed(b"\xef\xbb\xbf" + body(request))
+    return [streamed(b"\xef\xbb\xbf" + body(request))]
 
 
 @fault
 def comments(request: Request) -> Steps:
     """Answers well, with comments and other fields between events."""
     events = GoodAnswer.to(request).events(with_usage=True)
-    yield from streaming(*(b": ping\n\nevent: message\nid: 7\nretry: 10\n" + data for data in events))
+    return streaming(*(b": ping\n\nevent: message\nid: 7\nretry: 10\n" + data for data in events))
 
 
-@fault
-def multi_line(request: Request) -> Steps:
-    """Answers well, with events whose data is spread over several lines."""
-    yield streamed(body(request).replace(b',"choices"', b'\ndata: ,"choices"'))
-
-
-@fault
-def no_space(request: Request) -> Steps:
-    """Answers well, with `data:` and no space after it."""
-    yield streamed(body(request).replace(b"data: ", b"data:"))
+SEVERAL_LINES = "Answers well, with events whose data is spread over several lines."
+written("multi-line", SEVERAL_LINES, b',"choices"', b'\ndata: ,"choices"')
+written("no-space", "Answers well, with `data:` and no space after it.", b"data: ", b"data:")
 
 
 @fault
 def no_blank_line(request: Request) -> Steps:
     """Answers well, but no blank line ends the last event, which has the finish reason."""
     answer = GoodAnswer.to(request)
-    yield from streaming(answer.role, *answer.tokens, answer.finish.removesuffix(b"\n\n"))
+    return streaming(answer.role, *answer.tokens, answer.finish.removesuffix(b"\n\n"))
 
 
 @fault
 def long_line(request: Request, size: int = 1_000_000) -> Steps:
     """Answers well, with one line of NUMBER bytes of text."""
-    yield streamed(delta(content="x" * size) + delta("stop") + DONE, BLOCK)
+    return [streamed(delta(content="x" * size) + delta("stop") + DONE, BLOCK)]
 
 
 @fault
@@ -225,13 +198,13 @@ def many_events(request: Request, count: int = 100_000) -> Steps:
 @fault
 def bad_json(request: Request) -> Steps:
     """Sends an event that is not JSON after the first token."""
-    yield from with_odd(request, b'data: {"choices": [}\n\n')
+    return with_odd(request, b'data: {"choices": [}\n\n')
 
 
 @fault
 def null_delta(request: Request) -> Steps:
     """Answers well, with an event whose delta is null."""
-    yield from with_odd(request, event(choices=[{"index": 0, "delta": None, "finish_reason": None}]))
+    return with_odd(request, event(choices=[{"index": 0, "delta": None, "finish_reason": None}]))
 
 
 @fault
@@ -247,7 +220,7 @@ def wrong_shape(request: Request, which: int = 0) -> Steps:
         [1],
         {"choices": [], "usage": {"completion_tokens": -4}},
     ]
-    yield from with_odd(request, b"data: " + orjson.dumps(shapes[which % len(shapes)]) + b"\n\n")
+    return with_odd(request, b"data: " + orjson.dumps(shapes[which % len(shapes)]) + b"\n\n")
 
 
 @fault
@@ -256,4 +229,4 @@ def choice_index(request: Request) -> Steps:
     answer = GoodAnswer.to(request)
     second = event(id="x", choices=[{"index": 1, "delta": {"content": " other"}, "finish_reason": None}])
     ends = [answer.finish, event(choices=[{"index": 1, "delta": {}, "finish_reason": "stop"}])]
-    yield from streaming(answer.role, *(token + second for token in answer.tokens), *ends, DONE)
+    return streaming(answer.role, *(token + second for token in answer.tokens), *ends, DONE)

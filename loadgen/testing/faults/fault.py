@@ -1,7 +1,7 @@
 """Fault: one way in which a server can answer, as steps, and the table of all faults."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -28,7 +28,7 @@ class Together:
 
 # Bytes are one write; the next step follows in a later turn of the event loop. After the last step, the connection
 # reads its next request.
-Steps = Iterator[bytes | Step | Together]
+Steps = Iterable[bytes | Step | Together]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,9 @@ class Fault:
 
     def steps(self, request: Request, number: int | None = None) -> Steps:
         """Return the steps that answer `request`, with a number or the default."""
-        return (
-            self.play(request)
-            if self.default is None
-            else self.play(request, self.default if number is None else number)
-        )
+        if self.default is None:
+            return self.play(request)
+        return self.play(request, self.default if number is None else number)
 
 
 FAULTS: dict[str, Fault] = {}
@@ -72,11 +70,15 @@ def fault(play: Callable[..., Steps]) -> Callable[..., Steps]:
     return play
 
 
+def always(name: str, does: str, *steps: bytes | Step) -> None:
+    """Add a fault that answers every request with the same steps."""
+    FAULTS[name] = Fault(name, does, None, lambda request: steps)
+
+
 def chosen(choice: str, field: str) -> tuple[Fault, int | None]:
     """Parse NAME or NAME:NUMBER; return the fault and the number.
 
     Args:
-        choice: The text of the user.
         field: Name of the flag or header, for the error.
 
     Raises:

@@ -49,7 +49,7 @@ def test_completions_are_pieces_of_text_without_a_role(metronome: Process) -> No
     assert done == "[DONE]"
     *between, finish, usage = chunks
     assert [each["choices"][0]["text"] for each in between] == [" tick"] * 5
-    assert finish["choices"][0] == {"index": 0, "text": "", "logprobs": None, "finish_reason": "length"}
+    assert (finish["choices"][0]["text"], finish["choices"][0]["finish_reason"]) == ("", "length")
     assert usage["usage"]["completion_tokens"] == 5
     assert {each["object"] for each in chunks} == {"text_completion"}
     assert len(tokens(ask(metronome, path="/v1/completions"))) == 5

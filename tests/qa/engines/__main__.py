@@ -15,6 +15,7 @@ from typing import Any
 from loadgen.testing.stream import Stream, StreamFormat
 from tests.helpers.documents import between, cells_of, found_between, table
 from tests.helpers.source import ROOT
+from tests.helpers.stream_habits import reasoning_key, usage_with
 from tests.qa.engines import protocols
 from tests.qa.engines.engines import ENGINES, Real
 from tests.qa.engines.features import table as features
@@ -139,8 +140,8 @@ def _tried(name: str, real: Real) -> tuple[tuple[str, ...], tuple[str, ...]]:
             version,
             f"{ready_s:.1f} s",
             f"`{json.dumps(found.deltas[0])}`",
-            found.reasoning_key or "-",
-            found.usage_with or "-",
+            reasoning_key(found) or "-",
+            usage_with(found) or "-",
             "yes" if found.done else "no",
         ),
         (

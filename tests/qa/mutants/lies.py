@@ -8,7 +8,7 @@ STAMPS = "tests/integration/faults/test_kernel_stamps.py"
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
 READING = "tests/qa/accuracy/test_stalls.py"
 STALLS = (
-    Edit(LOAD, "self._pacer.start()\n", "self._pacer.start()\n                self._stall()\n"),
+    Edit(LOAD, "self.pacer.start()\n", "self.pacer.start()\n                self._stall()\n"),
     Edit(
         LOAD,
         "    async def count(self)",
