@@ -98,7 +98,7 @@ def sampled(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
 
     def prompts() -> Iterator[Prompt]:
         conversations = Conversations(work.file)
-        dataset = ShareGPTDataset(conversations, tokenizer, output_tokens=None, seed_prompts=0, seed_order=0)
+        dataset = ShareGPTDataset(conversations, tokenizer, RunSettings())
         return dataset.prompts(work.count)
 
     return prompts

@@ -22,10 +22,8 @@ class ConversationLines:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        data = map_file(path, REMEDY)
-        self._size = len(data)
         self._found: list[Conversation] = []
-        for number, line in enumerate(data[:].splitlines()):
+        for number, line in enumerate(map_file(path, REMEDY)[:].splitlines()):
             with contextlib.suppress(ValueError, RecursionError):
                 if (found := _conversation(json.loads(line), number)) is not None:
                     self._found.append(found)
@@ -41,7 +39,7 @@ class ConversationLines:
 
     def provenance(self) -> dict[str, Any]:
         """Return name, size and hash of the file, as JSON. Reads the whole file."""
-        return provenance(self.path, self._size)
+        return provenance(self.path)
 
 
 def _conversation(row: Any, number: int) -> Conversation | None:

@@ -30,7 +30,6 @@ class RowFile:
 
     Attributes:
         path: The file.
-        size: Its size in bytes.
         columns: The names in the header of a CSV file.
     """
 
@@ -57,7 +56,6 @@ class RowFile:
         """
         self.path, self._kind, self._strict, self._convert, self._remedy = path, kind, strict, convert, remedy
         self._data = map_file(path, remedy)
-        self.size = len(self._data)
         self._starts, self._ends = _lines(self._data, quoted=kind == "csv")
         self.columns: list[str] = []
         if kind == "csv":
@@ -89,7 +87,7 @@ class RowFile:
 
     def provenance(self) -> dict[str, Any]:
         """Return name, size and hash of the file and the number of its rows, as JSON. Reads the whole file."""
-        return provenance(self.path, self.size) | {"rows": len(self)}
+        return provenance(self.path) | {"rows": len(self)}
 
     def _object(self, location: str, number: int) -> dict[str, Any]:
         data = self._bytes(number)

@@ -12,7 +12,7 @@ from loadgen.errors import BadInput
 from loadgen.workload.datasets.conversation_lines import ConversationLines
 from loadgen.workload.datasets.session import parse_recorded_turns
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations, sharegpt_path
-from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
+from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions, shuffled
 from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.image import part
@@ -35,9 +35,7 @@ class ShareGPTDataset:
     Attributes:
         conversations: The file.
         tokenizer: Counts the tokens, with special ones.
-        output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
-        seed_prompts: The seed of the repeated rows if the file is too short.
-        seed_order: The seed of the shuffled order.
+        settings: The settings, with seeds and the length of answers.
     """
 
     NAME: ClassVar[str] = "sharegpt"
@@ -49,9 +47,7 @@ class ShareGPTDataset:
 
     conversations: Conversations | ConversationLines
     tokenizer: Tokenizer
-    output_tokens: int | None
-    seed_prompts: int
-    seed_order: int
+    settings: RunSettings
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "ShareGPTDataset | ShareGPTSessions":
@@ -65,23 +61,8 @@ class ShareGPTDataset:
         conversations = Conversations(path)
         tokenizer = tokenizers.tokenizer_of(settings)
         if turns != 1:
-            return ShareGPTSessions(
-                conversations=conversations,
-                tokenizer=tokenizer,
-                turns=turns,
-                output_tokens=settings.sharegpt_output_len,
-                recorded=settings.history == "recorded",
-                think_times=think_times,
-                seed_prompts=seed_of(settings, "prompts"),
-                seed_order=seed_of(settings, "order"),
-            )
-        return cls(
-            conversations=conversations,
-            tokenizer=tokenizer,
-            output_tokens=settings.sharegpt_output_len,
-            seed_prompts=seed_of(settings, "prompts"),
-            seed_order=seed_of(settings, "order"),
-        )
+            return ShareGPTSessions(conversations, tokenizer, settings, turns, think_times)
+        return cls(conversations, tokenizer, settings)
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
@@ -97,7 +78,7 @@ class ShareGPTDataset:
         Raises:
             BadInput: The part of the file that is read is not JSON, or no conversation in it is of a usable length.
         """
-        rows = iter(self._shuffled())
+        rows = iter(shuffled(self.conversations, self.settings))
         used: list[int] = []
         while len(used) < count and (batch := list(islice(rows, min(BATCH, count - len(used))))):
             for row, prompt in self._read(batch):
@@ -105,10 +86,9 @@ class ShareGPTDataset:
                 yield prompt
         if len(used) < count:
             if not used:
-                raise BadInput(
-                    DATASET_PATH, f"{self.conversations.path} has no conversation of a usable length", REMEDY
-                )
-            repeats = random.Random(self.seed_prompts)
+                problem = f"{self.conversations.path} has no conversation of a usable length"
+                raise BadInput(DATASET_PATH, problem, REMEDY)
+            repeats = random.Random(seed_of(self.settings, "prompts"))
             more = [repeats.choice(used) for _ in range(count - len(used))]
             for start in range(0, len(more), BATCH):
                 yield from (prompt for _, prompt in self._read(more[start : start + BATCH]))
@@ -119,7 +99,7 @@ class ShareGPTDataset:
         Raises:
             BadInput: The part of the file that is read is not JSON.
         """
-        rows = iter(self._shuffled())
+        rows = iter(shuffled(self.conversations, self.settings))
         batches = iter(lambda: list(islice(rows, BATCH)), [])
         return islice((prompt for batch in batches for _, prompt in self._read(batch)), count, None)
 
@@ -128,19 +108,13 @@ class ShareGPTDataset:
         return {
             "name": self.NAME,
             "rule": self.RULE,
-            "seed_prompts": self.seed_prompts,
-            "seed_order": self.seed_order,
-            "output_tokens": self.output_tokens,
+            "seed_prompts": seed_of(self.settings, "prompts"),
+            "seed_order": seed_of(self.settings, "order"),
+            "output_tokens": self.settings.sharegpt_output_len,
             **self.conversations.provenance(),
             "conversations_of_two_turns": len(self.conversations),
             **self.tokenizer.provenance(),
         }
-
-    def _shuffled(self) -> list[int]:
-        """Return all rows of the file in shuffled order."""
-        shuffled = list(range(len(self.conversations)))
-        random.Random(self.seed_order).shuffle(shuffled)
-        return shuffled
 
     def _read(self, rows: Sequence[int]) -> Iterator[tuple[int, Prompt]]:
         """Read some conversations and yield those of usable lengths, each with its row."""
@@ -150,12 +124,13 @@ class ShareGPTDataset:
         asked = [
             pair for pair in zip(found, inputs, strict=True) if self.MIN_TOKENS <= pair[1] <= self.MAX_PROMPT_TOKENS
         ]
-        if self.output_tokens is None:
+        length = self.settings.sharegpt_output_len
+        if length is None:
             outputs = self.tokenizer.count([conversation.answer for (_, conversation), _ in asked], special=True)
         else:
-            outputs = [self.output_tokens] * len(asked)
+            outputs = [length] * len(asked)
         for ((row, conversation), tokens), wanted in zip(asked, outputs, strict=True):
-            is_long = wanted >= self.MIN_TOKENS or self.output_tokens is not None
+            is_long = wanted >= self.MIN_TOKENS or length is not None
             if is_long and tokens + wanted <= self.MAX_TOTAL_TOKENS:
                 chat = self._chat(conversation)
                 yield row, Prompt(conversation.prompt, tokens, wanted, f"{self.NAME}/{conversation.source}", chat)
@@ -170,11 +145,8 @@ class ShareGPTDataset:
             return ()
         location = f"{self.conversations.path}: conversation {conversation.source}"
         if not conversation.image:
-            raise BadInput(
-                DATASET_PATH,
-                f"{location} has a video, which is not supported",
-                "leave out the conversations with videos",
-            )
+            problem = f"{location} has a video, which is not supported"
+            raise BadInput(DATASET_PATH, problem, "leave out the conversations with videos")
         try:
             picture = part(referred(conversation.image))
         except ValueError as error:

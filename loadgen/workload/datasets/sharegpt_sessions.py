@@ -2,10 +2,11 @@
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
+from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.endless_sessions import EndlessSessions
 from loadgen.workload.datasets.session import Turn, session_prompts, user
@@ -28,22 +29,16 @@ class ShareGPTSessions(EndlessSessions):
     Attributes:
         conversations: The file.
         tokenizer: Counts the tokens.
+        settings: The settings, with seeds, the length of answers and the history.
         turns: Maximum questions of a session; None for all.
-        output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
-        recorded: Whether further turns repeat the recorded answers; else those of the measured server.
         think_times: The times from an answer to the next question.
-        seed_prompts: The seed of the repeated rows if the file is too short.
-        seed_order: The seed of the shuffled order.
     """
 
     conversations: Conversations
     tokenizer: Tokenizer
+    settings: RunSettings
     turns: int | None
-    output_tokens: int | None
-    recorded: bool
     think_times: ThinkTimes
-    seed_prompts: int
-    seed_order: int
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds, and name, size and hash of file and tokenizer. Reads the whole file."""
@@ -51,11 +46,11 @@ class ShareGPTSessions(EndlessSessions):
             "name": "sharegpt",
             "rule": "whole conversations",
             "turns": self.turns,
-            "history": "recorded" if self.recorded else "real",
+            "history": self.settings.history,
             **self.think_times.provenance(),
-            "seed_prompts": self.seed_prompts,
-            "seed_order": self.seed_order,
-            "output_tokens": self.output_tokens,
+            "seed_prompts": seed_of(self.settings, "prompts"),
+            "seed_order": seed_of(self.settings, "order"),
+            "output_tokens": self.settings.sharegpt_output_len,
             **self.conversations.provenance(),
             **self.tokenizer.provenance(),
         }
@@ -66,17 +61,15 @@ class ShareGPTSessions(EndlessSessions):
         Raises:
             BadInput: The part of the file that is read is not JSON, or no conversation in it can be used.
         """
-        shuffled = list(range(len(self.conversations)))
-        random.Random(self.seed_order).shuffle(shuffled)
-        numbers, used = itertools.count(), list[int]()
-        for start in range(0, len(shuffled), BATCH):
-            for row, session in self._read(shuffled[start : start + BATCH], numbers):
+        rows, numbers, used = shuffled(self.conversations, self.settings), itertools.count(), list[int]()
+        for start in range(0, len(rows), BATCH):
+            for row, session in self._read(rows[start : start + BATCH], numbers):
                 used.append(row)
                 yield session
         if not used:
             problem = f"{self.conversations.path} has no conversation in which human and gpt alternate"
             raise BadInput(DATASET_PATH, problem, REMEDY)
-        repeats = random.Random(self.seed_prompts)
+        repeats = random.Random(seed_of(self.settings, "prompts"))
         while True:
             for _, session in self._read(repeats.choices(used, k=BATCH), numbers):
                 yield session
@@ -91,9 +84,22 @@ class ShareGPTSessions(EndlessSessions):
             for question, answer in pairs:
                 asked, answered = next(counts), next(counts)
                 given = {"role": "assistant", "content": answer}
-                turns.append(Turn((user(question),), asked, self.output_tokens or answered, given, answered))
-            special = self.tokenizer.special_tokens
+                turns.append(
+                    Turn((user(question),), asked, self.settings.sharegpt_output_len or answered, given, answered)
+                )
             session = session_prompts(
-                next(numbers), f"sharegpt/{source}", turns, self.think_times, recorded=self.recorded, tokens=special
+                next(numbers),
+                f"sharegpt/{source}",
+                turns,
+                self.think_times,
+                recorded=self.settings.history == "recorded",
+                tokens=self.tokenizer.special_tokens,
             )
             yield row, list(session)
+
+
+def shuffled(conversations: Sized, settings: RunSettings) -> list[int]:
+    """Return the numbers of all conversations of a file in the order that `seed_order` draws."""
+    rows = list(range(len(conversations)))
+    random.Random(seed_of(settings, "order")).shuffle(rows)
+    return rows

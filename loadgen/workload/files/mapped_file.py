@@ -59,10 +59,10 @@ def map_file(path: Path, remedy: str) -> mmap.mmap:
         raise BadInput(DATASET_PATH, f"{path} cannot be read ({error.strerror})", remedy) from error
 
 
-def provenance(path: Path, size: int) -> dict[str, Any]:
+def provenance(path: Path) -> dict[str, Any]:
     """Return name, size and hash of a file for the provenance of a data set, as JSON. Reads the whole file.
 
     Raises:
         OSError: The file can no longer be read.
     """
-    return {"file": str(path), "file_bytes": size, "file_sha256": file_hash.sha256(path)}
+    return {"file": str(path), "file_bytes": path.stat().st_size, "file_sha256": file_hash.sha256(path)}

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import ClassVar
 
-from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.settings import RunSettings
 from loadgen.workload.datasets.conversation_lines import REMEDY, ConversationLines
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
 from loadgen.workload.files.mapped_file import dataset_path
@@ -35,13 +35,7 @@ class SGLangCustom(SGLangShareGPT):
         Raises:
             BadInput: The file or the tokenizer cannot be used.
         """
-        return cls(
-            conversations=ConversationLines(dataset_path(settings, REMEDY)),
-            tokenizer=tokenizers.tokenizer_of(settings),
-            output_tokens=settings.sharegpt_output_len,
-            seed_prompts=seed_of(settings, "prompts"),
-            seed_order=seed_of(settings, "order"),
-        )
+        return cls(ConversationLines(dataset_path(settings, REMEDY)), tokenizers.tokenizer_of(settings), settings)
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
