@@ -99,7 +99,7 @@ def sized(dataset, inputs, seed=0):
     from loadgen.workload.datasets.lengths import Lengths
 
     lengths = Lengths.parse("--random-input-len", inputs, less=dataset.tokenizer.special_tokens)
-    return dataclasses.replace(dataset, inputs=lengths, seed_prompts=seed)
+    return dataclasses.replace(dataset, inputs=lengths, drawing=dataclasses.replace(dataset.drawing, seed=seed))
 
 
 def predicted(dataset, asked=CHAT, count=3, told=None):

@@ -100,7 +100,7 @@ class MultiTurnDataset:
             prefix = prefixes[group]
             yield from session_prompts(
                 number,
-                f"{self.questions.name}/{self.questions.seed_prompts}/{number}",
+                f"{self.questions.name}/{self.questions.drawing.seed}/{number}",
                 turns[: self.turns.of(number)],
                 self.think_times,
                 recorded=False,

@@ -12,7 +12,7 @@ from loadgen.config.data import PREFIX_REPETITION, DataSettings
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.workload.tokenizer.random_text import NO_PREFIX, Prefix, RandomText, prefix_rows
+from loadgen.workload.tokenizer.random_text import Prefix, RandomText, prefix_rows
 
 BUCKETS, ZIPF = "--prefix-buckets", "--prefix-zipf"
 FORM = "write COUNTxTOKENS:WEIGHT of each, such as 4x1000:70,1x3000:30; TOKENS may be MIN-MAX"
@@ -93,8 +93,7 @@ class PrefixGroups:
 
     def draw(self, drawing: RandomText) -> list[Prefix]:
         """Draw the prefixes of the groups, each with the common one in front."""
-        (text,) = drawing.prefixes(self.common)
-        common = Prefix(text, self.common) if self.common else NO_PREFIX
+        common = drawing.prefix(self.common)
         if not self.buckets:
             return [common]
         generator = np.random.default_rng([self.seed, *b"prefix lengths"])

@@ -30,8 +30,7 @@ from loadgen.workload.datasets.prompt_rows import Row, is_whole_in_a_row, line
 from loadgen.workload.files import cache, file_hash
 from loadgen.workload.files.cache import clear, folder
 from loadgen.workload.prompt import Continued, Dataset, Prompt, Sessions, Timed
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_name, tokenizer_of
 
 __all__ = ["Entry", "cached_dataset", "clear", "entries", "folder"]
 
@@ -108,7 +107,7 @@ class _CachedDataset:
     def tokenizer(self) -> Tokenizer | None:
         """The tokenizer of the prompts; None where there is none."""
         try:
-            return tokenizers.tokenizer_of(self._settings)
+            return tokenizer_of(self._settings)
         except BadInput:
             return None
 
@@ -164,7 +163,7 @@ class _CachedDataset:
         parts = {
             "version": [VERSION, __version__, package_version("tokenizers")],
             "kind": f"{self._kind.__module__}:{getattr(self._kind, '__qualname__', '')}",
-            "settings": fields | {"tokenizer": tokenizers.tokenizer_name(settings)},
+            "settings": fields | {"tokenizer": tokenizer_name(settings)},
             "seeds": [seed_of(settings, "prompts"), seed_of(settings, "order")],
             "count": count,
             "files": self._hashes,

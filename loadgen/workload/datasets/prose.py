@@ -15,9 +15,8 @@ from loadgen.errors import BadInput
 from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import DATASET_PATH, checked_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.exact_text import Count
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer, tokenizer_file, tokenizer_of
 
 REMEDY = "give a text file with a sentence on each line, or leave it out for the built-in text"
 BATCH = 256  # prompts made at a time
@@ -81,7 +80,7 @@ class ProseDataset:
         Raises:
             BadInput: The text or the tokenizer cannot be used, or the prefix is too long for the prompt.
         """
-        tokenizer = tokenizers.tokenizer_of(settings)
+        tokenizer = tokenizer_of(settings)
         own = settings.sonnet_input_len - settings.sonnet_prefix_len - tokenizer.special_tokens
         if own < 2:
             problem = (
@@ -103,7 +102,7 @@ class ProseDataset:
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
         """Return the file of the text and the tokenizer's file; None if it has none, or lengths are the server's."""
-        tokenizer = tokenizers.tokenizer_file(settings)
+        tokenizer = tokenizer_file(settings)
         return None if tokenizer is None or settings.input_len_counts == "server" else [_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
@@ -251,7 +250,7 @@ def _repaired(text: str, tokens: int, tokenizer: Tokenizer) -> str:
 
 def _uncuttable(tokenizer: Tokenizer, tokens: int) -> BadInput:
     problem = f"{tokenizer.name} cannot cut a text to {tokens} tokens"
-    return BadInput(tokenizers.TOKENIZER, problem, "use another tokenizer or length")
+    return BadInput(TOKENIZER, problem, "use another tokenizer or length")
 
 
 def _path(settings: RunSettings) -> Path:

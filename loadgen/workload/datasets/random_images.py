@@ -89,7 +89,7 @@ class RandomImagesDataset:
         }
 
     def _with_images(self, numbered: Iterable[tuple[int, Prompt]]) -> Iterator[Prompt]:
-        seed = self.words.seed_prompts
+        seed = self.words.drawing.seed
         for row, prompt in numbered:
             sizes = self.shapes.draw(np.random.default_rng([seed, SHAPES, row]))
             images = [

@@ -18,8 +18,7 @@ from loadgen.workload.datasets.prompt_rows import count_tokens
 from loadgen.workload.datasets.row_file import REMEDY, Kind, RowFile
 from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
+from loadgen.workload.tokenizer.tokenizer import LazyTokenizer, tokenizer_file
 
 OF_IMAGES = "give JSON lines with prompt and image_files, or with content"
 BATCH = 256  # rows read and encoded at a time
@@ -74,7 +73,7 @@ class ReadyDataset:
         """
         if settings.dataset_name == CUSTOM_IMAGE or settings.timed_by_data:
             return None
-        tokenizer = tokenizers.tokenizer_file(settings)
+        tokenizer = tokenizer_file(settings)
         rows = cls.from_settings(settings).rows
         return None if tokenizer is None or rows[0].input_tokens is not None else [rows.path, tokenizer]
 

@@ -18,8 +18,7 @@ from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.image import part
 from loadgen.workload.image_file import referred
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_file, tokenizer_of
 
 BATCH = 256  # conversations read and encoded at a time
 
@@ -59,7 +58,7 @@ class ShareGPTDataset:
         path = sharegpt_path(settings)
         turns, think_times = parse_recorded_turns(settings.turns), ThinkTimes.from_settings(settings)
         conversations = Conversations(path)
-        tokenizer = tokenizers.tokenizer_of(settings)
+        tokenizer = tokenizer_of(settings)
         if turns != 1:
             return ShareGPTSessions(conversations, tokenizer, settings, turns, think_times)
         return cls(conversations, tokenizer, settings)
@@ -67,7 +66,7 @@ class ShareGPTDataset:
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
         """Return the file and the tokenizer's file; None if one is missing, and for sessions."""
-        tokenizer = tokenizers.tokenizer_file(settings)
+        tokenizer = tokenizer_file(settings)
         if tokenizer is None or settings.dataset_path is None or settings.timed_by_data:
             return None
         return [sharegpt_path(settings), tokenizer]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.datasets.block_texts import BlockTexts, check_blocks
@@ -13,8 +13,6 @@ from loadgen.workload.datasets.trace_file import COLUMNS, TraceFile, TraceRow
 from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.random_text import RandomText, prefix_rows
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -51,8 +49,7 @@ class TraceDataset:
         """
         path, columns = dataset_path(settings, "give the file of a trace"), _columns(settings.trace_column)
         file = TraceFile(path, settings.trace_format, columns, settings.trace_time_unit)
-        tokenizer = tokenizers.tokenizer_of(settings)
-        drawing = RandomText(tokenizer, word_list.words_of(tokenizer), seed_of(settings, "prompts"))
+        drawing = RandomText.of(settings)
         first_ns, rows = file.rows[0].at_ns, file.rows
         keeps_times = settings.trace_times == "keep"
         if settings.duration is not None and keeps_times:

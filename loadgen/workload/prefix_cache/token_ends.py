@@ -14,8 +14,7 @@ from loadgen.errors import BadInput
 from loadgen.workload.chat_template.prediction import TokenPrediction
 from loadgen.workload.chat_template.template import ChatTemplate, user_message
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Dataset, Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 Ends = NDArray[np.int64]
 VERSION = 1
@@ -89,7 +88,7 @@ class TokenEnds:
             if settings.cache == AS_IS:
                 return None
             try:
-                tokenizer = tokenizers.tokenizer_of(settings)
+                tokenizer = tokenizer_of(settings)
             except BadInput:
                 return None
         if chat and prediction is not None and prediction.template is not None:

@@ -18,8 +18,6 @@ from loadgen.workload.datasets.endless_sessions import EndlessSessions
 from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.random_text import RandomText
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -99,8 +97,7 @@ class AgenticDataset(EndlessSessions):
 
     @cached_property
     def _random_text(self) -> RandomText:
-        tokenizer = tokenizers.tokenizer_of(self.settings)
-        return RandomText(tokenizer, word_list.words_of(tokenizer), seed_of(self.settings, "prompts"))
+        return RandomText.of(self.settings)
 
     @cached_property
     def _texts(self) -> BlockTexts:

@@ -10,8 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.sharegpt_file import ANSWERS, ASKS, Conversation, ConversationsInOrder, sharegpt_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 RULE = "benchmark-runner"
 INPUT_LEN = "--sharegpt-input-len"
@@ -47,7 +46,7 @@ class BenchmarkRunnerShareGPT:
         low, high = _range(settings.sharegpt_input_len)
         return cls(
             conversations=ConversationsInOrder(sharegpt_path(settings)),
-            tokenizer=tokenizers.tokenizer_of(settings),
+            tokenizer=tokenizer_of(settings),
             output_tokens=settings.sharegpt_output_len,
             min_tokens=low,
             max_tokens=high,

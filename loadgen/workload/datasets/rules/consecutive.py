@@ -17,8 +17,7 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, plain_length
 from loadgen.workload.datasets.rules.missed_length import warn_of_miss
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 BLOCK_TOKENS = 1 << 18  # tokens of the prompts made at a time
 
@@ -72,7 +71,7 @@ class ConsecutiveIds(ABC):
         ratios = parse_ratios(settings.random_range_ratio)
         inputs = plain_length(INPUT_LEN, settings.random_input_len, cls.RULE)
         outputs = plain_length("--random-output-len", settings.random_output_len, cls.RULE)
-        tokenizer = tokenizers.tokenizer_of(settings)
+        tokenizer = tokenizer_of(settings)
         special = tokenizer.special_tokens
         Lengths.around(INPUT_LEN, inputs, ratios[0], less=special)  # refuses lengths below one token
         return cls(

@@ -8,7 +8,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.workload.datasets.conversation_lines import REMEDY, ConversationLines
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
 from loadgen.workload.files.mapped_file import dataset_path
-from loadgen.workload.tokenizer import tokenizer as tokenizers
+from loadgen.workload.tokenizer.tokenizer import tokenizer_of
 
 
 class SGLangShareGPT(ShareGPTDataset):
@@ -35,7 +35,7 @@ class SGLangCustom(SGLangShareGPT):
         Raises:
             BadInput: The file or the tokenizer cannot be used.
         """
-        return cls(ConversationLines(dataset_path(settings, REMEDY)), tokenizers.tokenizer_of(settings), settings)
+        return cls(ConversationLines(dataset_path(settings, REMEDY)), tokenizer_of(settings), settings)
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
