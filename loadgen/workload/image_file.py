@@ -23,7 +23,6 @@ class ImageFile:
         _path: The file. The underscore keeps it out of the JSON of orjson, which is what the hash of a prompt covers.
         kind: The format of the image: png, jpeg and so on.
         size: Its size in bytes.
-        sha256: The hash of its bytes, in hex.
     """
 
     _path: str
@@ -65,7 +64,6 @@ class ImageBytes:
     Attributes:
         _content: The bytes; the underscore as in `ImageFile`.
         kind: The format of the image: png, jpeg and so on.
-        sha256: The hash of its bytes, in hex.
     """
 
     _content: bytes

@@ -45,8 +45,6 @@ class PromptForm:
 
         Args:
             dataset: The data set, whose tokenizer is used if it has one.
-            settings: The settings of the run.
-            target: The endpoint, with the fields of every request.
 
         Raises:
             BadInput: There is no tokenizer or no template; or a chat is to be sent as token ids, or to have lengths by

@@ -16,7 +16,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import orjson
@@ -45,7 +44,6 @@ class RequestFiles:
     """Writes requests to the files of a store, a block at a time.
 
     Args:
-        folder: The folder of the store.
         body: Returns the request body of a prompt.
         of: The prefix of the file names.
         further: Whether to append to existing files.
@@ -66,7 +64,7 @@ class RequestFiles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._files.close()
 
     @property
@@ -117,7 +115,6 @@ def write(
 
     Args:
         folder: The folder; it exists.
-        prompts: The prompts.
         body: Returns the request body of a prompt.
         origin: Called at the end; returns the provenance of the prompts as JSON.
         count: The number of prompts.
@@ -161,13 +158,9 @@ def _require_room(folder: Path, size: int, done: int, count: int) -> None:
     """Check that the rest of the requests fits on the disk, if they are as large as those so far.
 
     Args:
-        folder: The folder of the store.
         size: Bytes of the bodies so far.
         done: How many there are of `count`.
         count: How many there will be.
-
-    Raises:
-        BadInput: There is not enough room.
     """
     needed, free = size * (count - done) // max(1, done), shutil.disk_usage(folder).free
     if needed > free:
@@ -259,7 +252,6 @@ class Requests:
     An index beyond the last row looks for added rows; if there are none, the rows are repeated from then on.
 
     Args:
-        folder: The folder of the store.
         of: The prefix of the file names.
 
     Attributes:
@@ -294,7 +286,7 @@ class Requests:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         os.close(self._file)
         os.close(self._index)
         self._sources.close()
@@ -373,6 +365,5 @@ class Requests:
 
 
 def _columns(data: bytes) -> "list[array[int]]":
-    """Return the columns of the complete rows in a part of an index."""
     rows = array("q", data[: len(data) // ROW_BYTES * ROW_BYTES])
     return [rows[column::COLUMNS] for column in range(COLUMNS)]

@@ -29,8 +29,6 @@ class Target:
 
     Attributes:
         url: Scheme, host, port and path of the endpoint.
-        model: The model's name in requests.
-        api: The form of its requests.
         headers: Extra request headers, with credentials; never logged.
         fields: Further fields of every request body, beside model, prompt and length.
         generates: Whether answers have tokens; embeddings and scores have none.
@@ -156,7 +154,6 @@ class Target:
 
 
 def _format(text: str) -> bytes:
-    """Return the text as a part of a format."""
     return text.replace("%", "%%").encode("latin-1")
 
 

@@ -30,11 +30,7 @@ BATCH = 64  # chats rendered and counted at a time
 
 @runtime_checkable
 class SizedToServer(Dataset, Protocol):
-    """A data set that can make prompts of an exact length by the server's count.
-
-    Attributes:
-        tokenizer: Counts the tokens of its prompts.
-    """
+    """A data set that can make prompts of an exact length by the server's count."""
 
     tokenizer: Tokenizer
 
@@ -86,8 +82,6 @@ class TokenPrediction:
 
         Args:
             dataset: The data set. Without a `tokenizer`, no template is looked for; `unpredicted` may say why.
-            settings: The settings of the run.
-            target: The endpoint, with the fields of every request.
             template_tokens: The chat template's tokens, if they are known beforehand.
             asks: Whether the server may be asked.
 
@@ -193,11 +187,7 @@ def _is_predictable(prompt: Prompt) -> bool:
 
 
 def require_sized(dataset: Dataset, settings: RunSettings) -> None:
-    """Check that the data set can make prompts of a length by the server's count, where the settings want such.
-
-    Raises:
-        BadInput: It cannot.
-    """
+    """Check that the data set can make prompts of a length by the server's count, where the settings want such."""
     if settings.input_len_counts != "server" or isinstance(dataset, SizedToServer):
         return
     if settings.dataset_rule is not None:

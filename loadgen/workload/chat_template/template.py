@@ -30,12 +30,10 @@ class ChatTemplate:
 
     Args:
         text: The template, in Jinja.
-        tokenizer: Counts the tokens of the rendered text.
         name: Its origin, for people.
         special: Special tokens that it may use, such as `bos_token`.
 
     Attributes:
-        name: As given.
         sha256: Hash of its text, in hex.
         bos: The beginning-of-sequence token; empty if it is not known.
     """
@@ -62,7 +60,6 @@ class ChatTemplate:
         """Find the template in the tokenizer's folder, or in the model's GGUF file; None if there is none.
 
         Args:
-            tokenizer: The tokenizer.
             tools: Whether tools are given, for which some models have a separate template.
 
         Raises:
@@ -117,7 +114,6 @@ class ChatTemplate:
 
         Args:
             probes: Texts to try, at least one.
-            options: The options of `render`.
 
         Returns:
             The distinct differences between chats and their texts with special tokens, ascending. There is a single
@@ -139,10 +135,6 @@ class ChatTemplate:
 
     def frame(self, roles: Sequence[str], **options: Any) -> list[str] | None:
         """Return the texts before, between and after messages of these roles; None if the template changes messages.
-
-        Args:
-            roles: The role of each message.
-            options: The options of `render`.
 
         Raises:
             BadInput: The template refuses such messages.

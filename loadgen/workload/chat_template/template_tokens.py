@@ -41,8 +41,6 @@ async def ask_server(target: Target, base_url: str, raw: int) -> TemplateTokens:
     It tokenizes a chat, or answers one with a single token, outside the records of the run.
 
     Args:
-        target: The endpoint, with the fields of every request.
-        base_url: Scheme, host and port.
         raw: Tokens of PROBE, with the tokenizer's special tokens.
 
     Raises:
@@ -88,7 +86,6 @@ async def _by_usage(target: Target, base_url: str) -> Any:
 
 
 def _chat(target: Target) -> dict[str, Any]:
-    """Return a chat of PROBE, with the options of the template."""
     return {"messages": [{"role": "user", "content": PROBE}]} | template_options(target.fields)
 
 

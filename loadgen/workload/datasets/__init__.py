@@ -139,11 +139,7 @@ def check_sessions(settings: "RunSettings", each: Sequence["RunSettings"]) -> No
     """Refuse flags of sessions where no data set of a run has any.
 
     Args:
-        settings: The settings of the run.
         each: Those of each data set.
-
-    Raises:
-        BadInput: Such a flag is given.
     """
     if any(own.dataset_name not in BUILT_IN or own.timed_by_data for own in each):
         return

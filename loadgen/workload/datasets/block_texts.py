@@ -25,9 +25,6 @@ class BlockTexts:
 
     A block is a row of random words (`RandomText`): its words do not depend on how many of them a prompt uses, nor on
     what comes before them. The blocks that were used last stay in memory, because later prompts begin with them.
-
-    Args:
-        drawing: Draws the words.
     """
 
     def __init__(self, drawing: RandomText) -> None:

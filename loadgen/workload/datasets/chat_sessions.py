@@ -36,13 +36,9 @@ class ChatSessions(EndlessSessions):
     If the file has too few rows, they are repeated.
 
     Attributes:
-        name: The name of the data set.
-        rows: The file.
         turns: Maximum turns of a session; None for all.
         recorded: Whether further turns repeat the recorded answers; else those of the measured server.
-        think_times: The times from an answer to the next turn.
         settings: The settings: lengths of answers, and what bodies may have.
-        tokenizer: Counts the tokens, if there is one.
     """
 
     name: str
@@ -55,11 +51,7 @@ class ChatSessions(EndlessSessions):
 
     @classmethod
     def of(cls, rows: RowFile, settings: RunSettings) -> Self:
-        """Create the data set from `--turns`, `--think-time`, `--history`, `--custom-output-len` and `--tokenizer`.
-
-        Raises:
-            BadInput: Turns or think time cannot be read.
-        """
+        """Create the data set from `--turns`, `--think-time`, `--history`, `--custom-output-len` and `--tokenizer`."""
         return cls(
             name=settings.dataset_name,
             rows=rows,

@@ -14,11 +14,7 @@ REMEDY = 'give JSON lines of {"conversations": [{"content": QUESTION}, {"content
 
 
 class ConversationLines:
-    """The conversations of at least two turns in a file of JSON lines. Lines that are not JSON are left out, as there.
-
-    Attributes:
-        path: The file.
-    """
+    """The conversations of at least two turns. Lines that are not JSON are left out, as SGLang's tool does."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -34,7 +30,6 @@ class ConversationLines:
         return len(self._found)
 
     def __getitem__(self, index: int) -> Conversation:
-        """Return one conversation."""
         return self._found[index]
 
     def provenance(self) -> dict[str, Any]:

@@ -19,7 +19,6 @@ def filler_prompts(settings: RunSettings, lengths: Sequence[tuple[int, int]]) ->
     """Yield a prompt of random words for each of the lengths.
 
     Args:
-        settings: The settings, with tokenizer and seed.
         lengths: Tokens of each prompt and of its answer. Without a tokenizer, a word counts as a token.
     """
     seed = seed_of(settings, "prompts")
@@ -39,6 +38,5 @@ def _texts(settings: RunSettings, seed: int, lengths: Sequence[tuple[int, int]])
 
 @cache
 def _words() -> list[str]:
-    """Return the distinct words of the built-in prose."""
     text = (resources.files("loadgen.workload.datasets") / "prose.txt").read_text(encoding="utf-8")
     return sorted({word for word in text.split() if word.isalpha()})

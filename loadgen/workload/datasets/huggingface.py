@@ -54,10 +54,7 @@ class HubDataset:
     last answer in a chat is not sent; recorded answers decide the lengths of the requested ones.
 
     Attributes:
-        folder: The files of the data set.
         files: The names of those with the split, in their order.
-        layout: How a record becomes a prompt.
-        settings: The settings, with seeds and conditions.
         tokenizer: Counts tokens where a row has no length.
     """
 
@@ -109,11 +106,7 @@ class HubDataset:
             yield from (repeats.choice(found) for _ in range(count - made))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts after the first `count`, each once.
-
-        Raises:
-            BadInput: A record cannot be used.
-        """
+        """Yield the prompts after the first `count`, each once."""
         return islice(self._generate(BATCH), count, None)
 
     def provenance(self) -> dict[str, Any]:
@@ -137,7 +130,6 @@ class HubDataset:
         }
 
     def _generate(self, size: int) -> Iterator[Prompt]:
-        """Yield the prompt of each usable record once, `size` of them made at a time."""
         rows = self._rows()
         while batch := list(islice(rows, size)):
             answers = [answer for _, answer in batch if answer]

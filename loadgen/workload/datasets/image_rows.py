@@ -52,5 +52,4 @@ def _part(part: object, embeds: bool) -> image.Part:
 
 
 def _others(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the further fields of an image, such as `detail`."""
     return {name: value for name, value in given.items() if name != "url"}

@@ -77,7 +77,6 @@ def _parse_count(text: str) -> tuple[int, int]:
 
 
 def _parse_kind(text: str) -> tuple[Size, Size, float]:
-    """Parse one kind of size with its share."""
     sides, colon, share = text.partition(":")
     low, dash, high = sides.partition("-")
     try:

@@ -33,7 +33,6 @@ class Lengths:
     Attributes:
         low: The minimum, 1 or more.
         high: The maximum, inclusive.
-        law: The distribution.
         mean: The mean of a normal or lognormal distribution without bounds, tokens.
         stdev: Its standard deviation without bounds, tokens.
         listed: Lengths to use in order, and then again, instead of drawn ones; may be empty.
@@ -55,7 +54,6 @@ class Lengths:
         """Parse lengths of `--random-input-len`; FORMS shows the forms.
 
         Args:
-            flag: The flag, for the error.
             given: The lengths, in tokens.
             ratio: Relative half width of the range around a single number; 0 with any other form.
             less: Tokens to subtract: the special tokens of the tokenizer.
@@ -91,7 +89,6 @@ class Lengths:
         """Return the range [floor(m * (1 - ratio)), ceil(m * (1 + ratio))] with m = mean - less, as `vllm bench serve`.
 
         Args:
-            flag: The flag of the mean, for the error.
             mean: The mean, tokens.
             ratio: Relative half width of the range, in [0, 1).
             less: Tokens to subtract: the special tokens of the tokenizer.
@@ -115,7 +112,6 @@ class Lengths:
         """Return the lengths reduced by a number of tokens. The minimum of a distribution stays at one token.
 
         Args:
-            flag: The flag of the lengths, for the error.
             by: Tokens to subtract, below 0 to add.
             what: All tokens that were subtracted, for the error: "2 special tokens".
 

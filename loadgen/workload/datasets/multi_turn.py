@@ -29,8 +29,6 @@ class MultiTurnDataset:
     Attributes:
         questions: Draws questions and the tokens of their answers: as many for each session as the longest has. Its
             prefixes are the system messages, one of which each session begins with.
-        turns: Questions in each session.
-        think_times: The times from an answer to the next question.
     """
 
     questions: RandomDataset
@@ -48,11 +46,7 @@ class MultiTurnDataset:
 
     @classmethod
     def of(cls, questions: RandomDataset, settings: RunSettings) -> Self:
-        """Create the data set of these questions; the prefixes become system messages.
-
-        Raises:
-            BadInput: A value is out of range.
-        """
+        """Create the data set of these questions; the prefixes become system messages."""
         if settings.turns == "all":
             raise BadInput(TURNS, "all is not possible for random sessions", "give a number, or MIN:MAX")
         turns = TurnCounts.parse(settings.turns, DEFAULT_TURNS, seed_of(settings, "prompts"))
@@ -88,7 +82,6 @@ class MultiTurnDataset:
         return replace(self.questions, prefixes=PrefixGroups())
 
     def _generate(self, questions: Iterator[Prompt], numbers: Iterable[int]) -> Iterator[Prompt]:
-        """Yield the prompts of sessions by number, with these questions."""
         special = self.questions.tokenizer.special_tokens
         prefixes = self.questions.prefixes.draw(self.questions.drawing)
         for number in numbers:

@@ -48,7 +48,6 @@ class PrefixGroups:
         in_turn: Whether the groups take turns, so that they are equal up to one prompt; else each is drawn.
         zipf: The exponent of Zipf's law: group k, from 1, has a share proportional to 1 / k**zipf. None: the weights of
             the buckets say it.
-        seed: The seed of lengths and draws.
     """
 
     common: int = 0
@@ -142,7 +141,6 @@ class PrefixGroups:
 
 
 def _parse(text: str) -> tuple[PrefixBucket, ...]:
-    """Parse `--prefix-buckets`."""
     matches = [_BUCKET.fullmatch(part.strip()) for part in text.split(",")]
     found = tuple(
         PrefixBucket(int(match[1]), int(match[2]), int(match[3] or match[2]), int(match[4] or 1))

@@ -49,10 +49,6 @@ class Entry:
     """The cached prompts of one data set.
 
     Attributes:
-        path: The file.
-        dataset: The name of the data set.
-        prompts: How many prompts it has.
-        bytes: The size of the file.
         used_s: When it was made or last read, seconds since the epoch.
     """
 
@@ -74,11 +70,7 @@ def entries() -> list[Entry]:
 
 
 def cached_dataset(settings: RunSettings) -> Dataset:
-    """Create the data set that the settings name; it reads its prompts from the cache where that is cheaper.
-
-    Raises:
-        BadInput: As `loadgen.workload.datasets.create`.
-    """
+    """Create the data set that the settings name; it reads its prompts from the cache where that is cheaper."""
     max_bytes = cache.limit()
     kind = datasets.find(settings)
     made_of = getattr(kind, "made_of", None)
@@ -188,11 +180,6 @@ class _RecordedWarnings(logging.Handler):
 
 
 def _last(file: IO[bytes]) -> dict[str, Any]:
-    """Read the last line of an entry.
-
-    Raises:
-        ValueError, KeyError, TypeError: The entry is damaged.
-    """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - LAST_BYTES))
     *_, data, rest = [b"", b"", *file.read().split(b"\n")]
@@ -203,11 +190,7 @@ def _last(file: IO[bytes]) -> dict[str, Any]:
 
 
 def _verified(file: IO[bytes], count: int) -> dict[str, Any]:
-    """Verify the hash of an entry, rewind the file, and return the facts of its last line.
-
-    Raises:
-        ValueError, KeyError, TypeError: The entry is damaged.
-    """
+    """Verify the hash of an entry, rewind the file, and return the facts of its last line."""
     last = _last(file)
     about: dict[str, Any] = last["about"]
     file.seek(0)

@@ -50,14 +50,8 @@ class ProseDataset:
     works on it.
 
     Attributes:
-        tokenizer: Counts the tokens.
-        lines: The lines of the text.
-        path: The file of the text.
         prefix_tokens: Tokens of the prefix of all prompts, 0 for none.
         input_tokens: Tokens of each prompt, with special tokens.
-        output_tokens: Maximum tokens of each answer.
-        seed_prompts: The seed of the lines.
-        seed_order: The seed of the order.
         template_tokens: Tokens of the chat template that are part of `input_tokens`.
         measure: Counts a text with the template; None: nothing does.
     """
@@ -137,11 +131,6 @@ class ProseDataset:
     def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
         """Return the same prompts; with `subtract`, made shorter by the tokens of the chat template.
 
-        Args:
-            template_counts: The distinct numbers of tokens that the template adds to `probes()`, ascending.
-            subtract: Whether lengths are those that the server counts.
-            measure: Counts texts like the server; None if only the numbers are known.
-
         Raises:
             BadInput: There is no room after the prefix, or the template adds a varying number and nothing counts them.
         """
@@ -174,11 +163,7 @@ class ProseDataset:
         }
 
     def _fitted(self, text: str, cut: str, tokens: int) -> str:
-        """Return a text that was cut to `tokens`, cut anew until it has `input_tokens` with the template.
-
-        Raises:
-            BadInput: That is not possible.
-        """
+        """Return a text that was cut to `tokens`, cut anew until it has `input_tokens` with the template."""
         assert self.measure is not None
         for _ in range(REPAIRS):
             (more,) = (count - self.input_tokens for count in self.measure([cut]))
@@ -189,7 +174,6 @@ class ProseDataset:
         raise _uncuttable(self.tokenizer, self.input_tokens)
 
     def _prefix(self) -> str:
-        """Return the shared prefix."""
         if not self.prefix_tokens:
             return ""
         return cut_to_tokens([_join_lines(cycle(self.lines), self.prefix_tokens)], self.prefix_tokens, self.tokenizer)[
@@ -197,7 +181,6 @@ class ProseDataset:
         ]
 
     def _drawn(self, row: int) -> Iterator[Line]:
-        """Draw the lines of a row, endlessly."""
         draw = np.random.default_rng([self.seed_prompts, LINES, row])
         while True:
             yield from (self.lines[number] for number in draw.integers(0, len(self.lines), LINES_AT_ONCE).tolist())
@@ -222,7 +205,6 @@ def cut_to_tokens(texts: Sequence[tuple[str, int]], tokens: int, tokenizer: Toke
     Args:
         texts: Longer texts, each with the probable offset of the cut.
         tokens: The number of tokens, without special tokens.
-        tokenizer: Counts the tokens.
 
     Raises:
         BadInput: The tokenizer joins text into tokens, so an exact length is not possible.

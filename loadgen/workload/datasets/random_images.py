@@ -32,8 +32,6 @@ class RandomImagesDataset:
 
     Attributes:
         unpredicted: Why the server's count of input tokens is unknown.
-        words: The texts.
-        shapes: The number and sizes of the images.
         encoding: png, or jpeg:QUALITY.
         content: random pixels or blank ones.
         images_first: Whether the images come before the text.

@@ -51,11 +51,6 @@ class RandomRerankDataset:
 
 
 def _length(settings: RunSettings) -> int:
-    """Return --random-input-len.
-
-    Raises:
-        BadInput: It is no number, or a setting is given that has no effect.
-    """
     if settings.random_prefix_len:
         problem = "has no effect on random-rerank, whose query all requests share"
         raise BadInput("--random-prefix-len", problem, "leave it out")

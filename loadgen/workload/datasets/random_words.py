@@ -38,14 +38,9 @@ class RandomDataset:
     4096 words, two rows begin with the same 4 words about once in 2**48.
 
     Attributes:
-        drawing: Draws the words.
         inputs: Tokens of each prompt without prefix and special tokens.
         outputs: Maximum tokens of each answer.
-        seed_order: The seed of the order.
-        prefixes: The prefixes of the prompts.
-        name: The name of the data set.
         input_flag: The flag of `inputs`, for errors.
-        shuffled: Whether the order is drawn.
         template_tokens: Tokens that the server counts beyond those of each prompt, if known.
         measure: Counts a text like the server, if lengths are the server's and tokens of words and template join.
     """
@@ -118,7 +113,6 @@ class RandomDataset:
     def _generate(
         self, order: NDArray[np.int64], positions: Sequence[int] | NDArray[np.int64]
     ) -> Iterator[tuple[int, Prompt]]:
-        """Yield rows and their prompts, which are sent at these positions in the run."""
         own, outputs = self._lengths(order, positions)
         drawn, groups = self.prefixes.draw(self.drawing), self.prefixes.numbers_of(order)
         before = [drawn[group] for group in groups]
@@ -147,11 +141,6 @@ class RandomDataset:
 
     def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
         """Return the same prompts with the chat template's tokens known; with `subtract`, made shorter by it.
-
-        Args:
-            template_counts: The distinct numbers of tokens that the template adds to `probes()`, ascending.
-            subtract: Whether lengths are those that the server counts.
-            measure: Counts texts like the server; None if only the numbers are known.
 
         Raises:
             BadInput: The shortest prompt would be empty, or tokens do not add up and nothing counts them.

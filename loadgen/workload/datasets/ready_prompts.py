@@ -50,9 +50,6 @@ class ReadyDataset:
         """Create the data set from `--dataset-path`, `--custom-output-len`, `--disable-shuffle` and `--tokenizer`.
 
         With `--turns`, the chats of `jsonl` and `csv` are sessions.
-
-        Raises:
-            BadInput: The file cannot be used.
         """
         name = settings.dataset_name
         if name == CUSTOM_IMAGE:
@@ -86,11 +83,7 @@ class ReadyDataset:
         return self._generate(islice(cycle(self._order()), count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield the rows after the first `count`, each once.
-
-        Raises:
-            BadInput: As `prompts`.
-        """
+        """Yield the rows after the first `count`, each once."""
         return self._generate(islice(self._order(), count, None))
 
     def _generate(self, numbers: Iterator[int]) -> Iterator[Prompt]:

@@ -29,7 +29,6 @@ class RowFile:
     The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty lines are ignored.
 
     Attributes:
-        path: The file.
         columns: The names in the header of a CSV file.
     """
 
@@ -45,8 +44,6 @@ class RowFile:
         """Map and scan the file.
 
         Args:
-            path: The file.
-            kind: Its format.
             strict: Whether to refuse unknown fields; else they are ignored.
             convert: Makes the fields of a Row from those of the file; raises ValueError.
             remedy: What to give in place of a file that cannot be used.
@@ -72,11 +69,6 @@ class RowFile:
         return len(self._starts)
 
     def __getitem__(self, number: int) -> Row:
-        """Read one row.
-
-        Raises:
-            BadInput: The row is invalid.
-        """
         location = f"row {number + 1}"
         found = self._object(location, number) if self._kind == "jsonl" else self._record(location, number)
         self._refuse_unknown(location, found)

@@ -25,7 +25,6 @@ class Turn:
         messages: What is new in it: a question, or several messages such as the results of tools.
         tokens: Tokens of these messages, without special tokens; UNPLANNED if unknown.
         wanted: Maximum tokens of the answer.
-        answer: The recorded answer.
         answer_tokens: Tokens of the recorded answer.
     """
 
@@ -48,7 +47,6 @@ class TurnCounts:
     Attributes:
         low: The minimum, 1 or more.
         high: The maximum, inclusive.
-        seed: The seed of the draws.
     """
 
     low: int
@@ -98,8 +96,6 @@ def session_prompts(
     Args:
         session: The number of the session in the run.
         source: The source of the session; the source of a turn is this and its number.
-        turns: The turns in order.
-        think_times: The times before its turns.
         recorded: Whether to repeat the recorded answers; else those of the measured server.
         opening: Messages before the first question.
         tokens: The tokens of `opening` and of the special tokens of a prompt.

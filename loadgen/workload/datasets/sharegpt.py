@@ -32,9 +32,7 @@ class ShareGPTDataset:
     If the file has fewer, repeat random ones. With a single seed, the rows are those of vLLM.
 
     Attributes:
-        conversations: The file.
         tokenizer: Counts the tokens, with special ones.
-        settings: The settings, with seeds and the length of answers.
     """
 
     NAME: ClassVar[str] = "sharegpt"
@@ -93,11 +91,7 @@ class ShareGPTDataset:
                 yield from (prompt for _, prompt in self._read(more[start : start + BATCH]))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield the usable conversations after the first `count`, each once.
-
-        Raises:
-            BadInput: The part of the file that is read is not JSON.
-        """
+        """Yield the usable conversations after the first `count`, each once."""
         rows = iter(shuffled(self.conversations, self.settings))
         batches = iter(lambda: list(islice(rows, BATCH)), [])
         return islice((prompt for batch in batches for _, prompt in self._read(batch)), count, None)
@@ -116,7 +110,6 @@ class ShareGPTDataset:
         }
 
     def _read(self, rows: Sequence[int]) -> Iterator[tuple[int, Prompt]]:
-        """Read some conversations and yield those of usable lengths, each with its row."""
         found = [(row, conversation) for row in rows if (conversation := self.conversations[row])]
         inputs = self.tokenizer.count([conversation.prompt for _, conversation in found], special=True)
         # Count answers of usable prompts only: the longest ones follow prompts that are too long.
@@ -135,11 +128,7 @@ class ShareGPTDataset:
                 yield row, Prompt(conversation.prompt, tokens, wanted, f"{self.NAME}/{conversation.source}", chat)
 
     def _chat(self, conversation: Conversation) -> tuple[dict[str, Any], ...]:
-        """Return the messages of a conversation with an image; empty without one, and by the rules of other tools.
-
-        Raises:
-            BadInput: It has a video, or what names the image is no text.
-        """
+        """Return the messages of a conversation with an image; empty without one, and by the rules of other tools."""
         if not (self.HAS_IMAGES and (conversation.image or conversation.video)):
             return ()
         location = f"{self.conversations.path}: conversation {conversation.source}"

@@ -70,11 +70,7 @@ class Conversation:
 
 
 class ConversationsInOrder:
-    """The conversations of a ShareGPT file in order, read only as far as they are needed.
-
-    Attributes:
-        path: The file.
-    """
+    """The conversations of a ShareGPT file in order, read only as far as they are needed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

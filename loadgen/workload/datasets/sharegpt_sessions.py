@@ -27,11 +27,7 @@ class ShareGPTSessions(EndlessSessions):
     last question without an answer is left out. Lengths are not limited.
 
     Attributes:
-        conversations: The file.
-        tokenizer: Counts the tokens.
-        settings: The settings, with seeds, the length of answers and the history.
         turns: Maximum questions of a session; None for all.
-        think_times: The times from an answer to the next question.
     """
 
     conversations: Conversations
@@ -75,7 +71,6 @@ class ShareGPTSessions(EndlessSessions):
                 yield session
 
     def _read(self, rows: Sequence[int], numbers: Iterator[int]) -> Iterator[tuple[int, list[Prompt]]]:
-        """Read conversations, and yield the sessions of the usable ones, each with its row and the next number."""
         found = [(row, *taken) for row in rows if (taken := self.conversations.exchanges(row))]
         found = [(row, source, pairs[: self.turns]) for row, source, pairs in found]
         counts = iter(self.tokenizer.count([text for _, _, pairs in found for pair in pairs for text in pair]))

@@ -14,7 +14,6 @@ class TextBatches:
     """Batches of the prompts of a data set; the last batch may be smaller.
 
     Attributes:
-        texts: The data set.
         size: Texts in each request.
         total: Texts in all; None: `size` in each request.
         query: A text that stands first in each request; empty: none.

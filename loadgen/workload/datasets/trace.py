@@ -27,11 +27,8 @@ class TraceDataset:
     trace. A block is the prefix of its number: its words do not depend on how many of them a prompt uses.
 
     Attributes:
-        file: The trace.
         rows: The rows within the run.
-        drawing: Draws the words.
         time_scale: Factor by which requests are sent faster; None: they have no due times.
-        block_tokens: Tokens of a block.
     """
 
     file: TraceFile
@@ -42,11 +39,7 @@ class TraceDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--trace-*`, `--time-scale`, `--duration` and `--tokenizer`.
-
-        Raises:
-            BadInput: The file or the tokenizer cannot be used.
-        """
+        """Create the data set from `--dataset-path`, `--trace-*`, `--time-scale`, `--duration` and `--tokenizer`."""
         path, columns = dataset_path(settings, "give the file of a trace"), _columns(settings.trace_column)
         file = TraceFile(path, settings.trace_format, columns, settings.trace_time_unit)
         drawing = RandomText.of(settings)
@@ -105,17 +98,12 @@ class TraceDataset:
         }
 
     def _text(self, row: TraceRow, tokens: int, blocks: BlockTexts) -> str:
-        """Make the text of a row: its blocks, with the last one cut, or its own words."""
         sizes = [self.block_tokens] * len(row.blocks)
         return blocks.text(prefix_rows(row.blocks).tolist(), sizes, tokens, row.line)
 
 
 def _columns(given: Sequence[str]) -> dict[str, str]:
-    """Read `--trace-column`: the name of each field in the file.
-
-    Raises:
-        BadInput: A field is unknown, or has no name.
-    """
+    """Read `--trace-column`: the name of each field in the file."""
     found = dict(pair.partition("=")[::2] for pair in given)
     for name, column in found.items():
         if name not in COLUMNS or not column:

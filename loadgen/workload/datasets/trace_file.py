@@ -26,8 +26,6 @@ class TraceRow:
     Attributes:
         line: Its line in the file, from 1.
         at_ns: Its time, ns, from any origin.
-        input_tokens: Tokens of the prompt.
-        output_tokens: Tokens of the answer.
         blocks: The numbers of the blocks of its prompt; equal numbers are equal texts.
     """
 
@@ -43,8 +41,6 @@ class Format:
     """The names of the fields in a format.
 
     Attributes:
-        at: The time.
-        input, output: The lengths.
         ns: Converts a time to ns.
         blocks: The list of blocks, "" for none.
     """
@@ -96,13 +92,10 @@ class TraceFile:
     """A trace file in one of FORMATS.
 
     Attributes:
-        path: The file.
-        format: The name of its format.
         rows: Its requests in the order of their times, without those of 0 input or output tokens.
         left_out: The number of requests without input or output tokens.
 
     Args:
-        path: The file.
         format_name: One of FORMATS, or `auto` to recognise it by the first line.
         columns: The names of fields in this file, by those in COLUMNS, if they are not those of the format.
         unit_s: Seconds of a time of 1, if it is not the unit of the format.
@@ -184,7 +177,6 @@ def _csv(path: Path, lines: Iterator[str], form: Format) -> Iterator[tuple[int, 
 
 
 def _row(path: Path, line: int, found: dict[str, Any], form: Format) -> TraceRow | None:
-    """Convert a line to a request; None if it has no input or output tokens."""
     lengths = []
     for name in (form.input, form.output):
         try:

@@ -95,11 +95,7 @@ def asked_of(prompt: Prompt) -> str | tuple[int, ...]:
 
 
 def refuse_several(prompt: Prompt) -> None:
-    """Refuse a prompt of several texts.
-
-    Raises:
-        BadInput: It is one.
-    """
+    """Refuse a prompt of several texts."""
     if prompt.texts:
         problem = f"{prompt.source} is several texts"
         raise BadInput("--backend", problem, "use openai-embeddings, or another API that takes them")

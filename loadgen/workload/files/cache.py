@@ -125,7 +125,6 @@ class Draft:
     """An entry that is being written. An error of its file discards the entry, and is never raised.
 
     Args:
-        path: The entry.
         max_bytes: Size above which the entry is discarded; the limit of the whole cache at `commit`. None: no limit.
 
     Attributes:

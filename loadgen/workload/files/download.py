@@ -15,7 +15,6 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -73,7 +72,6 @@ class Fetched:
     """The result of `fetch`.
 
     Attributes:
-        path: The complete file.
         sha256: Its hash in hex; None if the file existed already and was not read.
     """
 
@@ -85,7 +83,6 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
     """Download a published file into `folder`, unless it exists there.
 
     Args:
-        published: The file.
         folder: The destination, which is created if needed.
         hub: URL of the hub or mirror, as in HF_ENDPOINT.
         progress: Called after each read with the bytes received and the total.
@@ -111,7 +108,6 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
 
 
 def _address(hub: str) -> str:
-    """Check the URL of the hub, and remove a trailing slash."""
     try:
         parts = urlsplit(hub)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -145,7 +141,7 @@ class Part:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         if not self.size:  # nothing to resume
             self._path.unlink(missing_ok=True)
             self._tag_path.unlink(missing_ok=True)
@@ -204,7 +200,6 @@ class Part:
 
 
 def _receive(published: Published, url: str, part: Part, progress: Progress) -> None:
-    """Receive the rest of the file."""
     for _ in range(ATTEMPTS):
         total = _attempt(published, url, part, progress)
         if part.size == total:
@@ -286,6 +281,5 @@ def _status(error: urllib.error.HTTPError) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the text of the original error."""
     cause = getattr(error, "reason", error)
     return str(getattr(cause, "strerror", None) or cause) or type(error).__name__

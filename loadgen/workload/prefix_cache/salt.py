@@ -30,8 +30,6 @@ class Salt:
 
     Attributes:
         value: The salt, in hex.
-        tokenizer: Counts the tokens.
-        words: Its words.
     """
 
     value: str
@@ -43,9 +41,7 @@ class Salt:
         """Create the salt of the prompts of a data set.
 
         Args:
-            value: The salt.
             dataset: The data set, whose tokenizer is used if it has one.
-            settings: The settings of the run.
 
         Raises:
             BadInput: The tokenizer cannot be loaded, or has too few words.
@@ -70,7 +66,6 @@ class Salt:
             )
 
     def _salted_chat(self, prompt: Prompt) -> tuple[dict[str, Any], ...]:
-        """Return the messages with the salt in the first one."""
         if not prompt.messages:
             return ()
         first, *others = prompt.messages
@@ -106,7 +101,6 @@ class Salt:
         return begin + text[cut:] if salted == same else None
 
     def _drawn(self, keys: list[str]) -> str:
-        """Return a word for each of the beginnings of a text."""
         items = self.words.items
         return " ".join(items[self._number(key) % len(items)] for key in keys)
 

@@ -28,7 +28,6 @@ class SharedPrompts:
 
     Args:
         ends: Tokenizes the prompts; None: there is no tokenizer.
-        block: The unit of the cache.
         models: The model or adapter of each class of requests; a cache keeps their prompts apart.
     """
 
@@ -49,7 +48,6 @@ class SharedPrompts:
         """Yield the prompts of the run.
 
         Args:
-            prompts: The prompts.
             sent_before: Whether each of them that begins a session is sent before the run, too.
         """
         for prompt in prompts:
@@ -68,7 +66,6 @@ class SharedPrompts:
         return {"block_size": self._block.tokens, "block_size_from": self._block.source} | found
 
     def _found(self, sha256: str) -> dict[str, Any]:
-        """Count what is shared, or read it from the cache."""
         if self._were_too_many or len({*self._models}) > 1 or self._ends is None:  # the hash says nothing of models
             return self._count()
         before = sum(is_before for _, is_before in self._kept)

@@ -26,7 +26,6 @@ class TokenizedPrompt:
     """The text of a prompt, and where its tokens end.
 
     Attributes:
-        text: The text.
         ends: The character at which each token ends.
         before: Tokens before the text, the same of all prompts.
         answered: Tokens up to the end of the last answer that it repeats, `before` included; 0: it repeats none.
@@ -48,9 +47,7 @@ class TokenEnds:
     encoded.
 
     Attributes:
-        tokenizer: The tokenizer.
         template: The chat template; None: there is none, or it is unknown.
-        options: Variables of the template.
         before: Tokens before each text, where there is no template: special tokens, and those of an unknown template.
     """
 
@@ -79,7 +76,6 @@ class TokenEnds:
         Args:
             dataset: The data set, whose tokenizer is used if it has one. If the state of the cache is asked for, that
                 of the run is loaded otherwise.
-            settings: The settings of the run.
             prediction: What is known of the chat template.
             chat: Whether the server applies its chat template.
         """
@@ -164,7 +160,6 @@ class TokenEnds:
 
 
 def _text_of(content: Any) -> str:
-    """Return the text of the content of a message."""
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""

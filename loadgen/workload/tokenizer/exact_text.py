@@ -64,7 +64,6 @@ class Words:
 
 
 def _is_word(word: str, ids: Sequence[int], tokenizer: Tokenizer) -> bool:
-    """Return whether a word three times is three tokens that spell it, the second equal to the third."""
     if len(ids) != 3 or ids[1] != ids[2]:
         return False
     spelled = (WORD.fullmatch(tokenizer.token(number)) for number in ids[:2])
@@ -87,7 +86,6 @@ def fit_texts(
     Args:
         rows: The words of each text in order, with spare ones.
         wanted: The tokens of each text.
-        tokenizer: Counts the tokens.
         count: Counts them instead, for example with a chat template.
 
     Raises:

@@ -25,7 +25,6 @@ class Prefix(NamedTuple):
     """A text that a prompt begins with.
 
     Attributes:
-        text: The text.
         tokens: Its tokens, without special ones.
     """
 
@@ -41,8 +40,6 @@ class RandomText:
     """Draws texts of the words of a tokenizer.
 
     Attributes:
-        tokenizer: Counts the tokens.
-        words: The words of the tokenizer.
         seed: The seed of the texts.
     """
 

@@ -37,10 +37,6 @@ class Tokenizer:
 
     Args:
         parse: Makes the tokenizer of `tokenizers`.
-        name: As the attribute.
-        sha256: As the attribute.
-        folder: As the attribute.
-        gguf: As the attribute.
 
     Attributes:
         name: The path or hub name that the user gave.
@@ -160,11 +156,7 @@ class LazyTokenizer:
         self._loaded: Tokenizer | None = None
 
     def __call__(self) -> Tokenizer:
-        """Return the tokenizer, and load it at the first call.
-
-        Raises:
-            BadInput: As `tokenizer_of`.
-        """
+        """Return the tokenizer; the first call loads it."""
         if self._loaded is None:
             try:
                 self._loaded = tokenizer_of(self._settings)

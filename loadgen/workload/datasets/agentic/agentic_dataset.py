@@ -38,9 +38,7 @@ class AgenticDataset(EndlessSessions):
     the token; if the file is sent more than once, with other words each time.
 
     Attributes:
-        file: The sessions.
         settings: The settings of the run: pauses, seeds, tokenizer, lengths.
-        start: Where each session begins.
     """
 
     file: AgentFile
@@ -49,11 +47,7 @@ class AgenticDataset(EndlessSessions):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--trace-format`, `--time-scale`, `--max-think-time` and others.
-
-        Raises:
-            BadInput: The file cannot be used.
-        """
+        """Create it from `--dataset-path`, `--trace-format`, `--time-scale`, `--max-think-time` and others."""
         start = TrajectoryStart.parse(settings.trajectory_start, seed_of(settings, "order"))
         return cls(AgentFile(dataset_path(settings, REMEDY), settings.trace_format), settings, start)
 
@@ -64,11 +58,7 @@ class AgenticDataset(EndlessSessions):
 
     @property
     def requests(self) -> int:
-        """The number of calls that are sent if each session of the file is sent once.
-
-        Raises:
-            BadInput: A session is invalid.
-        """
+        """The number of calls that are sent if each session of the file is sent once."""
         return self._size.requests
 
     def provenance(self) -> dict[str, Any]:

@@ -21,9 +21,7 @@ class JsonRow:
     """One object.
 
     Attributes:
-        path: The file.
         location: Where it stands in the file, such as "line 3, requests[2]".
-        fields: The object.
     """
 
     path: Path
@@ -39,22 +37,14 @@ class JsonRow:
         return self.error(f"{name!r} is " + ("missing" if value is None else f"{str(value)[:40]!r}, not {wanted}"))
 
     def of_kind(self, kind: type, name: str, value: Any) -> Any:
-        """Return a value that has to be of a kind.
-
-        Raises:
-            BadInput: It is not, or is missing.
-        """
+        """Return a value that has to be of a kind."""
         if not isinstance(value, kind) or isinstance(value, bool):
             kinds = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}
             raise self.wrong(name, value, kinds[kind])
         return value
 
     def text(self, name: str) -> str:
-        """Return a text that is not empty.
-
-        Raises:
-            BadInput: The field has none.
-        """
+        """Return a text that is not empty."""
         if not (text := self.of_kind(str, name, self.fields.get(name))):
             raise self.error(f"{name!r} is empty")
         return str(text)
@@ -104,7 +94,6 @@ def read_rows(path: Path, remedy: str) -> Iterator[JsonRow]:
     """Yield the objects of a file: JSON lines, one JSON object, or a list of objects.
 
     Args:
-        path: The file.
         remedy: What to give in place of a file that cannot be used.
 
     Raises:

@@ -61,7 +61,6 @@ def _calls(rows: list[JsonRow]) -> list[RecordedCall]:
 
 
 def _check(row: JsonRow, turn: int, before: JsonRow | None) -> None:
-    """Check number and role of a row."""
     if (given := row.integer("turn")) != turn:
         raise row.error(f"'turn' is {given}, and {turn} comes next", "number the rows of a conversation from 1")
     state, role = before.text("role") if before else "", row.text("role")

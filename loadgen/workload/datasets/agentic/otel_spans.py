@@ -73,7 +73,6 @@ def _attributes(span: JsonRow) -> dict[str, Any]:
 
 
 def _value(span: JsonRow, name: str, found: Any) -> Any:
-    """Convert an attribute: OTLP JSON names the kind of each value."""
     value: dict[str, Any] = span.of_kind(dict, name, found)
     if "arrayValue" in value:
         return [_value(span, name, each) for each in _values(span, name, value["arrayValue"])]
@@ -109,7 +108,6 @@ def _call(span: JsonRow, attributes: dict[str, Any]) -> RecordedCall:
 
 
 def _list(row: JsonRow, name: str) -> list[dict[str, Any]]:
-    """Return the objects of an attribute, which may be the text of a JSON list."""
     found = row.fields.get(name)
     if isinstance(found, str):
         try:

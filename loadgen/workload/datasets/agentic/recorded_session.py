@@ -19,7 +19,6 @@ class RecordedCall:
         output_tokens: Tokens of the answer; None if unknown.
         blocks: The names of the blocks with which the prompt begins; equal names are equal texts.
         sizes: The tokens of each block.
-        messages: The messages of the prompt.
         fields: Further fields of the body of the request.
     """
 
@@ -39,7 +38,6 @@ class RecordedSession:
     """The calls of one session.
 
     Attributes:
-        name: Its name in the file.
         calls: At least one, each after those that it waited for; only the first waited for none.
         is_global: Whether blocks of the same name in other sessions are the same.
     """

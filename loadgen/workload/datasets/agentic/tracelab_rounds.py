@@ -53,7 +53,6 @@ def _calls(rounds: list[tuple[float, float, int, JsonRow]]) -> list[RecordedCall
 
 
 def _cut(blocks: list[int], sizes: list[int], tokens: int) -> tuple[list[int], list[int]]:
-    """Return the first tokens of blocks."""
     kept = list[int]()
     for size in sizes:
         if tokens <= 0:

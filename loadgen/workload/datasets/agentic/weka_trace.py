@@ -54,9 +54,6 @@ class WekaSession:
 
     Calls of one agent wait for each other as their times show. The first calls of a subagent wait for the call before
     it in the list, and the first call of the parent that begins after a subagent's end waits for that subagent.
-
-    Args:
-        block_tokens: The tokens of a block.
     """
 
     def __init__(self, block_tokens: int) -> None:

@@ -48,7 +48,6 @@ def _row(fields: dict[str, Any], source: str) -> Row:
 
 
 def _columns(settings: RunSettings, first: Record) -> dict[str, str]:
-    """Map fields to columns: by `--hf-column`, else by the name of the column."""
     given = dict(pair.partition("=")[::2] for pair in settings.hf_column)
     for field, column in given.items():
         if field not in MAPPED or not column:

@@ -34,11 +34,7 @@ PACKAGES = {"guidellm-0.5": "faker"}  # that a rule needs, and a plain installat
 
 
 def require_packages(rule: str | None) -> None:
-    """Check that the package of a rule is installed.
-
-    Raises:
-        BadInput: It is not.
-    """
+    """Check that the package of a rule is installed."""
     if rule in PACKAGES:
         require(FLAG, f"making texts as {rule}", PACKAGES[rule])
 

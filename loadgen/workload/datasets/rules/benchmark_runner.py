@@ -24,7 +24,6 @@ class BenchmarkRunnerShareGPT:
     Nothing is random. The rule makes the server generate the recorded length.
 
     Attributes:
-        conversations: The file.
         tokenizer: Counts the tokens, those of the answer without special ones.
         output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
         min_tokens, max_tokens: Questions with fewer or more tokens are left out.

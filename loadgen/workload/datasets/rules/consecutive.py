@@ -7,7 +7,7 @@ becomes shorter where neighbouring tokens merge.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,7 @@ from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 BLOCK_TOKENS = 1 << 18  # tokens of the prompts made at a time
 
 
-@dataclass(frozen=True, slots=True)
-class RandomNumbers:
+class RandomNumbers(NamedTuple):
     """The random numbers of a rule; arrays have a number for each prompt.
 
     Attributes:
@@ -44,21 +43,22 @@ class ConsecutiveIds(ABC):
     """Prompt i is the shared prefix, then the ids from offset + i on, modulo the vocabulary.
 
     Attributes:
+        RULE: The name of the rule.
+        CUTS_PREFIX: Whether a text is cut to prefix and length together, and has its real number of tokens; else it is
+            cut to the length alone, and has the requested number.
         tokenizer: Decodes and encodes; ids are from its vocabulary without added tokens.
         prefix_tokens: Ids of the shared prefix, 0 for none.
-        input_mean: Mean tokens of a prompt, without special tokens.
-        output_mean: Maximum tokens of each answer.
-        ratios: Relative half widths of the ranges of input and output lengths, in [0, 1).
-        seed: The seed of everything.
+        inputs: The minimum and maximum number of ids of a prompt without its prefix and special tokens.
+        outputs: The minimum and maximum of the tokens of an answer.
     """
 
     RULE: ClassVar[str]
+    CUTS_PREFIX: ClassVar[bool]
 
     tokenizer: Tokenizer
     prefix_tokens: int
-    input_mean: int
-    output_mean: int
-    ratios: tuple[float, float]
+    inputs: tuple[int, int]
+    outputs: tuple[int, int]
     seed: int
 
     @classmethod
@@ -68,62 +68,51 @@ class ConsecutiveIds(ABC):
         Raises:
             BadInput: A length or ratio leaves no token, or the tokenizer cannot be loaded.
         """
-        ratios = parse_ratios(settings.random_range_ratio)
+        input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         inputs = plain_length(INPUT_LEN, settings.random_input_len, cls.RULE)
         outputs = plain_length("--random-output-len", settings.random_output_len, cls.RULE)
         tokenizer = tokenizer_of(settings)
         special = tokenizer.special_tokens
-        Lengths.around(INPUT_LEN, inputs, ratios[0], less=special)  # refuses lengths below one token
+        Lengths.around(INPUT_LEN, inputs, input_ratio, less=special)  # refuses lengths below one token
         return cls(
             tokenizer=tokenizer,
             prefix_tokens=settings.random_prefix_len,
-            input_mean=inputs - special,
-            output_mean=outputs,
-            ratios=ratios,
+            inputs=cls.bounds(inputs - special, input_ratio),
+            outputs=cls.bounds(outputs, output_ratio),
             seed=seed_of(settings, "prompts"),
         )
 
+    @staticmethod
     @abstractmethod
-    def input_range(self) -> tuple[int, int]:
-        """Return the minimum and maximum number of ids of a prompt without its prefix."""
-
-    @abstractmethod
-    def output_range(self) -> tuple[int, int]:
-        """Return the minimum and maximum of the tokens of an answer."""
+    def bounds(mean: int, ratio: float) -> tuple[int, int]:
+        """Return the minimum and maximum of lengths with a mean and a relative half width of their range."""
 
     @abstractmethod
     def draw(self, count: int) -> RandomNumbers:
-        """Draw the random numbers of `count` prompts, in the order of the rule."""
-
-    @abstractmethod
-    def cut_at(self, own: int) -> int:
-        """Return the number of tokens to which the text of a range of `own` ids is cut."""
-
-    @abstractmethod
-    def reported_tokens(self, own: int, left: int) -> int:
-        """Return the input tokens that the tool reports for `own` requested ids, of which `left` remain."""
+        """Draw the random numbers of `count` prompts from one generator of the seed, in the order of the rule."""
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the same in every call. One block at a time is in memory."""
-        drawn, total = self.draw(count), 0
-        block = max(1, BLOCK_TOKENS // (self.prefix_tokens + self.input_range()[1]))
+        prefix, inputs, outputs, offsets = self.draw(count)
+        total, (low, high) = 0, self.inputs
+        block = max(1, BLOCK_TOKENS // (self.prefix_tokens + high))
         for start in range(0, count, block):
             rows = range(start, min(start + block, count))
-            lengths = drawn.inputs[start : start + block].tolist()
+            lengths = inputs[start : start + block].tolist()
             ranges = [
-                drawn.prefix + ((drawn.offsets[row] + row + np.arange(own)) % self.tokenizer.own_size).tolist()
+                prefix + ((offsets[row] + row + np.arange(own)) % self.tokenizer.own_size).tolist()
                 for row, own in zip(rows, lengths, strict=True)
             ]
             encoded = self.tokenizer.encode_batch(self.tokenizer.decode_batch(ranges))
-            cut = [ids[: self.cut_at(own)] for ids, own in zip(encoded, lengths, strict=True)]
+            more = self.prefix_tokens if self.CUTS_PREFIX else 0
+            cut = [ids[: more + own] for ids, own in zip(encoded, lengths, strict=True)]
             texts = self.tokenizer.decode_batch(cut)
-            outputs = drawn.outputs[start : start + block].tolist()
-            for row, text, own, ids, wanted in zip(rows, texts, lengths, cut, outputs, strict=True):
-                tokens = self.reported_tokens(own, len(ids))
+            wanted = outputs[start : start + block].tolist()
+            for row, text, own, ids, output in zip(rows, texts, lengths, cut, wanted, strict=True):
+                tokens = len(ids) if self.CUTS_PREFIX else self.prefix_tokens + own
                 total += tokens
-                yield Prompt(text, tokens, wanted, f"random/{self.RULE}/{self.seed}/{row}")
+                yield Prompt(text, tokens, output, f"random/{self.RULE}/{self.seed}/{row}")
         if count:
-            low, high = self.input_range()
             warn_of_miss(total / count, self.prefix_tokens + low, self.prefix_tokens + high)
 
     def provenance(self) -> dict[str, Any]:
@@ -134,7 +123,7 @@ class ConsecutiveIds(ABC):
             "seed_prompts": self.seed,
             "prefix_tokens": self.prefix_tokens,
             "special_tokens": self.tokenizer.special_tokens,
-            "input_tokens": list(self.input_range()),
-            "output_tokens": list(self.output_range()),
+            "input_tokens": list(self.inputs),
+            "output_tokens": list(self.outputs),
             **self.tokenizer.provenance(),
         }

@@ -28,7 +28,6 @@ class Guidellm05Random:
         tokenizer: Encodes with special tokens, and decodes without them.
         input_tokens: Requested tokens of each prompt.
         output_tokens: Maximum tokens of each answer; the rule makes the server generate all of them.
-        seed: The seed of Faker.
     """
 
     tokenizer: Tokenizer

@@ -30,11 +30,7 @@ class SGLangCustom(SGLangShareGPT):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "SGLangCustom":
-        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`.
-
-        Raises:
-            BadInput: The file or the tokenizer cannot be used.
-        """
+        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`."""
         return cls(ConversationLines(dataset_path(settings, REMEDY)), tokenizer_of(settings), settings)
 
     @classmethod

@@ -13,29 +13,17 @@ class Vllm011Random(ConsecutiveIds):
 
     __slots__ = ()
     RULE: ClassVar[str] = "vllm-0.11"
+    CUTS_PREFIX: ClassVar[bool] = True
 
-    def input_range(self) -> tuple[int, int]:
-        """Return floor and ceiling of mean * (1 -+ ratio)."""
-        return math.floor(self.input_mean * (1 - self.ratios[0])), math.ceil(self.input_mean * (1 + self.ratios[0]))
-
-    def output_range(self) -> tuple[int, int]:
+    @staticmethod
+    def bounds(mean: int, ratio: float) -> tuple[int, int]:
         """Return floor and ceiling of mean * (1 -+ ratio), at least 1."""
-        low = math.floor(self.output_mean * (1 - self.ratios[1]))
-        return max(low, 1), math.ceil(self.output_mean * (1 + self.ratios[1]))
+        return max(math.floor(mean * (1 - ratio)), 1), math.ceil(mean * (1 + ratio))
 
     def draw(self, count: int) -> RandomNumbers:
-        """Draw from one generator of the seed."""
-        generator = np.random.default_rng(self.seed)
-        inputs = generator.integers(*self.input_range(), size=count, endpoint=True)
-        outputs = generator.integers(*self.output_range(), size=count, endpoint=True)
-        offsets = generator.integers(0, self.tokenizer.own_size, size=count)
-        prefix = generator.integers(0, self.tokenizer.own_size, size=self.prefix_tokens).tolist()
-        return RandomNumbers(prefix, inputs, outputs, offsets)
-
-    def cut_at(self, own: int) -> int:
-        """Return prefix plus length."""
-        return self.prefix_tokens + own
-
-    def reported_tokens(self, own: int, left: int) -> int:
-        """Return the remaining tokens: fewer than requested where neighbours merged."""
-        return left
+        """Draw the prefix last."""
+        generator, size = np.random.default_rng(self.seed), self.tokenizer.own_size
+        inputs = generator.integers(*self.inputs, size=count, endpoint=True)
+        outputs = generator.integers(*self.outputs, size=count, endpoint=True)
+        offsets = generator.integers(0, size, size=count)
+        return RandomNumbers(generator.integers(0, size, size=self.prefix_tokens).tolist(), inputs, outputs, offsets)

@@ -17,6 +17,7 @@ class Vllm09Random(ConsecutiveIds):
 
     __slots__ = ()
     RULE: ClassVar[str] = "vllm-0.9"
+    CUTS_PREFIX: ClassVar[bool] = False
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
@@ -30,32 +31,14 @@ class Vllm09Random(ConsecutiveIds):
             raise BadInput("--seed", f"{seed} is out of range for {cls.RULE}", "give less than 2**32")
         return super().from_settings(settings)
 
-    def input_range(self) -> tuple[int, int]:
-        """Return mean * (1 -+ ratio), both rounded down."""
-        return _rounded_down(self.input_mean, self.ratios[0])
-
-    def output_range(self) -> tuple[int, int]:
+    @staticmethod
+    def bounds(mean: int, ratio: float) -> tuple[int, int]:
         """Return mean * (1 -+ ratio), both rounded down; the minimum may be 0."""
-        return _rounded_down(self.output_mean, self.ratios[1])
+        return int(mean * (1 - ratio)), int(mean * (1 + ratio))
 
     def draw(self, count: int) -> RandomNumbers:
-        """Draw from one generator of the seed."""
-        generator = np.random.RandomState(self.seed)
-        prefix = generator.randint(0, self.tokenizer.own_size, size=self.prefix_tokens).tolist()
-        (low, high), (output_low, output_high) = self.input_range(), self.output_range()
-        inputs = generator.randint(low, high + 1, size=count)
-        outputs = generator.randint(output_low, output_high + 1, size=count)
-        offsets = generator.randint(0, self.tokenizer.own_size, size=count)
-        return RandomNumbers(prefix, inputs, outputs, offsets)
-
-    def cut_at(self, own: int) -> int:
-        """Return the length without the prefix."""
-        return own
-
-    def reported_tokens(self, own: int, left: int) -> int:
-        """Return the requested tokens."""
-        return self.prefix_tokens + own
-
-
-def _rounded_down(mean: int, ratio: float) -> tuple[int, int]:
-    return int(mean * (1 - ratio)), int(mean * (1 + ratio))
+        """Draw the prefix first."""
+        draw, size = np.random.RandomState(self.seed).randint, self.tokenizer.own_size
+        prefix = draw(0, size, size=self.prefix_tokens).tolist()
+        inputs, outputs = (draw(low, high + 1, size=count) for low, high in (self.inputs, self.outputs))
+        return RandomNumbers(prefix, inputs, outputs, draw(0, size, size=count))
