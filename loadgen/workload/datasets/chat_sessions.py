@@ -37,14 +37,11 @@ class ChatSessions(EndlessSessions):
 
     Attributes:
         turns: Maximum turns of a session; None for all.
-        recorded: Whether further turns repeat the recorded answers; else those of the measured server.
-        settings: The settings: lengths of answers, and what bodies may have.
+        settings: The settings: lengths of answers, the history, and what bodies may have.
     """
 
-    name: str
     rows: RowFile
     turns: int | None
-    recorded: bool
     think_times: ThinkTimes
     settings: RunSettings
     tokenizer: LazyTokenizer
@@ -52,23 +49,16 @@ class ChatSessions(EndlessSessions):
     @classmethod
     def of(cls, rows: RowFile, settings: RunSettings) -> Self:
         """Create the data set from `--turns`, `--think-time`, `--history`, `--custom-output-len` and `--tokenizer`."""
-        return cls(
-            name=settings.dataset_name,
-            rows=rows,
-            turns=parse_recorded_turns(settings.turns),
-            recorded=settings.history == "recorded",
-            think_times=ThinkTimes.from_settings(settings),
-            settings=settings,
-            tokenizer=LazyTokenizer(settings),
-        )
+        turns, think_times = parse_recorded_turns(settings.turns), ThinkTimes.from_settings(settings)
+        return cls(rows, turns, think_times, settings, LazyTokenizer(settings))
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, and name, size and hash of file and tokenizer. Reads the whole file."""
         return {
-            "name": self.name,
+            "name": self.settings.dataset_name,
             "rule": "whole chats in the file's order",
             "turns": self.turns,
-            "history": "recorded" if self.recorded else "real",
+            "history": self.settings.history,
             **self.think_times.provenance(),
             "output_tokens": self.settings.custom_output_len,
             **self.rows.provenance(),
@@ -91,9 +81,8 @@ class ChatSessions(EndlessSessions):
         if row.input_tokens is not None:
             raise BadInput(DATASET_PATH, f"{where} has input_tokens, which its turns do not share", "leave them out")
         turns = [self._turn(row, *exchange, where) for exchange in _exchanges(row, where)[: self.turns]]
-        return session_prompts(
-            number, row.source, turns, self.think_times, recorded=self.recorded, tokens=0, fields=row.fields
-        )
+        recorded = self.settings.history == "recorded"
+        return session_prompts(number, row.source, turns, self.think_times, recorded=recorded, fields=row.fields)
 
     def _turn(self, row: Row, messages: list[Message], answer: Message, where: str) -> Turn:
         asked, answered = self._count(messages), self._count([answer])

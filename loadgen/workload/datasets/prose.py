@@ -51,19 +51,14 @@ class ProseDataset:
 
     Attributes:
         prefix_tokens: Tokens of the prefix of all prompts, 0 for none.
-        input_tokens: Tokens of each prompt, with special tokens.
-        template_tokens: Tokens of the chat template that are part of `input_tokens`.
+        template_tokens: Tokens of the chat template that are part of the length of a prompt.
         measure: Counts a text with the template; None: nothing does.
     """
 
     tokenizer: Tokenizer
     lines: Sequence[Line] = field(repr=False)
     path: Path
-    prefix_tokens: int
-    input_tokens: int
-    output_tokens: int
-    seed_prompts: int
-    seed_order: int
+    settings: RunSettings
     template_tokens: int = 0
     measure: Count | None = None
 
@@ -82,16 +77,7 @@ class ProseDataset:
             )
             raise BadInput("--sonnet-input-len", problem, "raise it, or lower --sonnet-prefix-len")
         path = _path(settings)
-        return cls(
-            tokenizer=tokenizer,
-            lines=_lines(path, tokenizer),
-            path=path,
-            prefix_tokens=settings.sonnet_prefix_len,
-            input_tokens=settings.sonnet_input_len,
-            output_tokens=settings.sonnet_output_len,
-            seed_prompts=seed_of(settings, "prompts"),
-            seed_order=seed_of(settings, "order"),
-        )
+        return cls(tokenizer, _lines(path, tokenizer), path, settings)
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
@@ -105,24 +91,28 @@ class ProseDataset:
         Raises:
             BadInput: The tokenizer joins text into tokens, so an exact length is not possible.
         """
-        return self._generate(iter(np.random.default_rng([self.seed_order, ORDER]).permutation(count).tolist()))
+        return self._generate(
+            iter(np.random.default_rng([seed_of(self.settings, "order"), ORDER]).permutation(count).tolist())
+        )
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of rows `count`, `count` + 1 and so on, endlessly."""
         return self._generate(itertools.count(count))
 
     def _generate(self, order: Iterator[int]) -> Iterator[Prompt]:
-        wanted = self.input_tokens - self.tokenizer.special_tokens - self.template_tokens
+        settings, seed = self.settings, seed_of(self.settings, "prompts")
+        plain = settings.sonnet_input_len - self.template_tokens
+        wanted = plain - self.tokenizer.special_tokens
         prefix = self._prefix()
         while rows := list(islice(order, BATCH)):
-            drawn = [_join_lines(self._drawn(row), wanted - self.prefix_tokens, prefix) for row in rows]
+            drawn = [_join_lines(self._drawn(seed, row), wanted - settings.sonnet_prefix_len, prefix) for row in rows]
             texts = cut_to_tokens(drawn, wanted, self.tokenizer)
-            tokens = [self.input_tokens - self.template_tokens] * len(rows)
+            tokens = [plain] * len(rows)
             if self.measure is not None:
                 texts = [self._fitted(text, own, wanted) for (text, _), own in zip(drawn, texts, strict=True)]
                 tokens = self.tokenizer.count(texts, special=True)
             for row, text, count in zip(rows, texts, tokens, strict=True):
-                yield Prompt(text, count, self.output_tokens, f"prose/{self.seed_prompts}/{row}")
+                yield Prompt(text, count, settings.sonnet_output_len, f"prose/{seed}/{row}")
 
     def probes(self) -> list[str]:
         """Return texts like the beginnings and ends of its prompts."""
@@ -136,9 +126,9 @@ class ProseDataset:
         """
         if not subtract:
             return self
-        most = template_counts[-1]
-        if self.input_tokens - self.prefix_tokens - self.tokenizer.special_tokens - most < 2:
-            problem = f"{self.input_tokens} leaves no room after {self.prefix_tokens} tokens of the prefix and {most} "
+        most, own, prefix = template_counts[-1], self.settings.sonnet_input_len, self.settings.sonnet_prefix_len
+        if own - prefix - self.tokenizer.special_tokens - most < 2:
+            problem = f"{own} leaves no room after {prefix} tokens of the prefix and {most} "
             raise BadInput("--sonnet-input-len", f"{problem}of the chat template", "raise it, or lower the prefix")
         if measure is None and len(template_counts) > 1:
             problem = "the chat template adds a varying number of tokens"
@@ -150,12 +140,12 @@ class ProseDataset:
         return {
             "name": "prose",
             "rule": "lines, cut to the token",
-            "seed_prompts": self.seed_prompts,
-            "seed_order": self.seed_order,
-            "prefix_tokens": self.prefix_tokens,
-            "input_tokens": self.input_tokens,
+            "seed_prompts": seed_of(self.settings, "prompts"),
+            "seed_order": seed_of(self.settings, "order"),
+            "prefix_tokens": self.settings.sonnet_prefix_len,
+            "input_tokens": self.settings.sonnet_input_len,
             "special_tokens": self.tokenizer.special_tokens,
-            "output_tokens": self.output_tokens,
+            "output_tokens": self.settings.sonnet_output_len,
             "file": self.path.name,
             "file_sha256": file_hash.sha256(self.path),
             "lines": len(self.lines),
@@ -163,25 +153,25 @@ class ProseDataset:
         }
 
     def _fitted(self, text: str, cut: str, tokens: int) -> str:
-        """Return a text that was cut to `tokens`, cut anew until it has `input_tokens` with the template."""
+        """Return a text that was cut to `tokens`, cut anew until it has the requested tokens with the template."""
         assert self.measure is not None
+        length = self.settings.sonnet_input_len
         for _ in range(REPAIRS):
-            (more,) = (count - self.input_tokens for count in self.measure([cut]))
+            (more,) = (count - length for count in self.measure([cut]))
             if not more:
                 return cut
             tokens -= more
             cut = _repaired(text, tokens, self.tokenizer)
-        raise _uncuttable(self.tokenizer, self.input_tokens)
+        raise _uncuttable(self.tokenizer, length)
 
     def _prefix(self) -> str:
-        if not self.prefix_tokens:
+        if not (tokens := self.settings.sonnet_prefix_len):
             return ""
-        return cut_to_tokens([_join_lines(cycle(self.lines), self.prefix_tokens)], self.prefix_tokens, self.tokenizer)[
-            0
-        ]
+        (prefix,) = cut_to_tokens([_join_lines(cycle(self.lines), tokens)], tokens, self.tokenizer)
+        return prefix
 
-    def _drawn(self, row: int) -> Iterator[Line]:
-        draw = np.random.default_rng([self.seed_prompts, LINES, row])
+    def _drawn(self, seed: int, row: int) -> Iterator[Line]:
+        draw = np.random.default_rng([seed, LINES, row])
         while True:
             yield from (self.lines[number] for number in draw.integers(0, len(self.lines), LINES_AT_ONCE).tolist())
 

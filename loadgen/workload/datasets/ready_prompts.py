@@ -32,16 +32,11 @@ class ReadyDataset:
     not counted.
 
     Attributes:
-        name: The name of the data set: jsonl, csv, custom or custom_image.
-        rows: The file.
-        output_tokens: Maximum tokens of an answer for rows without their own; -1: every row has it.
-        settings: The settings, with the order of rows.
+        settings: The settings, with the order of rows and the length of answers of rows without their own.
         tokenizer: Loaded for the first row without `input_tokens`.
     """
 
-    name: str
     rows: RowFile
-    output_tokens: int
     settings: RunSettings
     tokenizer: LazyTokenizer
 
@@ -60,7 +55,7 @@ class ReadyDataset:
             rows = RowFile(dataset_path(settings, REMEDY), kind, strict=name != "custom")
         if settings.turns not in (None, "1"):
             return ChatSessions.of(rows, settings)
-        return cls(name, rows, settings.custom_output_len, settings, LazyTokenizer(settings))
+        return cls(rows, settings, LazyTokenizer(settings))
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
@@ -89,27 +84,27 @@ class ReadyDataset:
     def _generate(self, numbers: Iterator[int]) -> Iterator[Prompt]:
         while batch := [self.rows[number] for number in islice(numbers, BATCH)]:
             for row, tokens in zip(batch, count_tokens(batch, self.tokenizer), strict=True):
-                if row.output_tokens is None and self.output_tokens < 0:
+                if row.output_tokens is None and self.settings.custom_output_len < 0:
                     raise BadInput("--custom-output-len", "is -1, and a row has no output_tokens", "give a length")
                 if row.fields:
                     where = f"extra_body of {row.source} in {self.rows.path}"
                     endpoints.check_row_fields(where, row.fields, self.settings)
-                yield row.prompt(tokens, row.output_tokens or self.output_tokens)
+                yield row.prompt(tokens, row.output_tokens or self.settings.custom_output_len)
 
     def provenance(self) -> dict[str, Any]:
         """Return name, size and hash of the file, order and default length. Reads the whole file."""
         return {
-            "name": self.name,
+            "name": self.settings.dataset_name,
             "rule": "in a shuffled order" if self._is_shuffled else "in the file's order",
             "seed_order": seed_of(self.settings, "order") if self._is_shuffled else None,
-            "output_tokens": self.output_tokens,
+            "output_tokens": self.settings.custom_output_len,
             **self.rows.provenance(),
             **self.tokenizer.provenance(),
         }
 
     @property
     def _is_shuffled(self) -> bool:
-        return self.name in ("custom", CUSTOM_IMAGE) and not self.settings.disable_shuffle
+        return self.settings.dataset_name in ("custom", CUSTOM_IMAGE) and not self.settings.disable_shuffle
 
     def _order(self) -> "range | list[int]":
         if not self._is_shuffled:
