@@ -14,7 +14,7 @@ from loadgen.workload.chat_template.template import REMEDY, ChatTemplate, user_m
 from loadgen.workload.endpoints.api import text_of
 from loadgen.workload.prompt import ANSWER, Dataset, Prompt
 from loadgen.workload.target import Target
-from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer, tokenizer_of
+from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer, tokenizer_for
 
 RENDER, IDS, COUNTS = "--render-chat-template", "--prompt-token-ids", "--input-len-counts"
 CHAT_REMEDY = "leave it out: the server of a chat applies the template"
@@ -59,8 +59,7 @@ class PromptForm:
             raise BadInput(IDS, problem, "use --backend openai or sglang-native, or leave it out")
         if settings.tokenizer == NO_TOKENIZER:
             raise BadInput(flag, f"needs a tokenizer, and {TOKENIZER} is {NO_TOKENIZER}", "give the model's")
-        own = getattr(dataset, "tokenizer", None)
-        tokenizer = own if isinstance(own, Tokenizer) else tokenizer_of(settings)
+        tokenizer = tokenizer_for(dataset, settings)
         if rendering is None:
             return cls(tokenizer, as_ids=True)
         if target.chat and settings.input_len_counts == "server":

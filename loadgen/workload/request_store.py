@@ -193,13 +193,8 @@ def next_block(waiting: Iterator[Prompt]) -> list[Prompt]:
 def _planned(prompt: Prompt) -> tuple[int, ...]:
     """Return the columns of the index for a prompt, without the end of its body."""
     expected = -1 if prompt.server_tokens is None else prompt.server_tokens
-    return prompt.input_tokens, prompt.output_tokens, _due(prompt), prompt.think_ns, expected
-
-
-def _due(prompt: Prompt) -> int:
-    if prompt.follows:
-        return FOLLOWS
-    return DRAWN if prompt.due_ns is None else prompt.due_ns
+    due = FOLLOWS if prompt.follows else DRAWN if prompt.due_ns is None else prompt.due_ns
+    return prompt.input_tokens, prompt.output_tokens, due, prompt.think_ns, expected
 
 
 def warmup_count(settings: RunSettings) -> int:

@@ -224,7 +224,7 @@ def headers(settings: RunSettings) -> dict[str, str]:
 
 
 def _base_parts(url: str) -> SplitResult:
-    parts = _parts(url)
+    parts = server_url(url)
     if parts is None:
         shown = redact_user(url)
         beyond = _PORT.search(shown)
@@ -232,12 +232,12 @@ def _base_parts(url: str) -> SplitResult:
             raise BadInput(
                 "--base-url", f"{shown!r}: the port {beyond[1]} is out of range", "give a port from 1 to 65535"
             )
-        meant = f"http://{shown}" if "://" not in url and _parts(f"http://{url}") else "http://HOST:PORT"
+        meant = f"http://{shown}" if "://" not in url and server_url(f"http://{url}") else "http://HOST:PORT"
         raise BadInput("--base-url", f"invalid http or https URL {shown!r}", f"write {meant}")
     return parts
 
 
-def _parts(url: str) -> SplitResult | None:
+def server_url(url: str) -> SplitResult | None:
     """Split the URL of a server; None if it is not a valid one."""
     try:
         parts = urlsplit(url)

@@ -52,9 +52,6 @@ class ChatTemplate:
         except TemplateError as error:
             raise BadInput(TOKENIZER, f"{self.name} is not a chat template ({_one_line(error)})", REMEDY) from error
 
-    def __repr__(self) -> str:
-        return f"<Template {self.name}>"
-
     @classmethod
     def of(cls, tokenizer: Tokenizer, *, tools: bool = False) -> "ChatTemplate | None":
         """Find the template in the tokenizer's folder, or in the model's GGUF file; None if there is none.

@@ -172,7 +172,7 @@ class _Batched:
     def from_settings(self, settings: "RunSettings") -> Dataset:
         from loadgen.workload.datasets.text_batches import TextBatches
 
-        return TextBatches.of(self._texts.from_settings(settings), settings)
+        return TextBatches(self._texts.from_settings(settings), settings.random_batch_size, settings.num_prompts)
 
 
 def _check_options(kind: DatasetClass, settings: "RunSettings") -> None:

@@ -1,6 +1,5 @@
 """`ReadyDataset`: ready prompts from the rows of a file."""
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 from loadgen.workload.datasets.chat_sessions import ChatSessions
+from loadgen.workload.datasets.hub.order import shuffled_list
 from loadgen.workload.datasets.image_rows import with_messages
 from loadgen.workload.datasets.prompt_rows import count_tokens
 from loadgen.workload.datasets.row_file import REMEDY, Kind, RowFile
@@ -107,8 +107,5 @@ class ReadyDataset:
         return self.settings.dataset_name in ("custom", CUSTOM_IMAGE) and not self.settings.disable_shuffle
 
     def _order(self) -> "range | list[int]":
-        if not self._is_shuffled:
-            return range(len(self.rows))
-        order = list(range(len(self.rows)))
-        random.Random(seed_of(self.settings, "order")).shuffle(order)
-        return order
+        order = range(len(self.rows))
+        return shuffled_list(order, seed_of(self.settings, "order")) if self._is_shuffled else order

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.conversation_lines import ConversationLines
+from loadgen.workload.datasets.hub.order import shuffled_list
 from loadgen.workload.datasets.session import parse_recorded_turns
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations, sharegpt_path
-from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions, shuffled
+from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
 from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.image import part
@@ -75,7 +76,7 @@ class ShareGPTDataset:
         Raises:
             BadInput: The part of the file that is read is not JSON, or no conversation in it is of a usable length.
         """
-        rows = iter(shuffled(self.conversations, self.settings))
+        rows = iter(shuffled_list(range(len(self.conversations)), seed_of(self.settings, "order")))
         used: list[int] = []
         while len(used) < count and (batch := list(islice(rows, min(BATCH, count - len(used))))):
             for row, prompt in self._read(batch):
@@ -92,7 +93,7 @@ class ShareGPTDataset:
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         """Yield the usable conversations after the first `count`, each once."""
-        rows = iter(shuffled(self.conversations, self.settings))
+        rows = iter(shuffled_list(range(len(self.conversations)), seed_of(self.settings, "order")))
         batches = iter(lambda: list(islice(rows, BATCH)), [])
         return islice((prompt for batch in batches for _, prompt in self._read(batch)), count, None)
 

@@ -7,17 +7,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import orjson
 
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.files.json_index import UNKNOWN, Structure
 from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path, map_file, provenance
-
-if TYPE_CHECKING:
-    from loadgen.config.settings import RunSettings
 
 ENCODING_REMEDY = "save it as UTF-8"
 REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of conversations"
@@ -32,7 +30,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 logger = logging.getLogger("loadgen")
 
 
-def sharegpt_path(settings: "RunSettings") -> Path:
+def sharegpt_path(settings: RunSettings) -> Path:
     """Return the path of --dataset-path; without it, that of the published file in the cache of the hub.
 
     If the cache does not have it and the hub can be reached, the file is downloaded, as SGLang and vllm-rs do.

@@ -2,13 +2,14 @@
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.endless_sessions import EndlessSessions
+from loadgen.workload.datasets.hub.order import shuffled_list
 from loadgen.workload.datasets.session import Turn, session_prompts, user
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
 from loadgen.workload.datasets.think_times import ThinkTimes
@@ -57,7 +58,8 @@ class ShareGPTSessions(EndlessSessions):
         Raises:
             BadInput: The part of the file that is read is not JSON, or no conversation in it can be used.
         """
-        rows, numbers, used = shuffled(self.conversations, self.settings), itertools.count(), list[int]()
+        rows = shuffled_list(range(len(self.conversations)), seed_of(self.settings, "order"))
+        numbers, used = itertools.count(), list[int]()
         for start in range(0, len(rows), BATCH):
             for row, session in self._read(rows[start : start + BATCH], numbers):
                 used.append(row)
@@ -91,10 +93,3 @@ class ShareGPTSessions(EndlessSessions):
                 tokens=self.tokenizer.special_tokens,
             )
             yield row, list(session)
-
-
-def shuffled(conversations: Sized, settings: RunSettings) -> list[int]:
-    """Return the numbers of all conversations of a file in the order that `seed_order` draws."""
-    rows = list(range(len(conversations)))
-    random.Random(seed_of(settings, "order")).shuffle(rows)
-    return rows

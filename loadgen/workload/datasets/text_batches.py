@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from loadgen.config.settings import RunSettings
 from loadgen.workload.prompt import Continued, Dataset, Prompt
 
 
@@ -27,11 +26,6 @@ class TextBatches:
     query: str = ""
     query_tokens: int = 0
     tokens_per_text: int = 0
-
-    @classmethod
-    def of(cls, texts: Dataset, settings: RunSettings) -> "TextBatches":
-        """Make batches of --random-batch-size."""
-        return cls(texts, settings.random_batch_size, settings.num_prompts)
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` requests, the same in every call."""

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
-from urllib.parse import urlsplit
 
 from loadgen.errors import BadInput, LoadgenError, Unreachable
 from loadgen.version import __version__
+from loadgen.workload.target import server_url
 
 HUB = "https://huggingface.co"
 ATTEMPTS = 5  # per call
@@ -108,12 +108,7 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
 
 
 def _address(hub: str) -> str:
-    try:
-        parts = urlsplit(hub)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or not (hub.isascii() and hub.isprintable() and " " not in hub):
+    if server_url(hub) is None:
         problem = f"invalid http or https URL {hub!r}"
         raise BadInput("HF_ENDPOINT", problem, f"write https://HOST, or unset it for {HUB}")
     return hub.rstrip("/")

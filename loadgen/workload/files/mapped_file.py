@@ -3,13 +3,11 @@
 import mmap
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.files import file_hash
-
-if TYPE_CHECKING:
-    from loadgen.config.settings import RunSettings
 
 DATASET_PATH = "--dataset-path"
 
@@ -31,7 +29,7 @@ def checked_path(field: str, given: str) -> Path:
     return path
 
 
-def dataset_path(settings: "RunSettings", remedy: str) -> Path:
+def dataset_path(settings: RunSettings, remedy: str) -> Path:
     """Return the checked path of --dataset-path.
 
     Raises:

@@ -11,9 +11,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.prompt import Dataset, Prompt
 from loadgen.workload.prompt_digest import content_of
-from loadgen.workload.tokenizer import word_list
-from loadgen.workload.tokenizer.exact_text import Words
-from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
+from loadgen.workload.tokenizer.exact_text import Words, words_of
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_for
 
 HEAD_TOKENS = 4  # replaced at the beginning of a text: of 4,096 words, two heads are equal once in 2**48
 MAX_HEAD_TOKENS = 64  # where the text cannot be divided after fewer tokens
@@ -46,9 +45,8 @@ class Salt:
         Raises:
             BadInput: The tokenizer cannot be loaded, or has too few words.
         """
-        own = getattr(dataset, "tokenizer", None)
-        tokenizer = own if isinstance(own, Tokenizer) else tokenizer_of(settings)
-        return cls(value, tokenizer, word_list.words_of(tokenizer))
+        tokenizer = tokenizer_for(dataset, settings)
+        return cls(value, tokenizer, words_of(tokenizer))
 
     def apply(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
         """Yield the prompts with the salt; their digest remains that of the prompts without it.

@@ -13,11 +13,14 @@ adds with words in it.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from loadgen.errors import BadInput
+from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer
 
 Count = Callable[[Sequence[str]], list[int]]  # returns the tokens of each text
+KIND, VERSION = "words", 1  # of the cached words; VERSION: of the rule of `Words.of`
 MAX_WORDS = 4096  # 12 bits per word: two texts of 4 words are equal once in 2**48
 MIN_WORDS = 256
 SCAN_IDS = 4096  # ids scanned between two checks of the number of words
@@ -61,6 +64,26 @@ class Words:
             raise BadInput(TOKENIZER, problem, "use another tokenizer, or a data set with its own texts")
         words = list(found)[: min(MAX_WORDS, 1 << (len(found).bit_length() - 1))]
         return cls(tuple(words), _tokens_add_up(words, tokenizer))
+
+
+def words_of(tokenizer: Tokenizer) -> Words:
+    """Return the words of a tokenizer from the cache, or find and store them, which takes half a second.
+
+    Raises:
+        BadInput: The tokenizer has too few words.
+    """
+
+    def find() -> list[Any]:
+        found = Words.of(tokenizer)
+        return [found.additive, found.items]
+
+    additive, words = fact_cache.get_or_make(KIND, tokenizer.sha256, [VERSION], find)
+    return Words(tuple(words), additive)
+
+
+def are_known(sha256: str) -> bool:
+    """Return whether the words of the tokenizer with this hash are in the cache."""
+    return fact_cache.find(KIND, sha256, [VERSION]) is not None
 
 
 def _is_word(word: str, ids: Sequence[int], tokenizer: Tokenizer) -> bool:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.workload.tokenizer.exact_text import MIN_WORDS, Count, Words, fit_texts
+from loadgen.workload.tokenizer.exact_text import MIN_WORDS, Count, Words, fit_texts, words_of
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
-from loadgen.workload.tokenizer.word_list import words_of
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 BLOCK_WORDS = 1 << 18  # words of the prompts made at a time

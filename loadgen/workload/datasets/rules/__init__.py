@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 FLAG = "--dataset-rule"
 RULES: Mapping[str, Mapping[str, str]] = {
     "random": {
-        "vllm-0.11": "loadgen.workload.datasets.rules.vllm_0_11:Vllm011Random",
-        "vllm-0.9": "loadgen.workload.datasets.rules.vllm_0_9:Vllm09Random",
+        "vllm-0.11": "loadgen.workload.datasets.rules.consecutive:Vllm011Random",
+        "vllm-0.9": "loadgen.workload.datasets.rules.consecutive:Vllm09Random",
         "guidellm-0.5": "loadgen.workload.datasets.rules.guidellm_0_5:Guidellm05Random",
     },
     "custom": {

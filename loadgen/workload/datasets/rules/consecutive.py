@@ -4,6 +4,7 @@ The ids are decoded, the text is encoded again and cut to the length, and the re
 becomes shorter where neighbouring tokens merge.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.errors import BadInput
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, plain_length
 from loadgen.workload.datasets.rules.missed_length import warn_of_miss
 from loadgen.workload.prompt import Prompt
@@ -127,3 +129,59 @@ class ConsecutiveIds(ABC):
             "output_tokens": list(self.outputs),
             **self.tokenizer.provenance(),
         }
+
+
+class Vllm011Random(ConsecutiveIds):
+    """The rule of `vllm bench serve` 0.11: numpy's PCG64 draws inputs, outputs, offsets, then the prefix."""
+
+    __slots__ = ()
+    RULE: ClassVar[str] = "vllm-0.11"
+    CUTS_PREFIX: ClassVar[bool] = True
+
+    @staticmethod
+    def bounds(mean: int, ratio: float) -> tuple[int, int]:
+        """Return floor and ceiling of mean * (1 -+ ratio), at least 1."""
+        return max(math.floor(mean * (1 - ratio)), 1), math.ceil(mean * (1 + ratio))
+
+    def draw(self, count: int) -> RandomNumbers:
+        """Draw the prefix last."""
+        generator, size = np.random.default_rng(self.seed), self.tokenizer.own_size
+        inputs = generator.integers(*self.inputs, size=count, endpoint=True)
+        outputs = generator.integers(*self.outputs, size=count, endpoint=True)
+        offsets = generator.integers(0, size, size=count)
+        return RandomNumbers(generator.integers(0, size, size=self.prefix_tokens).tolist(), inputs, outputs, offsets)
+
+
+class Vllm09Random(ConsecutiveIds):
+    """The rule of `vllm bench serve` 0.9: numpy's legacy generator draws the prefix, inputs, outputs, then offsets.
+
+    A prompt is cut to the length without the prefix, and reported with it: with a prefix, its real length is shorter.
+    """
+
+    __slots__ = ()
+    RULE: ClassVar[str] = "vllm-0.9"
+    CUTS_PREFIX: ClassVar[bool] = False
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self:
+        """Create the data set like all rules of consecutive ids, with a seed for numpy's legacy generator.
+
+        Raises:
+            BadInput: The seed has more than 32 bits, or a setting is invalid for all rules.
+        """
+        seed = seed_of(settings, "prompts")
+        if seed >= 1 << 32:
+            raise BadInput("--seed", f"{seed} is out of range for {cls.RULE}", "give less than 2**32")
+        return super().from_settings(settings)
+
+    @staticmethod
+    def bounds(mean: int, ratio: float) -> tuple[int, int]:
+        """Return mean * (1 -+ ratio), both rounded down; the minimum may be 0."""
+        return int(mean * (1 - ratio)), int(mean * (1 + ratio))
+
+    def draw(self, count: int) -> RandomNumbers:
+        """Draw the prefix first."""
+        draw, size = np.random.RandomState(self.seed).randint, self.tokenizer.own_size
+        prefix = draw(0, size, size=self.prefix_tokens).tolist()
+        inputs, outputs = (draw(low, high + 1, size=count) for low, high in (self.inputs, self.outputs))
+        return RandomNumbers(prefix, inputs, outputs, draw(0, size, size=count))
