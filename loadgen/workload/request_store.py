@@ -79,22 +79,23 @@ class RequestFiles:
             block: The prompts, at least one.
             repeats: For each, whether an earlier row asks the same; empty if not known.
         """
-        ends = []
-        for prompt in block:  # one at a time: a body with images has megabytes
-            body = self._body(prompt)
+        index, after = array("q"), array("q")
+        for prompt, is_repeat in zip(block, repeats or [False] * len(block), strict=True):
+            body = self._body(prompt)  # one at a time: with images it has megabytes
             self._bodies.write(body)
+            self._sources.write(orjson.dumps(prompt.source) + b"\n")
+            self._end += len(body)
+            self._after_end += len(prompt.after)
+            after.extend(prompt.after)
+            tokens = prompt.input_tokens, prompt.output_tokens
+            due = FOLLOWS if prompt.follows else DRAWN if prompt.due_ns is None else prompt.due_ns
+            expected = -1 if prompt.server_tokens is None else prompt.server_tokens
+            more = is_repeat, prompt.class_number, self._after_end
+            index.extend((self._end, *tokens, due, prompt.think_ns, expected, *more))
             self.repeats_answers = self.repeats_answers or ANSWER_PLACEHOLDER in body
             self.structured += asks_for_json(body)
-            self._end += len(body)
-            ends.append(self._end)
-        numbers = [prompt.class_number for prompt in block]
-        after = list(itertools.accumulate((len(prompt.after) for prompt in block), initial=self._after_end))
-        self._after_end = after[-1]
-        rows = zip(ends, map(_planned, block), repeats or [False] * len(block), numbers, after[1:], strict=True)
-        index = array("q", itertools.chain.from_iterable((end, *planned, *more) for end, planned, *more in rows))
-        self.images += sum(1 for prompt in block for _ in images(prompt.messages))
-        self._sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
-        self._after.write(array("q", itertools.chain.from_iterable(prompt.after for prompt in block)).tobytes())
+            self.images += sum(1 for _ in images(prompt.messages))
+        self._after.write(after.tobytes())
         for file in (self._bodies, self._sources, self._after):
             file.flush()
         self._index.write(index.tobytes())
@@ -188,13 +189,6 @@ def next_block(waiting: Iterator[Prompt]) -> list[Prompt]:
         if characters >= BLOCK_CHARACTERS:
             break
     return block
-
-
-def _planned(prompt: Prompt) -> tuple[int, ...]:
-    """Return the columns of the index for a prompt, without the end of its body."""
-    expected = -1 if prompt.server_tokens is None else prompt.server_tokens
-    due = FOLLOWS if prompt.follows else DRAWN if prompt.due_ns is None else prompt.due_ns
-    return prompt.input_tokens, prompt.output_tokens, due, prompt.think_ns, expected
 
 
 def warmup_count(settings: RunSettings) -> int:

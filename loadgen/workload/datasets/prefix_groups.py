@@ -147,12 +147,8 @@ def _parse(text: str) -> tuple[PrefixBucket, ...]:
         for match in matches
         if match
     )
-    if len(found) < len(matches) or not all(_is_usable(bucket) for bucket in found):
+    if len(found) < len(matches) or not all(b.count and 0 < b.low <= b.high and b.weight for b in found):
         raise BadInput(BUCKETS, f"invalid buckets {text!r}", FORM)
     if sum(bucket.count for bucket in found) > MAX_PREFIXES:
         raise BadInput(BUCKETS, "too many prefixes", f"give at most {MAX_PREFIXES:,}")
     return found
-
-
-def _is_usable(bucket: PrefixBucket) -> bool:
-    return bucket.count > 0 and 0 < bucket.low <= bucket.high and bucket.weight > 0

@@ -77,8 +77,9 @@ class TraceDataset:
                 remedy = "give the size of its blocks: --trace-block-size TOKENS"
                 raise BadInput(DATASET_PATH, problem, remedy) from error
             due_ns = None if self.time_scale is None else round((row.at_ns - first_ns) / self.time_scale)
-            source = f"trace/{row.line}"
-            yield Prompt(self._text(row, tokens, blocks), tokens + special, row.output_tokens, source, due_ns=due_ns)
+            sizes = [self.block_tokens] * len(row.blocks)
+            text = blocks.text(prefix_rows(row.blocks).tolist(), sizes, tokens, row.line)
+            yield Prompt(text, tokens + special, row.output_tokens, f"trace/{row.line}", due_ns=due_ns)
 
     def provenance(self) -> dict[str, Any]:
         """Return the file's name, format and hash, the use of it, and the tokenizer's name and hash."""
@@ -96,10 +97,6 @@ class TraceDataset:
             "words": len(self.drawing.words.items),
             **self.tokenizer.provenance(),
         }
-
-    def _text(self, row: TraceRow, tokens: int, blocks: BlockTexts) -> str:
-        sizes = [self.block_tokens] * len(row.blocks)
-        return blocks.text(prefix_rows(row.blocks).tolist(), sizes, tokens, row.line)
 
 
 def _columns(given: Sequence[str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.errors import BadInput, Unreachable
 from loadgen.version import __version__
 from loadgen.workload.target import server_url
 
@@ -43,12 +43,10 @@ class Published:
     Attributes:
         path: Its path below the URL of the Hugging Face hub or a mirror.
         megabytes: Its size, rounded to millions of bytes.
-        sha256: Its hash in hex; None if it is not pinned.
     """
 
     path: str
     megabytes: int
-    sha256: str | None = None
 
     @property
     def name(self) -> str:
@@ -90,7 +88,6 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
     Raises:
         BadInput: The URL is invalid; the folder cannot be used, has no room, or has another file of that name.
         Unreachable: The server does not respond, or not with this file.
-        LoadgenError: The content has another hash than the published one.
     """
     path, hub = folder / published.name, _address(hub)
     if path.exists():
@@ -102,7 +99,7 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
         folder.mkdir(parents=True, exist_ok=True)
         with Part(path) as part:
             _receive(published, hub + published.path, part, progress)
-            return Fetched(path, part.finish(published))
+            return Fetched(path, part.finish())
     except OSError as error:
         raise BadInput("--to", f"{folder} cannot be written ({error.strerror})", "give another folder") from error
 
@@ -174,21 +171,11 @@ class Part:
         """Return the free space of its disk in bytes."""
         return shutil.disk_usage(self._path.parent).free
 
-    def finish(self, published: Published) -> str:
-        """Move the complete file to its place, and return its SHA-256 in hex.
-
-        Raises:
-            LoadgenError: It has another hash than the published file; it is discarded.
-        """
+    def finish(self) -> str:
+        """Move the complete file to its place, and return its SHA-256 in hex."""
         self._file.flush()
         with open(self._path, "rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
-        if published.sha256 not in (None, found):
-            self.begin(None)
-            raise LoadgenError(
-                f"{self._destination.name} has SHA-256 {found}, and {published.sha256} is published; "
-                "it was discarded: download it again, or from another mirror"
-            )
         self._path.replace(self._destination)
         self._tag_path.unlink(missing_ok=True)
         return found

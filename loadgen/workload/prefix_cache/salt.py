@@ -99,11 +99,9 @@ class Salt:
         return begin + text[cut:] if salted == same else None
 
     def _drawn(self, keys: list[str]) -> str:
-        items = self.words.items
-        return " ".join(items[self._number(key) % len(items)] for key in keys)
-
-    def _number(self, key: str) -> int:
-        return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8, key=self.value.encode()).digest(), "big")
+        items, salt = self.words.items, self.value.encode()
+        digests = (hashlib.blake2b(key.encode(), digest_size=8, key=salt).digest() for key in keys)
+        return " ".join(items[int.from_bytes(digest, "big") % len(items)] for digest in digests)
 
     @cached_property
     def _known(self) -> frozenset[str]:

@@ -22,14 +22,6 @@ from loadgen.workload.tokenizer.random_text import RandomText
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 
-@dataclass(frozen=True, slots=True)
-class _Size:
-    """How many calls are sent if each session is sent once, and whether any has a length in place of a text."""
-
-    requests: int
-    draws_texts: bool
-
-
 @dataclass(frozen=True)
 class AgenticDataset(EndlessSessions):
     """The calls of recorded sessions, each after those that it waited for, with the recorded pauses.
@@ -54,12 +46,12 @@ class AgenticDataset(EndlessSessions):
     @property
     def tokenizer(self) -> Tokenizer | None:
         """The tokenizer of the prompts; None if all have recorded texts, which are not counted."""
-        return self._random_text.tokenizer if self._size.draws_texts else None
+        return self._random_text.tokenizer if self._size[1] else None
 
     @property
     def requests(self) -> int:
         """The number of calls that are sent if each session of the file is sent once."""
-        return self._size.requests
+        return self._size[0]
 
     def provenance(self) -> dict[str, Any]:
         """Return the file's name, format and hash, and how it is sent."""
@@ -78,12 +70,13 @@ class AgenticDataset(EndlessSessions):
         }
 
     @cached_property
-    def _size(self) -> _Size:
+    def _size(self) -> tuple[int, bool]:
+        """How many calls are sent if each session is sent once, and whether any has a length in place of a text."""
         requests, draws_texts = 0, False
         for number, session in enumerate(self.file.sessions()):
             requests += len(session.calls) - self.start.left_out(number, len(session.calls))
             draws_texts = draws_texts or not all(call.messages for call in session.calls)
-        return _Size(requests, draws_texts)
+        return requests, draws_texts
 
     @cached_property
     def _random_text(self) -> RandomText:
