@@ -1,6 +1,5 @@
 """`RandomImage`: an image of random or white pixels, as PNG or JPEG."""
 
-import base64
 import io
 import struct
 import zlib
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from loadgen.errors import BadInput
+from loadgen.workload.image import data_url
 
 Content = Literal["random", "blank"]
 PNG, JPEG = "png", "jpeg"
@@ -43,7 +43,7 @@ class RandomImage:
         name, _, quality = self.encoding.partition(":")
         pixels = self._pixels()
         data = _png(pixels, self.width, self.height) if name == PNG else _jpeg(pixels, self.width, self.height, quality)
-        return f"data:image/{name};base64,{base64.b64encode(data).decode()}"
+        return data_url(name, data)
 
     def estimated_bytes(self) -> int:
         """Return how many bytes it takes in a body, at most."""

@@ -144,14 +144,9 @@ def write(
         found, what = number if number < count else "more", "sessions" if of_sessions else "prompts"
         problem = f"the data set has {found} {what}, and {count} are needed"
         raise BadInput("--num-prompts", problem, "give the number that it has, or correct the data set")
-    known: dict[str, Any] = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
-    if files.repeats_answers:
-        known["repeats_answers"] = True
-    if files.images:
-        known["images"] = files.images
-    if files.structured:
-        known["structured"] = files.structured
-    write_about(folder, origin() | known)
+    known = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
+    held = {"repeats_answers": files.repeats_answers, "images": files.images, "structured": files.structured}
+    write_about(folder, origin() | known | {name: value for name, value in held.items() if value})
     return digest
 
 

@@ -32,11 +32,8 @@ class Target:
         headers: Extra request headers, with credentials; never logged.
         fields: Further fields of every request body, beside model, prompt and length.
         generates: Whether answers have tokens; embeddings and scores have none.
-        streams: Whether answers are asked for as streams.
         content_parts: Whether the text of a chat is sent as a list with one part.
-        verify_tls: Whether certificates are verified.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
-        request_id_prefix: The prefix of every X-Request-Id.
         session_header: The header with the id of the session, in requests of sessions; None: there is none.
         classes: The same endpoint as each class of requests asks it; empty without classes.
     """

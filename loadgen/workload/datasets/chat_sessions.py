@@ -53,7 +53,7 @@ class ChatSessions(EndlessSessions):
         return cls(rows, turns, think_times, settings, LazyTokenizer(settings))
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, and name, size and hash of file and tokenizer. Reads the whole file."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": self.settings.dataset_name,
             "rule": "whole chats in the file's order",

@@ -110,7 +110,7 @@ class HubDataset:
         return islice(self._generate(BATCH), count, None)
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, files, order, columns and default lengths of the data set. Reads a single file as a whole."""
+        """Return the origin of the prompts, as JSON."""
         shuffled = not self.settings.disable_shuffle
         hashed = {"file_sha256": file_hash.sha256(self.folder.fetch(self.files[0]))} if len(self.files) == 1 else {}
         return {

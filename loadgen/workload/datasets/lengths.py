@@ -5,7 +5,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ class Lengths:
     Attributes:
         low: The minimum, 1 or more.
         high: The maximum, inclusive.
+        law: uniform, normal or lognormal.
         mean: The mean of a normal or lognormal distribution without bounds, tokens.
         stdev: Its standard deviation without bounds, tokens.
         listed: Lengths to use in order, and then again, instead of drawn ones; may be empty.
@@ -41,7 +42,7 @@ class Lengths:
 
     low: int
     high: int
-    law: Literal["uniform", "normal", "lognormal"] = "uniform"
+    law: str = "uniform"
     mean: float = 0.0
     stdev: float = 0.0
     listed: tuple[int, ...] = ()
@@ -72,7 +73,7 @@ class Lengths:
             raise BadInput(range_ratio.FLAG, f"{ratio:g} applies only to a single number, and {flag} is {text}", remedy)
         name, *rest = text.split(":")
         if name in ("normal", "lognormal"):
-            made = cls._by_law(flag, text, "normal" if name == "normal" else "lognormal", rest)
+            made = cls._by_law(flag, text, name, rest)
         elif text.startswith("@"):
             made = cls._of_file(flag, checked_path(flag, text[1:]))
         elif "," in text:
@@ -152,7 +153,7 @@ class Lengths:
         return "uniform" if self.law == "uniform" else f"{self.law}:{self.mean:g}:{self.stdev:g}"
 
     @classmethod
-    def _by_law(cls, flag: str, text: str, law: Literal["normal", "lognormal"], parts: list[str]) -> "Lengths":
+    def _by_law(cls, flag: str, text: str, law: str, parts: list[str]) -> "Lengths":
         try:
             mean, stdev = (float(part) for part in parts[:2])
             low, high = _numbers(flag, parts[2:]) or [1, MAX_TOKENS]

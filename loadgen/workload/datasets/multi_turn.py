@@ -102,7 +102,7 @@ class MultiTurnDataset:
             )
 
     def provenance(self) -> dict[str, Any]:
-        """Return the provenance of the questions, and of the sessions."""
+        """Return the origin of the prompts, as JSON."""
         turns = self.turns
         return self.questions.provenance() | {
             "turns": turns.low if turns.low == turns.high else [turns.low, turns.high],

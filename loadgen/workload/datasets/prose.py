@@ -136,7 +136,7 @@ class ProseDataset:
         return replace(self, template_tokens=most, measure=measure)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seeds and lengths in tokens, and the hashes of text and tokenizer."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "prose",
             "rule": "lines, cut to the token",

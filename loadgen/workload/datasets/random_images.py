@@ -67,7 +67,7 @@ class RandomImagesDataset:
         return self._with_images(self.words.numbered_beyond(count))
 
     def provenance(self) -> dict[str, Any]:
-        """Return the provenance of the words, and the rules of the images."""
+        """Return the origin of the prompts, as JSON."""
         return self.words.provenance() | {
             "name": "random-mm",
             "images_per_prompt": [self.shapes.fewest, self.shapes.most],

@@ -156,7 +156,7 @@ class RandomDataset:
         return replace(self, inputs=inputs, template_tokens=template_counts[-1], measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": self.name,
             "rule": "exact words",

@@ -92,7 +92,7 @@ class ReadyDataset:
                 yield row.prompt(tokens, row.output_tokens or self.settings.custom_output_len)
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, size and hash of the file, order and default length. Reads the whole file."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": self.settings.dataset_name,
             "rule": "in a shuffled order" if self._is_shuffled else "in the file's order",

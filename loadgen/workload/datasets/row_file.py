@@ -82,12 +82,11 @@ class RowFile:
         return provenance(self.path) | {"rows": len(self)}
 
     def _object(self, location: str, number: int) -> dict[str, Any]:
-        data = self._bytes(number)
         try:
-            found = orjson.loads(data)
+            found = orjson.loads(self._bytes(number))
         except ValueError as error:
-            problem = "is not UTF-8" if not _is_utf8(data) else f"is not JSON ({error})"
-            raise self._bad(location, problem) from error
+            self._text(location, number)  # UTF-8?
+            raise self._bad(location, f"is not JSON ({error})") from error
         if not isinstance(found, dict):
             raise self._bad(location, "is not a JSON object")
         return found
@@ -107,10 +106,7 @@ class RowFile:
         return found
 
     def _cells(self, location: str, number: int) -> list[str]:
-        try:
-            text = self._bytes(number).decode()
-        except ValueError as error:
-            raise self._bad(location, "is not UTF-8") from error
+        text = self._text(location, number)
         if "\0" in text:
             raise self._bad(location, "contains NUL bytes")
         cells, at = [], 0
@@ -121,6 +117,12 @@ class RowFile:
             if end != ",":
                 return cells
         raise self._bad(location, "is not CSV: a quote is misplaced, or not closed")
+
+    def _text(self, location: str, number: int) -> str:
+        try:
+            return self._bytes(number).decode()
+        except UnicodeDecodeError as error:
+            raise self._bad(location, "is not UTF-8") from error
 
     def _bytes(self, number: int) -> bytes:
         return self._data[self._starts[number] : self._ends[number]]
@@ -154,11 +156,3 @@ def _line_ends(data: mmap.mmap, quoted: bool) -> Iterator[NDArray[np.int64]]:
             ends = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
             inside = (inside + len(quotes)) % 2
         yield ends + begin
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

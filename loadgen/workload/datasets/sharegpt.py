@@ -98,7 +98,7 @@ class ShareGPTDataset:
         return islice((prompt for batch in batches for _, prompt in self._read(batch)), count, None)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seeds, and name, size and hash of file and tokenizer. Reads the whole file."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": self.NAME,
             "rule": self.RULE,

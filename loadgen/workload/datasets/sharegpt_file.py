@@ -52,8 +52,6 @@ class Conversation:
 
     Attributes:
         source: Its id, or its number in the file, from 0.
-        prompt: The first turn.
-        answer: The second turn.
         speakers: The speakers of the turns; None if the file does not name them.
         image: The path or URL of an image, as the file has it; None if it has none.
         video: The same of a video.

@@ -38,7 +38,7 @@ class ShareGPTSessions(EndlessSessions):
     think_times: ThinkTimes
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seeds, and name, size and hash of file and tokenizer. Reads the whole file."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "sharegpt",
             "rule": "whole conversations",

@@ -36,7 +36,7 @@ class TextBatches:
         return self._batches(self.texts.beyond(self._texts_of(count)) if isinstance(self.texts, Continued) else ())
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the texts, and how many a request has."""
+        """Return the origin of the prompts, as JSON."""
         return self.texts.provenance() | {"batch_size": self.size}
 
     def _texts_of(self, count: int) -> int:

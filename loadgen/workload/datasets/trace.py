@@ -82,7 +82,7 @@ class TraceDataset:
             yield Prompt(text, tokens + special, row.output_tokens, f"trace/{row.line}", due_ns=due_ns)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the file's name, format and hash, the use of it, and the tokenizer's name and hash."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "trace",
             "rule": "at the rate of the run" if self.time_scale is None else "at the trace's times",

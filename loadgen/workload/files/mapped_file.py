@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.files import file_hash
@@ -55,6 +57,21 @@ def map_file(path: Path, remedy: str) -> mmap.mmap:
         raise BadInput(DATASET_PATH, f"{path} cannot be read ({error.strerror})", "make it readable") from error
     except OSError as error:
         raise BadInput(DATASET_PATH, f"{path} cannot be read ({error.strerror})", remedy) from error
+
+
+def parse_object(path: Path, location: str, data: bytes | str, remedy: str) -> dict[str, Any]:
+    """Parse the JSON object at a location in a file, such as "line 3".
+
+    Raises:
+        BadInput: It is not JSON, or no object; `remedy` says what to do.
+    """
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise BadInput(DATASET_PATH, f"{path}, {location}: not JSON ({error})", remedy) from error
+    if not isinstance(value, dict):
+        raise BadInput(DATASET_PATH, f"{path}, {location}: not a JSON object", remedy)
+    return value
 
 
 def provenance(path: Path) -> dict[str, Any]:

@@ -21,10 +21,8 @@ class CachePlan:
     """Watches the prompts of a run on their way to its files; used in `with`.
 
     Args:
-        protocol: The state in which the cache is to be.
         target: The server, which decides the form of a request.
         ends: Tokenizes the prompts; None: there is no tokenizer.
-        prefixes: A prompt of each distinct prefix alone.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class AgenticDataset(EndlessSessions):
         return self._size[0]
 
     def provenance(self) -> dict[str, Any]:
-        """Return the file's name, format and hash, and how it is sent."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "agentic",
             "rule": "as recorded",

@@ -100,25 +100,15 @@ def read_rows(path: Path, remedy: str) -> Iterator[JsonRow]:
         BadInput: The file cannot be read, or has something else.
     """
     data = map_file(path, remedy)
-    first = data[: data.find(b"\n")] if b"\n" in data else data[:]
-    if _is_json(first):
-        at, number = 0, 0
-        while at < len(data):
-            end = data.find(b"\n", at)
-            line = data[at : len(data) if end < 0 else end].strip()
-            at, number = (len(data) if end < 0 else end + 1), number + 1
-            if line:
-                yield from _objects(path, f"line {number}", line, remedy)
-    else:
-        yield from _objects(path, "the file", data[:], remedy)
-
-
-def _is_json(data: bytes) -> bool:
     try:
-        orjson.loads(data)
+        orjson.loads(data.readline())
     except orjson.JSONDecodeError:
-        return False
-    return True
+        yield from _objects(path, "the file", data[:], remedy)
+        return
+    data.seek(0)
+    for number, line in enumerate(iter(data.readline, b""), 1):
+        if content := line.strip():
+            yield from _objects(path, f"line {number}", content, remedy)
 
 
 def _objects(path: Path, location: str, data: bytes, remedy: str) -> Iterator[JsonRow]:

@@ -69,7 +69,7 @@ class BenchmarkRunnerShareGPT:
             raise BadInput("--num-prompts", problem, "give a lower number, or the complete file")
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, and name, size and hash of file and tokenizer. Reads the whole file."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "sharegpt",
             "rule": RULE,

@@ -118,7 +118,7 @@ class ConsecutiveIds(ABC):
             warn_of_miss(total / count, self.prefix_tokens + low, self.prefix_tokens + high)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seed and lengths in tokens, and the tokenizer's name and hash."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "random",
             "rule": self.RULE,

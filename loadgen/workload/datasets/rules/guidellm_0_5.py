@@ -66,7 +66,7 @@ class Guidellm05Random:
             warn_of_miss(total / count, self.input_tokens, self.input_tokens)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seed and lengths in tokens, Faker's version, and the tokenizer's name and hash."""
+        """Return the origin of the prompts, as JSON."""
         from importlib.metadata import version
 
         return {
