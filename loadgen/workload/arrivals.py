@@ -160,7 +160,6 @@ class Schedule(DueTimes):
 
 
 def _rate(settings: RunSettings) -> Rate | None:
-    """Return the rate of the settings; None if all requests are due at once."""
     if settings.rate_profile is not None:
         return ProfileRate(LoadProfile.parse(settings.rate_profile))
     if settings.ramp_up_strategy is not None:

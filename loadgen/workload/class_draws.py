@@ -31,11 +31,7 @@ class ClassDraws:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the draws of the classes of a run, at least one.
-
-        Raises:
-            BadInput: A class is invalid.
-        """
+        """Create the draws of the classes of a run, at least one."""
         bounds = tuple(itertools.accumulate(one.share for one in settings.request_classes))
         in_turn = bool(settings.lora_modules) and settings.lora_assignment == IN_TURN
         return cls(bounds, in_turn, seed_of(settings, "order"))

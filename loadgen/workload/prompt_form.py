@@ -124,6 +124,5 @@ class PromptForm:
         return text.replace(self.without, "") if self.without else text
 
     def _count(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens of texts with the template around them, and with special tokens."""
         assert self.tokenizer is not None
         return self.tokenizer.count([self._text((user_message(text),)) for text in texts], special=True)

@@ -50,7 +50,6 @@ class RandomImage:
         return BYTES_PER_PIXEL * self.height * self.width
 
     def _pixels(self) -> bytes:
-        """Return the colors of all pixels, row by row, three bytes each."""
         count = 3 * self.height * self.width
         if self.content == "blank":
             return b"\xff" * count

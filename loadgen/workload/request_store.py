@@ -166,7 +166,6 @@ def _require_room(folder: Path, size: int, done: int, count: int) -> None:
 
 
 def _at_most(prompts: Iterable[Prompt], count: int, of_sessions: bool) -> Iterator[Prompt]:
-    """Yield the first `count` prompts, or the prompts of the first `count` sessions."""
     for prompt in prompts:
         count -= not (of_sessions and prompt.follows)
         if count < 0:

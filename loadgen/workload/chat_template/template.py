@@ -99,11 +99,7 @@ class ChatTemplate:
             raise BadInput(TOKENIZER, problem, REMEDY) from error
 
     def count(self, chats: Iterable[Sequence[Message]], **options: Any) -> list[int]:
-        """Count the tokens of each chat like a server; `options` are those of `render`.
-
-        Raises:
-            BadInput: The template refuses a chat.
-        """
+        """Count the tokens of each chat like a server; `options` are those of `render`."""
         return self._tokenizer.count([self.render(chat, **options) for chat in chats])
 
     def added_tokens(self, probes: Sequence[str], **options: Any) -> tuple[int, ...]:
@@ -115,9 +111,6 @@ class ChatTemplate:
         Returns:
             The distinct differences between chats and their texts with special tokens, ascending. There is a single
             one unless tokens of template and text join. Below 0 if a template leaves special tokens out.
-
-        Raises:
-            BadInput: The template refuses a text.
         """
 
         def count() -> list[int]:
@@ -131,11 +124,7 @@ class ChatTemplate:
         return tuple(fact_cache.get_or_make("template", self._tokenizer.sha256, key, count))
 
     def frame(self, roles: Sequence[str], **options: Any) -> list[str] | None:
-        """Return the texts before, between and after messages of these roles; None if the template changes messages.
-
-        Raises:
-            BadInput: The template refuses such messages.
-        """
+        """Return the texts before, between and after messages of these roles; None if the template changes messages."""
         marks = [f"{MARK}{number}{MARK}" for number in range(len(roles))]
         messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
         rest, pieces = self.render(messages, **options), []
@@ -213,7 +202,6 @@ def _text(path: Path) -> str:
 
 
 def _named(given: Any, tools: bool) -> str | None:
-    """Return the template of a configuration, which has one, or several by name."""
     if isinstance(given, list):
         by_name = {row.get("name"): row.get("template") for row in given if isinstance(row, dict)}
         given = by_name.get("tool_use" if tools and "tool_use" in by_name else "default")
@@ -221,7 +209,6 @@ def _named(given: Any, tools: bool) -> str | None:
 
 
 def _token(given: Any) -> str | None:
-    """Return the text of a special token in a configuration: a string, or an object with properties."""
     text = given.get("content") if isinstance(given, dict) else given
     return text if isinstance(text, str) else None
 

@@ -90,7 +90,6 @@ def _chat(target: Target) -> dict[str, Any]:
 
 
 async def _post(target: Target, url: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Post a request, and return the JSON object of the response; empty if it is anything else."""
     reply = await http_client.send_json(url, orjson.dumps(body), headers=target.headers, verify_tls=target.verify_tls)
     answer = reply.json() if reply.status == 200 else None
     return answer if isinstance(answer, dict) else {}

@@ -66,11 +66,7 @@ class ChatSessions(EndlessSessions):
         }
 
     def endless(self) -> Iterator[Iterator[Prompt]]:
-        """Yield the prompts of each session.
-
-        Raises:
-            BadInput: A row is no chat that can be sent turn by turn.
-        """
+        """Yield the prompts of each session."""
         numbers = enumerate(cycle(range(len(self.rows))))
         return (self._session(session, self.rows[number]) for session, number in numbers)
 
@@ -92,7 +88,6 @@ class ChatSessions(EndlessSessions):
         return Turn(tuple(messages), asked, wanted, answer, answered)
 
     def _count(self, messages: Sequence[Message]) -> int:
-        """Count the tokens of the texts of messages; UNPLANNED without a tokenizer."""
         if self.tokenizer.absent:
             return UNPLANNED
         texts = message_texts(messages)

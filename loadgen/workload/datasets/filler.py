@@ -22,18 +22,16 @@ def filler_prompts(settings: RunSettings, lengths: Sequence[tuple[int, int]]) ->
         lengths: Tokens of each prompt and of its answer. Without a tokenizer, a word counts as a token.
     """
     seed = seed_of(settings, "prompts")
-    for number, ((tokens, wanted), text) in enumerate(zip(lengths, _texts(settings, seed, lengths), strict=True)):
-        yield Prompt(text, tokens, wanted, f"stand-in/{seed}/{number}")
-
-
-def _texts(settings: RunSettings, seed: int, lengths: Sequence[tuple[int, int]]) -> list[str]:
     try:
         drawing = RandomText.of(settings)
     except BadInput:
         drawn = random.Random(seed)
-        return [" ".join(drawn.choices(_words(), k=max(1, tokens))) for tokens, _ in lengths]
-    rows = np.arange(len(lengths), dtype=np.uint64) + np.uint64(FIRST_ROW)
-    return drawing.texts(rows, [max(1, tokens - drawing.tokenizer.special_tokens) for tokens, _ in lengths])
+        texts = [" ".join(drawn.choices(_words(), k=max(1, tokens))) for tokens, _ in lengths]
+    else:
+        rows = np.arange(len(lengths), dtype=np.uint64) + np.uint64(FIRST_ROW)
+        texts = drawing.texts(rows, [max(1, tokens - drawing.tokenizer.special_tokens) for tokens, _ in lengths])
+    for number, ((tokens, wanted), text) in enumerate(zip(lengths, texts, strict=True)):
+        yield Prompt(text, tokens, wanted, f"stand-in/{seed}/{number}")
 
 
 @cache

@@ -145,7 +145,6 @@ class HubDataset:
                     yield row.prompt(tokens, wanted)
 
     def _rows(self) -> Iterator[tuple[Row, str]]:
-        """Yield the row of each record with its recorded answer; "" if there is none or it is not needed."""
         read, answer = self.layout.read, self.layout.answer if self.settings.hf_output_len is None else None
         for number, record in self._ordered():
             source = f"{self.settings.dataset_name}/{number}"

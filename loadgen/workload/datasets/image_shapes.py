@@ -63,12 +63,11 @@ class ImageShapes:
     @property
     def rule(self) -> str:
         """A short description of the sizes for the result."""
-        kinds = zip(self.smallest, self.largest, self.shares, strict=True)
-        return ",".join(f"{_text(low, high)}:{share:g}" for low, high, share in kinds)
-
-
-def _text(low: Size, high: Size) -> str:
-    return "-".join(f"{height}x{width}" for height, width in dict.fromkeys((low, high)))
+        kinds = []
+        for *ends, share in zip(self.smallest, self.largest, self.shares, strict=True):
+            sizes = "-".join(f"{height}x{width}" for height, width in dict.fromkeys(ends))
+            kinds.append(f"{sizes}:{share:g}")
+        return ",".join(kinds)
 
 
 def _parse_kind(text: str) -> tuple[Size, Size, float]:

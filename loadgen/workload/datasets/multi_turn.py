@@ -78,7 +78,6 @@ class MultiTurnDataset:
 
     @property
     def _own(self) -> RandomDataset:
-        """The questions without the prefixes of the sessions."""
         return replace(self.questions, prefixes=PrefixGroups())
 
     def _generate(self, questions: Iterator[Prompt], numbers: Iterable[int]) -> Iterator[Prompt]:

@@ -122,7 +122,9 @@ class _CachedDataset:
             for warning in about["warnings"]:
                 logger.warning("%s", warning)
             self._provenance = about["provenance"]
-            yield from (_prompt(data) for data in islice(file, count))
+            for data in islice(file, count):
+                row = Row.of(orjson.loads(data), "")
+                yield row.prompt(row.input_tokens or 0, row.output_tokens or 0)
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         dataset = self._kind.from_settings(self._settings)  # only when the first of these prompts is wanted
@@ -203,8 +205,3 @@ def _verified(file: IO[bytes], count: int) -> dict[str, Any]:
         raise ValueError("changed")
     file.seek(0)
     return about
-
-
-def _prompt(data: bytes) -> Prompt:
-    row = Row.of(orjson.loads(data), "")
-    return row.prompt(row.input_tokens or 0, row.output_tokens or 0)

@@ -27,7 +27,13 @@ class RandomRerankDataset:
         Raises:
             BadInput: A length is no number or too small, or a setting of other data sets is given.
         """
-        length, together = _length(settings), not settings.no_reranker
+        if settings.random_prefix_len:
+            problem = "has no effect on random-rerank, whose query all requests share"
+            raise BadInput("--random-prefix-len", problem, "leave it out")
+        if not WHOLE.fullmatch(str(settings.random_input_len)):
+            problem = f"{settings.random_input_len!r} is not a number, which random-rerank needs to divide it"
+            raise BadInput(INPUT_LEN, problem, "give one number, and --random-range-ratio for a range")
+        length, together = int(settings.random_input_len), not settings.no_reranker
         ratio, _ = parse_ratios(settings.random_range_ratio)
         drawing = RandomText.of(settings)
         special = drawing.tokenizer.special_tokens
@@ -48,13 +54,3 @@ class RandomRerankDataset:
             return TextBatches(documents, size, total, query, 0, query_tokens + SEPARATOR)
         total = None if total is None else total - 1
         return TextBatches(documents, size - 1, total, query, query_tokens + special)
-
-
-def _length(settings: RunSettings) -> int:
-    if settings.random_prefix_len:
-        problem = "has no effect on random-rerank, whose query all requests share"
-        raise BadInput("--random-prefix-len", problem, "leave it out")
-    if not WHOLE.fullmatch(str(settings.random_input_len)):
-        problem = f"{settings.random_input_len!r} is not a number, which random-rerank needs to divide it"
-        raise BadInput(INPUT_LEN, problem, "give one number, and --random-range-ratio for a range")
-    return int(settings.random_input_len)

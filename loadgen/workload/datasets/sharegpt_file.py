@@ -154,11 +154,6 @@ class Conversations(ConversationsInOrder):
         return super().provenance() | {"file_cut_off": self._cut_off, "conversations": len(self._places)}
 
     def __getitem__(self, index: int) -> Conversation | None:
-        """Parse one conversation; None if its first two turns have no text that can be sent.
-
-        Raises:
-            BadInput: It is not JSON.
-        """
         number = self._numbers[index]
         return _first_turns(self._entry(number), number)
 

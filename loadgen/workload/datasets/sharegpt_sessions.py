@@ -53,11 +53,7 @@ class ShareGPTSessions(EndlessSessions):
         }
 
     def endless(self) -> Iterator[list[Prompt]]:
-        """Yield the prompts of each session: after the end of the file, random ones are repeated.
-
-        Raises:
-            BadInput: The part of the file that is read is not JSON, or no conversation in it can be used.
-        """
+        """Yield the prompts of each session: after the end of the file, random ones are repeated."""
         rows = shuffled_list(range(len(self.conversations)), seed_of(self.settings, "order"))
         numbers, used = itertools.count(), list[int]()
         for start in range(0, len(rows), BATCH):

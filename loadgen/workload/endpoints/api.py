@@ -86,11 +86,7 @@ def text_of(prompt: Prompt) -> str:
 
 
 def asked_of(prompt: Prompt) -> str | tuple[int, ...]:
-    """Return the text of a prompt, or the token ids in its place.
-
-    Raises:
-        BadInput: It is a chat, or several texts.
-    """
+    """Return the text of a prompt, or the token ids in its place."""
     return prompt.token_ids or text_of(prompt)
 
 

@@ -79,7 +79,6 @@ def locked(name: str) -> Iterator[None]:
 
 
 def _lock(file: IO[bytes]) -> bool:
-    """Try to lock a file until it is closed; returns whether that was possible."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

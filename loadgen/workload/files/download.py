@@ -224,7 +224,6 @@ def _attempt(published: Published, url: str, part: Part, progress: Progress) -> 
 
 
 def _start(published: Published, url: str, part: Part, response: http.client.HTTPResponse) -> int:
-    """Check the headers of a response, and prepare the part for it; returns the size of the whole file."""
     length = response.headers["Content-Length"] or ""
     start, total = 0, int(length) if length.isdecimal() else -1
     if response.status == 206:
@@ -250,7 +249,6 @@ def _read(response: http.client.HTTPResponse) -> bytes:
 
 
 def _range(header: str | None) -> tuple[int, int]:
-    """Parse start and total size of a Content-Range; -1 for a missing value."""
     match = RANGE.fullmatch(header or "")
     return (int(match[1] or -1), int(match[2])) if match else (-1, -1)
 

@@ -252,7 +252,6 @@ def _from_gguf(path: Path, name: str) -> Tokenizer:
 
 
 def _from_transformers(folder: Path, name: str) -> Tokenizer:
-    """Load a tokenizer that has no tokenizer.json out of a folder, which may be one of the hub's cache."""
     from transformers import AutoTokenizer
 
     try:
@@ -264,7 +263,6 @@ def _from_transformers(folder: Path, name: str) -> Tokenizer:
 
 
 def _from_hub(name: str) -> Tokenizer:
-    """Load the file from the local cache of the hub, else from the hub."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
@@ -312,7 +310,6 @@ def _fetched(name: str) -> Tokenizer:
 
 
 def _cached_folder(name: str) -> Path | None:
-    """Return the folder of a model in the cache of the hub that has a vocabulary; None if there is none."""
     from huggingface_hub import try_to_load_from_cache
 
     config = try_to_load_from_cache(name, CONFIG)

@@ -87,11 +87,7 @@ class AgenticDataset(EndlessSessions):
         return BlockTexts(self._random_text)
 
     def endless(self) -> Iterator[Iterator[Prompt]]:
-        """Yield the prompts of each session: after the end of the file, it is repeated.
-
-        Raises:
-            BadInput: A session is invalid, or its words need a tokenizer.
-        """
+        """Yield the prompts of each session: after the end of the file, it is repeated."""
         begun = itertools.count()
         for copy in itertools.count():
             for number, session in enumerate(self.file.sessions()):

@@ -25,11 +25,7 @@ def is_row(fields: dict[str, Any]) -> bool:
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
-    """Yield the conversations of a file.
-
-    Raises:
-        BadInput: The file cannot be read, or a row is invalid.
-    """
+    """Yield the conversations of a file."""
     rows = (row for row in read_rows(path, REMEDY) if row.fields.get("_type") != "dataset_metadata")
     seen = set[str]()
     for name, own in itertools.groupby(rows, key=lambda row: row.text("conversation_id")):

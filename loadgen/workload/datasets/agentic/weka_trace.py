@@ -24,11 +24,7 @@ def is_row(fields: dict[str, Any]) -> bool:
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
-    """Yield the sessions of a file.
-
-    Raises:
-        BadInput: The file cannot be read, or a session is invalid.
-    """
+    """Yield the sessions of a file."""
     for row in read_rows(path, REMEDY):
         scope = row.text("hash_id_scope")
         if scope not in ("local", "global"):

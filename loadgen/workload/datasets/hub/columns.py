@@ -94,12 +94,9 @@ def _text(value: Any, speakers: Sequence[str]) -> str:
         return ""
     if isinstance(value, list):
         if isinstance(value[0], Mapping):
-            return next((_content(turn) for turn in value if turn.get("role", turn.get("from")) in speakers), "")
+            asked = (turn for turn in value if turn.get("role", turn.get("from")) in speakers)
+            return next((str(turn.get("content") or turn.get("value") or "") for turn in asked), "")
         value = value[0]
     if not isinstance(value, str):
         raise ValueError("has a column that is neither a text nor a conversation")
     return value
-
-
-def _content(turn: Mapping[str, Any]) -> str:
-    return str(turn.get("content") or turn.get("value") or "")

@@ -133,7 +133,6 @@ def _fetched(name: str, file: str, revision: str | None) -> Path:
 
 
 def _cached(name: str) -> HubFolder | None:
-    """Return the files in the cache of the hub; None if there are none with records."""
     from huggingface_hub import snapshot_download
 
     for revision in (None, CONVERTED):

@@ -40,7 +40,6 @@ def _first_turn(record: Record) -> str:
 
 
 def _first_of_turn(record: Record) -> str:
-    """Return the first question of the first turn, which may be a message."""
     first = record["turns"][0][0]
     return str(first["content"] if isinstance(first, Mapping) else first)
 
@@ -67,7 +66,6 @@ def _system_and_question(record: Record) -> list[dict[str, Any]]:
 
 
 def _pictured(question: Callable[[Record], str]) -> Callable[[Record], list[dict[str, Any]]]:
-    """Return what makes the message of a record with an image: its question, then the first of its images."""
 
     def messages(record: Record) -> list[dict[str, Any]]:
         content = [{"type": "text", "text": question(record)}, part(referred(record["images"][0]))]

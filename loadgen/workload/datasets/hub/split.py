@@ -70,7 +70,6 @@ def _by_readme(folder: HubFolder, declared: Declared, subset: str | None, split:
 
 
 def _declared(folder: HubFolder) -> Declared:
-    """Return the patterns of files by subset and split from the head of the README; empty if it has none."""
     if README not in folder.names:
         return {}
     import yaml
