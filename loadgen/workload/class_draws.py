@@ -22,7 +22,6 @@ class ClassDraws:
 
     Attributes:
         bounds: The upper bound of each class in draws from 0 to 1, ascending.
-        in_turn: Whether they take turns instead.
     """
 
     bounds: tuple[float, ...]

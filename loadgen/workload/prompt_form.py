@@ -88,7 +88,7 @@ class PromptForm:
         return dataset.with_template_tokens(sorted(added), subtract=True, measure=self._count)
 
     def apply(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
-        """Yield the prompts in this form, with their lengths. One batch at a time is in memory.
+        """Yield the prompts in this form, with their lengths.
 
         Raises:
             BadInput: A prompt repeats an answer of the server, or the template refuses it.

@@ -26,7 +26,6 @@ class RandomImage:
         encoding: png, or jpeg:QUALITY.
         content: random, where each color of each pixel is drawn by itself; or blank, all white.
         seed: The seed of the pixels, with `row` and `number`.
-        row: The row of its prompt.
         number: Its position among the images of the prompt.
     """
 

@@ -44,7 +44,6 @@ class RequestFiles:
     """Writes requests to the files of a store, a block at a time.
 
     Args:
-        body: Returns the request body of a prompt.
         of: The prefix of the file names.
         further: Whether to append to existing files.
     """
@@ -115,8 +114,6 @@ def write(
     """Write the requests of a run into `folder`.
 
     Args:
-        folder: The folder; it exists.
-        body: Returns the request body of a prompt.
         origin: Called at the end; returns the provenance of the prompts as JSON.
         count: The number of prompts.
         progress: Called after each block with the number of prompts written.

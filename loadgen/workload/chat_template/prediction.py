@@ -149,7 +149,7 @@ class TokenPrediction:
         return self.template.count(([user_message(text)] for text in texts), **self.options)
 
     def predict(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
-        """Yield the prompts with `server_tokens` where they can be predicted. One batch at a time is in memory.
+        """Yield the prompts with `server_tokens` where they can be predicted.
 
         They cannot for prompts with images, of which only the server knows the tokens, and for prompts with tools or
         other template variables of their own.

@@ -29,7 +29,6 @@ class ChatTemplate:
     """The chat template of a tokenizer, rendered as Hugging Face's `transformers` and the servers that use it do.
 
     Args:
-        text: The template, in Jinja.
         name: Its origin, for people.
         special: Special tokens that it may use, such as `bos_token`.
 

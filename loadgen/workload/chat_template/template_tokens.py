@@ -23,7 +23,6 @@ class TemplateTokens:
 
     Attributes:
         tokens: The number; below 0 if a template leaves special tokens out.
-        source: The origin of the number, for people.
     """
 
     tokens: int

@@ -36,8 +36,6 @@ class BlockTexts:
         """Make a text: the blocks in order, the last one cut at the end of the text, or else words of its own.
 
         Args:
-            rows: The row of each block.
-            sizes: The tokens of each block.
             tokens: The tokens of the text, without special tokens, at least 1.
             rest: The row of the words after the blocks.
         """

@@ -26,7 +26,6 @@ class PrefixBucket:
     """Prefixes of similar length.
 
     Attributes:
-        count: How many different ones.
         low: Minimum tokens of each.
         high: Maximum tokens of each, inclusive; all lengths are equally likely.
         weight: How often they occur together, relative to other buckets.

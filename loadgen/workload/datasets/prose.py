@@ -86,7 +86,7 @@ class ProseDataset:
         return None if tokenizer is None or settings.input_len_counts == "server" else [_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the same in every call. One batch at a time is in memory.
+        """Yield `count` prompts, the same in every call.
 
         Raises:
             BadInput: The tokenizer joins text into tokens, so an exact length is not possible.

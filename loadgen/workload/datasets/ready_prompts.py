@@ -70,7 +70,7 @@ class ReadyDataset:
         return None if tokenizer is None or rows[0].input_tokens is not None else [rows.path, tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`.
 
         Raises:
             BadInput: A row cannot be used, or has no length and there is no tokenizer.

@@ -25,7 +25,6 @@ class Turn:
         messages: What is new in it: a question, or several messages such as the results of tools.
         tokens: Tokens of these messages, without special tokens; UNPLANNED if unknown.
         wanted: Maximum tokens of the answer.
-        answer_tokens: Tokens of the recorded answer.
     """
 
     messages: tuple[Message, ...]
@@ -94,12 +93,9 @@ def session_prompts(
     """Yield the prompts of one session, each a chat that repeats the turns before it.
 
     Args:
-        session: The number of the session in the run.
         source: The source of the session; the source of a turn is this and its number.
         recorded: Whether to repeat the recorded answers; else those of the measured server.
-        opening: Messages before the first question.
         tokens: The tokens of `opening` and of the special tokens of a prompt.
-        fields: Further fields of the body of each request.
     """
     messages = opening
     for number, turn in enumerate(turns):

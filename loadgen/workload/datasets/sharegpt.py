@@ -71,7 +71,7 @@ class ShareGPTDataset:
         return [sharegpt_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`.
 
         Raises:
             BadInput: The part of the file that is read is not JSON, or no conversation in it is of a usable length.

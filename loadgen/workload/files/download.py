@@ -81,7 +81,6 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
     """Download a published file into `folder`, unless it exists there.
 
     Args:
-        folder: The destination, which is created if needed.
         hub: URL of the hub or mirror, as in HF_ENDPOINT.
         progress: Called after each read with the bytes received and the total.
 

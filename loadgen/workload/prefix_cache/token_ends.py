@@ -76,7 +76,6 @@ class TokenEnds:
         Args:
             dataset: The data set, whose tokenizer is used if it has one. If the state of the cache is asked for, that
                 of the run is loaded otherwise.
-            prediction: What is known of the chat template.
             chat: Whether the server applies its chat template.
         """
         tokenizer = getattr(dataset, "tokenizer", None)

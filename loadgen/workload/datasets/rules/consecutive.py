@@ -94,7 +94,7 @@ class ConsecutiveIds(ABC):
         """Draw the random numbers of `count` prompts from one generator of the seed, in the order of the rule."""
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the same in every call. One block at a time is in memory."""
+        """Yield `count` prompts, the same in every call."""
         prefix, inputs, outputs, offsets = self.draw(count)
         total, (low, high) = 0, self.inputs
         block = max(1, BLOCK_TOKENS // (self.prefix_tokens + high))
