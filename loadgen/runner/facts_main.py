@@ -54,6 +54,6 @@ def _find(path: Path) -> None:
     words = exact_text.words_of(found).items
     template = ChatTemplate.of(found)
     if template is not None:
-        template.added_tokens(words[:exact_text.MIN_WORDS])
+        template.added_tokens(words[: exact_text.MIN_WORDS])
         for piece in template.frame(("user",)) or ():
             template.piece_ends(piece)
