@@ -10,9 +10,9 @@ from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.chat_template.prediction import SizedToServer, require_sized, template_variables
-from loadgen.workload.chat_template.template import REMEDY, ChatTemplate, user_message
+from loadgen.workload.chat_template.template import REMEDY, ChatTemplate
 from loadgen.workload.endpoints.api import text_of
-from loadgen.workload.prompt import ANSWER, Dataset, Prompt
+from loadgen.workload.prompt import ANSWER, Dataset, Prompt, user_message
 from loadgen.workload.target import Target
 from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer, tokenizer_for
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.chat_template.template import ChatTemplate, user_message
+from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.chat_template.template_tokens import (
     GENERATION_PROMPT,
     INPUT_LEN_COUNTS,
@@ -20,7 +20,7 @@ from loadgen.workload.chat_template.template_tokens import (
     template_options,
 )
 from loadgen.workload.image import has_images
-from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt
+from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt, user_message
 from loadgen.workload.target import Target, base_url
 from loadgen.workload.tokenizer.exact_text import Count
 from loadgen.workload.tokenizer.tokenizer import Tokenizer

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loadgen.errors import BadInput
+from loadgen.workload.prompt import Message, user_message
 from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer.tokenizer import TEMPLATES, TOKENIZER, Tokenizer
 
@@ -22,7 +23,6 @@ MARK = "\x1d"  # around the number of a message, in a template that is rendered 
 CLOCK = "strftime_now"  # the function by which a template asks for the date
 REMEDY = "give the folder of the served model's tokenizer, with its chat template"
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-Message = dict[str, Any]
 
 
 class ChatTemplate:
@@ -141,11 +141,6 @@ class ChatTemplate:
         own, key = self._tokenizer, [VERSION, piece]
         found: list[int] = fact_cache.get_or_make("ends", own.sha256, key, lambda: own.ends([piece])[0])
         return found
-
-
-def user_message(text: str) -> Message:
-    """Return a message of the user."""
-    return {"role": "user", "content": text}
 
 
 def _environment() -> "ImmutableSandboxedEnvironment":

@@ -7,7 +7,7 @@ import orjson
 
 from loadgen.errors import BadInput, Unreachable
 from loadgen.util import http_client
-from loadgen.workload.prompt import Prompt
+from loadgen.workload.prompt import Prompt, user_message
 from loadgen.workload.target import Target
 
 PROBE = "Hello"  # the text of the one message that a server is asked to count
@@ -85,7 +85,7 @@ async def _by_usage(target: Target, base_url: str) -> Any:
 
 
 def _chat(target: Target) -> dict[str, Any]:
-    return {"messages": [{"role": "user", "content": PROBE}]} | template_options(target.fields)
+    return {"messages": [user_message(PROBE)]} | template_options(target.fields)
 
 
 async def _post(target: Target, url: str, body: dict[str, Any]) -> dict[str, Any]:

@@ -14,14 +14,13 @@ from loadgen.workload.datasets.row_file import RowFile
 from loadgen.workload.datasets.session import (
     NO_ANSWER,
     TURNS,
-    Message,
     Turn,
     parse_recorded_turns,
     session_prompts,
 )
 from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.files.mapped_file import DATASET_PATH
-from loadgen.workload.prompt import UNPLANNED, Prompt
+from loadgen.workload.prompt import UNPLANNED, Message, Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 REMEDY = "give rows of messages in which each answer (assistant) follows what asks for it (user, tool, ...)"

@@ -56,9 +56,8 @@ class Lengths:
 
         Args:
             given: The lengths, in tokens.
-            ratio: Relative half width of the range around a single number; 0 with any other form.
-            less: Tokens to subtract: the special tokens of the tokenizer.
-            clamped: Whether a range that the ratio makes begins at one token where it would begin below.
+            ratio: As `around`; 0 with any other form than a single number.
+            less, clamped: As `around`.
 
         Raises:
             BadInput: The text is invalid, or lengths are below one token or above MAX_TOKENS.

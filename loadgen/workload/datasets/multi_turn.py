@@ -12,9 +12,9 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, Turn, TurnCounts, session_prompts, user
+from loadgen.workload.datasets.session import TURNS, Turn, TurnCounts, session_prompts
 from loadgen.workload.datasets.think_times import ThinkTimes
-from loadgen.workload.prompt import Prompt
+from loadgen.workload.prompt import Prompt, user_message
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 DEFAULT_TURNS = 3
@@ -85,7 +85,7 @@ class MultiTurnDataset:
         prefixes = self.questions.prefixes.draw(self.questions.drawing)
         for number in numbers:
             turns = [
-                Turn((user(question.text),), question.input_tokens - special, question.output_tokens)
+                Turn((user_message(question.text),), question.input_tokens - special, question.output_tokens)
                 for question in itertools.islice(questions, self.turns.high)
             ]
             (group,) = self.questions.prefixes.numbers_of(np.array([number]))

@@ -10,9 +10,8 @@ from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_range, parse_whole_number
 from loadgen.workload.datasets.prompt_rows import message_texts
 from loadgen.workload.datasets.think_times import ThinkTimes
-from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
+from loadgen.workload.prompt import ANSWER, UNPLANNED, Message, Prompt
 
-Message = dict[str, Any]
 TURNS = "--turns"
 NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
@@ -32,11 +31,6 @@ class Turn:
     wanted: int
     answer: Message = field(default_factory=NO_ANSWER.copy)
     answer_tokens: int = 0
-
-
-def user(text: str) -> Message:
-    """Return the message of a user."""
-    return {"role": "user", "content": text}
 
 
 @dataclass(frozen=True, slots=True)

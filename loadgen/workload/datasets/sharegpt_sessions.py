@@ -10,11 +10,11 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.endless_sessions import EndlessSessions
 from loadgen.workload.datasets.hub.order import shuffled_list
-from loadgen.workload.datasets.session import Turn, session_prompts, user
+from loadgen.workload.datasets.session import Turn, session_prompts
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
 from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.files.mapped_file import DATASET_PATH
-from loadgen.workload.prompt import Prompt
+from loadgen.workload.prompt import Prompt, user_message
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 BATCH = 64  # conversations read and encoded at a time
@@ -78,7 +78,9 @@ class ShareGPTSessions(EndlessSessions):
                 asked, answered = next(counts), next(counts)
                 given = {"role": "assistant", "content": answer}
                 turns.append(
-                    Turn((user(question),), asked, self.settings.sharegpt_output_len or answered, given, answered)
+                    Turn(
+                        (user_message(question),), asked, self.settings.sharegpt_output_len or answered, given, answered
+                    )
                 )
             session = session_prompts(
                 next(numbers),

@@ -12,8 +12,8 @@ from loadgen.config.cache import AS_IS
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.chat_template.prediction import TokenPrediction
-from loadgen.workload.chat_template.template import ChatTemplate, user_message
-from loadgen.workload.prompt import ANSWER, UNPLANNED, Dataset, Prompt
+from loadgen.workload.chat_template.template import ChatTemplate
+from loadgen.workload.prompt import ANSWER, UNPLANNED, Dataset, Prompt, user_message
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 Ends = NDArray[np.int64]
