@@ -76,12 +76,9 @@ class ShareGPTSessions(EndlessSessions):
             turns = []
             for question, answer in pairs:
                 asked, answered = next(counts), next(counts)
+                wanted = self.settings.sharegpt_output_len or answered
                 given = {"role": "assistant", "content": answer}
-                turns.append(
-                    Turn(
-                        (user_message(question),), asked, self.settings.sharegpt_output_len or answered, given, answered
-                    )
-                )
+                turns.append(Turn((user_message(question),), asked, wanted, given, answered))
             session = session_prompts(
                 next(numbers),
                 f"sharegpt/{source}",
