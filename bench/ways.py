@@ -87,8 +87,10 @@ def encoded_again(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Pro
         draw = np.random.default_rng(0)
         for row in range(work.count):
             ids = (int(draw.integers(tokenizer.own_size)) + np.arange(work.tokens)) % tokenizer.own_size
-            left = tokenizer.encode(tokenizer.decode(ids.tolist()))[: work.tokens]
-            yield Prompt(tokenizer.decode(left), len(left), 1, str(row))
+            (found,) = tokenizer.encode_batch(tokenizer.decode_batch([ids.tolist()]))
+            left = found[: work.tokens]
+            (text,) = tokenizer.decode_batch([left])
+            yield Prompt(text, len(left), 1, str(row))
 
     return prompts
 
@@ -98,7 +100,7 @@ def sampled(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
 
     def prompts() -> Iterator[Prompt]:
         conversations = Conversations(work.file)
-        dataset = ShareGPTDataset(conversations, tokenizer, output_tokens=None, seed_prompts=0, seed_order=0)
+        dataset = ShareGPTDataset(conversations, tokenizer, RunSettings())
         return dataset.prompts(work.count)
 
     return prompts
@@ -126,7 +128,7 @@ def loaded(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
             if made == work.count:
                 return
             prompt, answer = (turn["value"] for turn in entry["conversations"][:2])
-            tokens, wanted = len(tokenizer.encode(prompt)), len(tokenizer.encode(answer))
+            tokens, wanted = (tokenizer.count([text])[0] for text in (prompt, answer))
             if tokens >= 4 and wanted >= 4 and tokens <= 1024 and tokens + wanted <= 2048:
                 made += 1
                 yield Prompt(prompt, tokens, wanted, f"sharegpt/{entry['id']}")

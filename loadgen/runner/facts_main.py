@@ -13,8 +13,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import child_process
 from loadgen.workload.files import file_hash
-from loadgen.workload.tokenizer import fact_cache, tokenizer, word_list
-from loadgen.workload.tokenizer.exact_text import MIN_WORDS
+from loadgen.workload.tokenizer import exact_text, fact_cache, tokenizer
 
 MODULE = __name__
 OF_RANDOM_WORDS = ("random", "prefix_repetition")  # data sets that need no more of a tokenizer than these facts
@@ -31,7 +30,7 @@ def unknown_file(settings: RunSettings) -> Path | None:
     if path.is_dir():
         path /= tokenizer.FILE
     try:
-        known = path.name != tokenizer.FILE or word_list.are_known(file_hash.sha256(path))
+        known = path.name != tokenizer.FILE or exact_text.are_known(file_hash.sha256(path))
     except OSError:
         return None
     return None if known else path
@@ -52,9 +51,9 @@ def _find(path: Path) -> None:
     from loadgen.workload.chat_template.template import ChatTemplate
 
     found = tokenizer.load(str(path))
-    words = word_list.words_of(found).items
+    words = exact_text.words_of(found).items
     template = ChatTemplate.of(found)
     if template is not None:
-        template.added_tokens(words[:MIN_WORDS])
+        template.added_tokens(words[: exact_text.MIN_WORDS])
         for piece in template.frame(("user",)) or ():
             template.piece_ends(piece)

@@ -55,8 +55,6 @@ class Schedule(DueTimes):
         A closed loop that only a duration ends gets CLOSED_LOOP_RPS requests per second, more than can become due.
 
         Args:
-            settings: The settings, with count, duration, rate and burstiness.
-            seed: The seed of the arrival process.
             asked: Due times of the prompts (`request_store.requested_due_ns`): ns, DRAWN or FOLLOWS. None: they have
                 none, or are not known yet.
 
@@ -70,7 +68,6 @@ class Schedule(DueTimes):
 
     @classmethod
     def _of_prompts(cls, settings: RunSettings, seed: int, asked: Int64s) -> "Schedule":
-        """Give each session of the prompts its due time."""
         if (asked >= 0).any():
             return cls._from_due_times(settings, asked)
         if settings.num_prompts is None and settings.duration is not None:
@@ -90,7 +87,6 @@ class Schedule(DueTimes):
 
     @classmethod
     def _drawn(cls, settings: RunSettings, seed: int, count: int | None) -> "Schedule":
-        """Draw `count` arrivals, or those within the duration."""
         duration_s, rate, usual = settings.duration, _rate(settings), settings.requests_of(DEFAULT_COUNT)
         if rate is None:
             within = usual if duration_s is None else min(math.ceil(duration_s * CLOSED_LOOP_RPS), MAX_REQUESTS)
@@ -101,7 +97,6 @@ class Schedule(DueTimes):
 
     @classmethod
     def _from_due_times(cls, settings: RunSettings, asked: Int64s) -> "Schedule":
-        """Use the due times of the prompts, up to the duration."""
         if _rate(settings) is not None:
             named = ("rate_profile", "ramp_up_strategy")
             flags = [flag(name) for name in named if getattr(settings, name) is not None] or ["--request-rate"]
@@ -139,11 +134,9 @@ class Schedule(DueTimes):
         """Draw a schedule. At least one of `count` and `duration_s` is needed; the module docstring describes both.
 
         Args:
-            rate: The rate over time.
             count: Maximum number of requests.
             duration_s: All requests are due before this time, s.
             burstiness: The gamma shape of the gaps: their squared coefficient of variation is 1 / burstiness.
-            seed: The seed of the gaps.
 
         Raises:
             BadInput: There is no request, the time exceeds int64 ns, or the burstiness is too small.
@@ -167,7 +160,6 @@ class Schedule(DueTimes):
 
 
 def _rate(settings: RunSettings) -> Rate | None:
-    """Return the rate of the settings; None if all requests are due at once."""
     if settings.rate_profile is not None:
         return ProfileRate(LoadProfile.parse(settings.rate_profile))
     if settings.ramp_up_strategy is not None:

@@ -22,8 +22,6 @@ class ClassDraws:
 
     Attributes:
         bounds: The upper bound of each class in draws from 0 to 1, ascending.
-        in_turn: Whether they take turns instead.
-        seed: The seed of the draws.
     """
 
     bounds: tuple[float, ...]
@@ -32,11 +30,7 @@ class ClassDraws:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the draws of the classes of a run, at least one.
-
-        Raises:
-            BadInput: A class is invalid.
-        """
+        """Create the draws of the classes of a run, at least one."""
         bounds = tuple(itertools.accumulate(one.share for one in settings.request_classes))
         in_turn = bool(settings.lora_modules) and settings.lora_assignment == IN_TURN
         return cls(bounds, in_turn, seed_of(settings, "order"))

@@ -15,7 +15,6 @@ class Departures:
     """Users who leave: each request draws for itself, so that any number of workers draws the same.
 
     Attributes:
-        disconnect: Their share, and when they leave.
         seed: The seed of the draws, that of the arrivals.
     """
 
@@ -24,11 +23,7 @@ class Departures:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self | None:
-        """Create the departures of `--disconnect`; None without it.
-
-        Raises:
-            BadInput: Its value is invalid.
-        """
+        """Create the departures of `--disconnect`; None without it."""
         if settings.disconnect is None:
             return None
         return cls(Disconnect.parse(settings.disconnect), seed_of(settings, "arrivals"))

@@ -5,6 +5,7 @@ time holds encoded pixels. As JSON of its own, an image is its recipe or the has
 depends neither on the release of an encoder nor on a path.
 """
 
+import base64
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -25,6 +26,11 @@ class Image(Protocol):
 def part(url: str | Image) -> Part:
     """Return the content part of an image."""
     return {"type": "image_url", "image_url": {"url": url}}
+
+
+def data_url(kind: str, content: bytes) -> str:
+    """Return the data URL of an encoded image of a kind: png, jpeg and so on."""
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def to_json(value: object) -> str:

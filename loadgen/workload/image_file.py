@@ -1,13 +1,12 @@
 """`ImageFile` and `ImageBytes`: an image of a file or of a record, and what a reference to one means to vLLM."""
 
-import base64
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from loadgen.workload.files import file_hash
-from loadgen.workload.image import Image
+from loadgen.workload.image import Image, data_url
 
 ADDRESSES = ("http://", "https://", "file://", "data:image/")
 FILE = "file://"
@@ -23,7 +22,6 @@ class ImageFile:
         _path: The file. The underscore keeps it out of the JSON of orjson, which is what the hash of a prompt covers.
         kind: The format of the image: png, jpeg and so on.
         size: Its size in bytes.
-        sha256: The hash of its bytes, in hex.
     """
 
     _path: str
@@ -51,7 +49,7 @@ class ImageFile:
 
     def url(self) -> str:
         """Read the file into a data URL."""
-        return f"data:image/{self.kind};base64,{base64.b64encode(Path(self._path).read_bytes()).decode()}"
+        return data_url(self.kind, Path(self._path).read_bytes())
 
     def estimated_bytes(self) -> int:
         """Return how many bytes it takes in a body."""
@@ -65,7 +63,6 @@ class ImageBytes:
     Attributes:
         _content: The bytes; the underscore as in `ImageFile`.
         kind: The format of the image: png, jpeg and so on.
-        sha256: The hash of its bytes, in hex.
     """
 
     _content: bytes
@@ -86,7 +83,7 @@ class ImageBytes:
 
     def url(self) -> str:
         """Encode the bytes as a data URL."""
-        return f"data:image/{self.kind};base64,{base64.b64encode(self._content).decode()}"
+        return data_url(self.kind, self._content)
 
     def estimated_bytes(self) -> int:
         """Return how many bytes it takes in a body."""

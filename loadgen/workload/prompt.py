@@ -13,6 +13,14 @@ ANSWER_PLACEHOLDER: Final = b"\xff"  # a byte that no UTF-8 has, so that nothing
 ANSWER: Final = orjson.Fragment(b'"' + ANSWER_PLACEHOLDER + b'"')
 
 
+Message = dict[str, Any]
+
+
+def user_message(text: str) -> Message:
+    """Return a message of the user, for a chat."""
+    return {"role": "user", "content": text}
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """One question, with its size known before it is sent.

@@ -10,12 +10,11 @@ from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.chat_template.prediction import SizedToServer, require_sized, template_variables
-from loadgen.workload.chat_template.template import REMEDY, ChatTemplate, user_message
+from loadgen.workload.chat_template.template import REMEDY, ChatTemplate
 from loadgen.workload.endpoints.api import text_of
-from loadgen.workload.prompt import ANSWER, Dataset, Prompt
+from loadgen.workload.prompt import ANSWER, Dataset, Prompt, user_message
 from loadgen.workload.target import Target
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer, tokenizer_for
 
 RENDER, IDS, COUNTS = "--render-chat-template", "--prompt-token-ids", "--input-len-counts"
 CHAT_REMEDY = "leave it out: the server of a chat applies the template"
@@ -46,8 +45,6 @@ class PromptForm:
 
         Args:
             dataset: The data set, whose tokenizer is used if it has one.
-            settings: The settings of the run.
-            target: The endpoint, with the fields of every request.
 
         Raises:
             BadInput: There is no tokenizer or no template; or a chat is to be sent as token ids, or to have lengths by
@@ -61,9 +58,8 @@ class PromptForm:
             problem = "a chat has messages, not token ids" if target.chat else f"{target.api.path} takes no token ids"
             raise BadInput(IDS, problem, "use --backend openai or sglang-native, or leave it out")
         if settings.tokenizer == NO_TOKENIZER:
-            raise BadInput(flag, f"needs a tokenizer, and {tokenizers.TOKENIZER} is {NO_TOKENIZER}", "give the model's")
-        own = getattr(dataset, "tokenizer", None)
-        tokenizer = own if isinstance(own, Tokenizer) else tokenizers.tokenizer_of(settings)
+            raise BadInput(flag, f"needs a tokenizer, and {TOKENIZER} is {NO_TOKENIZER}", "give the model's")
+        tokenizer = tokenizer_for(dataset, settings)
         if rendering is None:
             return cls(tokenizer, as_ids=True)
         if target.chat and settings.input_len_counts == "server":
@@ -92,7 +88,7 @@ class PromptForm:
         return dataset.with_template_tokens(sorted(added), subtract=True, measure=self._count)
 
     def apply(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
-        """Yield the prompts in this form, with their lengths. One batch at a time is in memory.
+        """Yield the prompts in this form, with their lengths.
 
         Raises:
             BadInput: A prompt repeats an answer of the server, or the template refuses it.
@@ -128,6 +124,5 @@ class PromptForm:
         return text.replace(self.without, "") if self.without else text
 
     def _count(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens of texts with the template around them, and with special tokens."""
         assert self.tokenizer is not None
         return self.tokenizer.count([self._text((user_message(text),)) for text in texts], special=True)

@@ -1,6 +1,5 @@
 """`RandomImage`: an image of random or white pixels, as PNG or JPEG."""
 
-import base64
 import io
 import struct
 import zlib
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from loadgen.errors import BadInput
+from loadgen.workload.image import data_url
 
 Content = Literal["random", "blank"]
 PNG, JPEG = "png", "jpeg"
@@ -26,7 +26,6 @@ class RandomImage:
         encoding: png, or jpeg:QUALITY.
         content: random, where each color of each pixel is drawn by itself; or blank, all white.
         seed: The seed of the pixels, with `row` and `number`.
-        row: The row of its prompt.
         number: Its position among the images of the prompt.
     """
 
@@ -43,14 +42,13 @@ class RandomImage:
         name, _, quality = self.encoding.partition(":")
         pixels = self._pixels()
         data = _png(pixels, self.width, self.height) if name == PNG else _jpeg(pixels, self.width, self.height, quality)
-        return f"data:image/{name};base64,{base64.b64encode(data).decode()}"
+        return data_url(name, data)
 
     def estimated_bytes(self) -> int:
         """Return how many bytes it takes in a body, at most."""
         return BYTES_PER_PIXEL * self.height * self.width
 
     def _pixels(self) -> bytes:
-        """Return the colors of all pixels, row by row, three bytes each."""
         count = 3 * self.height * self.width
         if self.content == "blank":
             return b"\xff" * count

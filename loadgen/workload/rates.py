@@ -100,7 +100,6 @@ class Wave:
         return high
 
     def _expected(self, at_s: Floats) -> Floats:
-        """Return how many requests are expected by these times: the integral of the rate."""
         swing, angular = (self.start_rps - self.turn_rps) / 2, 2 * math.pi / self.period_s
         return (self.start_rps + self.turn_rps) / 2 * at_s + swing / angular * np.sin(angular * at_s)
 

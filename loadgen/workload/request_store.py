@@ -16,7 +16,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import orjson
@@ -45,8 +44,6 @@ class RequestFiles:
     """Writes requests to the files of a store, a block at a time.
 
     Args:
-        folder: The folder of the store.
-        body: Returns the request body of a prompt.
         of: The prefix of the file names.
         further: Whether to append to existing files.
     """
@@ -66,7 +63,7 @@ class RequestFiles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._files.close()
 
     @property
@@ -81,22 +78,23 @@ class RequestFiles:
             block: The prompts, at least one.
             repeats: For each, whether an earlier row asks the same; empty if not known.
         """
-        ends = []
-        for prompt in block:  # one at a time: a body with images has megabytes
-            body = self._body(prompt)
+        index, after = array("q"), array("q")
+        for prompt, is_repeat in zip(block, repeats or [False] * len(block), strict=True):
+            body = self._body(prompt)  # one at a time: with images it has megabytes
             self._bodies.write(body)
+            self._sources.write(orjson.dumps(prompt.source) + b"\n")
+            self._end += len(body)
+            self._after_end += len(prompt.after)
+            after.extend(prompt.after)
+            tokens = prompt.input_tokens, prompt.output_tokens
+            due = FOLLOWS if prompt.follows else DRAWN if prompt.due_ns is None else prompt.due_ns
+            expected = -1 if prompt.server_tokens is None else prompt.server_tokens
+            more = is_repeat, prompt.class_number, self._after_end
+            index.extend((self._end, *tokens, due, prompt.think_ns, expected, *more))
             self.repeats_answers = self.repeats_answers or ANSWER_PLACEHOLDER in body
             self.structured += asks_for_json(body)
-            self._end += len(body)
-            ends.append(self._end)
-        numbers = [prompt.class_number for prompt in block]
-        after = list(itertools.accumulate((len(prompt.after) for prompt in block), initial=self._after_end))
-        self._after_end = after[-1]
-        rows = zip(ends, map(_planned, block), repeats or [False] * len(block), numbers, after[1:], strict=True)
-        index = array("q", itertools.chain.from_iterable((end, *planned, *more) for end, planned, *more in rows))
-        self.images += sum(1 for prompt in block for _ in images(prompt.messages))
-        self._sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
-        self._after.write(array("q", itertools.chain.from_iterable(prompt.after for prompt in block)).tobytes())
+            self.images += sum(1 for _ in images(prompt.messages))
+        self._after.write(after.tobytes())
         for file in (self._bodies, self._sources, self._after):
             file.flush()
         self._index.write(index.tobytes())
@@ -116,9 +114,6 @@ def write(
     """Write the requests of a run into `folder`.
 
     Args:
-        folder: The folder; it exists.
-        prompts: The prompts.
-        body: Returns the request body of a prompt.
         origin: Called at the end; returns the provenance of the prompts as JSON.
         count: The number of prompts.
         progress: Called after each block with the number of prompts written.
@@ -146,14 +141,9 @@ def write(
         found, what = number if number < count else "more", "sessions" if of_sessions else "prompts"
         problem = f"the data set has {found} {what}, and {count} are needed"
         raise BadInput("--num-prompts", problem, "give the number that it has, or correct the data set")
-    known: dict[str, Any] = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
-    if files.repeats_answers:
-        known["repeats_answers"] = True
-    if files.images:
-        known["images"] = files.images
-    if files.structured:
-        known["structured"] = files.structured
-    write_about(folder, origin() | known)
+    known = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
+    held = {"repeats_answers": files.repeats_answers, "images": files.images, "structured": files.structured}
+    write_about(folder, origin() | known | {name: value for name, value in held.items() if value})
     return digest
 
 
@@ -161,13 +151,9 @@ def _require_room(folder: Path, size: int, done: int, count: int) -> None:
     """Check that the rest of the requests fits on the disk, if they are as large as those so far.
 
     Args:
-        folder: The folder of the store.
         size: Bytes of the bodies so far.
         done: How many there are of `count`.
         count: How many there will be.
-
-    Raises:
-        BadInput: There is not enough room.
     """
     needed, free = size * (count - done) // max(1, done), shutil.disk_usage(folder).free
     if needed > free:
@@ -177,7 +163,6 @@ def _require_room(folder: Path, size: int, done: int, count: int) -> None:
 
 
 def _at_most(prompts: Iterable[Prompt], count: int, of_sessions: bool) -> Iterator[Prompt]:
-    """Yield the first `count` prompts, or the prompts of the first `count` sessions."""
     for prompt in prompts:
         count -= not (of_sessions and prompt.follows)
         if count < 0:
@@ -195,18 +180,6 @@ def next_block(waiting: Iterator[Prompt]) -> list[Prompt]:
         if characters >= BLOCK_CHARACTERS:
             break
     return block
-
-
-def _planned(prompt: Prompt) -> tuple[int, ...]:
-    """Return the columns of the index for a prompt, without the end of its body."""
-    expected = -1 if prompt.server_tokens is None else prompt.server_tokens
-    return prompt.input_tokens, prompt.output_tokens, _due(prompt), prompt.think_ns, expected
-
-
-def _due(prompt: Prompt) -> int:
-    if prompt.follows:
-        return FOLLOWS
-    return DRAWN if prompt.due_ns is None else prompt.due_ns
 
 
 def warmup_count(settings: RunSettings) -> int:
@@ -259,7 +232,6 @@ class Requests:
     An index beyond the last row looks for added rows; if there are none, the rows are repeated from then on.
 
     Args:
-        folder: The folder of the store.
         of: The prefix of the file names.
 
     Attributes:
@@ -294,7 +266,7 @@ class Requests:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         os.close(self._file)
         os.close(self._index)
         self._sources.close()
@@ -373,6 +345,5 @@ class Requests:
 
 
 def _columns(data: bytes) -> "list[array[int]]":
-    """Return the columns of the complete rows in a part of an index."""
     rows = array("q", data[: len(data) // ROW_BYTES * ROW_BYTES])
     return [rows[column::COLUMNS] for column in range(COLUMNS)]

@@ -77,7 +77,6 @@ def conformance(body: bytes, text: str) -> Conformance | None:
 
 @lru_cache(maxsize=256)
 def _judge(schema: bytes) -> Callable[[Any], Conformance] | None:
-    """Return what judges values by a schema; None if there is none, or no package for it."""
     try:
         from jsonschema.exceptions import SchemaError
         from jsonschema.validators import validator_for

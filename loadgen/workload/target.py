@@ -29,16 +29,11 @@ class Target:
 
     Attributes:
         url: Scheme, host, port and path of the endpoint.
-        model: The model's name in requests.
-        api: The form of its requests.
         headers: Extra request headers, with credentials; never logged.
         fields: Further fields of every request body, beside model, prompt and length.
         generates: Whether answers have tokens; embeddings and scores have none.
-        streams: Whether answers are asked for as streams.
         content_parts: Whether the text of a chat is sent as a list with one part.
-        verify_tls: Whether certificates are verified.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
-        request_id_prefix: The prefix of every X-Request-Id.
         session_header: The header with the id of the session, in requests of sessions; None: there is none.
         classes: The same endpoint as each class of requests asks it; empty without classes.
     """
@@ -156,7 +151,6 @@ class Target:
 
 
 def _format(text: str) -> bytes:
-    """Return the text as a part of a format."""
     return text.replace("%", "%%").encode("latin-1")
 
 
@@ -227,7 +221,7 @@ def headers(settings: RunSettings) -> dict[str, str]:
 
 
 def _base_parts(url: str) -> SplitResult:
-    parts = _parts(url)
+    parts = server_url(url)
     if parts is None:
         shown = redact_user(url)
         beyond = _PORT.search(shown)
@@ -235,12 +229,12 @@ def _base_parts(url: str) -> SplitResult:
             raise BadInput(
                 "--base-url", f"{shown!r}: the port {beyond[1]} is out of range", "give a port from 1 to 65535"
             )
-        meant = f"http://{shown}" if "://" not in url and _parts(f"http://{url}") else "http://HOST:PORT"
+        meant = f"http://{shown}" if "://" not in url and server_url(f"http://{url}") else "http://HOST:PORT"
         raise BadInput("--base-url", f"invalid http or https URL {shown!r}", f"write {meant}")
     return parts
 
 
-def _parts(url: str) -> SplitResult | None:
+def server_url(url: str) -> SplitResult | None:
     """Split the URL of a server; None if it is not a valid one."""
     try:
         parts = urlsplit(url)

@@ -85,7 +85,6 @@ def api_of(given: Given) -> Api:
 
 
 def _is_rendered(given: Given) -> bool:
-    """Return whether vLLM puts the chat template around the prompts of the data set."""
     if given.get("dataset_name") not in HUB:
         return given.get("dataset_name") in TEMPLATED
     from loadgen.workload.datasets.huggingface import known_layout

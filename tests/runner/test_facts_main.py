@@ -12,7 +12,7 @@ from loadgen.runner.prompt_source import PromptSource
 from loadgen.util import child_process
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
-from loadgen.workload.tokenizer import word_list
+from loadgen.workload.tokenizer import exact_text
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import trained_tokenizers as trained
 
@@ -37,7 +37,7 @@ def test_facts_process_finds_all_that_a_run_of_random_words_needs(folder, monkey
     settings = RunSettings(backend="openai-chat", tokenizer=str(folder), num_prompts=3, random_input_len=40)
     source = PromptSource.named(settings, Target.from_settings(settings, "m"), 3, asks=False)
     tokenizer = source.ends.tokenizer
-    prompt = Prompt(" ".join(word_list.words_of(tokenizer).items[:40]), 40 + tokenizer.special_tokens, 8, "words")
+    prompt = Prompt(" ".join(exact_text.words_of(tokenizer).items[:40]), 40 + tokenizer.special_tokens, 8, "words")
     assert source.ends.tokenize(prompt).tokens > 40
 
 
@@ -52,7 +52,7 @@ def test_facts_process_leaves_errors_to_the_preparer(tmp_path, monkeypatch, caps
 def test_facts_process_is_wanted_until_the_words_are_known(folder):
     settings = RunSettings(tokenizer=str(folder))
     assert facts_main.unknown_file(settings) == folder / "tokenizer.json"
-    word_list.words_of(load(str(folder)))
+    exact_text.words_of(load(str(folder)))
     assert facts_main.unknown_file(settings) is None
 
 

@@ -64,7 +64,7 @@ def made(plain, folder):
     """A data set of the folder's tokenizer, with lengths of its own."""
     tokenizer = copy.copy(plain.tokenizer)
     tokenizer.folder = folder
-    return dataclasses.replace(plain, tokenizer=tokenizer)
+    return dataclasses.replace(plain, drawing=dataclasses.replace(plain.drawing, tokenizer=tokenizer))
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def reference(plain, folder, renderer):
     def count(prompt, **options):
         chat = list(prompt.messages) or [{"role": "user", "content": prompt.text}]
         told = {"chat_template": template, "tokenize": False, "add_generation_prompt": True} | options
-        return len(plain.tokenizer.encode(renderer.apply_chat_template(chat, **told)))
+        return plain.tokenizer.count([renderer.apply_chat_template(chat, **told)])[0]
 
     return count
 
@@ -99,7 +99,7 @@ def sized(dataset, inputs, seed=0):
     from loadgen.workload.datasets.lengths import Lengths
 
     lengths = Lengths.parse("--random-input-len", inputs, less=dataset.tokenizer.special_tokens)
-    return dataclasses.replace(dataset, inputs=lengths, seed_prompts=seed)
+    return dataclasses.replace(dataset, inputs=lengths, drawing=dataclasses.replace(dataset.drawing, seed=seed))
 
 
 def predicted(dataset, asked=CHAT, count=3, told=None):

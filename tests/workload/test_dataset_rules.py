@@ -90,8 +90,11 @@ def consecutive_prompts(tokenizer, draw, count, *, prefix, cut_to, counted):
     made = []
     for row in range(count):
         ids = shared + [(int(offsets[row]) + row + at) % tokenizer.own_size for at in range(int(inputs[row]))]
-        left = tokenizer.encode(tokenizer.decode(ids))[: cut_to(prefix, int(inputs[row]))]
-        made.append((tokenizer.decode(left), counted(prefix, int(inputs[row]), len(left)), int(outputs[row])))
+        (encoded,) = tokenizer.encode_batch(tokenizer.decode_batch([ids]))
+        left = encoded[: cut_to(prefix, int(inputs[row]))]
+        made.append(
+            (tokenizer.decode_batch([left])[0], counted(prefix, int(inputs[row]), len(left)), int(outputs[row]))
+        )
     return made
 
 

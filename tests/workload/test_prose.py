@@ -44,8 +44,8 @@ class TestExactness:
     @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(own=st.integers(20, 900), prefix=PREFIXES, seed=st.integers(0, 2**63 - 1))
     def test_every_length_is_exact_in_every_family(self, tokenizer, dataset, own, prefix, seed):
-        asked = {"prefix_tokens": prefix, "input_tokens": own + prefix, "seed_prompts": seed}
-        made = [*dataclasses.replace(dataset, **asked).prompts(3)]
+        asked = options(**lengths(own, prefix), seed_prompts=seed)
+        made = [*dataclasses.replace(dataset, settings=asked).prompts(3)]
         assert {prompt.input_tokens for prompt in made} == {own + prefix}
         assert tokenizer.count([prompt.text for prompt in made], special=True) == [own + prefix] * 3
 

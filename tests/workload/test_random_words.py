@@ -14,6 +14,7 @@ from loadgen.workload.datasets.lengths import Lengths
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
 from loadgen.workload.tokenizer.exact_text import Words, fit_texts
+from loadgen.workload.tokenizer.random_text import RandomText
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
@@ -40,7 +41,8 @@ def superwords(tmp_path_factory):
 
 
 def dataset(tokenizer, words, *, prefix=0, inputs=(20, 20), seed=0):
-    return RandomDataset(tokenizer, words, Lengths(*inputs), Lengths(5, 5), seed, seed, PrefixGroups(prefix))
+    drawing = RandomText(tokenizer, words, seed)
+    return RandomDataset(drawing, Lengths(*inputs), Lengths(5, 5), seed, PrefixGroups(prefix))
 
 
 def options(**changes):

@@ -13,7 +13,7 @@ from loadgen.workload import datasets
 from loadgen.workload.prefix_cache.salt import HEAD_TOKENS, Salt
 from loadgen.workload.prompt import ANSWER, Prompt
 from loadgen.workload.prompt_digest import PromptDigest
-from loadgen.workload.tokenizer import word_list
+from loadgen.workload.tokenizer import exact_text
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.command_line import TOKENIZER
@@ -31,7 +31,7 @@ PROSE = (
 
 
 def salted(tokenizer: Tokenizer, prompts: list[Prompt], value: str = "0" * 16) -> list[Prompt]:
-    return list(Salt(value, tokenizer, word_list.words_of(tokenizer)).apply(prompts))
+    return list(Salt(value, tokenizer, exact_text.words_of(tokenizer)).apply(prompts))
 
 
 def prose(*texts: str) -> list[Prompt]:
@@ -71,7 +71,7 @@ def test_texts_of_people_share_as_much_as_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize("common", range(8))
 def test_random_prompts_share_as_many_tokens_as_before(common: int) -> None:
     tokenizer = load(TOKENIZER)
-    words = word_list.words_of(tokenizer).items[:12]
+    words = exact_text.words_of(tokenizer).items[:12]
     texts = [" ".join([*words[:common], *words[other : 12 - common]]) for other in (8, 9)]
     made = [prompt.text for prompt in salted(tokenizer, prose(*texts))]
     assert shared(tokenizer, *made) == shared(tokenizer, *texts)

@@ -50,9 +50,9 @@ class TestCounting:
 
     def test_encoding_and_decoding_give_the_text_back(self, wordpiece):
         tokenizer = load(str(wordpiece))
-        ids = tokenizer.encode("the words")
+        (ids,) = tokenizer.encode_batch(["the words"])
         assert tokenizer.encode_batch(["the words"]) == [ids]
-        assert tokenizer.decode(ids) == "the words"
+        assert tokenizer.decode_batch([ids]) == ["the words"]
         assert [tokenizer.vocab()[tokenizer.token(number)] for number in ids] == ids
 
     def test_an_unused_id_has_no_token(self, wordpiece):

@@ -4,7 +4,7 @@ import pytest
 
 from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.files import cache
-from loadgen.workload.tokenizer import fact_cache, word_list
+from loadgen.workload.tokenizer import exact_text, fact_cache
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import trained_tokenizers as trained
 
@@ -28,7 +28,7 @@ def unparsed(monkeypatch):
 
 def facts(folder):
     tokenizer = load(str(folder))
-    words = word_list.words_of(tokenizer)
+    words = exact_text.words_of(tokenizer)
     added = ChatTemplate.of(tokenizer).added_tokens(words.items[:4])
     return tokenizer.size, tokenizer.own_size, tokenizer.special_tokens, words.items, words.additive, added
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.chat_template.template import ChatTemplate, user_message
+from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.chat_template.template_tokens import (
     GENERATION_PROMPT,
     INPUT_LEN_COUNTS,
@@ -20,7 +20,7 @@ from loadgen.workload.chat_template.template_tokens import (
     template_options,
 )
 from loadgen.workload.image import has_images
-from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt
+from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt, user_message
 from loadgen.workload.target import Target, base_url
 from loadgen.workload.tokenizer.exact_text import Count
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
@@ -30,11 +30,7 @@ BATCH = 64  # chats rendered and counted at a time
 
 @runtime_checkable
 class SizedToServer(Dataset, Protocol):
-    """A data set that can make prompts of an exact length by the server's count.
-
-    Attributes:
-        tokenizer: Counts the tokens of its prompts.
-    """
+    """A data set that can make prompts of an exact length by the server's count."""
 
     tokenizer: Tokenizer
 
@@ -86,8 +82,6 @@ class TokenPrediction:
 
         Args:
             dataset: The data set. Without a `tokenizer`, no template is looked for; `unpredicted` may say why.
-            settings: The settings of the run.
-            target: The endpoint, with the fields of every request.
             template_tokens: The chat template's tokens, if they are known beforehand.
             asks: Whether the server may be asked.
 
@@ -155,7 +149,7 @@ class TokenPrediction:
         return self.template.count(([user_message(text)] for text in texts), **self.options)
 
     def predict(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
-        """Yield the prompts with `server_tokens` where they can be predicted. One batch at a time is in memory.
+        """Yield the prompts with `server_tokens` where they can be predicted.
 
         They cannot for prompts with images, of which only the server knows the tokens, and for prompts with tools or
         other template variables of their own.
@@ -193,11 +187,7 @@ def _is_predictable(prompt: Prompt) -> bool:
 
 
 def require_sized(dataset: Dataset, settings: RunSettings) -> None:
-    """Check that the data set can make prompts of a length by the server's count, where the settings want such.
-
-    Raises:
-        BadInput: It cannot.
-    """
+    """Check that the data set can make prompts of a length by the server's count, where the settings want such."""
     if settings.input_len_counts != "server" or isinstance(dataset, SizedToServer):
         return
     if settings.dataset_rule is not None:

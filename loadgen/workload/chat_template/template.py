@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loadgen.errors import BadInput
+from loadgen.workload.prompt import Message, user_message
 from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer.tokenizer import TEMPLATES, TOKENIZER, Tokenizer
 
@@ -22,20 +23,16 @@ MARK = "\x1d"  # around the number of a message, in a template that is rendered 
 CLOCK = "strftime_now"  # the function by which a template asks for the date
 REMEDY = "give the folder of the served model's tokenizer, with its chat template"
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-Message = dict[str, Any]
 
 
 class ChatTemplate:
     """The chat template of a tokenizer, rendered as Hugging Face's `transformers` and the servers that use it do.
 
     Args:
-        text: The template, in Jinja.
-        tokenizer: Counts the tokens of the rendered text.
         name: Its origin, for people.
         special: Special tokens that it may use, such as `bos_token`.
 
     Attributes:
-        name: As given.
         sha256: Hash of its text, in hex.
         bos: The beginning-of-sequence token; empty if it is not known.
     """
@@ -54,15 +51,11 @@ class ChatTemplate:
         except TemplateError as error:
             raise BadInput(TOKENIZER, f"{self.name} is not a chat template ({_one_line(error)})", REMEDY) from error
 
-    def __repr__(self) -> str:
-        return f"<Template {self.name}>"
-
     @classmethod
     def of(cls, tokenizer: Tokenizer, *, tools: bool = False) -> "ChatTemplate | None":
         """Find the template in the tokenizer's folder, or in the model's GGUF file; None if there is none.
 
         Args:
-            tokenizer: The tokenizer.
             tools: Whether tools are given, for which some models have a separate template.
 
         Raises:
@@ -105,11 +98,7 @@ class ChatTemplate:
             raise BadInput(TOKENIZER, problem, REMEDY) from error
 
     def count(self, chats: Iterable[Sequence[Message]], **options: Any) -> list[int]:
-        """Count the tokens of each chat like a server; `options` are those of `render`.
-
-        Raises:
-            BadInput: The template refuses a chat.
-        """
+        """Count the tokens of each chat like a server; `options` are those of `render`."""
         return self._tokenizer.count([self.render(chat, **options) for chat in chats])
 
     def added_tokens(self, probes: Sequence[str], **options: Any) -> tuple[int, ...]:
@@ -117,14 +106,10 @@ class ChatTemplate:
 
         Args:
             probes: Texts to try, at least one.
-            options: The options of `render`.
 
         Returns:
             The distinct differences between chats and their texts with special tokens, ascending. There is a single
             one unless tokens of template and text join. Below 0 if a template leaves special tokens out.
-
-        Raises:
-            BadInput: The template refuses a text.
         """
 
         def count() -> list[int]:
@@ -138,15 +123,7 @@ class ChatTemplate:
         return tuple(fact_cache.get_or_make("template", self._tokenizer.sha256, key, count))
 
     def frame(self, roles: Sequence[str], **options: Any) -> list[str] | None:
-        """Return the texts before, between and after messages of these roles; None if the template changes messages.
-
-        Args:
-            roles: The role of each message.
-            options: The options of `render`.
-
-        Raises:
-            BadInput: The template refuses such messages.
-        """
+        """Return the texts before, between and after messages of these roles; None if the template changes messages."""
         marks = [f"{MARK}{number}{MARK}" for number in range(len(roles))]
         messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
         rest, pieces = self.render(messages, **options), []
@@ -164,11 +141,6 @@ class ChatTemplate:
         own, key = self._tokenizer, [VERSION, piece]
         found: list[int] = fact_cache.get_or_make("ends", own.sha256, key, lambda: own.ends([piece])[0])
         return found
-
-
-def user_message(text: str) -> Message:
-    """Return a message of the user."""
-    return {"role": "user", "content": text}
 
 
 def _environment() -> "ImmutableSandboxedEnvironment":
@@ -224,7 +196,6 @@ def _text(path: Path) -> str:
 
 
 def _named(given: Any, tools: bool) -> str | None:
-    """Return the template of a configuration, which has one, or several by name."""
     if isinstance(given, list):
         by_name = {row.get("name"): row.get("template") for row in given if isinstance(row, dict)}
         given = by_name.get("tool_use" if tools and "tool_use" in by_name else "default")
@@ -232,7 +203,6 @@ def _named(given: Any, tools: bool) -> str | None:
 
 
 def _token(given: Any) -> str | None:
-    """Return the text of a special token in a configuration: a string, or an object with properties."""
     text = given.get("content") if isinstance(given, dict) else given
     return text if isinstance(text, str) else None
 

@@ -7,7 +7,7 @@ import orjson
 
 from loadgen.errors import BadInput, Unreachable
 from loadgen.util import http_client
-from loadgen.workload.prompt import Prompt
+from loadgen.workload.prompt import Prompt, user_message
 from loadgen.workload.target import Target
 
 PROBE = "Hello"  # the text of the one message that a server is asked to count
@@ -23,7 +23,6 @@ class TemplateTokens:
 
     Attributes:
         tokens: The number; below 0 if a template leaves special tokens out.
-        source: The origin of the number, for people.
     """
 
     tokens: int
@@ -41,8 +40,6 @@ async def ask_server(target: Target, base_url: str, raw: int) -> TemplateTokens:
     It tokenizes a chat, or answers one with a single token, outside the records of the run.
 
     Args:
-        target: The endpoint, with the fields of every request.
-        base_url: Scheme, host and port.
         raw: Tokens of PROBE, with the tokenizer's special tokens.
 
     Raises:
@@ -88,12 +85,10 @@ async def _by_usage(target: Target, base_url: str) -> Any:
 
 
 def _chat(target: Target) -> dict[str, Any]:
-    """Return a chat of PROBE, with the options of the template."""
-    return {"messages": [{"role": "user", "content": PROBE}]} | template_options(target.fields)
+    return {"messages": [user_message(PROBE)]} | template_options(target.fields)
 
 
 async def _post(target: Target, url: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Post a request, and return the JSON object of the response; empty if it is anything else."""
     reply = await http_client.send_json(url, orjson.dumps(body), headers=target.headers, verify_tls=target.verify_tls)
     answer = reply.json() if reply.status == 200 else None
     return answer if isinstance(answer, dict) else {}

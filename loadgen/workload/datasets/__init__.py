@@ -20,6 +20,7 @@ from loadgen.config.data import (
     DataSettings,
 )
 from loadgen.config.option import flag
+from loadgen.config.settings import RunSettings
 from loadgen.config.target import NO_HEADER
 from loadgen.errors import BadInput
 from loadgen.util import plugins
@@ -29,8 +30,6 @@ from loadgen.workload.prompt import Dataset
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-
-    from loadgen.config.settings import RunSettings
 
 __all__ = ["Dataset", "DatasetClass", "check", "create", "find"]
 
@@ -57,7 +56,6 @@ BUILT_IN = {
 
 # Fields that only some built-in data sets use. The others refuse them.
 SESSIONS = ("sharegpt", MULTI_TURN, PREFIX_REPETITION, "jsonl", "csv")
-TRACES, IMAGES = (TRACE,), (RANDOM_IMAGES,)
 GROUPED = (MULTI_TURN, PREFIX_REPETITION)
 WITHOUT_FILE = ("random", RANDOM_IMAGES, RERANK, PREFIX_REPETITION, MULTI_TURN)
 RECORDED = (TRACE, AGENTIC)
@@ -78,15 +76,8 @@ USED_BY = {
     "max_think_time": (AGENTIC,),
     "trajectory_start": (AGENTIC,),
     "custom_ensure_client_side_data": (CUSTOM_IMAGE,),
-    "images": IMAGES,
-    "image_sizes": IMAGES,
-    "image_format": IMAGES,
-    "image_content": IMAGES,
-    "image_position": IMAGES,
-    "trace_column": TRACES,
-    "trace_time_unit": TRACES,
-    "trace_block_size": TRACES,
-    "trace_times": TRACES,
+    **dict.fromkeys(("images", "image_sizes", "image_format", "image_content", "image_position"), (RANDOM_IMAGES,)),
+    **dict.fromkeys(("trace_column", "trace_time_unit", "trace_block_size", "trace_times"), (TRACE,)),
     "hf_name": HUB,
     "hf_where": HUB,
 }
@@ -105,14 +96,14 @@ class DatasetClass(Protocol):
     `settings.dataset_options` has their values.
     """
 
-    def from_settings(self, settings: "RunSettings") -> Dataset:
+    def from_settings(self, settings: RunSettings) -> Dataset:
         """Create the data set: read its files, and raise `BadInput` for settings that it cannot use.
 
         `find` has checked what all data sets refuse.
         """
 
 
-def create(settings: "RunSettings") -> Dataset:
+def create(settings: RunSettings) -> Dataset:
     """Create the data set of `settings.dataset_name`, with its own rule or `settings.dataset_rule`.
 
     Raises:
@@ -121,7 +112,7 @@ def create(settings: "RunSettings") -> Dataset:
     return find(settings).from_settings(settings)
 
 
-def check(settings: "RunSettings") -> None:
+def check(settings: RunSettings) -> None:
     """Refuse settings that no data set can use, as far as this is seen before the data set is imported and made.
 
     Raises:
@@ -135,15 +126,11 @@ def check(settings: "RunSettings") -> None:
         checked_path(DATASET_PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
 
 
-def check_sessions(settings: "RunSettings", each: Sequence["RunSettings"]) -> None:
+def check_sessions(settings: RunSettings, each: Sequence[RunSettings]) -> None:
     """Refuse flags of sessions where no data set of a run has any.
 
     Args:
-        settings: The settings of the run.
         each: Those of each data set.
-
-    Raises:
-        BadInput: Such a flag is given.
     """
     if any(own.dataset_name not in BUILT_IN or own.timed_by_data for own in each):
         return
@@ -154,17 +141,18 @@ def check_sessions(settings: "RunSettings", each: Sequence["RunSettings"]) -> No
             raise BadInput(flag(field), "has no effect without sessions", remedy)
 
 
-def find(settings: "RunSettings") -> DatasetClass:
+def find(settings: RunSettings) -> DatasetClass:
     """Find the class of a data set by name, or by its rule.
 
     Raises:
         BadInput: As `check`; or the data set cannot be imported, or it or its rule does not have an option.
     """
     check(settings)
-    kind = _named(settings.dataset_name)
+    name = settings.dataset_name
+    kind = plugins.built_in(BUILT_IN[name]) if name in BUILT_IN else plugins.load("--dataset-name", _entry(name))
     _check_options(kind, settings)
-    found = kind if settings.dataset_rule is None else rules.find(settings.dataset_name, settings.dataset_rule)
-    return _Batched(found) if settings.dataset_name == "random" and settings.random_batch_size > 1 else found
+    found: DatasetClass = kind if settings.dataset_rule is None else rules.find(name, settings.dataset_rule)
+    return _Batched(found) if name == "random" and settings.random_batch_size > 1 else found
 
 
 class _Batched:
@@ -173,13 +161,13 @@ class _Batched:
     def __init__(self, texts: DatasetClass) -> None:
         self._texts = texts
 
-    def from_settings(self, settings: "RunSettings") -> Dataset:
+    def from_settings(self, settings: RunSettings) -> Dataset:
         from loadgen.workload.datasets.text_batches import TextBatches
 
-        return TextBatches.of(self._texts.from_settings(settings), settings)
+        return TextBatches(self._texts.from_settings(settings), settings.random_batch_size, settings.num_prompts)
 
 
-def _check_options(kind: DatasetClass, settings: "RunSettings") -> None:
+def _check_options(kind: DatasetClass, settings: RunSettings) -> None:
     known: Mapping[str, str] = getattr(kind, "options", {})
     for name in settings.dataset_options.keys() - known.keys():
         listed = ", ".join(f"{option} ({about})" for option, about in known.items())
@@ -188,7 +176,7 @@ def _check_options(kind: DatasetClass, settings: "RunSettings") -> None:
         raise BadInput("--dataset-arg", problem, remedy)
 
 
-def _require_used(settings: "RunSettings") -> None:
+def _require_used(settings: RunSettings) -> None:
     name, defaults = settings.dataset_name, DataSettings()
     for field, users in USED_BY.items():
         if field == "think_time" and settings.users is not None:
@@ -205,13 +193,6 @@ def _require_used(settings: "RunSettings") -> None:
         raise BadInput(
             rules.FLAG, "rules do not support sessions of several turns, or traces", "leave it or --turns out"
         )
-
-
-def _named(name: str) -> DatasetClass:
-    found: DatasetClass = (
-        plugins.built_in(BUILT_IN[name]) if name in BUILT_IN else plugins.load("--dataset-name", _entry(name))
-    )
-    return found
 
 
 def _entry(name: str) -> "EntryPoint":

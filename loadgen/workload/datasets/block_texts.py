@@ -25,9 +25,6 @@ class BlockTexts:
 
     A block is a row of random words (`RandomText`): its words do not depend on how many of them a prompt uses, nor on
     what comes before them. The blocks that were used last stay in memory, because later prompts begin with them.
-
-    Args:
-        drawing: Draws the words.
     """
 
     def __init__(self, drawing: RandomText) -> None:
@@ -39,8 +36,6 @@ class BlockTexts:
         """Make a text: the blocks in order, the last one cut at the end of the text, or else words of its own.
 
         Args:
-            rows: The row of each block.
-            sizes: The tokens of each block.
             tokens: The tokens of the text, without special tokens, at least 1.
             rest: The row of the words after the blocks.
         """

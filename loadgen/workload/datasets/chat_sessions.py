@@ -14,14 +14,13 @@ from loadgen.workload.datasets.row_file import RowFile
 from loadgen.workload.datasets.session import (
     NO_ANSWER,
     TURNS,
-    Message,
     Turn,
     parse_recorded_turns,
     session_prompts,
 )
 from loadgen.workload.datasets.think_times import ThinkTimes
 from loadgen.workload.files.mapped_file import DATASET_PATH
-from loadgen.workload.prompt import UNPLANNED, Prompt
+from loadgen.workload.prompt import UNPLANNED, Message, Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 REMEDY = "give rows of messages in which each answer (assistant) follows what asks for it (user, tool, ...)"
@@ -36,47 +35,29 @@ class ChatSessions(EndlessSessions):
     If the file has too few rows, they are repeated.
 
     Attributes:
-        name: The name of the data set.
-        rows: The file.
         turns: Maximum turns of a session; None for all.
-        recorded: Whether further turns repeat the recorded answers; else those of the measured server.
-        think_times: The times from an answer to the next turn.
-        settings: The settings: lengths of answers, and what bodies may have.
-        tokenizer: Counts the tokens, if there is one.
+        settings: The settings: lengths of answers, the history, and what bodies may have.
     """
 
-    name: str
     rows: RowFile
     turns: int | None
-    recorded: bool
     think_times: ThinkTimes
     settings: RunSettings
     tokenizer: LazyTokenizer
 
     @classmethod
     def of(cls, rows: RowFile, settings: RunSettings) -> Self:
-        """Create the data set from `--turns`, `--think-time`, `--history`, `--custom-output-len` and `--tokenizer`.
-
-        Raises:
-            BadInput: Turns or think time cannot be read.
-        """
-        return cls(
-            name=settings.dataset_name,
-            rows=rows,
-            turns=parse_recorded_turns(settings.turns),
-            recorded=settings.history == "recorded",
-            think_times=ThinkTimes.from_settings(settings),
-            settings=settings,
-            tokenizer=LazyTokenizer(settings),
-        )
+        """Create the data set from `--turns`, `--think-time`, `--history`, `--custom-output-len` and `--tokenizer`."""
+        turns, think_times = parse_recorded_turns(settings.turns), ThinkTimes.from_settings(settings)
+        return cls(rows, turns, think_times, settings, LazyTokenizer(settings))
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, and name, size and hash of file and tokenizer. Reads the whole file."""
+        """Return the origin of the prompts, as JSON."""
         return {
-            "name": self.name,
+            "name": self.settings.dataset_name,
             "rule": "whole chats in the file's order",
             "turns": self.turns,
-            "history": "recorded" if self.recorded else "real",
+            "history": self.settings.history,
             **self.think_times.provenance(),
             "output_tokens": self.settings.custom_output_len,
             **self.rows.provenance(),
@@ -84,11 +65,7 @@ class ChatSessions(EndlessSessions):
         }
 
     def endless(self) -> Iterator[Iterator[Prompt]]:
-        """Yield the prompts of each session.
-
-        Raises:
-            BadInput: A row is no chat that can be sent turn by turn.
-        """
+        """Yield the prompts of each session."""
         numbers = enumerate(cycle(range(len(self.rows))))
         return (self._session(session, self.rows[number]) for session, number in numbers)
 
@@ -99,9 +76,8 @@ class ChatSessions(EndlessSessions):
         if row.input_tokens is not None:
             raise BadInput(DATASET_PATH, f"{where} has input_tokens, which its turns do not share", "leave them out")
         turns = [self._turn(row, *exchange, where) for exchange in _exchanges(row, where)[: self.turns]]
-        return session_prompts(
-            number, row.source, turns, self.think_times, recorded=self.recorded, tokens=0, fields=row.fields
-        )
+        recorded = self.settings.history == "recorded"
+        return session_prompts(number, row.source, turns, self.think_times, recorded=recorded, fields=row.fields)
 
     def _turn(self, row: Row, messages: list[Message], answer: Message, where: str) -> Turn:
         asked, answered = self._count(messages), self._count([answer])
@@ -111,7 +87,6 @@ class ChatSessions(EndlessSessions):
         return Turn(tuple(messages), asked, wanted, answer, answered)
 
     def _count(self, messages: Sequence[Message]) -> int:
-        """Count the tokens of the texts of messages; UNPLANNED without a tokenizer."""
         if self.tokenizer.absent:
             return UNPLANNED
         texts = message_texts(messages)

@@ -14,18 +14,12 @@ REMEDY = 'give JSON lines of {"conversations": [{"content": QUESTION}, {"content
 
 
 class ConversationLines:
-    """The conversations of at least two turns in a file of JSON lines. Lines that are not JSON are left out, as there.
-
-    Attributes:
-        path: The file.
-    """
+    """The conversations of at least two turns. Lines that are not JSON are left out, as SGLang's tool does."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        data = map_file(path, REMEDY)
-        self._size = len(data)
         self._found: list[Conversation] = []
-        for number, line in enumerate(data[:].splitlines()):
+        for number, line in enumerate(map_file(path, REMEDY)[:].splitlines()):
             with contextlib.suppress(ValueError, RecursionError):
                 if (found := _conversation(json.loads(line), number)) is not None:
                     self._found.append(found)
@@ -36,12 +30,11 @@ class ConversationLines:
         return len(self._found)
 
     def __getitem__(self, index: int) -> Conversation:
-        """Return one conversation."""
         return self._found[index]
 
     def provenance(self) -> dict[str, Any]:
         """Return name, size and hash of the file, as JSON. Reads the whole file."""
-        return provenance(self.path, self._size)
+        return provenance(self.path)
 
 
 def _conversation(row: Any, number: int) -> Conversation | None:

@@ -10,8 +10,6 @@ import numpy as np
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.random_text import RandomText
 
 FIRST_ROW = 2**63  # rows of filler prompts; those of a run start at 0, prefixes go down from the last row
@@ -21,27 +19,22 @@ def filler_prompts(settings: RunSettings, lengths: Sequence[tuple[int, int]]) ->
     """Yield a prompt of random words for each of the lengths.
 
     Args:
-        settings: The settings, with tokenizer and seed.
         lengths: Tokens of each prompt and of its answer. Without a tokenizer, a word counts as a token.
     """
     seed = seed_of(settings, "prompts")
-    for number, ((tokens, wanted), text) in enumerate(zip(lengths, _texts(settings, seed, lengths), strict=True)):
-        yield Prompt(text, tokens, wanted, f"stand-in/{seed}/{number}")
-
-
-def _texts(settings: RunSettings, seed: int, lengths: Sequence[tuple[int, int]]) -> list[str]:
     try:
-        tokenizer = tokenizers.tokenizer_of(settings)
-        drawing = RandomText(tokenizer, word_list.words_of(tokenizer), seed)
+        drawing = RandomText.of(settings)
     except BadInput:
         drawn = random.Random(seed)
-        return [" ".join(drawn.choices(_words(), k=max(1, tokens))) for tokens, _ in lengths]
-    rows = np.arange(len(lengths), dtype=np.uint64) + np.uint64(FIRST_ROW)
-    return drawing.texts(rows, [max(1, tokens - tokenizer.special_tokens) for tokens, _ in lengths])
+        texts = [" ".join(drawn.choices(_words(), k=max(1, tokens))) for tokens, _ in lengths]
+    else:
+        rows = np.arange(len(lengths), dtype=np.uint64) + np.uint64(FIRST_ROW)
+        texts = drawing.texts(rows, [max(1, tokens - drawing.tokenizer.special_tokens) for tokens, _ in lengths])
+    for number, ((tokens, wanted), text) in enumerate(zip(lengths, texts, strict=True)):
+        yield Prompt(text, tokens, wanted, f"stand-in/{seed}/{number}")
 
 
 @cache
 def _words() -> list[str]:
-    """Return the distinct words of the built-in prose."""
     text = (resources.files("loadgen.workload.datasets") / "prose.txt").read_text(encoding="utf-8")
     return sorted({word for word in text.split() if word.isalpha()})

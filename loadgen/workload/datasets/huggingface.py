@@ -1,7 +1,7 @@
 """`HubDataset`: Hugging Face data sets, from a local copy, the cache of the hub, or the hub."""
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -13,7 +13,7 @@ from loadgen.workload.datasets.hub import columns
 from loadgen.workload.datasets.hub.columns import COLUMN
 from loadgen.workload.datasets.hub.hub_folder import HubFolder
 from loadgen.workload.datasets.hub.known_sets import KNOWN, NOT_SENT, SPEC_BENCH, SPEED_BENCH, known_name
-from loadgen.workload.datasets.hub.layout import Bounds, Layout
+from loadgen.workload.datasets.hub.layout import Layout
 from loadgen.workload.datasets.hub.order import shuffled_by_buffer, shuffled_files, shuffled_list
 from loadgen.workload.datasets.hub.record_file import Record, records
 from loadgen.workload.datasets.hub.row_filter import row_filter
@@ -54,10 +54,7 @@ class HubDataset:
     last answer in a chat is not sent; recorded answers decide the lengths of the requested ones.
 
     Attributes:
-        folder: The files of the data set.
         files: The names of those with the split, in their order.
-        layout: How a record becomes a prompt.
-        settings: The settings, with seeds and conditions.
         tokenizer: Counts tokens where a row has no length.
     """
 
@@ -109,15 +106,11 @@ class HubDataset:
             yield from (repeats.choice(found) for _ in range(count - made))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts after the first `count`, each once.
-
-        Raises:
-            BadInput: A record cannot be used.
-        """
+        """Yield the prompts after the first `count`, each once."""
         return islice(self._generate(BATCH), count, None)
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, files, order, columns and default lengths of the data set. Reads a single file as a whole."""
+        """Return the origin of the prompts, as JSON."""
         shuffled = not self.settings.disable_shuffle
         hashed = {"file_sha256": file_hash.sha256(self.folder.fetch(self.files[0]))} if len(self.files) == 1 else {}
         return {
@@ -137,12 +130,13 @@ class HubDataset:
         }
 
     def _generate(self, size: int) -> Iterator[Prompt]:
-        """Yield the prompt of each usable record once, `size` of them made at a time."""
-        rows = self._rows()
+        rows, bounds = self._rows(), self.layout.bounds
+        if self.settings.hf_output_len is not None and bounds is not None and not bounds.of_any_answer:
+            bounds = None  # it holds only where recorded answers give the lengths
         while batch := list(islice(rows, size)):
             answers = [answer for _, answer in batch if answer]
             counted = self.tokenizer().count(answers, special=self.layout.special) if answers else []
-            lengths, bounds = iter(counted), self._bounds()
+            lengths = iter(counted)
             inputs = count_tokens([row for row, _ in batch], self.tokenizer)
             for (row, answer), tokens in zip(batch, inputs, strict=True):
                 recorded = next(lengths) if answer else row.output_tokens
@@ -151,28 +145,18 @@ class HubDataset:
                     yield row.prompt(tokens, wanted)
 
     def _rows(self) -> Iterator[tuple[Row, str]]:
-        """Yield the row of each record with its recorded answer; "" if there is none or it is not needed."""
-        read, needs_answer = self.layout.read, self.settings.hf_output_len is None
-        answer = self.layout.answer if needs_answer else None
+        read, answer = self.layout.read, self.layout.answer if self.settings.hf_output_len is None else None
         for number, record in self._ordered():
             source = f"{self.settings.dataset_name}/{number}"
             try:
                 row = read(record, source)
                 recorded = answer(record) if row is not None and answer else ""
             except (LookupError, TypeError, ValueError, AttributeError) as error:
-                raise self._unreadable(source, record, error) from error
+                problem = f"has no column {error}" if isinstance(error, KeyError) else str(error)
+                remedy = f"give its columns: {COLUMN} prompt=COLUMN answer=COLUMN, of {', '.join(record)}"
+                raise BadInput(DATASET_PATH, f"{source} of {self.folder.name} {problem}", remedy) from error
             if row is not None:
                 yield row, recorded
-
-    def _bounds(self) -> Bounds | None:
-        """Return the bounds of usable lengths; most hold only if recorded answers give the lengths."""
-        bounds, given = self.layout.bounds, self.settings.hf_output_len is not None
-        return None if bounds is None or (given and not bounds.of_any_answer) else bounds
-
-    def _unreadable(self, source: str, record: Mapping[str, Any], error: Exception) -> BadInput:
-        problem = f"has no column {error}" if isinstance(error, KeyError) else str(error)
-        remedy = f"give its columns: {COLUMN} prompt=COLUMN answer=COLUMN, of {', '.join(record)}"
-        return BadInput(DATASET_PATH, f"{source} of {self.folder.name} {problem}", remedy)
 
     def _ordered(self) -> Iterable[Numbered]:
         keeps = row_filter(self.settings.hf_where)

@@ -20,7 +20,10 @@ def with_messages(found: Mapping[str, Any], *, embeds: bool) -> dict[str, Any]:
         ValueError: A field is missing or has the wrong type, or an image file cannot be read.
     """
     if "content" in found:
-        parts = _parts(found["content"], embeds)
+        content = found["content"]
+        if not isinstance(content, list) or not content:
+            raise ValueError("has content that is not a list, or empty")
+        parts = [_part(part, embeds) for part in content]
     else:
         prompt, files = found.get("prompt"), found.get("image_files")
         if not isinstance(prompt, str) or not isinstance(files, list) or not files:
@@ -29,12 +32,6 @@ def with_messages(found: Mapping[str, Any], *, embeds: bool) -> dict[str, Any]:
         parts = [{"type": "text", "text": prompt}, *pictures]
     message = {"role": "user", "content": parts}
     return {name: found[name] for name in KEPT if name in found} | {"messages": [message]}
-
-
-def _parts(content: object, embeds: bool) -> list[image.Part]:
-    if not isinstance(content, list) or not content:
-        raise ValueError("has content that is not a list, or empty")
-    return [_part(part, embeds) for part in content]
 
 
 def _part(part: object, embeds: bool) -> image.Part:
@@ -48,9 +45,5 @@ def _part(part: object, embeds: bool) -> image.Part:
     given = part.get(kind)
     if kind == "image" or not isinstance(given, dict):
         return image.part(referred(given, embeds=embeds))
-    return {"type": kind, kind: {"url": referred(given.get("url"), embeds=embeds)} | _others(given)}
-
-
-def _others(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the further fields of an image, such as `detail`."""
-    return {name: value for name, value in given.items() if name != "url"}
+    # The URL stands first, before further fields such as `detail`.
+    return {"type": kind, kind: {"url": None} | given | {"url": referred(given.get("url"), embeds=embeds)}}

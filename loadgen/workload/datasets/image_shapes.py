@@ -42,14 +42,16 @@ class ImageShapes:
         Raises:
             BadInput: A text is invalid, or a number is out of range.
         """
-        fewest, most = _parse_count(str(count))
+        bounds = parse_range(str(count), parse_whole_number)
+        if bounds is None or bounds[1] > MAX_IMAGES:
+            raise BadInput(COUNT, f"invalid number of images {str(count)!r}", COUNT_FORMS)
         kinds = [_parse_kind(word.strip()) for word in sizes.split(",")]
         total = sum(share for *_, share in kinds)
         if not total > 0:
             raise BadInput(SIZES, "all shares are 0", SIZE_FORMS)
         kept = [(low, high, share / total) for low, high, share in kinds if share]
         smallest, largest, shares = zip(*kept, strict=True)
-        return cls(fewest, most, smallest, largest, shares)
+        return cls(*bounds, smallest, largest, shares)
 
     def draw(self, generator: np.random.Generator) -> Iterator[Size]:
         """Draw the sizes of the images of one prompt."""
@@ -61,23 +63,14 @@ class ImageShapes:
     @property
     def rule(self) -> str:
         """A short description of the sizes for the result."""
-        kinds = zip(self.smallest, self.largest, self.shares, strict=True)
-        return ",".join(f"{_text(low, high)}:{share:g}" for low, high, share in kinds)
-
-
-def _text(low: Size, high: Size) -> str:
-    return "-".join(f"{height}x{width}" for height, width in dict.fromkeys((low, high)))
-
-
-def _parse_count(text: str) -> tuple[int, int]:
-    bounds = parse_range(text, parse_whole_number)
-    if bounds is None or bounds[1] > MAX_IMAGES:
-        raise BadInput(COUNT, f"invalid number of images {text!r}", COUNT_FORMS)
-    return bounds
+        kinds = []
+        for *ends, share in zip(self.smallest, self.largest, self.shares, strict=True):
+            sizes = "-".join(f"{height}x{width}" for height, width in dict.fromkeys(ends))
+            kinds.append(f"{sizes}:{share:g}")
+        return ",".join(kinds)
 
 
 def _parse_kind(text: str) -> tuple[Size, Size, float]:
-    """Parse one kind of size with its share."""
     sides, colon, share = text.partition(":")
     low, dash, high = sides.partition("-")
     try:

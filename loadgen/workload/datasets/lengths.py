@@ -5,7 +5,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Lengths:
     Attributes:
         low: The minimum, 1 or more.
         high: The maximum, inclusive.
-        law: The distribution.
+        law: uniform, normal or lognormal.
         mean: The mean of a normal or lognormal distribution without bounds, tokens.
         stdev: Its standard deviation without bounds, tokens.
         listed: Lengths to use in order, and then again, instead of drawn ones; may be empty.
@@ -42,7 +42,7 @@ class Lengths:
 
     low: int
     high: int
-    law: Literal["uniform", "normal", "lognormal"] = "uniform"
+    law: str = "uniform"
     mean: float = 0.0
     stdev: float = 0.0
     listed: tuple[int, ...] = ()
@@ -55,11 +55,9 @@ class Lengths:
         """Parse lengths of `--random-input-len`; FORMS shows the forms.
 
         Args:
-            flag: The flag, for the error.
             given: The lengths, in tokens.
-            ratio: Relative half width of the range around a single number; 0 with any other form.
-            less: Tokens to subtract: the special tokens of the tokenizer.
-            clamped: Whether a range that the ratio makes begins at one token where it would begin below.
+            ratio: As `around`; 0 with any other form than a single number.
+            less, clamped: As `around`.
 
         Raises:
             BadInput: The text is invalid, or lengths are below one token or above MAX_TOKENS.
@@ -74,7 +72,7 @@ class Lengths:
             raise BadInput(range_ratio.FLAG, f"{ratio:g} applies only to a single number, and {flag} is {text}", remedy)
         name, *rest = text.split(":")
         if name in ("normal", "lognormal"):
-            made = cls._by_law(flag, text, "normal" if name == "normal" else "lognormal", rest)
+            made = cls._by_law(flag, text, name, rest)
         elif text.startswith("@"):
             made = cls._of_file(flag, checked_path(flag, text[1:]))
         elif "," in text:
@@ -91,7 +89,6 @@ class Lengths:
         """Return the range [floor(m * (1 - ratio)), ceil(m * (1 + ratio))] with m = mean - less, as `vllm bench serve`.
 
         Args:
-            flag: The flag of the mean, for the error.
             mean: The mean, tokens.
             ratio: Relative half width of the range, in [0, 1).
             less: Tokens to subtract: the special tokens of the tokenizer.
@@ -115,7 +112,6 @@ class Lengths:
         """Return the lengths reduced by a number of tokens. The minimum of a distribution stays at one token.
 
         Args:
-            flag: The flag of the lengths, for the error.
             by: Tokens to subtract, below 0 to add.
             what: All tokens that were subtracted, for the error: "2 special tokens".
 
@@ -156,7 +152,7 @@ class Lengths:
         return "uniform" if self.law == "uniform" else f"{self.law}:{self.mean:g}:{self.stdev:g}"
 
     @classmethod
-    def _by_law(cls, flag: str, text: str, law: Literal["normal", "lognormal"], parts: list[str]) -> "Lengths":
+    def _by_law(cls, flag: str, text: str, law: str, parts: list[str]) -> "Lengths":
         try:
             mean, stdev = (float(part) for part in parts[:2])
             low, high = _numbers(flag, parts[2:]) or [1, MAX_TOKENS]

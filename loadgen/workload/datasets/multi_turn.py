@@ -12,9 +12,9 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, Turn, TurnCounts, session_prompts, user
+from loadgen.workload.datasets.session import TURNS, Turn, TurnCounts, session_prompts
 from loadgen.workload.datasets.think_times import ThinkTimes
-from loadgen.workload.prompt import Prompt
+from loadgen.workload.prompt import Prompt, user_message
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 DEFAULT_TURNS = 3
@@ -29,8 +29,6 @@ class MultiTurnDataset:
     Attributes:
         questions: Draws questions and the tokens of their answers: as many for each session as the longest has. Its
             prefixes are the system messages, one of which each session begins with.
-        turns: Questions in each session.
-        think_times: The times from an answer to the next question.
     """
 
     questions: RandomDataset
@@ -48,11 +46,7 @@ class MultiTurnDataset:
 
     @classmethod
     def of(cls, questions: RandomDataset, settings: RunSettings) -> Self:
-        """Create the data set of these questions; the prefixes become system messages.
-
-        Raises:
-            BadInput: A value is out of range.
-        """
+        """Create the data set of these questions; the prefixes become system messages."""
         if settings.turns == "all":
             raise BadInput(TURNS, "all is not possible for random sessions", "give a number, or MIN:MAX")
         turns = TurnCounts.parse(settings.turns, DEFAULT_TURNS, seed_of(settings, "prompts"))
@@ -84,23 +78,21 @@ class MultiTurnDataset:
 
     @property
     def _own(self) -> RandomDataset:
-        """The questions without the prefixes of the sessions."""
         return replace(self.questions, prefixes=PrefixGroups())
 
     def _generate(self, questions: Iterator[Prompt], numbers: Iterable[int]) -> Iterator[Prompt]:
-        """Yield the prompts of sessions by number, with these questions."""
         special = self.questions.tokenizer.special_tokens
         prefixes = self.questions.prefixes.draw(self.questions.drawing)
         for number in numbers:
             turns = [
-                Turn((user(question.text),), question.input_tokens - special, question.output_tokens)
+                Turn((user_message(question.text),), question.input_tokens - special, question.output_tokens)
                 for question in itertools.islice(questions, self.turns.high)
             ]
             (group,) = self.questions.prefixes.numbers_of(np.array([number]))
             prefix = prefixes[group]
             yield from session_prompts(
                 number,
-                f"{self.questions.name}/{self.questions.seed_prompts}/{number}",
+                f"{self.questions.name}/{self.questions.drawing.seed}/{number}",
                 turns[: self.turns.of(number)],
                 self.think_times,
                 recorded=False,
@@ -109,7 +101,7 @@ class MultiTurnDataset:
             )
 
     def provenance(self) -> dict[str, Any]:
-        """Return the provenance of the questions, and of the sessions."""
+        """Return the origin of the prompts, as JSON."""
         turns = self.turns
         return self.questions.provenance() | {
             "turns": turns.low if turns.low == turns.high else [turns.low, turns.high],

@@ -29,9 +29,6 @@ class Overview:
         unplanned: The number of prompts of unknown length, because they repeat answers of the server: n - k.
         output_tokens: Maximum tokens of each answer, shape (n,).
         server_tokens: Expected input tokens by the server's count, shape (n,); None unless all are known.
-        distinct: The number of distinct prompts.
-        images: The number of images in all prompts.
-        samples: The first few prompts.
         sha256: Hash of the prompts in the order of sending, as in the result of a run.
     """
 

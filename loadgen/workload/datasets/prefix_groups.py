@@ -12,7 +12,7 @@ from loadgen.config.data import PREFIX_REPETITION, DataSettings
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.workload.tokenizer.random_text import NO_PREFIX, Prefix, RandomText, prefix_rows
+from loadgen.workload.tokenizer.random_text import Prefix, RandomText, prefix_rows
 
 BUCKETS, ZIPF = "--prefix-buckets", "--prefix-zipf"
 FORM = "write COUNTxTOKENS:WEIGHT of each, such as 4x1000:70,1x3000:30; TOKENS may be MIN-MAX"
@@ -26,7 +26,6 @@ class PrefixBucket:
     """Prefixes of similar length.
 
     Attributes:
-        count: How many different ones.
         low: Minimum tokens of each.
         high: Maximum tokens of each, inclusive; all lengths are equally likely.
         weight: How often they occur together, relative to other buckets.
@@ -48,7 +47,6 @@ class PrefixGroups:
         in_turn: Whether the groups take turns, so that they are equal up to one prompt; else each is drawn.
         zipf: The exponent of Zipf's law: group k, from 1, has a share proportional to 1 / k**zipf. None: the weights of
             the buckets say it.
-        seed: The seed of lengths and draws.
     """
 
     common: int = 0
@@ -93,8 +91,7 @@ class PrefixGroups:
 
     def draw(self, drawing: RandomText) -> list[Prefix]:
         """Draw the prefixes of the groups, each with the common one in front."""
-        (text,) = drawing.prefixes(self.common)
-        common = Prefix(text, self.common) if self.common else NO_PREFIX
+        common = drawing.prefix(self.common)
         if not self.buckets:
             return [common]
         generator = np.random.default_rng([self.seed, *b"prefix lengths"])
@@ -143,19 +140,14 @@ class PrefixGroups:
 
 
 def _parse(text: str) -> tuple[PrefixBucket, ...]:
-    """Parse `--prefix-buckets`."""
     matches = [_BUCKET.fullmatch(part.strip()) for part in text.split(",")]
     found = tuple(
         PrefixBucket(int(match[1]), int(match[2]), int(match[3] or match[2]), int(match[4] or 1))
         for match in matches
         if match
     )
-    if len(found) < len(matches) or not all(_is_usable(bucket) for bucket in found):
+    if len(found) < len(matches) or not all(b.count and 0 < b.low <= b.high and b.weight for b in found):
         raise BadInput(BUCKETS, f"invalid buckets {text!r}", FORM)
     if sum(bucket.count for bucket in found) > MAX_PREFIXES:
         raise BadInput(BUCKETS, "too many prefixes", f"give at most {MAX_PREFIXES:,}")
     return found
-
-
-def _is_usable(bucket: PrefixBucket) -> bool:
-    return bucket.count > 0 and 0 < bucket.low <= bucket.high and bucket.weight > 0

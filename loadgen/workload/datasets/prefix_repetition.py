@@ -5,8 +5,7 @@ from loadgen.workload.datasets.lengths import Lengths
 from loadgen.workload.datasets.multi_turn import MultiTurnDataset
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer import word_list
+from loadgen.workload.tokenizer.random_text import RandomText
 
 SUFFIX_LEN, OUTPUT_LEN = "--prefix-repetition-suffix-len", "--prefix-repetition-output-len"
 
@@ -25,14 +24,11 @@ class PrefixRepetitionDataset:
         Raises:
             BadInput: The suffix has no room for special tokens, or the tokenizer cannot be loaded or has too few words.
         """
-        tokenizer = tokenizers.tokenizer_of(settings)
-        suffix = settings.prefix_repetition_suffix_len
+        drawing, suffix = RandomText.of(settings), settings.prefix_repetition_suffix_len
         words = RandomDataset(
-            tokenizer=tokenizer,
-            words=word_list.words_of(tokenizer),
-            inputs=Lengths.parse(SUFFIX_LEN, suffix, less=tokenizer.special_tokens),
+            drawing=drawing,
+            inputs=Lengths.parse(SUFFIX_LEN, suffix, less=drawing.tokenizer.special_tokens),
             outputs=Lengths.parse(OUTPUT_LEN, settings.prefix_repetition_output_len),
-            seed_prompts=seed_of(settings, "prompts"),
             seed_order=seed_of(settings, "order"),
             prefixes=PrefixGroups.from_settings(settings),
             name=settings.dataset_name,

@@ -30,8 +30,7 @@ from loadgen.workload.datasets.prompt_rows import Row, is_whole_in_a_row, line
 from loadgen.workload.files import cache, file_hash
 from loadgen.workload.files.cache import clear, folder
 from loadgen.workload.prompt import Continued, Dataset, Prompt, Sessions, Timed
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_name, tokenizer_of
 
 __all__ = ["Entry", "cached_dataset", "clear", "entries", "folder"]
 
@@ -50,10 +49,6 @@ class Entry:
     """The cached prompts of one data set.
 
     Attributes:
-        path: The file.
-        dataset: The name of the data set.
-        prompts: How many prompts it has.
-        bytes: The size of the file.
         used_s: When it was made or last read, seconds since the epoch.
     """
 
@@ -75,11 +70,7 @@ def entries() -> list[Entry]:
 
 
 def cached_dataset(settings: RunSettings) -> Dataset:
-    """Create the data set that the settings name; it reads its prompts from the cache where that is cheaper.
-
-    Raises:
-        BadInput: As `loadgen.workload.datasets.create`.
-    """
+    """Create the data set that the settings name; it reads its prompts from the cache where that is cheaper."""
     max_bytes = cache.limit()
     kind = datasets.find(settings)
     made_of = getattr(kind, "made_of", None)
@@ -108,7 +99,7 @@ class _CachedDataset:
     def tokenizer(self) -> Tokenizer | None:
         """The tokenizer of the prompts; None where there is none."""
         try:
-            return tokenizers.tokenizer_of(self._settings)
+            return tokenizer_of(self._settings)
         except BadInput:
             return None
 
@@ -131,7 +122,9 @@ class _CachedDataset:
             for warning in about["warnings"]:
                 logger.warning("%s", warning)
             self._provenance = about["provenance"]
-            yield from (_prompt(data) for data in islice(file, count))
+            for data in islice(file, count):
+                row = Row.of(orjson.loads(data), "")
+                yield row.prompt(row.input_tokens or 0, row.output_tokens or 0)
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         dataset = self._kind.from_settings(self._settings)  # only when the first of these prompts is wanted
@@ -164,7 +157,7 @@ class _CachedDataset:
         parts = {
             "version": [VERSION, __version__, package_version("tokenizers")],
             "kind": f"{self._kind.__module__}:{getattr(self._kind, '__qualname__', '')}",
-            "settings": fields | {"tokenizer": tokenizers.tokenizer_name(settings)},
+            "settings": fields | {"tokenizer": tokenizer_name(settings)},
             "seeds": [seed_of(settings, "prompts"), seed_of(settings, "order")],
             "count": count,
             "files": self._hashes,
@@ -189,11 +182,6 @@ class _RecordedWarnings(logging.Handler):
 
 
 def _last(file: IO[bytes]) -> dict[str, Any]:
-    """Read the last line of an entry.
-
-    Raises:
-        ValueError, KeyError, TypeError: The entry is damaged.
-    """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - LAST_BYTES))
     *_, data, rest = [b"", b"", *file.read().split(b"\n")]
@@ -204,11 +192,7 @@ def _last(file: IO[bytes]) -> dict[str, Any]:
 
 
 def _verified(file: IO[bytes], count: int) -> dict[str, Any]:
-    """Verify the hash of an entry, rewind the file, and return the facts of its last line.
-
-    Raises:
-        ValueError, KeyError, TypeError: The entry is damaged.
-    """
+    """Verify the hash of an entry, rewind the file, and return the facts of its last line."""
     last = _last(file)
     about: dict[str, Any] = last["about"]
     file.seek(0)
@@ -221,8 +205,3 @@ def _verified(file: IO[bytes], count: int) -> dict[str, Any]:
         raise ValueError("changed")
     file.seek(0)
     return about
-
-
-def _prompt(data: bytes) -> Prompt:
-    row = Row.of(orjson.loads(data), "")
-    return row.prompt(row.input_tokens or 0, row.output_tokens or 0)

@@ -18,7 +18,6 @@ def with_known_count(settings: RunSettings, dataset: Dataset | None = None) -> R
     """Return settings whose `num_prompts` is at most the number of prompts in the data set, if they ask for that.
 
     Args:
-        settings: The settings of a run.
         dataset: A data set of the caller's, in place of the one that the settings name.
 
     Raises:
@@ -38,7 +37,6 @@ def with_known_count(settings: RunSettings, dataset: Dataset | None = None) -> R
 
 
 def _available(settings: RunSettings, limit: int | None, dataset: Dataset | None) -> int:
-    """Return the number of prompts in a data set, at most `limit`."""
     name = settings.dataset_name
     if dataset is None and name in datasets.ENDLESS:
         raise BadInput(FLAG, f"is -1, and the data set {name} has no end", "give a number, or a data set with a file")

@@ -15,9 +15,8 @@ from loadgen.errors import BadInput
 from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import DATASET_PATH, checked_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.exact_text import Count
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer, tokenizer_file, tokenizer_of
 
 REMEDY = "give a text file with a sentence on each line, or leave it out for the built-in text"
 BATCH = 256  # prompts made at a time
@@ -51,26 +50,15 @@ class ProseDataset:
     works on it.
 
     Attributes:
-        tokenizer: Counts the tokens.
-        lines: The lines of the text.
-        path: The file of the text.
         prefix_tokens: Tokens of the prefix of all prompts, 0 for none.
-        input_tokens: Tokens of each prompt, with special tokens.
-        output_tokens: Maximum tokens of each answer.
-        seed_prompts: The seed of the lines.
-        seed_order: The seed of the order.
-        template_tokens: Tokens of the chat template that are part of `input_tokens`.
+        template_tokens: Tokens of the chat template that are part of the length of a prompt.
         measure: Counts a text with the template; None: nothing does.
     """
 
     tokenizer: Tokenizer
     lines: Sequence[Line] = field(repr=False)
     path: Path
-    prefix_tokens: int
-    input_tokens: int
-    output_tokens: int
-    seed_prompts: int
-    seed_order: int
+    settings: RunSettings
     template_tokens: int = 0
     measure: Count | None = None
 
@@ -81,7 +69,7 @@ class ProseDataset:
         Raises:
             BadInput: The text or the tokenizer cannot be used, or the prefix is too long for the prompt.
         """
-        tokenizer = tokenizers.tokenizer_of(settings)
+        tokenizer = tokenizer_of(settings)
         own = settings.sonnet_input_len - settings.sonnet_prefix_len - tokenizer.special_tokens
         if own < 2:
             problem = (
@@ -89,47 +77,42 @@ class ProseDataset:
             )
             raise BadInput("--sonnet-input-len", problem, "raise it, or lower --sonnet-prefix-len")
         path = _path(settings)
-        return cls(
-            tokenizer=tokenizer,
-            lines=_lines(path, tokenizer),
-            path=path,
-            prefix_tokens=settings.sonnet_prefix_len,
-            input_tokens=settings.sonnet_input_len,
-            output_tokens=settings.sonnet_output_len,
-            seed_prompts=seed_of(settings, "prompts"),
-            seed_order=seed_of(settings, "order"),
-        )
+        return cls(tokenizer, _lines(path, tokenizer), path, settings)
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
         """Return the file of the text and the tokenizer's file; None if it has none, or lengths are the server's."""
-        tokenizer = tokenizers.tokenizer_file(settings)
+        tokenizer = tokenizer_file(settings)
         return None if tokenizer is None or settings.input_len_counts == "server" else [_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the same in every call. One batch at a time is in memory.
+        """Yield `count` prompts, the same in every call.
 
         Raises:
             BadInput: The tokenizer joins text into tokens, so an exact length is not possible.
         """
-        return self._generate(iter(np.random.default_rng([self.seed_order, ORDER]).permutation(count).tolist()))
+        return self._generate(
+            iter(np.random.default_rng([seed_of(self.settings, "order"), ORDER]).permutation(count).tolist())
+        )
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of rows `count`, `count` + 1 and so on, endlessly."""
         return self._generate(itertools.count(count))
 
     def _generate(self, order: Iterator[int]) -> Iterator[Prompt]:
-        wanted = self.input_tokens - self.tokenizer.special_tokens - self.template_tokens
+        settings, seed = self.settings, seed_of(self.settings, "prompts")
+        plain = settings.sonnet_input_len - self.template_tokens
+        wanted = plain - self.tokenizer.special_tokens
         prefix = self._prefix()
         while rows := list(islice(order, BATCH)):
-            drawn = [_join_lines(self._drawn(row), wanted - self.prefix_tokens, prefix) for row in rows]
+            drawn = [_join_lines(self._drawn(seed, row), wanted - settings.sonnet_prefix_len, prefix) for row in rows]
             texts = cut_to_tokens(drawn, wanted, self.tokenizer)
-            tokens = [self.input_tokens - self.template_tokens] * len(rows)
+            tokens = [plain] * len(rows)
             if self.measure is not None:
                 texts = [self._fitted(text, own, wanted) for (text, _), own in zip(drawn, texts, strict=True)]
                 tokens = self.tokenizer.count(texts, special=True)
             for row, text, count in zip(rows, texts, tokens, strict=True):
-                yield Prompt(text, count, self.output_tokens, f"prose/{self.seed_prompts}/{row}")
+                yield Prompt(text, count, settings.sonnet_output_len, f"prose/{seed}/{row}")
 
     def probes(self) -> list[str]:
         """Return texts like the beginnings and ends of its prompts."""
@@ -138,19 +121,14 @@ class ProseDataset:
     def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
         """Return the same prompts; with `subtract`, made shorter by the tokens of the chat template.
 
-        Args:
-            template_counts: The distinct numbers of tokens that the template adds to `probes()`, ascending.
-            subtract: Whether lengths are those that the server counts.
-            measure: Counts texts like the server; None if only the numbers are known.
-
         Raises:
             BadInput: There is no room after the prefix, or the template adds a varying number and nothing counts them.
         """
         if not subtract:
             return self
-        most = template_counts[-1]
-        if self.input_tokens - self.prefix_tokens - self.tokenizer.special_tokens - most < 2:
-            problem = f"{self.input_tokens} leaves no room after {self.prefix_tokens} tokens of the prefix and {most} "
+        most, own, prefix = template_counts[-1], self.settings.sonnet_input_len, self.settings.sonnet_prefix_len
+        if own - prefix - self.tokenizer.special_tokens - most < 2:
+            problem = f"{own} leaves no room after {prefix} tokens of the prefix and {most} "
             raise BadInput("--sonnet-input-len", f"{problem}of the chat template", "raise it, or lower the prefix")
         if measure is None and len(template_counts) > 1:
             problem = "the chat template adds a varying number of tokens"
@@ -158,16 +136,16 @@ class ProseDataset:
         return replace(self, template_tokens=most, measure=measure)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seeds and lengths in tokens, and the hashes of text and tokenizer."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "prose",
             "rule": "lines, cut to the token",
-            "seed_prompts": self.seed_prompts,
-            "seed_order": self.seed_order,
-            "prefix_tokens": self.prefix_tokens,
-            "input_tokens": self.input_tokens,
+            "seed_prompts": seed_of(self.settings, "prompts"),
+            "seed_order": seed_of(self.settings, "order"),
+            "prefix_tokens": self.settings.sonnet_prefix_len,
+            "input_tokens": self.settings.sonnet_input_len,
             "special_tokens": self.tokenizer.special_tokens,
-            "output_tokens": self.output_tokens,
+            "output_tokens": self.settings.sonnet_output_len,
             "file": self.path.name,
             "file_sha256": file_hash.sha256(self.path),
             "lines": len(self.lines),
@@ -175,31 +153,25 @@ class ProseDataset:
         }
 
     def _fitted(self, text: str, cut: str, tokens: int) -> str:
-        """Return a text that was cut to `tokens`, cut anew until it has `input_tokens` with the template.
-
-        Raises:
-            BadInput: That is not possible.
-        """
+        """Return a text that was cut to `tokens`, cut anew until it has the requested tokens with the template."""
         assert self.measure is not None
+        length = self.settings.sonnet_input_len
         for _ in range(REPAIRS):
-            (more,) = (count - self.input_tokens for count in self.measure([cut]))
+            (more,) = (count - length for count in self.measure([cut]))
             if not more:
                 return cut
             tokens -= more
             cut = _repaired(text, tokens, self.tokenizer)
-        raise _uncuttable(self.tokenizer, self.input_tokens)
+        raise _uncuttable(self.tokenizer, length)
 
     def _prefix(self) -> str:
-        """Return the shared prefix."""
-        if not self.prefix_tokens:
+        if not (tokens := self.settings.sonnet_prefix_len):
             return ""
-        return cut_to_tokens([_join_lines(cycle(self.lines), self.prefix_tokens)], self.prefix_tokens, self.tokenizer)[
-            0
-        ]
+        (prefix,) = cut_to_tokens([_join_lines(cycle(self.lines), tokens)], tokens, self.tokenizer)
+        return prefix
 
-    def _drawn(self, row: int) -> Iterator[Line]:
-        """Draw the lines of a row, endlessly."""
-        draw = np.random.default_rng([self.seed_prompts, LINES, row])
+    def _drawn(self, seed: int, row: int) -> Iterator[Line]:
+        draw = np.random.default_rng([seed, LINES, row])
         while True:
             yield from (self.lines[number] for number in draw.integers(0, len(self.lines), LINES_AT_ONCE).tolist())
 
@@ -223,7 +195,6 @@ def cut_to_tokens(texts: Sequence[tuple[str, int]], tokens: int, tokenizer: Toke
     Args:
         texts: Longer texts, each with the probable offset of the cut.
         tokens: The number of tokens, without special tokens.
-        tokenizer: Counts the tokens.
 
     Raises:
         BadInput: The tokenizer joins text into tokens, so an exact length is not possible.
@@ -251,7 +222,7 @@ def _repaired(text: str, tokens: int, tokenizer: Tokenizer) -> str:
 
 def _uncuttable(tokenizer: Tokenizer, tokens: int) -> BadInput:
     problem = f"{tokenizer.name} cannot cut a text to {tokens} tokens"
-    return BadInput(tokenizers.TOKENIZER, problem, "use another tokenizer or length")
+    return BadInput(TOKENIZER, problem, "use another tokenizer or length")
 
 
 def _path(settings: RunSettings) -> Path:

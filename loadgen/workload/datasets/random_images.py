@@ -16,7 +16,7 @@ from loadgen.workload.datasets.random_words import RandomDataset
 from loadgen.workload.endpoints.generate import GENERATE
 from loadgen.workload.image import Part, part
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.random_image import Content, RandomImage, parse_format
+from loadgen.workload.random_image import RandomImage, parse_format
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 TAG = "<image>"
@@ -32,11 +32,7 @@ class RandomImagesDataset:
 
     Attributes:
         unpredicted: Why the server's count of input tokens is unknown.
-        words: The texts.
-        shapes: The number and sizes of the images.
         encoding: png, or jpeg:QUALITY.
-        content: random pixels or blank ones.
-        images_first: Whether the images come before the text.
         placed: Makes a text with placeholders from the content parts of a message: SGLang's own API applies no chat
             template. None: the server does.
     """
@@ -46,8 +42,7 @@ class RandomImagesDataset:
     words: RandomDataset
     shapes: ImageShapes
     encoding: str
-    content: Content
-    images_first: bool
+    settings: RunSettings
     placed: Callable[[Sequence[Part]], str] | None = None
 
     @classmethod
@@ -60,14 +55,8 @@ class RandomImagesDataset:
         api, words = endpoints.find(settings), RandomDataset.from_settings(settings)
         if not api.takes_images:
             raise BadInput("--dataset-name", "random-mm has images, which need a chat", "use --backend openai-chat")
-        return cls(
-            words=words,
-            shapes=ImageShapes.parse(settings.images, settings.image_sizes),
-            encoding=parse_format(settings.image_format),
-            content=settings.image_content,
-            images_first=settings.image_position == "first",
-            placed=_placed(words.tokenizer) if api is GENERATE else None,
-        )
+        shapes, encoding = ImageShapes.parse(settings.images, settings.image_sizes), parse_format(settings.image_format)
+        return cls(words, shapes, encoding, settings, _placed(words.tokenizer) if api is GENERATE else None)
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the same in every call. No image is encoded."""
@@ -78,27 +67,27 @@ class RandomImagesDataset:
         return self._with_images(self.words.numbered_beyond(count))
 
     def provenance(self) -> dict[str, Any]:
-        """Return the provenance of the words, and the rules of the images."""
+        """Return the origin of the prompts, as JSON."""
         return self.words.provenance() | {
             "name": "random-mm",
             "images_per_prompt": [self.shapes.fewest, self.shapes.most],
             "image_sizes": self.shapes.rule,
             "image_format": self.encoding,
-            "image_content": self.content,
-            "image_position": "first" if self.images_first else "last",
+            "image_content": self.settings.image_content,
+            "image_position": self.settings.image_position,
         }
 
     def _with_images(self, numbered: Iterable[tuple[int, Prompt]]) -> Iterator[Prompt]:
-        seed = self.words.seed_prompts
+        seed = self.words.drawing.seed
         for row, prompt in numbered:
             sizes = self.shapes.draw(np.random.default_rng([seed, SHAPES, row]))
             images = [
-                RandomImage(height, width, self.encoding, self.content, seed, row, number)
+                RandomImage(height, width, self.encoding, self.settings.image_content, seed, row, number)
                 for number, (height, width) in enumerate(sizes)
             ]
             texts = [{"type": "text", "text": prompt.text}]
             parts = [part(image) for image in images]
-            content: list[Any] = [*parts, *texts] if self.images_first else [*texts, *parts]
+            content: list[Any] = [*parts, *texts] if self.settings.image_position == "first" else [*texts, *parts]
             chat = ({"role": "user", "content": content},)
             text = self.placed(content) if self.placed and images else prompt.text
             source = f"random-mm/{seed}/{row}"

@@ -1,7 +1,7 @@
 """`RandomDataset`: prompts of random words, exact to the token."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.errors import BadInput
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer import word_list
-from loadgen.workload.tokenizer.exact_text import Count, Words
+from loadgen.workload.tokenizer.exact_text import Count
 from loadgen.workload.tokenizer.random_text import (
     BLOCK_WORDS,
     INPUT_LENGTHS,
@@ -39,26 +38,16 @@ class RandomDataset:
     4096 words, two rows begin with the same 4 words about once in 2**48.
 
     Attributes:
-        tokenizer: Counts the tokens.
-        words: The words of the tokenizer.
         inputs: Tokens of each prompt without prefix and special tokens.
         outputs: Maximum tokens of each answer.
-        seed_prompts: The seed of words and lengths.
-        seed_order: The seed of the order.
-        prefixes: The prefixes of the prompts.
-        name: The name of the data set.
         input_flag: The flag of `inputs`, for errors.
-        shuffled: Whether the order is drawn.
         template_tokens: Tokens that the server counts beyond those of each prompt, if known.
         measure: Counts a text like the server, if lengths are the server's and tokens of words and template join.
-        drawing: Draws the words.
     """
 
-    tokenizer: Tokenizer
-    words: Words
+    drawing: RandomText
     inputs: Lengths
     outputs: Lengths
-    seed_prompts: int
     seed_order: int
     prefixes: PrefixGroups = PrefixGroups()
     name: str = "random"
@@ -66,10 +55,6 @@ class RandomDataset:
     shuffled: bool = True
     template_tokens: int | None = None
     measure: Count | None = None
-    drawing: RandomText = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "drawing", RandomText(self.tokenizer, self.words, self.seed_prompts))
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
@@ -82,18 +67,15 @@ class RandomDataset:
         """
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         outputs = Lengths.parse("--random-output-len", settings.random_output_len, output_ratio, clamped=True)
-        tokenizer = tokenizers.tokenizer_of(settings)
-        special = tokenizer.special_tokens
+        drawing = RandomText.of(settings)
+        special = drawing.tokenizer.special_tokens
         inputs = Lengths.parse(INPUT_LEN, settings.random_input_len, input_ratio, less=special)
-        return cls(
-            tokenizer=tokenizer,
-            words=word_list.words_of(tokenizer),
-            inputs=inputs,
-            outputs=outputs,
-            seed_prompts=seed_of(settings, "prompts"),
-            seed_order=seed_of(settings, "order"),
-            prefixes=PrefixGroups.from_settings(settings),
-        )
+        return cls(drawing, inputs, outputs, seed_of(settings, "order"), PrefixGroups.from_settings(settings))
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the words."""
+        return self.drawing.tokenizer
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the same in every call. Memory does not grow with their lengths."""
@@ -110,7 +92,7 @@ class RandomDataset:
             if prefix.tokens:
                 own = prefix.tokens + special
                 known = None if self.template_tokens is None else own + self.template_tokens
-                source = f"{self.name}/{self.seed_prompts}/prefix/{number}"
+                source = f"{self.name}/{self.drawing.seed}/prefix/{number}"
                 yield Prompt(prefix.text, own, 1, source, server_tokens=known)
 
     def numbered(self, count: int) -> Iterator[tuple[int, Prompt]]:
@@ -131,7 +113,6 @@ class RandomDataset:
     def _generate(
         self, order: NDArray[np.int64], positions: Sequence[int] | NDArray[np.int64]
     ) -> Iterator[tuple[int, Prompt]]:
-        """Yield rows and their prompts, which are sent at these positions in the run."""
         own, outputs = self._lengths(order, positions)
         drawn, groups = self.prefixes.draw(self.drawing), self.prefixes.numbers_of(order)
         before = [drawn[group] for group in groups]
@@ -146,15 +127,10 @@ class RandomDataset:
                 added_tokens=special + (template or 0),
             )
             around = [prefix.tokens + special for prefix in before[block]]
-            for row, group, text, planned, output in zip(
-                rows.tolist(),
-                groups[block],
-                texts,
-                [one + length for one, length in zip(around, lengths, strict=True)],
-                outputs[block].tolist(),
-                strict=True,
-            ):
-                source = f"{self.name}/{self.seed_prompts}/" + (f"{group}/{row}" if self.prefixes.buckets else f"{row}")
+            each = zip(rows.tolist(), groups[block], texts, around, lengths, outputs[block].tolist(), strict=True)
+            for row, group, text, more, length, output in each:
+                planned = more + length
+                source = f"{self.name}/{self.drawing.seed}/" + (f"{group}/{row}" if self.prefixes.buckets else f"{row}")
                 tokens = self.tokenizer.count([text], special=True)[0] if self.measure else planned
                 known = None if template is None else planned + template
                 yield row, Prompt(text, tokens, output, source, server_tokens=known)
@@ -166,28 +142,25 @@ class RandomDataset:
     def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
         """Return the same prompts with the chat template's tokens known; with `subtract`, made shorter by it.
 
-        Args:
-            template_counts: The distinct numbers of tokens that the template adds to `probes()`, ascending.
-            subtract: Whether lengths are those that the server counts.
-            measure: Counts texts like the server; None if only the numbers are known.
-
         Raises:
             BadInput: The shortest prompt would be empty, or tokens do not add up and nothing counts them.
         """
         adds_up = self.drawing.adds_up(template_counts)
         if not subtract:
             return replace(self, template_tokens=template_counts[0]) if adds_up else self
-        self.drawing.require_countable(template_counts, measure)
+        if not adds_up and measure is None:
+            problem = f"{self.tokenizer.name} joins words into tokens, so the overhead of a template is not constant"
+            raise BadInput("--input-len-counts", problem, "give the folder of a tokenizer with its chat template")
         added = f"{template_counts[-1] + self.tokenizer.special_tokens} of the chat template"
         inputs = self.inputs.shorter(self.input_flag, template_counts[-1], added)
         return replace(self, inputs=inputs, template_tokens=template_counts[-1], measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": self.name,
             "rule": "exact words",
-            "seed_prompts": self.seed_prompts,
+            "seed_prompts": self.drawing.seed,
             "seed_order": self.seed_order,
             **self.prefixes.provenance(),
             "special_tokens": self.tokenizer.special_tokens,
@@ -195,7 +168,7 @@ class RandomDataset:
             "input_lengths": self.inputs.rule,
             "output_tokens": [self.outputs.low, self.outputs.high],
             "output_lengths": self.outputs.rule,
-            "words": len(self.words.items),
+            "words": len(self.drawing.words.items),
             **self.tokenizer.provenance(),
         }
 
@@ -204,13 +177,10 @@ class RandomDataset:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw the tokens of each prompt and its answer: by its row, or for listed lengths by its position."""
         count = int(order.max(initial=-1)) + 1
-        own = self.inputs.draw(generator(self.seed_prompts, INPUT_LENGTHS), count)
-        outputs = self.outputs.draw(generator(self.seed_prompts, OUTPUT_LENGTHS), count)
+        own = self.inputs.draw(generator(self.drawing.seed, INPUT_LENGTHS), count)
+        outputs = self.outputs.draw(generator(self.drawing.seed, OUTPUT_LENGTHS), count)
         at = np.asarray(positions)
-        return (
-            own[at if self.inputs.listed else order],
-            outputs[at if self.outputs.listed else order],
-        )
+        return own[at if self.inputs.listed else order], outputs[at if self.outputs.listed else order]
 
 
 def _blocks(lengths: NDArray[np.int64]) -> Iterator[slice]:

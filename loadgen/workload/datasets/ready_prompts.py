@@ -1,6 +1,5 @@
 """`ReadyDataset`: ready prompts from the rows of a file."""
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,13 +12,13 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 from loadgen.workload.datasets.chat_sessions import ChatSessions
+from loadgen.workload.datasets.hub.order import shuffled_list
 from loadgen.workload.datasets.image_rows import with_messages
 from loadgen.workload.datasets.prompt_rows import count_tokens
 from loadgen.workload.datasets.row_file import REMEDY, Kind, RowFile
 from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
+from loadgen.workload.tokenizer.tokenizer import LazyTokenizer, tokenizer_file
 
 OF_IMAGES = "give JSON lines with prompt and image_files, or with content"
 BATCH = 256  # rows read and encoded at a time
@@ -33,16 +32,11 @@ class ReadyDataset:
     not counted.
 
     Attributes:
-        name: The name of the data set: jsonl, csv, custom or custom_image.
-        rows: The file.
-        output_tokens: Maximum tokens of an answer for rows without their own; -1: every row has it.
-        settings: The settings, with the order of rows.
+        settings: The settings, with the order of rows and the length of answers of rows without their own.
         tokenizer: Loaded for the first row without `input_tokens`.
     """
 
-    name: str
     rows: RowFile
-    output_tokens: int
     settings: RunSettings
     tokenizer: LazyTokenizer
 
@@ -51,9 +45,6 @@ class ReadyDataset:
         """Create the data set from `--dataset-path`, `--custom-output-len`, `--disable-shuffle` and `--tokenizer`.
 
         With `--turns`, the chats of `jsonl` and `csv` are sessions.
-
-        Raises:
-            BadInput: The file cannot be used.
         """
         name = settings.dataset_name
         if name == CUSTOM_IMAGE:
@@ -64,7 +55,7 @@ class ReadyDataset:
             rows = RowFile(dataset_path(settings, REMEDY), kind, strict=name != "custom")
         if settings.turns not in (None, "1"):
             return ChatSessions.of(rows, settings)
-        return cls(name, rows, settings.custom_output_len, settings, LazyTokenizer(settings))
+        return cls(rows, settings, LazyTokenizer(settings))
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
@@ -74,12 +65,12 @@ class ReadyDataset:
         """
         if settings.dataset_name == CUSTOM_IMAGE or settings.timed_by_data:
             return None
-        tokenizer = tokenizers.tokenizer_file(settings)
+        tokenizer = tokenizer_file(settings)
         rows = cls.from_settings(settings).rows
         return None if tokenizer is None or rows[0].input_tokens is not None else [rows.path, tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`.
 
         Raises:
             BadInput: A row cannot be used, or has no length and there is no tokenizer.
@@ -87,41 +78,34 @@ class ReadyDataset:
         return self._generate(islice(cycle(self._order()), count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield the rows after the first `count`, each once.
-
-        Raises:
-            BadInput: As `prompts`.
-        """
+        """Yield the rows after the first `count`, each once."""
         return self._generate(islice(self._order(), count, None))
 
     def _generate(self, numbers: Iterator[int]) -> Iterator[Prompt]:
         while batch := [self.rows[number] for number in islice(numbers, BATCH)]:
             for row, tokens in zip(batch, count_tokens(batch, self.tokenizer), strict=True):
-                if row.output_tokens is None and self.output_tokens < 0:
+                if row.output_tokens is None and self.settings.custom_output_len < 0:
                     raise BadInput("--custom-output-len", "is -1, and a row has no output_tokens", "give a length")
                 if row.fields:
                     where = f"extra_body of {row.source} in {self.rows.path}"
                     endpoints.check_row_fields(where, row.fields, self.settings)
-                yield row.prompt(tokens, row.output_tokens or self.output_tokens)
+                yield row.prompt(tokens, row.output_tokens or self.settings.custom_output_len)
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, size and hash of the file, order and default length. Reads the whole file."""
+        """Return the origin of the prompts, as JSON."""
         return {
-            "name": self.name,
+            "name": self.settings.dataset_name,
             "rule": "in a shuffled order" if self._is_shuffled else "in the file's order",
             "seed_order": seed_of(self.settings, "order") if self._is_shuffled else None,
-            "output_tokens": self.output_tokens,
+            "output_tokens": self.settings.custom_output_len,
             **self.rows.provenance(),
             **self.tokenizer.provenance(),
         }
 
     @property
     def _is_shuffled(self) -> bool:
-        return self.name in ("custom", CUSTOM_IMAGE) and not self.settings.disable_shuffle
+        return self.settings.dataset_name in ("custom", CUSTOM_IMAGE) and not self.settings.disable_shuffle
 
     def _order(self) -> "range | list[int]":
-        if not self._is_shuffled:
-            return range(len(self.rows))
-        order = list(range(len(self.rows)))
-        random.Random(seed_of(self.settings, "order")).shuffle(order)
-        return order
+        order = range(len(self.rows))
+        return shuffled_list(order, seed_of(self.settings, "order")) if self._is_shuffled else order

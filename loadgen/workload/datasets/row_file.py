@@ -29,8 +29,6 @@ class RowFile:
     The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty lines are ignored.
 
     Attributes:
-        path: The file.
-        size: Its size in bytes.
         columns: The names in the header of a CSV file.
     """
 
@@ -46,8 +44,6 @@ class RowFile:
         """Map and scan the file.
 
         Args:
-            path: The file.
-            kind: Its format.
             strict: Whether to refuse unknown fields; else they are ignored.
             convert: Makes the fields of a Row from those of the file; raises ValueError.
             remedy: What to give in place of a file that cannot be used.
@@ -57,7 +53,6 @@ class RowFile:
         """
         self.path, self._kind, self._strict, self._convert, self._remedy = path, kind, strict, convert, remedy
         self._data = map_file(path, remedy)
-        self.size = len(self._data)
         self._starts, self._ends = _lines(self._data, quoted=kind == "csv")
         self.columns: list[str] = []
         if kind == "csv":
@@ -74,11 +69,6 @@ class RowFile:
         return len(self._starts)
 
     def __getitem__(self, number: int) -> Row:
-        """Read one row.
-
-        Raises:
-            BadInput: The row is invalid.
-        """
         location = f"row {number + 1}"
         found = self._object(location, number) if self._kind == "jsonl" else self._record(location, number)
         self._refuse_unknown(location, found)
@@ -89,15 +79,14 @@ class RowFile:
 
     def provenance(self) -> dict[str, Any]:
         """Return name, size and hash of the file and the number of its rows, as JSON. Reads the whole file."""
-        return provenance(self.path, self.size) | {"rows": len(self)}
+        return provenance(self.path) | {"rows": len(self)}
 
     def _object(self, location: str, number: int) -> dict[str, Any]:
-        data = self._bytes(number)
         try:
-            found = orjson.loads(data)
+            found = orjson.loads(self._bytes(number))
         except ValueError as error:
-            problem = "is not UTF-8" if not _is_utf8(data) else f"is not JSON ({error})"
-            raise self._bad(location, problem) from error
+            self._text(location, number)  # UTF-8?
+            raise self._bad(location, f"is not JSON ({error})") from error
         if not isinstance(found, dict):
             raise self._bad(location, "is not a JSON object")
         return found
@@ -117,10 +106,7 @@ class RowFile:
         return found
 
     def _cells(self, location: str, number: int) -> list[str]:
-        try:
-            text = self._bytes(number).decode()
-        except ValueError as error:
-            raise self._bad(location, "is not UTF-8") from error
+        text = self._text(location, number)
         if "\0" in text:
             raise self._bad(location, "contains NUL bytes")
         cells, at = [], 0
@@ -131,6 +117,12 @@ class RowFile:
             if end != ",":
                 return cells
         raise self._bad(location, "is not CSV: a quote is misplaced, or not closed")
+
+    def _text(self, location: str, number: int) -> str:
+        try:
+            return self._bytes(number).decode()
+        except UnicodeDecodeError as error:
+            raise self._bad(location, "is not UTF-8") from error
 
     def _bytes(self, number: int) -> bytes:
         return self._data[self._starts[number] : self._ends[number]]
@@ -164,11 +156,3 @@ def _line_ends(data: mmap.mmap, quoted: bool) -> Iterator[NDArray[np.int64]]:
             ends = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
             inside = (inside + len(quotes)) % 2
         yield ends + begin
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

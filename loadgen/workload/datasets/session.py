@@ -10,9 +10,8 @@ from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_range, parse_whole_number
 from loadgen.workload.datasets.prompt_rows import message_texts
 from loadgen.workload.datasets.think_times import ThinkTimes
-from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
+from loadgen.workload.prompt import ANSWER, UNPLANNED, Message, Prompt
 
-Message = dict[str, Any]
 TURNS = "--turns"
 NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
@@ -25,8 +24,6 @@ class Turn:
         messages: What is new in it: a question, or several messages such as the results of tools.
         tokens: Tokens of these messages, without special tokens; UNPLANNED if unknown.
         wanted: Maximum tokens of the answer.
-        answer: The recorded answer.
-        answer_tokens: Tokens of the recorded answer.
     """
 
     messages: tuple[Message, ...]
@@ -36,11 +33,6 @@ class Turn:
     answer_tokens: int = 0
 
 
-def user(text: str) -> Message:
-    """Return the message of a user."""
-    return {"role": "user", "content": text}
-
-
 @dataclass(frozen=True, slots=True)
 class TurnCounts:
     """How many turns each session has: a whole number from `low` to `high`, all equally likely.
@@ -48,7 +40,6 @@ class TurnCounts:
     Attributes:
         low: The minimum, 1 or more.
         high: The maximum, inclusive.
-        seed: The seed of the draws.
     """
 
     low: int
@@ -96,14 +87,9 @@ def session_prompts(
     """Yield the prompts of one session, each a chat that repeats the turns before it.
 
     Args:
-        session: The number of the session in the run.
         source: The source of the session; the source of a turn is this and its number.
-        turns: The turns in order.
-        think_times: The times before its turns.
         recorded: Whether to repeat the recorded answers; else those of the measured server.
-        opening: Messages before the first question.
         tokens: The tokens of `opening` and of the special tokens of a prompt.
-        fields: Further fields of the body of each request.
     """
     messages = opening
     for number, turn in enumerate(turns):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.conversation_lines import ConversationLines
+from loadgen.workload.datasets.hub.order import shuffled_list
 from loadgen.workload.datasets.session import parse_recorded_turns
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversation, Conversations, sharegpt_path
 from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
@@ -18,8 +19,7 @@ from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.image import part
 from loadgen.workload.image_file import referred
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_file, tokenizer_of
 
 BATCH = 256  # conversations read and encoded at a time
 
@@ -33,11 +33,7 @@ class ShareGPTDataset:
     If the file has fewer, repeat random ones. With a single seed, the rows are those of vLLM.
 
     Attributes:
-        conversations: The file.
         tokenizer: Counts the tokens, with special ones.
-        output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
-        seed_prompts: The seed of the repeated rows if the file is too short.
-        seed_order: The seed of the shuffled order.
     """
 
     NAME: ClassVar[str] = "sharegpt"
@@ -49,9 +45,7 @@ class ShareGPTDataset:
 
     conversations: Conversations | ConversationLines
     tokenizer: Tokenizer
-    output_tokens: int | None
-    seed_prompts: int
-    seed_order: int
+    settings: RunSettings
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "ShareGPTDataset | ShareGPTSessions":
@@ -63,41 +57,26 @@ class ShareGPTDataset:
         path = sharegpt_path(settings)
         turns, think_times = parse_recorded_turns(settings.turns), ThinkTimes.from_settings(settings)
         conversations = Conversations(path)
-        tokenizer = tokenizers.tokenizer_of(settings)
+        tokenizer = tokenizer_of(settings)
         if turns != 1:
-            return ShareGPTSessions(
-                conversations=conversations,
-                tokenizer=tokenizer,
-                turns=turns,
-                output_tokens=settings.sharegpt_output_len,
-                recorded=settings.history == "recorded",
-                think_times=think_times,
-                seed_prompts=seed_of(settings, "prompts"),
-                seed_order=seed_of(settings, "order"),
-            )
-        return cls(
-            conversations=conversations,
-            tokenizer=tokenizer,
-            output_tokens=settings.sharegpt_output_len,
-            seed_prompts=seed_of(settings, "prompts"),
-            seed_order=seed_of(settings, "order"),
-        )
+            return ShareGPTSessions(conversations, tokenizer, settings, turns, think_times)
+        return cls(conversations, tokenizer, settings)
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
         """Return the file and the tokenizer's file; None if one is missing, and for sessions."""
-        tokenizer = tokenizers.tokenizer_file(settings)
+        tokenizer = tokenizer_file(settings)
         if tokenizer is None or settings.dataset_path is None or settings.timed_by_data:
             return None
         return [sharegpt_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`.
 
         Raises:
             BadInput: The part of the file that is read is not JSON, or no conversation in it is of a usable length.
         """
-        rows = iter(self._shuffled())
+        rows = iter(shuffled_list(range(len(self.conversations)), seed_of(self.settings, "order")))
         used: list[int] = []
         while len(used) < count and (batch := list(islice(rows, min(BATCH, count - len(used))))):
             for row, prompt in self._read(batch):
@@ -105,76 +84,58 @@ class ShareGPTDataset:
                 yield prompt
         if len(used) < count:
             if not used:
-                raise BadInput(
-                    DATASET_PATH, f"{self.conversations.path} has no conversation of a usable length", REMEDY
-                )
-            repeats = random.Random(self.seed_prompts)
+                problem = f"{self.conversations.path} has no conversation of a usable length"
+                raise BadInput(DATASET_PATH, problem, REMEDY)
+            repeats = random.Random(seed_of(self.settings, "prompts"))
             more = [repeats.choice(used) for _ in range(count - len(used))]
             for start in range(0, len(more), BATCH):
                 yield from (prompt for _, prompt in self._read(more[start : start + BATCH]))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield the usable conversations after the first `count`, each once.
-
-        Raises:
-            BadInput: The part of the file that is read is not JSON.
-        """
-        rows = iter(self._shuffled())
+        """Yield the usable conversations after the first `count`, each once."""
+        rows = iter(shuffled_list(range(len(self.conversations)), seed_of(self.settings, "order")))
         batches = iter(lambda: list(islice(rows, BATCH)), [])
         return islice((prompt for batch in batches for _, prompt in self._read(batch)), count, None)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seeds, and name, size and hash of file and tokenizer. Reads the whole file."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": self.NAME,
             "rule": self.RULE,
-            "seed_prompts": self.seed_prompts,
-            "seed_order": self.seed_order,
-            "output_tokens": self.output_tokens,
+            "seed_prompts": seed_of(self.settings, "prompts"),
+            "seed_order": seed_of(self.settings, "order"),
+            "output_tokens": self.settings.sharegpt_output_len,
             **self.conversations.provenance(),
             "conversations_of_two_turns": len(self.conversations),
             **self.tokenizer.provenance(),
         }
 
-    def _shuffled(self) -> list[int]:
-        """Return all rows of the file in shuffled order."""
-        shuffled = list(range(len(self.conversations)))
-        random.Random(self.seed_order).shuffle(shuffled)
-        return shuffled
-
     def _read(self, rows: Sequence[int]) -> Iterator[tuple[int, Prompt]]:
-        """Read some conversations and yield those of usable lengths, each with its row."""
         found = [(row, conversation) for row in rows if (conversation := self.conversations[row])]
         inputs = self.tokenizer.count([conversation.prompt for _, conversation in found], special=True)
         # Count answers of usable prompts only: the longest ones follow prompts that are too long.
         asked = [
             pair for pair in zip(found, inputs, strict=True) if self.MIN_TOKENS <= pair[1] <= self.MAX_PROMPT_TOKENS
         ]
-        if self.output_tokens is None:
+        length = self.settings.sharegpt_output_len
+        if length is None:
             outputs = self.tokenizer.count([conversation.answer for (_, conversation), _ in asked], special=True)
         else:
-            outputs = [self.output_tokens] * len(asked)
+            outputs = [length] * len(asked)
         for ((row, conversation), tokens), wanted in zip(asked, outputs, strict=True):
-            is_long = wanted >= self.MIN_TOKENS or self.output_tokens is not None
+            is_long = wanted >= self.MIN_TOKENS or length is not None
             if is_long and tokens + wanted <= self.MAX_TOTAL_TOKENS:
                 chat = self._chat(conversation)
                 yield row, Prompt(conversation.prompt, tokens, wanted, f"{self.NAME}/{conversation.source}", chat)
 
     def _chat(self, conversation: Conversation) -> tuple[dict[str, Any], ...]:
-        """Return the messages of a conversation with an image; empty without one, and by the rules of other tools.
-
-        Raises:
-            BadInput: It has a video, or what names the image is no text.
-        """
+        """Return the messages of a conversation with an image; empty without one, and by the rules of other tools."""
         if not (self.HAS_IMAGES and (conversation.image or conversation.video)):
             return ()
         location = f"{self.conversations.path}: conversation {conversation.source}"
         if not conversation.image:
-            raise BadInput(
-                DATASET_PATH,
-                f"{location} has a video, which is not supported",
-                "leave out the conversations with videos",
-            )
+            problem = f"{location} has a video, which is not supported"
+            raise BadInput(DATASET_PATH, problem, "leave out the conversations with videos")
         try:
             picture = part(referred(conversation.image))
         except ValueError as error:

@@ -3,22 +3,19 @@
 import contextlib
 import json
 import logging
-import mmap
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import orjson
 
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.files.json_index import UNKNOWN, Structure
 from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path, map_file, provenance
-
-if TYPE_CHECKING:
-    from loadgen.config.settings import RunSettings
 
 ENCODING_REMEDY = "save it as UTF-8"
 REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of conversations"
@@ -33,7 +30,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 logger = logging.getLogger("loadgen")
 
 
-def sharegpt_path(settings: "RunSettings") -> Path:
+def sharegpt_path(settings: RunSettings) -> Path:
     """Return the path of --dataset-path; without it, that of the published file in the cache of the hub.
 
     If the cache does not have it and the hub can be reached, the file is downloaded, as SGLang and vllm-rs do.
@@ -55,8 +52,6 @@ class Conversation:
 
     Attributes:
         source: Its id, or its number in the file, from 0.
-        prompt: The first turn.
-        answer: The second turn.
         speakers: The speakers of the turns; None if the file does not name them.
         image: The path or URL of an image, as the file has it; None if it has none.
         video: The same of a video.
@@ -70,46 +65,95 @@ class Conversation:
     video: Any = None
 
 
-class Conversations:
-    """The conversations of at least two turns in a ShareGPT file, in the file's order.
-
-    The file is memory-mapped and its structure scanned; a conversation is parsed when it is read. If the file is
-    truncated, its complete conversations are used, and a warning is logged.
-
-    Attributes:
-        path: The file.
-        size: Its size in bytes.
-        whole: The number of complete conversations, with those of a single turn.
-        cut_off: Whether the file is truncated.
-    """
+class ConversationsInOrder:
+    """The conversations of a ShareGPT file in order, read only as far as they are needed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._data = _mapped(path)
-        self.size = len(self._data)
-        structure = Structure(self._data, KEY.encode())
+        self._data = map_file(path, REMEDY)
+        if self._data[:2] in UTF_16:
+            raise BadInput(DATASET_PATH, f"{path} is not UTF-8 from byte 0 on", ENCODING_REMEDY)
+        if not START.match(self._data):
+            raise BadInput(DATASET_PATH, f"{path} is not a JSON list", REMEDY)
+
+    def provenance(self) -> dict[str, Any]:
+        """Return name, size and hash of the file, as JSON. Reads the whole file."""
+        return provenance(self.path)
+
+    def __iter__(self) -> Iterator[Conversation]:
+        """Yield the conversations whose first two turns have text that can be sent.
+
+        Raises:
+            BadInput: The part of the file that is read is not JSON.
+        """
+        structure, number = self._structure(), 0
+        for spans in structure:
+            for start, end, _ in spans.tolist():
+                found = _first_turns(self._parsed(start, end), number)
+                if found is not None:
+                    yield found
+                number += 1
+        self._require_nothing_after(structure.end)
+        if structure.end is None:
+            self._warn_of_cut(number)
+
+    def _structure(self) -> Structure:
+        return Structure(self._data, KEY.encode())
+
+    def _parsed(self, start: int, end: int) -> dict[str, Any]:
+        content = self._data[start:end]
+        entry: dict[str, Any]
+        with contextlib.suppress(orjson.JSONDecodeError):  # json reads half a surrogate pair, and places an error
+            entry = orjson.loads(content)
+            return entry
+        try:
+            entry = json.loads(content.decode())
+        except UnicodeDecodeError as error:
+            problem = f"{self.path} is not UTF-8 at byte {start + error.start}"
+            raise BadInput(DATASET_PATH, problem, ENCODING_REMEDY) from error
+        except (ValueError, RecursionError) as error:
+            problem = f"{self.path} is not JSON in the object at byte {start} ({error})"
+            raise BadInput(DATASET_PATH, problem, REMEDY) from error
+        return entry
+
+    def _require_nothing_after(self, end: int | None) -> None:
+        if end is not None and self._data[end:].strip(SPACE):
+            raise BadInput(DATASET_PATH, f"{self.path} has more after its list, from byte {end}", REMEDY)
+
+    def _warn_of_cut(self, whole: int) -> None:
+        logger.warning("%s: the file is truncated; its %d complete conversations are used", self.path, whole)
+
+
+class Conversations(ConversationsInOrder):
+    """The conversations of at least two turns in a ShareGPT file, by number.
+
+    The file is memory-mapped and its structure scanned; a conversation is parsed when it is read. If the file is
+    truncated, its complete conversations are used, and a warning is logged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        structure = self._structure()
         self._places = np.concatenate([np.empty((0, 3), dtype=np.int64), *structure])
-        _require_nothing_after(path, self._data, structure.end)
-        self.whole, self.cut_off = len(self._places), structure.end is None
-        self._numbers = self._of_two_turns()
+        self._require_nothing_after(structure.end)
+        self._cut_off = structure.end is None
+        turns = self._places[:, 2]
+        for number in np.flatnonzero(turns == UNKNOWN).tolist():
+            turns[number] = len(_turns(self._entry(number)))
+        self._numbers: list[int] = np.flatnonzero(turns >= 2).tolist()
         if not self._numbers:
             raise BadInput(DATASET_PATH, f"{path} has no complete conversation of two turns", REMEDY)
-        if self.cut_off:
-            _warn_of_cut(path, self.whole)
+        if self._cut_off:
+            self._warn_of_cut(len(self._places))
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def provenance(self) -> dict[str, Any]:
         """Return name, size and hash of the file and the number of conversations, as JSON. Reads the whole file."""
-        return provenance(self.path, self.size) | {"file_cut_off": self.cut_off, "conversations": self.whole}
+        return super().provenance() | {"file_cut_off": self._cut_off, "conversations": len(self._places)}
 
     def __getitem__(self, index: int) -> Conversation | None:
-        """Parse one conversation; None if its first two turns have no text that can be sent.
-
-        Raises:
-            BadInput: It is not JSON.
-        """
         number = self._numbers[index]
         return _first_turns(self._entry(number), number)
 
@@ -138,82 +182,7 @@ class Conversations:
 
     def _entry(self, number: int) -> dict[str, Any]:
         start, end, _ = self._places[number].tolist()
-        return _parsed(self.path, self._data, start, end)
-
-    def _of_two_turns(self) -> list[int]:
-        """Return the numbers of the conversations with at least two turns. Parses those of unknown structure."""
-        turns = self._places[:, 2]
-        for number in np.flatnonzero(turns == UNKNOWN).tolist():
-            turns[number] = len(_turns(self._entry(number)))
-        found: list[int] = np.flatnonzero(turns >= 2).tolist()
-        return found
-
-
-class ConversationsInOrder:
-    """The conversations of a ShareGPT file in order, read only as far as they are needed.
-
-    Attributes:
-        path: The file.
-        size: Its size in bytes.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._data = _mapped(path)
-        self.size = len(self._data)
-
-    def provenance(self) -> dict[str, Any]:
-        """Return name, size and hash of the file, as JSON. Reads the whole file."""
-        return provenance(self.path, self.size)
-
-    def __iter__(self) -> Iterator[Conversation]:
-        """Yield the conversations whose first two turns have text that can be sent.
-
-        Raises:
-            BadInput: The part of the file that is read is not JSON.
-        """
-        structure, number = Structure(self._data, KEY.encode()), 0
-        for spans in structure:
-            for start, end, _ in spans.tolist():
-                found = _first_turns(_parsed(self.path, self._data, start, end), number)
-                if found is not None:
-                    yield found
-                number += 1
-        _require_nothing_after(self.path, self._data, structure.end)
-        if structure.end is None:
-            _warn_of_cut(self.path, number)
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    """Map a file into memory, and check that it begins like a JSON list."""
-    data = map_file(path, REMEDY)
-    if data[:2] in UTF_16:
-        raise BadInput(DATASET_PATH, f"{path} is not UTF-8 from byte 0 on", ENCODING_REMEDY)
-    if not START.match(data):
-        raise BadInput(DATASET_PATH, f"{path} is not a JSON list", REMEDY)
-    return data
-
-
-def _parsed(path: Path, data: mmap.mmap, start: int, end: int) -> dict[str, Any]:
-    """Parse the object at some bytes of a file.
-
-    Raises:
-        BadInput: It is not JSON.
-    """
-    content = data[start:end]
-    entry: dict[str, Any]
-    with contextlib.suppress(
-        orjson.JSONDecodeError
-    ):  # it refuses half a surrogate pair, and json gives the position of an error
-        entry = orjson.loads(content)
-        return entry
-    try:
-        entry = json.loads(content.decode())
-    except UnicodeDecodeError as error:
-        raise BadInput(DATASET_PATH, f"{path} is not UTF-8 at byte {start + error.start}", ENCODING_REMEDY) from error
-    except (ValueError, RecursionError) as error:
-        raise BadInput(DATASET_PATH, f"{path} is not JSON in the object at byte {start} ({error})", REMEDY) from error
-    return entry
+        return self._parsed(start, end)
 
 
 def _first_turns(entry: dict[str, Any], number: int) -> Conversation | None:
@@ -225,15 +194,6 @@ def _first_turns(entry: dict[str, Any], number: int) -> Conversation | None:
         return None
     speakers = (turns[0].get("from"), turns[1].get("from"))
     return Conversation(str(entry.get("id", number)), prompt, answer, speakers, entry.get("image"), entry.get("video"))
-
-
-def _require_nothing_after(path: Path, data: mmap.mmap, end: int | None) -> None:
-    if end is not None and data[end:].strip(SPACE):
-        raise BadInput(DATASET_PATH, f"{path} has more after its list, from byte {end}", REMEDY)
-
-
-def _warn_of_cut(path: Path, whole: int) -> None:
-    logger.warning("%s: the file is truncated; its %d complete conversations are used", path, whole)
 
 
 def _turns(entry: dict[str, Any]) -> list[Any]:

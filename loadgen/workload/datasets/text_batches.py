@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from loadgen.config.settings import RunSettings
 from loadgen.workload.prompt import Continued, Dataset, Prompt
 
 
@@ -14,7 +13,6 @@ class TextBatches:
     """Batches of the prompts of a data set; the last batch may be smaller.
 
     Attributes:
-        texts: The data set.
         size: Texts in each request.
         total: Texts in all; None: `size` in each request.
         query: A text that stands first in each request; empty: none.
@@ -29,11 +27,6 @@ class TextBatches:
     query_tokens: int = 0
     tokens_per_text: int = 0
 
-    @classmethod
-    def of(cls, texts: Dataset, settings: RunSettings) -> "TextBatches":
-        """Make batches of --random-batch-size."""
-        return cls(texts, settings.random_batch_size, settings.num_prompts)
-
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` requests, the same in every call."""
         return self._batches(self.texts.prompts(self._texts_of(count)))
@@ -43,7 +36,7 @@ class TextBatches:
         return self._batches(self.texts.beyond(self._texts_of(count)) if isinstance(self.texts, Continued) else ())
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the texts, and how many a request has."""
+        """Return the origin of the prompts, as JSON."""
         return self.texts.provenance() | {"batch_size": self.size}
 
     def _texts_of(self, count: int) -> int:

@@ -14,7 +14,6 @@ class ThinkTimes:
     """Draws a time for each turn by itself.
 
     Attributes:
-        law: The distribution of the times.
         seed: The seed of the draws: that of the arrivals, because both decide when requests are due.
     """
 
@@ -23,11 +22,7 @@ class ThinkTimes:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the times of `--think-time`.
-
-        Raises:
-            BadInput: Its value is invalid.
-        """
+        """Create the times of `--think-time`."""
         return cls(ThinkTime.parse(settings.think_time), seed_of(settings, "arrivals"))
 
     def before_ns(self, session: int, turn: int) -> int:

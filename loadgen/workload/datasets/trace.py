@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.datasets.block_texts import BlockTexts, check_blocks
@@ -13,8 +13,6 @@ from loadgen.workload.datasets.trace_file import COLUMNS, TraceFile, TraceRow
 from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.random_text import RandomText, prefix_rows
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -29,11 +27,8 @@ class TraceDataset:
     trace. A block is the prefix of its number: its words do not depend on how many of them a prompt uses.
 
     Attributes:
-        file: The trace.
         rows: The rows within the run.
-        drawing: Draws the words.
         time_scale: Factor by which requests are sent faster; None: they have no due times.
-        block_tokens: Tokens of a block.
     """
 
     file: TraceFile
@@ -44,15 +39,10 @@ class TraceDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--trace-*`, `--time-scale`, `--duration` and `--tokenizer`.
-
-        Raises:
-            BadInput: The file or the tokenizer cannot be used.
-        """
+        """Create the data set from `--dataset-path`, `--trace-*`, `--time-scale`, `--duration` and `--tokenizer`."""
         path, columns = dataset_path(settings, "give the file of a trace"), _columns(settings.trace_column)
         file = TraceFile(path, settings.trace_format, columns, settings.trace_time_unit)
-        tokenizer = tokenizers.tokenizer_of(settings)
-        drawing = RandomText(tokenizer, word_list.words_of(tokenizer), seed_of(settings, "prompts"))
+        drawing = RandomText.of(settings)
         first_ns, rows = file.rows[0].at_ns, file.rows
         keeps_times = settings.trace_times == "keep"
         if settings.duration is not None and keeps_times:
@@ -87,11 +77,12 @@ class TraceDataset:
                 remedy = "give the size of its blocks: --trace-block-size TOKENS"
                 raise BadInput(DATASET_PATH, problem, remedy) from error
             due_ns = None if self.time_scale is None else round((row.at_ns - first_ns) / self.time_scale)
-            source = f"trace/{row.line}"
-            yield Prompt(self._text(row, tokens, blocks), tokens + special, row.output_tokens, source, due_ns=due_ns)
+            sizes = [self.block_tokens] * len(row.blocks)
+            text = blocks.text(prefix_rows(row.blocks).tolist(), sizes, tokens, row.line)
+            yield Prompt(text, tokens + special, row.output_tokens, f"trace/{row.line}", due_ns=due_ns)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the file's name, format and hash, the use of it, and the tokenizer's name and hash."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "trace",
             "rule": "at the rate of the run" if self.time_scale is None else "at the trace's times",
@@ -107,18 +98,9 @@ class TraceDataset:
             **self.tokenizer.provenance(),
         }
 
-    def _text(self, row: TraceRow, tokens: int, blocks: BlockTexts) -> str:
-        """Make the text of a row: its blocks, with the last one cut, or its own words."""
-        sizes = [self.block_tokens] * len(row.blocks)
-        return blocks.text(prefix_rows(row.blocks).tolist(), sizes, tokens, row.line)
-
 
 def _columns(given: Sequence[str]) -> dict[str, str]:
-    """Read `--trace-column`: the name of each field in the file.
-
-    Raises:
-        BadInput: A field is unknown, or has no name.
-    """
+    """Read `--trace-column`: the name of each field in the file."""
     found = dict(pair.partition("=")[::2] for pair in given)
     for name, column in found.items():
         if name not in COLUMNS or not column:

@@ -2,21 +2,20 @@
 
 import csv
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.datasets.lengths import MAX_TOKENS
-from loadgen.workload.files.mapped_file import DATASET_PATH
+from loadgen.workload.files.mapped_file import DATASET_PATH, parse_object
 
 REMEDY = "correct the line, or remove it"
 NS_PER_MS = 1_000_000
-COLUMNS = {"time": "at", "input": "input", "output": "output", "blocks": "blocks"}  # of --trace-column, of `Format`
+COLUMNS = ("time", "input", "output", "blocks")  # fields of a format that --trace-column names
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,6 @@ class TraceRow:
     Attributes:
         line: Its line in the file, from 1.
         at_ns: Its time, ns, from any origin.
-        input_tokens: Tokens of the prompt.
-        output_tokens: Tokens of the answer.
         blocks: The numbers of the blocks of its prompt; equal numbers are equal texts.
     """
 
@@ -43,52 +40,36 @@ class Format:
     """The names of the fields in a format.
 
     Attributes:
-        at: The time.
-        input, output: The lengths.
-        ns: Converts a time to ns.
+        unit_ns: Nanoseconds of a time of 1; None: times are dates.
         blocks: The list of blocks, "" for none.
     """
 
-    at: str
+    time: str
     input: str
     output: str
-    ns: Callable[[Any], int]
+    unit_ns: int | None
     blocks: str = ""
 
-    def adapted(self, columns: Mapping[str, str], unit_s: float | None) -> "Format":
-        """Return the format with other names of fields, and another unit of times in seconds."""
-        changes: dict[str, Any] = {COLUMNS[field]: name for field, name in columns.items()}
-        if unit_s is not None:
-            unit_ns = round(unit_s * NS_PER_S)
-            changes["ns"] = lambda value: _number(value, unit_ns)
-        return replace(self, **changes)
 
-
-def _number(value: Any, unit_ns: int) -> int:
+def _ns(value: Any, unit_ns: int | None) -> int:
+    """Convert a time."""
+    if unit_ns is None:
+        at = datetime.datetime.fromisoformat(value)
+        since = (at if at.tzinfo else at.replace(tzinfo=datetime.UTC)) - EPOCH
+        return since // datetime.timedelta(microseconds=1) * 1_000
     seconds, _, fraction = str(value).partition(".")
     if isinstance(value, bool) or not seconds.isdecimal() or not (fraction or "0").isdecimal():
-        at = float(value)  # any other notation of a number
-        return round(at * unit_ns)
+        return round(float(value) * unit_ns)  # any other notation of a number
     return int(seconds) * unit_ns + round(float(f"0.{fraction or 0}") * unit_ns)
-
-
-def _date(value: Any) -> int:
-    at = datetime.datetime.fromisoformat(value)
-    if at.tzinfo is None:
-        at = at.replace(tzinfo=datetime.UTC)
-    since = at - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000
 
 
 FORMATS = {
     # https://github.com/kvcache-ai/Mooncake: JSON lines, times in ms
-    "mooncake": Format(
-        "timestamp", "input_length", "output_length", lambda value: _number(value, NS_PER_MS), blocks="hash_ids"
-    ),
+    "mooncake": Format("timestamp", "input_length", "output_length", NS_PER_MS, blocks="hash_ids"),
     # https://github.com/HPMLL/BurstGPT: CSV, times in s
-    "burstgpt": Format("Timestamp", "Request tokens", "Response tokens", lambda value: _number(value, NS_PER_S)),
+    "burstgpt": Format("Timestamp", "Request tokens", "Response tokens", NS_PER_S),
     # https://github.com/Azure/AzurePublicDataset: CSV, times as dates
-    "azure": Format("TIMESTAMP", "ContextTokens", "GeneratedTokens", _date),
+    "azure": Format("TIMESTAMP", "ContextTokens", "GeneratedTokens", None),
 }
 
 
@@ -96,13 +77,10 @@ class TraceFile:
     """A trace file in one of FORMATS.
 
     Attributes:
-        path: The file.
-        format: The name of its format.
         rows: Its requests in the order of their times, without those of 0 input or output tokens.
         left_out: The number of requests without input or output tokens.
 
     Args:
-        path: The file.
         format_name: One of FORMATS, or `auto` to recognise it by the first line.
         columns: The names of fields in this file, by those in COLUMNS, if they are not those of the format.
         unit_s: Seconds of a time of 1, if it is not the unit of the format.
@@ -129,7 +107,10 @@ class TraceFile:
                     raise BadInput(DATASET_PATH, f"{path} {problem}", "give the file of a trace")
                 self.format = _recognised(path, first) if format_name == "auto" else format_name
                 file.seek(0)
-                form = FORMATS[self.format].adapted(columns or {}, unit_s)
+                changes: dict[str, Any] = dict(columns or {})
+                if unit_s is not None:
+                    changes["unit_ns"] = round(unit_s * NS_PER_S)
+                form = replace(FORMATS[self.format], **changes)
                 lines = _json_lines(path, file) if self.format == "mooncake" else _csv(path, file, form)
                 rows = [_row(path, line, one, form) for line, one in lines]
         except OSError as error:
@@ -150,7 +131,7 @@ def _recognised(path: Path, first: str) -> str:
         return "mooncake"
     names = {name.strip() for name in first.split(",")}
     for name, form in FORMATS.items():
-        if {form.at, form.input, form.output} <= names:
+        if {form.time, form.input, form.output} <= names:
             return name
     known = ", ".join(FORMATS)
     raise BadInput(DATASET_PATH, f"{path}, line 1: unknown format, none of {known}", "give --trace-format")
@@ -158,20 +139,13 @@ def _recognised(path: Path, first: str) -> str:
 
 def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            found = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise BadInput(DATASET_PATH, f"{path}, line {number}: not JSON ({error})", REMEDY) from error
-        if not isinstance(found, dict):
-            raise BadInput(DATASET_PATH, f"{path}, line {number}: not a JSON object", REMEDY)
-        yield number, found
+        if line.strip():
+            yield number, parse_object(path, f"line {number}", line, REMEDY)
 
 
 def _csv(path: Path, lines: Iterator[str], form: Format) -> Iterator[tuple[int, dict[str, Any]]]:
     reader = csv.DictReader(lines, skipinitialspace=True)
-    missing = [name for name in (form.at, form.input, form.output) if name not in (reader.fieldnames or ())]
+    missing = [name for name in (form.time, form.input, form.output) if name not in (reader.fieldnames or ())]
     if missing:
         raise BadInput(
             DATASET_PATH, f"{path}, line 1: missing column {missing[0]!r}", "give --trace-format, or correct the file"
@@ -184,7 +158,6 @@ def _csv(path: Path, lines: Iterator[str], form: Format) -> Iterator[tuple[int, 
 
 
 def _row(path: Path, line: int, found: dict[str, Any], form: Format) -> TraceRow | None:
-    """Convert a line to a request; None if it has no input or output tokens."""
     lengths = []
     for name in (form.input, form.output):
         try:
@@ -194,11 +167,11 @@ def _row(path: Path, line: int, found: dict[str, Any], form: Format) -> TraceRow
             raise _refusal(path, line, name, found, "number of tokens") from error
         lengths.append(int(tokens))
     try:
-        at_ns = form.ns(found[form.at])
+        at_ns = _ns(found[form.time], form.unit_ns)
         if not 0 <= at_ns < 1 << 62:
             raise ValueError
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise _refusal(path, line, form.at, found, "time") from error
+        raise _refusal(path, line, form.time, found, "time") from error
     blocks = found.get(form.blocks) or ()
     if not isinstance(blocks, list | tuple) or not all(type(block) is int and block >= 0 for block in blocks):
         raise _refusal(path, line, form.blocks, found, "list of numbers")

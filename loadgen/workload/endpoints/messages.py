@@ -18,7 +18,6 @@ INPUT = ("input_tokens", "cache_creation_input_tokens", CACHED)
 
 
 def _read(event: dict[str, Any]) -> Delta:
-    """Read the beginning or the end of a stream, an error, or an event that is not known."""
     name = event.get("type")
     if name == "error":
         return Delta(error=to_json(event))

@@ -30,7 +30,6 @@ SILENT = (
 
 
 def _read(event: dict[str, Any]) -> Delta:
-    """Read the end of a stream, an error, or an event that is not known."""
     name, answer = event.get("type"), object_of(event, "response")
     if name == "error" or name == "response.failed":
         return Delta(error=to_json(answer.get("error") or event))

@@ -79,7 +79,6 @@ def locked(name: str) -> Iterator[None]:
 
 
 def _lock(file: IO[bytes]) -> bool:
-    """Try to lock a file until it is closed; returns whether that was possible."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -125,7 +124,6 @@ class Draft:
     """An entry that is being written. An error of its file discards the entry, and is never raised.
 
     Args:
-        path: The entry.
         max_bytes: Size above which the entry is discarded; the limit of the whole cache at `commit`. None: no limit.
 
     Attributes:

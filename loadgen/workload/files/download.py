@@ -15,12 +15,11 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
-from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.errors import BadInput, Unreachable
 from loadgen.version import __version__
+from loadgen.workload.target import server_url
 
 HUB = "https://huggingface.co"
 ATTEMPTS = 5  # per call
@@ -44,12 +43,10 @@ class Published:
     Attributes:
         path: Its path below the URL of the Hugging Face hub or a mirror.
         megabytes: Its size, rounded to millions of bytes.
-        sha256: Its hash in hex; None if it is not pinned.
     """
 
     path: str
     megabytes: int
-    sha256: str | None = None
 
     @property
     def name(self) -> str:
@@ -73,7 +70,6 @@ class Fetched:
     """The result of `fetch`.
 
     Attributes:
-        path: The complete file.
         sha256: Its hash in hex; None if the file existed already and was not read.
     """
 
@@ -85,15 +81,12 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
     """Download a published file into `folder`, unless it exists there.
 
     Args:
-        published: The file.
-        folder: The destination, which is created if needed.
         hub: URL of the hub or mirror, as in HF_ENDPOINT.
         progress: Called after each read with the bytes received and the total.
 
     Raises:
         BadInput: The URL is invalid; the folder cannot be used, has no room, or has another file of that name.
         Unreachable: The server does not respond, or not with this file.
-        LoadgenError: The content has another hash than the published one.
     """
     path, hub = folder / published.name, _address(hub)
     if path.exists():
@@ -105,19 +98,13 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
         folder.mkdir(parents=True, exist_ok=True)
         with Part(path) as part:
             _receive(published, hub + published.path, part, progress)
-            return Fetched(path, part.finish(published))
+            return Fetched(path, part.finish())
     except OSError as error:
         raise BadInput("--to", f"{folder} cannot be written ({error.strerror})", "give another folder") from error
 
 
 def _address(hub: str) -> str:
-    """Check the URL of the hub, and remove a trailing slash."""
-    try:
-        parts = urlsplit(hub)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or not (hub.isascii() and hub.isprintable() and " " not in hub):
+    if server_url(hub) is None:
         problem = f"invalid http or https URL {hub!r}"
         raise BadInput("HF_ENDPOINT", problem, f"write https://HOST, or unset it for {HUB}")
     return hub.rstrip("/")
@@ -145,7 +132,7 @@ class Part:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         if not self.size:  # nothing to resume
             self._path.unlink(missing_ok=True)
             self._tag_path.unlink(missing_ok=True)
@@ -183,28 +170,17 @@ class Part:
         """Return the free space of its disk in bytes."""
         return shutil.disk_usage(self._path.parent).free
 
-    def finish(self, published: Published) -> str:
-        """Move the complete file to its place, and return its SHA-256 in hex.
-
-        Raises:
-            LoadgenError: It has another hash than the published file; it is discarded.
-        """
+    def finish(self) -> str:
+        """Move the complete file to its place, and return its SHA-256 in hex."""
         self._file.flush()
         with open(self._path, "rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
-        if published.sha256 not in (None, found):
-            self.begin(None)
-            raise LoadgenError(
-                f"{self._destination.name} has SHA-256 {found}, and {published.sha256} is published; "
-                "it was discarded: download it again, or from another mirror"
-            )
         self._path.replace(self._destination)
         self._tag_path.unlink(missing_ok=True)
         return found
 
 
 def _receive(published: Published, url: str, part: Part, progress: Progress) -> None:
-    """Receive the rest of the file."""
     for _ in range(ATTEMPTS):
         total = _attempt(published, url, part, progress)
         if part.size == total:
@@ -247,7 +223,6 @@ def _attempt(published: Published, url: str, part: Part, progress: Progress) -> 
 
 
 def _start(published: Published, url: str, part: Part, response: http.client.HTTPResponse) -> int:
-    """Check the headers of a response, and prepare the part for it; returns the size of the whole file."""
     length = response.headers["Content-Length"] or ""
     start, total = 0, int(length) if length.isdecimal() else -1
     if response.status == 206:
@@ -273,7 +248,6 @@ def _read(response: http.client.HTTPResponse) -> bytes:
 
 
 def _range(header: str | None) -> tuple[int, int]:
-    """Parse start and total size of a Content-Range; -1 for a missing value."""
     match = RANGE.fullmatch(header or "")
     return (int(match[1] or -1), int(match[2])) if match else (-1, -1)
 
@@ -286,6 +260,5 @@ def _status(error: urllib.error.HTTPError) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the text of the original error."""
     cause = getattr(error, "reason", error)
     return str(getattr(cause, "strerror", None) or cause) or type(error).__name__

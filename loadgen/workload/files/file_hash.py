@@ -39,5 +39,4 @@ def sha256(path: Path) -> str:
 
 
 def _stamp(state: os.stat_result) -> str:
-    """Identify a file and its version."""
     return " ".join(map(str, (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)))

@@ -3,13 +3,13 @@
 import mmap
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import orjson
+
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.files import file_hash
-
-if TYPE_CHECKING:
-    from loadgen.config.settings import RunSettings
 
 DATASET_PATH = "--dataset-path"
 
@@ -31,7 +31,7 @@ def checked_path(field: str, given: str) -> Path:
     return path
 
 
-def dataset_path(settings: "RunSettings", remedy: str) -> Path:
+def dataset_path(settings: RunSettings, remedy: str) -> Path:
     """Return the checked path of --dataset-path.
 
     Raises:
@@ -59,10 +59,25 @@ def map_file(path: Path, remedy: str) -> mmap.mmap:
         raise BadInput(DATASET_PATH, f"{path} cannot be read ({error.strerror})", remedy) from error
 
 
-def provenance(path: Path, size: int) -> dict[str, Any]:
+def parse_object(path: Path, location: str, data: bytes | str, remedy: str) -> dict[str, Any]:
+    """Parse the JSON object at a location in a file, such as "line 3".
+
+    Raises:
+        BadInput: It is not JSON, or no object; `remedy` says what to do.
+    """
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise BadInput(DATASET_PATH, f"{path}, {location}: not JSON ({error})", remedy) from error
+    if not isinstance(value, dict):
+        raise BadInput(DATASET_PATH, f"{path}, {location}: not a JSON object", remedy)
+    return value
+
+
+def provenance(path: Path) -> dict[str, Any]:
     """Return name, size and hash of a file for the provenance of a data set, as JSON. Reads the whole file.
 
     Raises:
         OSError: The file can no longer be read.
     """
-    return {"file": str(path), "file_bytes": size, "file_sha256": file_hash.sha256(path)}
+    return {"file": str(path), "file_bytes": path.stat().st_size, "file_sha256": file_hash.sha256(path)}

@@ -11,10 +11,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.prompt import Dataset, Prompt
 from loadgen.workload.prompt_digest import content_of
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer import word_list
-from loadgen.workload.tokenizer.exact_text import Words
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.exact_text import Words, words_of
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_for
 
 HEAD_TOKENS = 4  # replaced at the beginning of a text: of 4,096 words, two heads are equal once in 2**48
 MAX_HEAD_TOKENS = 64  # where the text cannot be divided after fewer tokens
@@ -31,8 +29,6 @@ class Salt:
 
     Attributes:
         value: The salt, in hex.
-        tokenizer: Counts the tokens.
-        words: Its words.
     """
 
     value: str
@@ -44,16 +40,13 @@ class Salt:
         """Create the salt of the prompts of a data set.
 
         Args:
-            value: The salt.
             dataset: The data set, whose tokenizer is used if it has one.
-            settings: The settings of the run.
 
         Raises:
             BadInput: The tokenizer cannot be loaded, or has too few words.
         """
-        own = getattr(dataset, "tokenizer", None)
-        tokenizer = own if isinstance(own, Tokenizer) else tokenizers.tokenizer_of(settings)
-        return cls(value, tokenizer, word_list.words_of(tokenizer))
+        tokenizer = tokenizer_for(dataset, settings)
+        return cls(value, tokenizer, words_of(tokenizer))
 
     def apply(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
         """Yield the prompts with the salt; their digest remains that of the prompts without it.
@@ -71,7 +64,6 @@ class Salt:
             )
 
     def _salted_chat(self, prompt: Prompt) -> tuple[dict[str, Any], ...]:
-        """Return the messages with the salt in the first one."""
         if not prompt.messages:
             return ()
         first, *others = prompt.messages
@@ -107,12 +99,9 @@ class Salt:
         return begin + text[cut:] if salted == same else None
 
     def _drawn(self, keys: list[str]) -> str:
-        """Return a word for each of the beginnings of a text."""
-        items = self.words.items
-        return " ".join(items[self._number(key) % len(items)] for key in keys)
-
-    def _number(self, key: str) -> int:
-        return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8, key=self.value.encode()).digest(), "big")
+        items, salt = self.words.items, self.value.encode()
+        digests = (hashlib.blake2b(key.encode(), digest_size=8, key=salt).digest() for key in keys)
+        return " ".join(items[int.from_bytes(digest, "big") % len(items)] for digest in digests)
 
     @cached_property
     def _known(self) -> frozenset[str]:

@@ -13,9 +13,6 @@ class SharedBlocks:
     A block has a name that depends on all tokens up to its end. A prompt finds a block if the name was seen before. It
     never finds its last token, which a server computes to have the first one of the answer.
 
-    Args:
-        block_size: Tokens of a block.
-
     Attributes:
         tokens: Tokens of the prompts of the run so far.
     """

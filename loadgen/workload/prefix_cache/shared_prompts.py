@@ -28,7 +28,6 @@ class SharedPrompts:
 
     Args:
         ends: Tokenizes the prompts; None: there is no tokenizer.
-        block: The unit of the cache.
         models: The model or adapter of each class of requests; a cache keeps their prompts apart.
     """
 
@@ -49,7 +48,6 @@ class SharedPrompts:
         """Yield the prompts of the run.
 
         Args:
-            prompts: The prompts.
             sent_before: Whether each of them that begins a session is sent before the run, too.
         """
         for prompt in prompts:
@@ -64,17 +62,15 @@ class SharedPrompts:
         Args:
             sha256: The hash of the prompts of the run.
         """
-        found = self._found(sha256) if self._unknown is None else {"unknown": self._unknown}
+        if self._unknown is not None or self._ends is None:
+            found: dict[str, Any] = {"unknown": self._unknown}
+        elif self._were_too_many or len({*self._models}) > 1:  # the hash says nothing of models
+            found = self._count()
+        else:
+            before = sum(is_before for _, is_before in self._kept)
+            key = [VERSION, sha256, self._block.tokens, before, *self._ends.key]
+            found = fact_cache.get_or_make(KIND, self._ends.tokenizer.sha256, key, self._count)
         return {"block_size": self._block.tokens, "block_size_from": self._block.source} | found
-
-    def _found(self, sha256: str) -> dict[str, Any]:
-        """Count what is shared, or read it from the cache."""
-        if self._were_too_many or len({*self._models}) > 1 or self._ends is None:  # the hash says nothing of models
-            return self._count()
-        before = sum(is_before for _, is_before in self._kept)
-        key = [VERSION, sha256, self._block.tokens, before, *self._ends.key]
-        found: dict[str, Any] = fact_cache.get_or_make(KIND, self._ends.tokenizer.sha256, key, self._count)
-        return found
 
     def _see(self, prompt: Prompt, *, before: bool) -> None:
         if self._unknown is not None:

@@ -12,10 +12,9 @@ from loadgen.config.cache import AS_IS
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.chat_template.prediction import TokenPrediction
-from loadgen.workload.chat_template.template import ChatTemplate, user_message
-from loadgen.workload.prompt import ANSWER, UNPLANNED, Dataset, Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.chat_template.template import ChatTemplate
+from loadgen.workload.prompt import ANSWER, UNPLANNED, Dataset, Prompt, user_message
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 Ends = NDArray[np.int64]
 VERSION = 1
@@ -27,7 +26,6 @@ class TokenizedPrompt:
     """The text of a prompt, and where its tokens end.
 
     Attributes:
-        text: The text.
         ends: The character at which each token ends.
         before: Tokens before the text, the same of all prompts.
         answered: Tokens up to the end of the last answer that it repeats, `before` included; 0: it repeats none.
@@ -49,9 +47,7 @@ class TokenEnds:
     encoded.
 
     Attributes:
-        tokenizer: The tokenizer.
         template: The chat template; None: there is none, or it is unknown.
-        options: Variables of the template.
         before: Tokens before each text, where there is no template: special tokens, and those of an unknown template.
     """
 
@@ -80,8 +76,6 @@ class TokenEnds:
         Args:
             dataset: The data set, whose tokenizer is used if it has one. If the state of the cache is asked for, that
                 of the run is loaded otherwise.
-            settings: The settings of the run.
-            prediction: What is known of the chat template.
             chat: Whether the server applies its chat template.
         """
         tokenizer = getattr(dataset, "tokenizer", None)
@@ -89,7 +83,7 @@ class TokenEnds:
             if settings.cache == AS_IS:
                 return None
             try:
-                tokenizer = tokenizers.tokenizer_of(settings)
+                tokenizer = tokenizer_of(settings)
             except BadInput:
                 return None
         if chat and prediction is not None and prediction.template is not None:
@@ -165,7 +159,6 @@ class TokenEnds:
 
 
 def _text_of(content: Any) -> str:
-    """Return the text of the content of a message."""
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""

@@ -13,11 +13,14 @@ adds with words in it.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from loadgen.errors import BadInput
+from loadgen.workload.tokenizer import fact_cache
 from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer
 
 Count = Callable[[Sequence[str]], list[int]]  # returns the tokens of each text
+KIND, VERSION = "words", 1  # of the cached words; VERSION: of the rule of `Words.of`
 MAX_WORDS = 4096  # 12 bits per word: two texts of 4 words are equal once in 2**48
 MIN_WORDS = 256
 SCAN_IDS = 4096  # ids scanned between two checks of the number of words
@@ -63,8 +66,27 @@ class Words:
         return cls(tuple(words), _tokens_add_up(words, tokenizer))
 
 
+def words_of(tokenizer: Tokenizer) -> Words:
+    """Return the words of a tokenizer from the cache, or find and store them, which takes half a second.
+
+    Raises:
+        BadInput: The tokenizer has too few words.
+    """
+
+    def find() -> list[Any]:
+        found = Words.of(tokenizer)
+        return [found.additive, found.items]
+
+    additive, words = fact_cache.get_or_make(KIND, tokenizer.sha256, [VERSION], find)
+    return Words(tuple(words), additive)
+
+
+def are_known(sha256: str) -> bool:
+    """Return whether the words of the tokenizer with this hash are in the cache."""
+    return fact_cache.find(KIND, sha256, [VERSION]) is not None
+
+
 def _is_word(word: str, ids: Sequence[int], tokenizer: Tokenizer) -> bool:
-    """Return whether a word three times is three tokens that spell it, the second equal to the third."""
     if len(ids) != 3 or ids[1] != ids[2]:
         return False
     spelled = (WORD.fullmatch(tokenizer.token(number)) for number in ids[:2])
@@ -87,7 +109,6 @@ def fit_texts(
     Args:
         rows: The words of each text in order, with spare ones.
         wanted: The tokens of each text.
-        tokenizer: Counts the tokens.
         count: Counts them instead, for example with a chat template.
 
     Raises:

@@ -25,7 +25,6 @@ class GgufTokenizer:
     """The tokenizer and chat template of a GGUF file.
 
     Attributes:
-        core: The tokenizer.
         template: The chat template in Jinja; None if there is none.
         special: Special tokens that the template may use, such as `bos_token`.
     """
@@ -61,7 +60,6 @@ def read(path: Path, flag: str) -> GgufTokenizer:
     """Read the tokenizer and the chat template of a GGUF file.
 
     Args:
-        path: The file.
         flag: The flag that names it, for errors.
 
     Raises:
@@ -93,7 +91,6 @@ def read(path: Path, flag: str) -> GgufTokenizer:
 
 
 def _tokenizer(field_of: Callable[[str], Any]) -> Tokenizer:
-    """Build a byte-pair encoding from the fields of a GGUF file."""
     tokens, merges = field_of("tokens"), field_of("merges")
     core = Tokenizer(
         models.BPE(

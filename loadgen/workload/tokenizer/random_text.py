@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.errors import BadInput
-from loadgen.workload.tokenizer.exact_text import MIN_WORDS, Count, Words, fit_texts
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.workload.tokenizer.exact_text import MIN_WORDS, Count, Words, fit_texts, words_of
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 BLOCK_WORDS = 1 << 18  # words of the prompts made at a time
@@ -24,7 +24,6 @@ class Prefix(NamedTuple):
     """A text that a prompt begins with.
 
     Attributes:
-        text: The text.
         tokens: Its tokens, without special ones.
     """
 
@@ -40,14 +39,22 @@ class RandomText:
     """Draws texts of the words of a tokenizer.
 
     Attributes:
-        tokenizer: Counts the tokens.
-        words: The words of the tokenizer.
         seed: The seed of the texts.
     """
 
     tokenizer: Tokenizer
     words: Words
     seed: int
+
+    @classmethod
+    def of(cls, settings: RunSettings) -> Self:
+        """Create it from `--tokenizer` and the seed of the prompts.
+
+        Raises:
+            BadInput: The tokenizer cannot be loaded, or has too few words.
+        """
+        tokenizer = tokenizer_of(settings)
+        return cls(tokenizer, words_of(tokenizer), seed_of(settings, "prompts"))
 
     @cached_property
     def phrases(self) -> "Phrases":
@@ -63,9 +70,10 @@ class RandomText:
     def _items(self) -> NDArray[np.object_]:
         return np.array(self.words.items, dtype=object)
 
-    def prefixes(self, tokens: int, numbers: Sequence[int] = (0,)) -> list[str]:
-        """Make the prefixes of these numbers, each of `tokens` tokens; "" for 0 tokens."""
-        return self.texts(prefix_rows(numbers), [tokens] * len(numbers))
+    def prefix(self, tokens: int) -> Prefix:
+        """Make the prefix with number 0."""
+        (text,) = self.texts(prefix_rows([0]), [tokens])
+        return Prefix(text, tokens)
 
     def texts(
         self,
@@ -104,16 +112,6 @@ class RandomText:
     def adds_up(self, template_counts: Sequence[int]) -> bool:
         """Return whether the server's count of any text is its tokens plus a constant number."""
         return len(template_counts) == 1 and (self.words.additive or template_counts[0] == 0)
-
-    def require_countable(self, template_counts: Sequence[int], measure: Count | None) -> None:
-        """Check that texts of a length by the server's count can be made.
-
-        Raises:
-            BadInput: Tokens do not add up, and nothing counts them.
-        """
-        if not self.adds_up(template_counts) and measure is None:
-            problem = f"{self.tokenizer.name} joins words into tokens, so the overhead of a template is not constant"
-            raise BadInput("--input-len-counts", problem, "give the folder of a tokenizer with its chat template")
 
     def _draw(self, rows: NDArray[np.uint64], lengths: Sequence[int]) -> Iterator[str]:
         """Draw the first `lengths` words of each row. The words of a row do not depend on their number.

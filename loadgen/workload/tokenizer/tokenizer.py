@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.config.data import NO_TOKENIZER
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, first_line
 from loadgen.workload.files import file_hash, hub
 from loadgen.workload.tokenizer import fact_cache
@@ -16,7 +17,6 @@ from loadgen.workload.tokenizer import fact_cache
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Core
 
-    from loadgen.config.settings import RunSettings
     from loadgen.workload.tokenizer.gguf_file import GgufTokenizer
 
 TOKENIZER = "--tokenizer"
@@ -37,10 +37,6 @@ class Tokenizer:
 
     Args:
         parse: Makes the tokenizer of `tokenizers`.
-        name: As the attribute.
-        sha256: As the attribute.
-        folder: As the attribute.
-        gguf: As the attribute.
 
     Attributes:
         name: The path or hub name that the user gave.
@@ -90,10 +86,6 @@ class Tokenizer:
         """Count the tokens of each text; with `special`, including the special tokens that are added."""
         return [len(encoding) for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)]
 
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of one text, without special tokens."""
-        return self._core.encode(text, add_special_tokens=False).ids
-
     def encode_batch(self, texts: Sequence[str], *, special: bool = False) -> list[list[int]]:
         """Return the ids of each text; with `special`, including the special tokens that are added."""
         return [encoding.ids for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)]
@@ -102,10 +94,6 @@ class Tokenizer:
         """Return for each text the character offsets of the ends of its tokens, without special tokens."""
         batch = self._core.encode_batch(texts, add_special_tokens=False)
         return [[end for _, end in encoding.offsets] for encoding in batch]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of ids, with special tokens."""
-        return self._core.decode(ids, skip_special_tokens=False)
 
     def decode_batch(self, rows: Sequence[Sequence[int]], *, special: bool = True) -> list[str]:
         """Return the text of each row of ids, with special tokens unless `special` is false."""
@@ -127,12 +115,18 @@ class Tokenizer:
         return len(self._core.pre_tokenizer.pre_tokenize_str(normal))
 
 
-def tokenizer_name(settings: "RunSettings") -> str | None:
+def tokenizer_name(settings: RunSettings) -> str | None:
     """Return the name of the tokenizer of a run, `--tokenizer` or `--model`; None if neither is given."""
     return settings.tokenizer or settings.model
 
 
-def tokenizer_of(settings: "RunSettings") -> Tokenizer:
+def tokenizer_for(dataset: object, settings: RunSettings) -> Tokenizer:
+    """Return the tokenizer of a data set; of one without, load that of the run: see `tokenizer_of`."""
+    own = getattr(dataset, "tokenizer", None)
+    return own if isinstance(own, Tokenizer) else tokenizer_of(settings)
+
+
+def tokenizer_of(settings: RunSettings) -> Tokenizer:
     """Load the tokenizer of a run: `--tokenizer`, else that of `--model`.
 
     Raises:
@@ -154,17 +148,13 @@ class LazyTokenizer:
         absent: Whether --tokenizer is "none".
     """
 
-    def __init__(self, settings: "RunSettings") -> None:
+    def __init__(self, settings: RunSettings) -> None:
         self._settings = settings
         self.absent = settings.tokenizer == NO_TOKENIZER
         self._loaded: Tokenizer | None = None
 
     def __call__(self) -> Tokenizer:
-        """Return the tokenizer, and load it at the first call.
-
-        Raises:
-            BadInput: As `tokenizer_of`.
-        """
+        """Return the tokenizer; the first call loads it."""
         if self._loaded is None:
             try:
                 self._loaded = tokenizer_of(self._settings)
@@ -180,7 +170,7 @@ class LazyTokenizer:
         return self._loaded.provenance() if self._loaded else {"tokenizer": None, "tokenizer_sha256": None}
 
 
-def tokenizer_file(settings: "RunSettings") -> Path | None:
+def tokenizer_file(settings: RunSettings) -> Path | None:
     """Return the local file that `tokenizer_of` would read; None if there is none on this machine."""
     name = tokenizer_name(settings)
     if name is None or name == NO_TOKENIZER:
@@ -262,7 +252,6 @@ def _from_gguf(path: Path, name: str) -> Tokenizer:
 
 
 def _from_transformers(folder: Path, name: str) -> Tokenizer:
-    """Load a tokenizer that has no tokenizer.json out of a folder, which may be one of the hub's cache."""
     from transformers import AutoTokenizer
 
     try:
@@ -274,7 +263,6 @@ def _from_transformers(folder: Path, name: str) -> Tokenizer:
 
 
 def _from_hub(name: str) -> Tokenizer:
-    """Load the file from the local cache of the hub, else from the hub."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
@@ -322,7 +310,6 @@ def _fetched(name: str) -> Tokenizer:
 
 
 def _cached_folder(name: str) -> Path | None:
-    """Return the folder of a model in the cache of the hub that has a vocabulary; None if there is none."""
     from huggingface_hub import try_to_load_from_cache
 
     config = try_to_load_from_cache(name, CONFIG)

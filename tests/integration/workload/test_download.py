@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.errors import BadInput, Unreachable
 from loadgen.workload.files import download
 from loadgen.workload.files.download import ATTEMPTS, Part, Published, fetch
 
@@ -273,12 +273,6 @@ def test_another_file_of_that_name_is_not_overwritten(server, tmp_path):
     with pytest.raises(BadInput, match=r"set\.json exists with 4 bytes, and 1 MB are published; move it away"):
         fetch(PUBLISHED, tmp_path, server.url)
     assert (tmp_path / "set.json").read_text() == "mine"
-
-
-def test_file_with_another_hash_is_discarded(server, tmp_path):
-    with pytest.raises(LoadgenError, match=f"has SHA-256 {SHA256}, and beef is published"):
-        fetch(Published("/data/set.json", 1, sha256="beef"), tmp_path, server.url)
-    assert names(tmp_path) == []
 
 
 def test_too_little_room_is_refused_before_anything_is_taken(server, tmp_path, monkeypatch):

@@ -1,9 +1,7 @@
 """`AgentFile`: the recorded sessions of a file, in one of FORMATS."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.agentic import mlperf_conversations, otel_spans, tracelab_rounds, weka_trace
@@ -15,37 +13,15 @@ FORMAT = "--trace-format"
 REMEDY = "give a file with sessions of agents"
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A format.
-
-    Attributes:
-        is_row: Whether an object is of this format.
-        sessions: Reads the sessions of a file.
-    """
-
-    is_row: Callable[[dict[str, Any]], bool]
-    sessions: Callable[[Path], Iterator[RecordedSession]]
-
-
-FORMATS = {
-    "weka": Format(weka_trace.is_row, weka_trace.sessions),
-    "mlperf": Format(mlperf_conversations.is_row, mlperf_conversations.sessions),
-    "tracelab": Format(tracelab_rounds.is_row, tracelab_rounds.sessions),
-    "otel": Format(otel_spans.is_row, otel_spans.sessions),
-}
+# Each module says whether an object `is_row` of its format, and reads the `sessions` of a file.
+FORMATS = {"weka": weka_trace, "mlperf": mlperf_conversations, "tracelab": tracelab_rounds, "otel": otel_spans}
 
 
 class AgentFile:
     """A file of recorded sessions. One session at a time is in memory, unless its format mixes them.
 
     Args:
-        path: The file.
         name: One of FORMATS, or `auto` to recognize it by its first object.
-
-    Attributes:
-        path: The file.
-        format: The name of its format.
 
     Raises:
         BadInput: The file cannot be read, or is of none of the formats.
@@ -72,7 +48,6 @@ class AgentFile:
 
 
 def _format(path: Path, name: str) -> str:
-    """Return the format of a file by its first object, or as it is named, unless the object is of another one."""
     row = next(read_rows(path, REMEDY), None)
     if row is None:
         raise BadInput(DATASET_PATH, f"{path} is empty", REMEDY)

@@ -18,18 +18,8 @@ from loadgen.workload.datasets.endless_sessions import EndlessSessions
 from loadgen.workload.files import file_hash
 from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.random_text import RandomText
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
-
-
-@dataclass(frozen=True, slots=True)
-class _Size:
-    """How many calls are sent if each session is sent once, and whether any has a length in place of a text."""
-
-    requests: int
-    draws_texts: bool
 
 
 @dataclass(frozen=True)
@@ -40,9 +30,7 @@ class AgenticDataset(EndlessSessions):
     the token; if the file is sent more than once, with other words each time.
 
     Attributes:
-        file: The sessions.
         settings: The settings of the run: pauses, seeds, tokenizer, lengths.
-        start: Where each session begins.
     """
 
     file: AgentFile
@@ -51,30 +39,22 @@ class AgenticDataset(EndlessSessions):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--trace-format`, `--time-scale`, `--max-think-time` and others.
-
-        Raises:
-            BadInput: The file cannot be used.
-        """
+        """Create it from `--dataset-path`, `--trace-format`, `--time-scale`, `--max-think-time` and others."""
         start = TrajectoryStart.parse(settings.trajectory_start, seed_of(settings, "order"))
         return cls(AgentFile(dataset_path(settings, REMEDY), settings.trace_format), settings, start)
 
     @property
     def tokenizer(self) -> Tokenizer | None:
         """The tokenizer of the prompts; None if all have recorded texts, which are not counted."""
-        return self._random_text.tokenizer if self._size.draws_texts else None
+        return self._random_text.tokenizer if self._size[1] else None
 
     @property
     def requests(self) -> int:
-        """The number of calls that are sent if each session of the file is sent once.
-
-        Raises:
-            BadInput: A session is invalid.
-        """
-        return self._size.requests
+        """The number of calls that are sent if each session of the file is sent once."""
+        return self._size[0]
 
     def provenance(self) -> dict[str, Any]:
-        """Return the file's name, format and hash, and how it is sent."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "agentic",
             "rule": "as recorded",
@@ -90,28 +70,24 @@ class AgenticDataset(EndlessSessions):
         }
 
     @cached_property
-    def _size(self) -> _Size:
+    def _size(self) -> tuple[int, bool]:
+        """How many calls are sent if each session is sent once, and whether any has a length in place of a text."""
         requests, draws_texts = 0, False
         for number, session in enumerate(self.file.sessions()):
             requests += len(session.calls) - self.start.left_out(number, len(session.calls))
             draws_texts = draws_texts or not all(call.messages for call in session.calls)
-        return _Size(requests, draws_texts)
+        return requests, draws_texts
 
     @cached_property
     def _random_text(self) -> RandomText:
-        tokenizer = tokenizers.tokenizer_of(self.settings)
-        return RandomText(tokenizer, word_list.words_of(tokenizer), seed_of(self.settings, "prompts"))
+        return RandomText.of(self.settings)
 
     @cached_property
     def _texts(self) -> BlockTexts:
         return BlockTexts(self._random_text)
 
     def endless(self) -> Iterator[Iterator[Prompt]]:
-        """Yield the prompts of each session: after the end of the file, it is repeated.
-
-        Raises:
-            BadInput: A session is invalid, or its words need a tokenizer.
-        """
+        """Yield the prompts of each session: after the end of the file, it is repeated."""
         begun = itertools.count()
         for copy in itertools.count():
             for number, session in enumerate(self.file.sessions()):

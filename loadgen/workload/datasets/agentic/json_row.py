@@ -21,9 +21,7 @@ class JsonRow:
     """One object.
 
     Attributes:
-        path: The file.
         location: Where it stands in the file, such as "line 3, requests[2]".
-        fields: The object.
     """
 
     path: Path
@@ -39,22 +37,14 @@ class JsonRow:
         return self.error(f"{name!r} is " + ("missing" if value is None else f"{str(value)[:40]!r}, not {wanted}"))
 
     def of_kind(self, kind: type, name: str, value: Any) -> Any:
-        """Return a value that has to be of a kind.
-
-        Raises:
-            BadInput: It is not, or is missing.
-        """
+        """Return a value that has to be of a kind."""
         if not isinstance(value, kind) or isinstance(value, bool):
             kinds = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}
             raise self.wrong(name, value, kinds[kind])
         return value
 
     def text(self, name: str) -> str:
-        """Return a text that is not empty.
-
-        Raises:
-            BadInput: The field has none.
-        """
+        """Return a text that is not empty."""
         if not (text := self.of_kind(str, name, self.fields.get(name))):
             raise self.error(f"{name!r} is empty")
         return str(text)
@@ -104,32 +94,21 @@ def read_rows(path: Path, remedy: str) -> Iterator[JsonRow]:
     """Yield the objects of a file: JSON lines, one JSON object, or a list of objects.
 
     Args:
-        path: The file.
         remedy: What to give in place of a file that cannot be used.
 
     Raises:
         BadInput: The file cannot be read, or has something else.
     """
     data = map_file(path, remedy)
-    first = data[: data.find(b"\n")] if b"\n" in data else data[:]
-    if _is_json(first):
-        at, number = 0, 0
-        while at < len(data):
-            end = data.find(b"\n", at)
-            line = data[at : len(data) if end < 0 else end].strip()
-            at, number = (len(data) if end < 0 else end + 1), number + 1
-            if line:
-                yield from _objects(path, f"line {number}", line, remedy)
-    else:
-        yield from _objects(path, "the file", data[:], remedy)
-
-
-def _is_json(data: bytes) -> bool:
     try:
-        orjson.loads(data)
+        orjson.loads(data.readline())
     except orjson.JSONDecodeError:
-        return False
-    return True
+        yield from _objects(path, "the file", data[:], remedy)
+        return
+    data.seek(0)
+    for number, line in enumerate(iter(data.readline, b""), 1):
+        if content := line.strip():
+            yield from _objects(path, f"line {number}", content, remedy)
 
 
 def _objects(path: Path, location: str, data: bytes, remedy: str) -> Iterator[JsonRow]:

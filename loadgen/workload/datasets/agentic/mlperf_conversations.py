@@ -25,11 +25,7 @@ def is_row(fields: dict[str, Any]) -> bool:
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
-    """Yield the conversations of a file.
-
-    Raises:
-        BadInput: The file cannot be read, or a row is invalid.
-    """
+    """Yield the conversations of a file."""
     rows = (row for row in read_rows(path, REMEDY) if row.fields.get("_type") != "dataset_metadata")
     seen = set[str]()
     for name, own in itertools.groupby(rows, key=lambda row: row.text("conversation_id")):
@@ -61,7 +57,6 @@ def _calls(rows: list[JsonRow]) -> list[RecordedCall]:
 
 
 def _check(row: JsonRow, turn: int, before: JsonRow | None) -> None:
-    """Check number and role of a row."""
     if (given := row.integer("turn")) != turn:
         raise row.error(f"'turn' is {given}, and {turn} comes next", "number the rows of a conversation from 1")
     state, role = before.text("role") if before else "", row.text("role")

@@ -26,11 +26,7 @@ def is_row(fields: dict[str, Any]) -> bool:
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
-    """Yield the sessions of a file, whose spans may be mixed.
-
-    Raises:
-        BadInput: The file cannot be read, or a span is invalid.
-    """
+    """Yield the sessions of a file, whose spans may be mixed."""
     found = dict[str, list[tuple[float, float, RecordedCall]]]()
     for row in read_rows(path, REMEDY):
         for resource in row.rows("resourceSpans", optional=True):
@@ -73,7 +69,6 @@ def _attributes(span: JsonRow) -> dict[str, Any]:
 
 
 def _value(span: JsonRow, name: str, found: Any) -> Any:
-    """Convert an attribute: OTLP JSON names the kind of each value."""
     value: dict[str, Any] = span.of_kind(dict, name, found)
     if "arrayValue" in value:
         return [_value(span, name, each) for each in _values(span, name, value["arrayValue"])]
@@ -109,7 +104,6 @@ def _call(span: JsonRow, attributes: dict[str, Any]) -> RecordedCall:
 
 
 def _list(row: JsonRow, name: str) -> list[dict[str, Any]]:
-    """Return the objects of an attribute, which may be the text of a JSON list."""
     found = row.fields.get(name)
     if isinstance(found, str):
         try:
@@ -135,9 +129,8 @@ def _chat_messages(row: JsonRow, message: dict[str, Any]) -> list[dict[str, Any]
             content = _as_text(part.get("response", part.get("result", "")))
             results.append({"role": "tool", "tool_call_id": str(part.get("id")), "content": content})
         elif kind not in ("text", "reasoning"):
-            raise row.error(
-                f"a part of a message is {kind!r}", "leave the session out: only texts and tools can be sent"
-            )
+            remedy = "leave the session out: only texts and tools can be sent"
+            raise row.error(f"a part of a message is {kind!r}", remedy)
     text = _text(parts)
     own: dict[str, Any] = {"role": role, "content": text or None}
     if calls:
@@ -154,7 +147,6 @@ def _as_text(value: Any) -> str:
 
 
 def _tool(tool: dict[str, Any]) -> dict[str, Any]:
-    """Convert the definition of a tool to that of a chat, which names it `function`."""
     if "function" in tool:
         return tool
     return {"type": "function", "function": {name: value for name, value in tool.items() if name != "type"}}

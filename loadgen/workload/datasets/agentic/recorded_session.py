@@ -12,14 +12,11 @@ class RecordedCall:
     """One call of a model. Its prompt has messages, or blocks of text that it shares with other calls.
 
     Attributes:
-        location: Where it stands in its file.
         after: The numbers, from 0, of the calls that had to end before it, ascending; empty for the first.
         delay_s: Seconds from the end of the last of these until it was sent: a tool ran, or somebody thought.
         input_tokens: Tokens of the prompt; UNPLANNED if only its messages are known.
         output_tokens: Tokens of the answer; None if unknown.
         blocks: The names of the blocks with which the prompt begins; equal names are equal texts.
-        sizes: The tokens of each block.
-        messages: The messages of the prompt.
         fields: Further fields of the body of the request.
     """
 
@@ -39,7 +36,6 @@ class RecordedSession:
     """The calls of one session.
 
     Attributes:
-        name: Its name in the file.
         calls: At least one, each after those that it waited for; only the first waited for none.
         is_global: Whether blocks of the same name in other sessions are the same.
     """

@@ -23,11 +23,7 @@ def is_row(fields: dict[str, Any]) -> bool:
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
-    """Yield the sessions of a file, whose rounds may be mixed.
-
-    Raises:
-        BadInput: The file cannot be read, or a round is invalid.
-    """
+    """Yield the sessions of a file, whose rounds may be mixed."""
     rows = dict[str, list[tuple[float, float, int, JsonRow]]]()
     for row in read_rows(path, REMEDY):
         rows.setdefault(row.text("session_id"), []).append((*_times(row), row.integer("round_index", default=0), row))
@@ -36,7 +32,6 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
 
 
 def _calls(rounds: list[tuple[float, float, int, JsonRow]]) -> list[RecordedCall]:
-    """Make the calls of a session: each waits for the one before it, and begins with what they have in common."""
     calls, last_s = list[RecordedCall](), 0.0
     blocks, sizes = list[int](), list[int]()
     for number, (begin, end, _, row) in enumerate(rounds):
@@ -53,7 +48,6 @@ def _calls(rounds: list[tuple[float, float, int, JsonRow]]) -> list[RecordedCall
 
 
 def _cut(blocks: list[int], sizes: list[int], tokens: int) -> tuple[list[int], list[int]]:
-    """Return the first tokens of blocks."""
     kept = list[int]()
     for size in sizes:
         if tokens <= 0:

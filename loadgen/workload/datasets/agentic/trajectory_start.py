@@ -17,7 +17,6 @@ class TrajectoryStart:
 
     Attributes:
         low, high: The bounds of the share, 0 <= low <= high < 1.
-        seed: The seed of the draws.
     """
 
     low: float

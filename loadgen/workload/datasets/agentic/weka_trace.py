@@ -24,11 +24,7 @@ def is_row(fields: dict[str, Any]) -> bool:
 
 
 def sessions(path: Path) -> Iterator[RecordedSession]:
-    """Yield the sessions of a file.
-
-    Raises:
-        BadInput: The file cannot be read, or a session is invalid.
-    """
+    """Yield the sessions of a file."""
     for row in read_rows(path, REMEDY):
         scope = row.text("hash_id_scope")
         if scope not in ("local", "global"):
@@ -54,9 +50,6 @@ class WekaSession:
 
     Calls of one agent wait for each other as their times show. The first calls of a subagent wait for the call before
     it in the list, and the first call of the parent that begins after a subagent's end waits for that subagent.
-
-    Args:
-        block_tokens: The tokens of a block.
     """
 
     def __init__(self, block_tokens: int) -> None:

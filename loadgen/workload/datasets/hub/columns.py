@@ -48,7 +48,6 @@ def _row(fields: dict[str, Any], source: str) -> Row:
 
 
 def _columns(settings: RunSettings, first: Record) -> dict[str, str]:
-    """Map fields to columns: by `--hf-column`, else by the name of the column."""
     given = dict(pair.partition("=")[::2] for pair in settings.hf_column)
     for field, column in given.items():
         if field not in MAPPED or not column:
@@ -95,12 +94,9 @@ def _text(value: Any, speakers: Sequence[str]) -> str:
         return ""
     if isinstance(value, list):
         if isinstance(value[0], Mapping):
-            return next((_content(turn) for turn in value if turn.get("role", turn.get("from")) in speakers), "")
+            asked = (turn for turn in value if turn.get("role", turn.get("from")) in speakers)
+            return next((str(turn.get("content") or turn.get("value") or "") for turn in asked), "")
         value = value[0]
     if not isinstance(value, str):
         raise ValueError("has a column that is neither a text nor a conversation")
     return value
-
-
-def _content(turn: Mapping[str, Any]) -> str:
-    return str(turn.get("content") or turn.get("value") or "")

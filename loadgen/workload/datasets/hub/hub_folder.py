@@ -89,20 +89,21 @@ def _in(folder: Path, name: str) -> HubFolder:
 def _of_hub(name: str) -> HubFolder:
     from huggingface_hub.errors import HFValidationError
 
-    remedy = "give a local copy; a private or gated data set needs HF_TOKEN"
+    cause: Exception | None = None
     if (trouble := hub.why_unavailable()) is None:
         try:
             return _listed(name)
         except HFValidationError as error:
             raise BadInput(DATASET_PATH, f"invalid path or hub name {name!r}", REMEDY) from error
-        except Exception as error:  # its errors, and those of its HTTP library, have no common class
-            if (found := _cached(name)) is None:
-                problem = f"{name} cannot be loaded from the hub ({first_line(error)})"
-                raise BadInput(DATASET_PATH, problem, remedy) from error
-            return found
-    if (found := _cached(name)) is None:
+        except Exception as error:  # noqa: BLE001 - its errors, and those of its HTTP library, have no common class
+            cause, problem = error, f"{name} cannot be loaded from the hub ({first_line(error)})"
+    else:
         problem = f"{name} is not a file or folder, not in the cache of the hub, and the hub cannot be reached"
-        raise BadInput(DATASET_PATH, f"{problem} ({trouble})", remedy)
+        problem += f" ({trouble})"
+    if (found := _cached(name)) is None:
+        raise BadInput(
+            DATASET_PATH, problem, "give a local copy; a private or gated data set needs HF_TOKEN"
+        ) from cause
     return found
 
 
@@ -132,7 +133,6 @@ def _fetched(name: str, file: str, revision: str | None) -> Path:
 
 
 def _cached(name: str) -> HubFolder | None:
-    """Return the files in the cache of the hub; None if there are none with records."""
     from huggingface_hub import snapshot_download
 
     for revision in (None, CONVERTED):

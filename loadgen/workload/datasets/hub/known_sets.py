@@ -4,6 +4,7 @@ Prompts, default lengths, splits and bounds are those of these tools. A function
 """
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from loadgen.workload.datasets.hub.layout import Bounds, Layout, Record, asking
@@ -39,7 +40,6 @@ def _first_turn(record: Record) -> str:
 
 
 def _first_of_turn(record: Record) -> str:
-    """Return the first question of the first turn, which may be a message."""
     first = record["turns"][0][0]
     return str(first["content"] if isinstance(first, Mapping) else first)
 
@@ -66,7 +66,6 @@ def _system_and_question(record: Record) -> list[dict[str, Any]]:
 
 
 def _pictured(question: Callable[[Record], str]) -> Callable[[Record], list[dict[str, Any]]]:
-    """Return what makes the message of a record with an image: its question, then the first of its images."""
 
     def messages(record: Record) -> list[dict[str, Any]]:
         content = [{"type": "text", "text": question(record)}, part(referred(record["images"][0]))]
@@ -75,38 +74,34 @@ def _pictured(question: Callable[[Record], str]) -> Callable[[Record], list[dict
     return messages
 
 
-_MATHS = Layout(asking(lambda record: record["problem"]), lambda record: record["solution"], bounds=Bounds(2048, 32000))
-_EDITS = Layout(asking(lambda record: EDIT.format_map(record)), output_len=4000, rendered=True)
+_MATHS = Layout(asking(itemgetter("problem")), itemgetter("solution"), bounds=Bounds(2048, 32000))
+_EDITS = Layout(asking(EDIT), output_len=4000, rendered=True)
 _EXAM = Layout(
     asking(_system_and_question),
-    lambda record: record["output"],
+    itemgetter("output"),
     bounds=Bounds(1024, 2048, of_any_answer=True),
     special=False,
     rendered=True,
 )
-READING = Layout(asking(lambda record: "{context}\n\n{input}".format_map(record)), split=None)
+READING = Layout(asking("{context}\n\n{input}"), split=None)
 
 KNOWN: Mapping[str, Layout] = {
     "philschmid/mt-bench": Layout(asking(_first_turn), output_len=256, rendered=True),
-    "likaixin/InstructCoder": Layout(asking(lambda record: CODE.format_map(record)), output_len=200, rendered=True),
-    "openai/openai_humaneval": Layout(
-        asking(lambda record: record["prompt"]), output_len=256, split="test", rendered=True
-    ),
-    "openai/gsm8k": Layout(
-        asking(lambda record: record["question"]), output_len=256, subset="main", split="test", rendered=True
-    ),
+    "likaixin/InstructCoder": Layout(asking(CODE), output_len=200, rendered=True),
+    "openai/openai_humaneval": Layout(asking(itemgetter("prompt")), output_len=256, split="test", rendered=True),
+    "openai/gsm8k": Layout(asking(itemgetter("question")), output_len=256, subset="main", split="test", rendered=True),
     "Aeala/ShareGPT_Vicuna_unfiltered": Layout(
         asking(_first_of_two), lambda record: record["conversations"][1]["value"], bounds=Bounds(1024, 2048)
     ),
     "zed-industries/zeta": Layout(
-        asking(lambda record: ZETA.format_map(record)),
+        asking(ZETA),
         lambda record: record["output"][record["output"].find(REGION) :],
     ),
     **dict.fromkeys(("AI-MO/aimo-validation-aime", "AI-MO/NuminaMath-1.5", "AI-MO/NuminaMath-CoT"), _MATHS),
     **dict.fromkeys(("vdaita/edit_5k_char", "vdaita/edit_10k_char"), _EDITS),
     **dict.fromkeys(("mgoin/mlperf-inference-llama2-data", "mgoin/mlperf-inference-llama3.1-data"), _EXAM),
     **dict.fromkeys(("THUDM/LongBench", "zai-org/LongBench"), READING),
-    LONGBENCH_V2: Layout(asking(lambda record: CHOICES.format_map(record)), output_len=10, by_buffer=False),
+    LONGBENCH_V2: Layout(asking(CHOICES), output_len=10, by_buffer=False),
     "lmarena-ai/VisionArena-Chat": Layout(asking(_pictured(lambda record: record["conversation"][0][0]["content"]))),
     "lmarena-ai/vision-arena-bench-v0.1": Layout(asking(_pictured(_first_of_turn))),
     SPEC_BENCH: Layout(asking(_first_turn), output_len=256, rendered=True, by_buffer=False),

@@ -59,11 +59,11 @@ class Layout:
     columns: Mapping[str, str] | None = None
 
 
-def asking(prompt: Callable[[Record], Any]) -> Callable[[Record, str], Row | None]:
-    """Return a `Layout.read` for a function that makes the text, or the messages, of a record; None leaves it out."""
+def asking(prompt: str | Callable[[Record], Any]) -> Callable[[Record, str], Row | None]:
+    """Return a `Layout.read` for a format of columns, or for what makes text or messages; None leaves a record out."""
 
     def read(record: Record, source: str) -> Row | None:
-        asked = prompt(record)
+        asked = prompt.format_map(record) if isinstance(prompt, str) else prompt(record)
         return None if asked is None else Row.of({"messages" if isinstance(asked, list) else "prompt": asked}, source)
 
     return read

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from loadgen.errors import BadInput
 from loadgen.util.packages import require
 from loadgen.workload.files.json_index import Structure
-from loadgen.workload.files.mapped_file import DATASET_PATH, map_file
+from loadgen.workload.files.mapped_file import DATASET_PATH, map_file, parse_object
 
 Record = dict[str, Any]
 SUFFIXES = (".parquet", ".jsonl", ".json", ".csv")
@@ -37,13 +35,7 @@ def records(path: Path) -> Iterator[Record]:
     start = len(MARK) if data[: len(MARK)] == MARK else 0
     is_list = data[start : start + 4096].lstrip(SPACE)[:1] == b"["
     for where, content in _list(path, data) if is_list else _lines(data):
-        try:
-            found = orjson.loads(content)
-        except orjson.JSONDecodeError as error:
-            raise BadInput(DATASET_PATH, f"{path}, {where}: not JSON ({error})", REMEDY) from error
-        if not isinstance(found, dict):
-            raise BadInput(DATASET_PATH, f"{path}, {where}: not a JSON object", REMEDY)
-        yield found
+        yield parse_object(path, where, content, REMEDY)
 
 
 def _list(path: Path, data: mmap.mmap) -> Iterator[tuple[str, bytes]]:

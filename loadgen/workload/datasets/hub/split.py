@@ -32,7 +32,6 @@ def split_files(folder: HubFolder, subset: str | None, split: str | None) -> lis
     a local copy is used for any subset and split.
 
     Args:
-        folder: The files of the data set.
         subset: The subset; None: the default one, or all files.
         split: The split; None: the first of train, test and validation that it has.
 
@@ -71,7 +70,6 @@ def _by_readme(folder: HubFolder, declared: Declared, subset: str | None, split:
 
 
 def _declared(folder: HubFolder) -> Declared:
-    """Return the patterns of files by subset and split from the head of the README; empty if it has none."""
     if README not in folder.names:
         return {}
     import yaml
@@ -109,7 +107,6 @@ def _required(field: str, folder: HubFolder, asked: str, found: Files | None, th
 
 
 def _mention_others(folder: HubFolder, only: str, subset: str | None, split: str | None) -> None:
-    """Warn if the only file of a copy is named like another split, or not like the subset."""
     other = split and any(_is_of(only, words) for words in WORDS.values()) and not _is_of(only, WORDS.get(split, ()))
     if other or (subset and not _contains(only, subset)):
         asked = ", ".join(f"{what} {name}" for what, name in (("subset", subset), ("split", split)) if name)

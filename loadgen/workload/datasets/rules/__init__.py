@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 FLAG = "--dataset-rule"
 RULES: Mapping[str, Mapping[str, str]] = {
     "random": {
-        "vllm-0.11": "loadgen.workload.datasets.rules.vllm_0_11:Vllm011Random",
-        "vllm-0.9": "loadgen.workload.datasets.rules.vllm_0_9:Vllm09Random",
+        "vllm-0.11": "loadgen.workload.datasets.rules.consecutive:Vllm011Random",
+        "vllm-0.9": "loadgen.workload.datasets.rules.consecutive:Vllm09Random",
         "guidellm-0.5": "loadgen.workload.datasets.rules.guidellm_0_5:Guidellm05Random",
     },
     "custom": {
@@ -34,11 +34,7 @@ PACKAGES = {"guidellm-0.5": "faker"}  # that a rule needs, and a plain installat
 
 
 def require_packages(rule: str | None) -> None:
-    """Check that the package of a rule is installed.
-
-    Raises:
-        BadInput: It is not.
-    """
+    """Check that the package of a rule is installed."""
     if rule in PACKAGES:
         require(FLAG, f"making texts as {rule}", PACKAGES[rule])
 

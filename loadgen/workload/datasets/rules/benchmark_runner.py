@@ -10,8 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.sharegpt_file import ANSWERS, ASKS, Conversation, ConversationsInOrder, sharegpt_path
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 RULE = "benchmark-runner"
 INPUT_LEN = "--sharegpt-input-len"
@@ -25,7 +24,6 @@ class BenchmarkRunnerShareGPT:
     Nothing is random. The rule makes the server generate the recorded length.
 
     Attributes:
-        conversations: The file.
         tokenizer: Counts the tokens, those of the answer without special ones.
         output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
         min_tokens, max_tokens: Questions with fewer or more tokens are left out.
@@ -47,7 +45,7 @@ class BenchmarkRunnerShareGPT:
         low, high = _range(settings.sharegpt_input_len)
         return cls(
             conversations=ConversationsInOrder(sharegpt_path(settings)),
-            tokenizer=tokenizers.tokenizer_of(settings),
+            tokenizer=tokenizer_of(settings),
             output_tokens=settings.sharegpt_output_len,
             min_tokens=low,
             max_tokens=high,
@@ -71,7 +69,7 @@ class BenchmarkRunnerShareGPT:
             raise BadInput("--num-prompts", problem, "give a lower number, or the complete file")
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, and name, size and hash of file and tokenizer. Reads the whole file."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "sharegpt",
             "rule": RULE,

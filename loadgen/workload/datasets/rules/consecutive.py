@@ -4,27 +4,27 @@ The ids are decoded, the text is encoded again and cut to the length, and the re
 becomes shorter where neighbouring tokens merge.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.config.range_ratio import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.errors import BadInput
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, plain_length
 from loadgen.workload.datasets.rules.missed_length import warn_of_miss
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 BLOCK_TOKENS = 1 << 18  # tokens of the prompts made at a time
 
 
-@dataclass(frozen=True, slots=True)
-class RandomNumbers:
+class RandomNumbers(NamedTuple):
     """The random numbers of a rule; arrays have a number for each prompt.
 
     Attributes:
@@ -45,21 +45,22 @@ class ConsecutiveIds(ABC):
     """Prompt i is the shared prefix, then the ids from offset + i on, modulo the vocabulary.
 
     Attributes:
+        RULE: The name of the rule.
+        CUTS_PREFIX: Whether a text is cut to prefix and length together, and has its real number of tokens; else it is
+            cut to the length alone, and has the requested number.
         tokenizer: Decodes and encodes; ids are from its vocabulary without added tokens.
         prefix_tokens: Ids of the shared prefix, 0 for none.
-        input_mean: Mean tokens of a prompt, without special tokens.
-        output_mean: Maximum tokens of each answer.
-        ratios: Relative half widths of the ranges of input and output lengths, in [0, 1).
-        seed: The seed of everything.
+        inputs: The minimum and maximum number of ids of a prompt without its prefix and special tokens.
+        outputs: The minimum and maximum of the tokens of an answer.
     """
 
     RULE: ClassVar[str]
+    CUTS_PREFIX: ClassVar[bool]
 
     tokenizer: Tokenizer
     prefix_tokens: int
-    input_mean: int
-    output_mean: int
-    ratios: tuple[float, float]
+    inputs: tuple[int, int]
+    outputs: tuple[int, int]
     seed: int
 
     @classmethod
@@ -69,73 +70,118 @@ class ConsecutiveIds(ABC):
         Raises:
             BadInput: A length or ratio leaves no token, or the tokenizer cannot be loaded.
         """
-        ratios = parse_ratios(settings.random_range_ratio)
+        input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         inputs = plain_length(INPUT_LEN, settings.random_input_len, cls.RULE)
         outputs = plain_length("--random-output-len", settings.random_output_len, cls.RULE)
-        tokenizer = tokenizers.tokenizer_of(settings)
+        tokenizer = tokenizer_of(settings)
         special = tokenizer.special_tokens
-        Lengths.around(INPUT_LEN, inputs, ratios[0], less=special)  # refuses lengths below one token
+        Lengths.around(INPUT_LEN, inputs, input_ratio, less=special)  # refuses lengths below one token
         return cls(
             tokenizer=tokenizer,
             prefix_tokens=settings.random_prefix_len,
-            input_mean=inputs - special,
-            output_mean=outputs,
-            ratios=ratios,
+            inputs=cls.bounds(inputs - special, input_ratio),
+            outputs=cls.bounds(outputs, output_ratio),
             seed=seed_of(settings, "prompts"),
         )
 
+    @staticmethod
     @abstractmethod
-    def input_range(self) -> tuple[int, int]:
-        """Return the minimum and maximum number of ids of a prompt without its prefix."""
-
-    @abstractmethod
-    def output_range(self) -> tuple[int, int]:
-        """Return the minimum and maximum of the tokens of an answer."""
+    def bounds(mean: int, ratio: float) -> tuple[int, int]:
+        """Return the minimum and maximum of lengths with a mean and a relative half width of their range."""
 
     @abstractmethod
     def draw(self, count: int) -> RandomNumbers:
-        """Draw the random numbers of `count` prompts, in the order of the rule."""
-
-    @abstractmethod
-    def cut_at(self, own: int) -> int:
-        """Return the number of tokens to which the text of a range of `own` ids is cut."""
-
-    @abstractmethod
-    def reported_tokens(self, own: int, left: int) -> int:
-        """Return the input tokens that the tool reports for `own` requested ids, of which `left` remain."""
+        """Draw the random numbers of `count` prompts from one generator of the seed, in the order of the rule."""
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the same in every call. One block at a time is in memory."""
-        drawn, total = self.draw(count), 0
-        block = max(1, BLOCK_TOKENS // (self.prefix_tokens + self.input_range()[1]))
+        """Yield `count` prompts, the same in every call."""
+        prefix, inputs, outputs, offsets = self.draw(count)
+        total, (low, high) = 0, self.inputs
+        block = max(1, BLOCK_TOKENS // (self.prefix_tokens + high))
         for start in range(0, count, block):
             rows = range(start, min(start + block, count))
-            lengths = drawn.inputs[start : start + block].tolist()
+            lengths = inputs[start : start + block].tolist()
             ranges = [
-                drawn.prefix + ((drawn.offsets[row] + row + np.arange(own)) % self.tokenizer.own_size).tolist()
+                prefix + ((offsets[row] + row + np.arange(own)) % self.tokenizer.own_size).tolist()
                 for row, own in zip(rows, lengths, strict=True)
             ]
             encoded = self.tokenizer.encode_batch(self.tokenizer.decode_batch(ranges))
-            cut = [ids[: self.cut_at(own)] for ids, own in zip(encoded, lengths, strict=True)]
+            more = self.prefix_tokens if self.CUTS_PREFIX else 0
+            cut = [ids[: more + own] for ids, own in zip(encoded, lengths, strict=True)]
             texts = self.tokenizer.decode_batch(cut)
-            outputs = drawn.outputs[start : start + block].tolist()
-            for row, text, own, ids, wanted in zip(rows, texts, lengths, cut, outputs, strict=True):
-                tokens = self.reported_tokens(own, len(ids))
+            wanted = outputs[start : start + block].tolist()
+            for row, text, own, ids, output in zip(rows, texts, lengths, cut, wanted, strict=True):
+                tokens = len(ids) if self.CUTS_PREFIX else self.prefix_tokens + own
                 total += tokens
-                yield Prompt(text, tokens, wanted, f"random/{self.RULE}/{self.seed}/{row}")
+                yield Prompt(text, tokens, output, f"random/{self.RULE}/{self.seed}/{row}")
         if count:
-            low, high = self.input_range()
             warn_of_miss(total / count, self.prefix_tokens + low, self.prefix_tokens + high)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seed and lengths in tokens, and the tokenizer's name and hash."""
+        """Return the origin of the prompts, as JSON."""
         return {
             "name": "random",
             "rule": self.RULE,
             "seed_prompts": self.seed,
             "prefix_tokens": self.prefix_tokens,
             "special_tokens": self.tokenizer.special_tokens,
-            "input_tokens": list(self.input_range()),
-            "output_tokens": list(self.output_range()),
+            "input_tokens": list(self.inputs),
+            "output_tokens": list(self.outputs),
             **self.tokenizer.provenance(),
         }
+
+
+class Vllm011Random(ConsecutiveIds):
+    """The rule of `vllm bench serve` 0.11: numpy's PCG64 draws inputs, outputs, offsets, then the prefix."""
+
+    __slots__ = ()
+    RULE: ClassVar[str] = "vllm-0.11"
+    CUTS_PREFIX: ClassVar[bool] = True
+
+    @staticmethod
+    def bounds(mean: int, ratio: float) -> tuple[int, int]:
+        """Return floor and ceiling of mean * (1 -+ ratio), at least 1."""
+        return max(math.floor(mean * (1 - ratio)), 1), math.ceil(mean * (1 + ratio))
+
+    def draw(self, count: int) -> RandomNumbers:
+        """Draw the prefix last."""
+        generator, size = np.random.default_rng(self.seed), self.tokenizer.own_size
+        inputs = generator.integers(*self.inputs, size=count, endpoint=True)
+        outputs = generator.integers(*self.outputs, size=count, endpoint=True)
+        offsets = generator.integers(0, size, size=count)
+        return RandomNumbers(generator.integers(0, size, size=self.prefix_tokens).tolist(), inputs, outputs, offsets)
+
+
+class Vllm09Random(ConsecutiveIds):
+    """The rule of `vllm bench serve` 0.9: numpy's legacy generator draws the prefix, inputs, outputs, then offsets.
+
+    A prompt is cut to the length without the prefix, and reported with it: with a prefix, its real length is shorter.
+    """
+
+    __slots__ = ()
+    RULE: ClassVar[str] = "vllm-0.9"
+    CUTS_PREFIX: ClassVar[bool] = False
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self:
+        """Create the data set like all rules of consecutive ids, with a seed for numpy's legacy generator.
+
+        Raises:
+            BadInput: The seed has more than 32 bits, or a setting is invalid for all rules.
+        """
+        seed = seed_of(settings, "prompts")
+        if seed >= 1 << 32:
+            raise BadInput("--seed", f"{seed} is out of range for {cls.RULE}", "give less than 2**32")
+        return super().from_settings(settings)
+
+    @staticmethod
+    def bounds(mean: int, ratio: float) -> tuple[int, int]:
+        """Return mean * (1 -+ ratio), both rounded down; the minimum may be 0."""
+        return int(mean * (1 - ratio)), int(mean * (1 + ratio))
+
+    def draw(self, count: int) -> RandomNumbers:
+        """Draw the prefix first."""
+        draw, size = np.random.RandomState(self.seed).randint, self.tokenizer.own_size
+        prefix = draw(0, size, size=self.prefix_tokens).tolist()
+        inputs, outputs = (draw(low, high + 1, size=count) for low, high in (self.inputs, self.outputs))
+        return RandomNumbers(prefix, inputs, outputs, draw(0, size, size=count))

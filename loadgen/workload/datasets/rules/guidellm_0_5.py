@@ -11,8 +11,7 @@ from loadgen.workload.datasets import rules
 from loadgen.workload.datasets.lengths import INPUT_LEN, plain_length
 from loadgen.workload.datasets.rules.missed_length import warn_of_miss
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import Tokenizer
+from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 RULE = "guidellm-0.5"
 CHARACTERS_PER_TOKEN = 5 * 1.5  # the usual number with a margin
@@ -29,7 +28,6 @@ class Guidellm05Random:
         tokenizer: Encodes with special tokens, and decodes without them.
         input_tokens: Requested tokens of each prompt.
         output_tokens: Maximum tokens of each answer; the rule makes the server generate all of them.
-        seed: The seed of Faker.
     """
 
     tokenizer: Tokenizer
@@ -50,7 +48,7 @@ class Guidellm05Random:
             raise BadInput("--random-prefix-len", f"{RULE} does not support a prefix", "leave it out")
         _faker(0)
         return cls(
-            tokenizer=tokenizers.tokenizer_of(settings),
+            tokenizer=tokenizer_of(settings),
             input_tokens=plain_length(INPUT_LEN, settings.random_input_len, RULE),
             output_tokens=plain_length("--random-output-len", settings.random_output_len, RULE),
             seed=seed_of(settings, "prompts"),
@@ -68,7 +66,7 @@ class Guidellm05Random:
             warn_of_miss(total / count, self.input_tokens, self.input_tokens)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seed and lengths in tokens, Faker's version, and the tokenizer's name and hash."""
+        """Return the origin of the prompts, as JSON."""
         from importlib.metadata import version
 
         return {

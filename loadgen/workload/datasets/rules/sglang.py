@@ -4,11 +4,11 @@ import math
 from pathlib import Path
 from typing import ClassVar
 
-from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.settings import RunSettings
 from loadgen.workload.datasets.conversation_lines import REMEDY, ConversationLines
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
 from loadgen.workload.files.mapped_file import dataset_path
-from loadgen.workload.tokenizer import tokenizer as tokenizers
+from loadgen.workload.tokenizer.tokenizer import tokenizer_of
 
 
 class SGLangShareGPT(ShareGPTDataset):
@@ -30,18 +30,8 @@ class SGLangCustom(SGLangShareGPT):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "SGLangCustom":
-        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`.
-
-        Raises:
-            BadInput: The file or the tokenizer cannot be used.
-        """
-        return cls(
-            conversations=ConversationLines(dataset_path(settings, REMEDY)),
-            tokenizer=tokenizers.tokenizer_of(settings),
-            output_tokens=settings.sharegpt_output_len,
-            seed_prompts=seed_of(settings, "prompts"),
-            seed_order=seed_of(settings, "order"),
-        )
+        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`."""
+        return cls(ConversationLines(dataset_path(settings, REMEDY)), tokenizer_of(settings), settings)
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:

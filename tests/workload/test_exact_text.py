@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.workload.files import cache
-from loadgen.workload.tokenizer import word_list
+from loadgen.workload.tokenizer import exact_text
 from loadgen.workload.tokenizer.exact_text import Words
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
@@ -34,41 +34,41 @@ def same(one, other):
 
 
 def test_words_are_found_once(unigram, searches):
-    found = word_list.words_of(unigram)
-    assert same(word_list.words_of(unigram), found)
+    found = exact_text.words_of(unigram)
+    assert same(exact_text.words_of(unigram), found)
     assert len(searches) == 1
 
 
 def test_cached_words_equal_those_found(unigram, superwords):
     for tokenizer in (unigram, superwords):
-        word_list.words_of(tokenizer)
-        assert same(word_list.words_of(tokenizer), Words.of(tokenizer))
+        exact_text.words_of(tokenizer)
+        assert same(exact_text.words_of(tokenizer), Words.of(tokenizer))
 
 
 def test_tokenizers_have_words_of_their_own(unigram, superwords):
-    assert not same(word_list.words_of(unigram), word_list.words_of(superwords))
+    assert not same(exact_text.words_of(unigram), exact_text.words_of(superwords))
 
 
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-9], lambda data: data.replace(b"true", b"null"), lambda data: b""]
 )
 def test_a_file_that_is_not_as_it_was_written_is_made_again(unigram, searches, damage):
-    found = word_list.words_of(unigram)
+    found = exact_text.words_of(unigram)
     (place,) = cache.folder().glob("*.words")
     place.write_bytes(damage(place.read_bytes()))
-    assert same(word_list.words_of(unigram), found)
+    assert same(exact_text.words_of(unigram), found)
     assert len(searches) == 2
-    assert same(word_list.words_of(unigram), found)
+    assert same(exact_text.words_of(unigram), found)
     assert len(searches) == 2
 
 
 def test_word_cache_is_private_to_its_owner(unigram):
-    word_list.words_of(unigram)
+    exact_text.words_of(unigram)
     (place,) = cache.folder().glob("*.words")
     assert place.stat().st_mode & 0o777 == 0o600
 
 
 def test_words_are_found_again_without_a_cache(tmp_path, unigram, searches):
     (tmp_path / "cache").write_text("no folder")
-    assert same(word_list.words_of(unigram), word_list.words_of(unigram))
+    assert same(exact_text.words_of(unigram), exact_text.words_of(unigram))
     assert len(searches) == 2
