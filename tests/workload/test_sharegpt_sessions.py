@@ -89,6 +89,12 @@ def test_conversation_without_alternation_is_left_out(made, turns):
     assert sources == {"sharegpt/good/0"}
 
 
+def test_a_conversation_without_an_id_is_named_by_its_number_in_the_file(made):
+    entries = [{"conversations": conversation("", *["human:x", "gpt:y"] * 2)["conversations"]} for _ in range(3)]
+    sources = {prompt.source for prompt in made(entries).sessions(3)}
+    assert sources == {f"sharegpt/{number}/{turn}" for number in range(3) for turn in range(2)}
+
+
 def test_a_last_question_without_an_answer_is_left_off(made):
     assert len(list(made([conversation("b", "human:x", "gpt:y", "human:z")]).sessions(1))) == 1
 

@@ -172,9 +172,9 @@ class Conversations(ConversationsInOrder):
             problem = f"{self.path} has images or videos in conversation {entry.get('id', number)}"
             raise BadInput("--turns", f"{problem}, which sessions do not support", "leave it out, or them")
         texts = list[str]()
-        for number, turn in enumerate(_turns(entry)):
+        for place, turn in enumerate(_turns(entry)):
             text = turn.get("value") if isinstance(turn, dict) else None
-            if not is_text(text) or not text or turn.get("from") not in (ANSWERS if number % 2 else ASKS):
+            if not is_text(text) or not text or turn.get("from") not in (ANSWERS if place % 2 else ASKS):
                 return None
             texts.append(text)
         pairs = list(zip(texts[::2], texts[1::2], strict=False))
