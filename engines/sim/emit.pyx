@@ -48,7 +48,8 @@ cdef class Words:
 
     def __init__(self, words):
         words = list(words)
-        if not words or not all(word.isascii() and word.isalpha() for word in words):
+        # A list, since the class of a generator would be a fifth of this module.
+        if not words or not all([word.isascii() and word.isalpha() for word in words]):
             raise ValueError("words: each must be ASCII letters only, and there must be one")
         self.count = len(words)
         self.longest = max(map(len, words)) + 1

@@ -166,13 +166,14 @@ cdef class Histogram:
         return min(max(seen, 1), self.count - 1)
 
     def __iter__(self):
-        """Yield (lowest value, highest value, count) of each non-empty bucket, in ascending order."""
+        """Return an iterator of (lowest value, highest value, count) of each non-empty bucket, in ascending order."""
         cdef int64_t index
-        if not self.count:
-            return
-        for index in range(index_of(self.smallest), index_of(self.largest) + 1):
-            if self.counts[index]:
-                yield lowest_at(index), lowest_at(index + 1) - 1, self.counts[index]
+        buckets = []  # the class of a generator would be a seventh of this module
+        if self.count:
+            for index in range(index_of(self.smallest), index_of(self.largest) + 1):
+                if self.counts[index]:
+                    buckets.append((lowest_at(index), lowest_at(index + 1) - 1, self.counts[index]))
+        return iter(buckets)
 
     def coarse(self):
         """Return the counts of groups of 64 buckets that are not empty, by their lowest value, ascending.
@@ -306,14 +307,21 @@ cdef class Histogram:
         return histogram
 
     cdef bint agrees(self):
-        """Whether count, minimum and maximum fit the counts; `value_at` relies on it to stay inside the array."""
-        buckets = list(self)
-        if any(count < 0 for _, _, count in buckets) or self.count != sum(count for _, _, count in buckets):
-            return False
-        if not buckets:
-            return True
-        (first, first_end, _), (last, last_end, _) = min(buckets), max(buckets)
-        return first <= self.smallest <= first_end and last <= self.largest <= last_end
+        """Whether count, minimum and maximum fit the counts; all that reads these relies on it to stay inside them."""
+        cdef int64_t index, seen = 0, first = self.size, last = 0
+        for index in range(self.size):
+            if not 0 <= self.counts[index] <= self.count - seen:
+                return False
+            if self.counts[index]:
+                seen += self.counts[index]
+                first, last = min(first, index), index
+        if not self.count or self.count != seen:
+            return self.count == seen
+        # By bounds, since a minimum or maximum beyond the range has no index.
+        return (
+            lowest_at(first) <= self.smallest < lowest_at(first + 1)
+            and lowest_at(last) <= self.largest < lowest_at(last + 1)
+        )
 
     cdef double middle(self, int64_t index) noexcept nogil:
         """Return the value that stands for all values of the bucket at `index`."""

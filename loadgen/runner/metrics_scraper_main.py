@@ -143,8 +143,6 @@ async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) ->
 
 def run() -> None:
     """Run the process."""
-    import prometheus_client.parser  # noqa: F401 - now, or the first scrape would take as long
-
     child_process.name_process("scraper")
     os.nice(NICENESS)
     for line in kept_child.lines():

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from grafana_foundation_sdk.cog import encoder, plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from loadgen.cli.main import dispatch
@@ -44,14 +43,14 @@ def missing(wanted: Any, found: Any, where: str = "") -> list[str]:
 
 def exposed() -> dict[str, set[str]]:
     """The samples that a run exposes, and the labels of each."""
-    metrics, registry = Metrics(), CollectorRegistry()
-    registry.register(metrics)
+    metrics = Metrics()
     metrics.identify(Server(RunSettings(label="x", max_concurrency=8), "a/model"))
     metrics.update(running(10, failures={"timeout": 1}, server={"running": 1, "waiting": 1, "kv_usage": 0.5}))
     found: dict[str, set[str]] = {}
-    for family in text_string_to_metric_families(generate_latest(registry).decode()):
-        for sample in family.samples:
-            found.setdefault(sample.name, set()).update(sample.labels)
+    with metrics.scrape() as text:
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                found.setdefault(sample.name, set()).update(sample.labels)
     return found
 
 

@@ -2,10 +2,12 @@
 
 import socket
 import threading
+import urllib.error
 import urllib.request
+from collections.abc import Iterable
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from loadgen.cli.runs.metrics_endpoint import BOUNDS_NS, Metrics, buckets, serve_metrics
@@ -25,11 +27,16 @@ def told(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     return {(one.name, tuple(one.labels.items())): one.value for family in families for one in family.samples}
 
 
+def scraped(metrics: Metrics) -> str:
+    """The text of the metrics, passed on to a scraper."""
+    with metrics.scrape() as text:
+        return text
+
+
 def of(progress: Progress) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    metrics, registry = Metrics(), CollectorRegistry()
-    registry.register(metrics)
+    metrics = Metrics()
     metrics.update(progress)
-    return told(generate_latest(registry).decode())
+    return told(scraped(metrics))
 
 
 def test_metrics_hold_every_known_value() -> None:
@@ -59,6 +66,29 @@ def test_metrics_hold_every_known_value() -> None:
         }.items()
     )
     assert "loadgen_server_waiting" not in plain
+
+
+class Families:
+    """A collector of the families of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def collect(self) -> Iterable[Metric]:
+        return text_string_to_metric_families(self.text)
+
+
+def test_text_is_that_of_the_library_of_prometheus() -> None:
+    metrics, registry = Metrics(), CollectorRegistry()
+    metrics.identify(Server(RunSettings(label='odd"\\\n'), "modèle"))
+    metrics.update(running(10, failures={'odd"\\\n': 1}, cap=64, server={"running": 98, "kv_usage": 0.25}))
+    text = scraped(metrics)
+    registry.register(Families(text))
+    assert text == generate_latest(registry).decode()
+    types = {family.name: family.type for family in text_string_to_metric_families(text)}
+    assert types["loadgen_requests"] == types["loadgen_output_tokens"] == "counter"
+    assert types["loadgen_in_flight"] == "gauge"
+    assert types["loadgen_ttft_seconds"] == "histogram"
 
 
 def test_once_it_is_done_all_of_it_is_told() -> None:
@@ -93,10 +123,9 @@ def test_bounds_are_the_same_for_every_run() -> None:
 
 def identified(settings: RunSettings) -> dict[str, str]:
     """The labels of the run's identity."""
-    metrics, registry = Metrics(), CollectorRegistry()
-    registry.register(metrics)
+    metrics = Metrics()
     metrics.identify(Server(settings, "a/model"))
-    ((_, labels),) = [one for one in told(generate_latest(registry).decode()) if one[0] == "loadgen_run_info"]
+    ((_, labels),) = [one for one in told(scraped(metrics)) if one[0] == "loadgen_run_info"]
     return dict(labels)
 
 
@@ -137,13 +166,13 @@ def test_a_run_whose_server_is_not_known_has_no_identity() -> None:
 # -- until when
 
 
-def asked_at(*times_s: float) -> Metrics:
-    """Metrics that were asked for at these times, and are now those of a run that is done."""
-    times = iter(times_s)
-    metrics = Metrics(lambda: next(times, times_s[-1] if times_s else 0.0))
+def asked_at(*times_s: float, now_s: float | None = None) -> Metrics:
+    """Metrics that were asked for at these times, and are now, by default right after, those of a run that is done."""
+    times, last_s = iter(times_s), times_s[-1] if times_s else 0.0
+    metrics = Metrics(lambda: next(times, last_s if now_s is None else now_s))
     metrics.update(running(10))
     for _ in times_s:
-        list(metrics.collect())
+        scraped(metrics)
     metrics.update(running(61.0, DONE))
     return metrics
 
@@ -156,8 +185,8 @@ def test_repeated_scraper_gets_time_for_a_last_scrape(times_s: tuple[float, ...]
 
 
 def test_endpoint_does_not_wait_after_the_final_scrape() -> None:
-    metrics = asked_at(5, 20)
-    metrics.mark_final_scraped()
+    metrics = asked_at(5, 20, now_s=35)
+    scraped(metrics)
     assert metrics.wait_s == 0
     metrics.update(running(61.0, DONE))  # of the next run
     assert metrics.wait_s > 0
@@ -165,20 +194,22 @@ def test_endpoint_does_not_wait_after_the_final_scrape() -> None:
     assert metrics.wait_s == 0
 
 
+def test_values_that_did_not_reach_the_scraper_are_waited_for() -> None:
+    metrics = asked_at(5, 20, now_s=35)
+    with pytest.raises(BrokenPipeError), metrics.scrape():
+        raise BrokenPipeError
+    assert metrics.wait_s > 0
+
+
 def test_scraper_of_long_ago_is_not_waited_for() -> None:
-    times = iter((0, 60))
-    metrics = Metrics(lambda: next(times, 3600.0))
-    for _ in range(2):
-        list(metrics.collect())
-    metrics.update(running(61.0, DONE))
-    assert metrics.wait_s == 0
+    assert asked_at(0, 60, now_s=3600).wait_s == 0
 
 
 def test_the_wait_is_over_as_soon_as_somebody_has_asked() -> None:
     metrics = asked_at(5, 65)
     waiting = threading.Thread(target=metrics.wait, daemon=True)
     waiting.start()
-    metrics.mark_final_scraped()
+    scraped(metrics)
     waiting.join(30)
     assert not waiting.is_alive()
 
@@ -200,11 +231,46 @@ def test_endpoint_listens_on_loopback_inside_its_context(port: int, capsys: pyte
     with serve_metrics(RunSettings(prometheus=str(port))) as metrics:
         metrics.update(running(10))
         with urllib.request.urlopen(url, timeout=10) as reply:
-            assert reply.headers["Content-Type"].startswith("text/plain; version=")
+            assert reply.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
             assert told(reply.read().decode())["loadgen_in_flight", ()] == 100
     assert capsys.readouterr().err == f"loadgen: metrics at {url}\n"
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(url, timeout=10)
+
+
+@pytest.mark.integration
+def test_endpoint_answers_only_get(port: int) -> None:
+    url = f"http://127.0.0.1:{port}"
+    with serve_metrics(RunSettings(prometheus=str(port), quiet=True)):
+        for method in ("HEAD", "POST", "PUT"):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=10)
+            assert (refused.value.code, refused.value.headers["Allow"]) == (405, "GET")
+            refused.value.close()
+        with urllib.request.urlopen(f"{url}/?any=path", timeout=10) as reply:
+            assert told(reply.read().decode())["loadgen_in_flight", ()] == 0
+
+
+@pytest.mark.integration
+def test_browser_that_looks_for_an_icon_is_no_scraper(port: int) -> None:
+    with serve_metrics(RunSettings(prometheus=str(port), quiet=True)) as metrics:
+        for _ in range(2):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/favicon.ico", timeout=10) as reply:
+                assert reply.read() == b""
+        metrics.update(running(61.0, DONE))
+        assert metrics.wait_s == 0
+
+
+@pytest.mark.integration
+def test_endpoint_listens_on_ipv6() -> None:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6) as unused:
+            place = f"[::1]:{unused.getsockname()[1]}"
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    url = f"http://{place}/metrics"
+    with serve_metrics(RunSettings(prometheus=place, quiet=True)), urllib.request.urlopen(url, timeout=10) as reply:
+        assert told(reply.read().decode())["loadgen_elapsed_seconds", ()] == 0
 
 
 @pytest.mark.integration

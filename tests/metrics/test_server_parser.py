@@ -204,6 +204,7 @@ vllm:time_to_first_token_seconds_count 1
 
 def test_unknown_metrics_are_skipped_even_if_malformed():
     assert read(b"up 1\nother{label=never ended 2\nvllm:num_requests_running 5\n").values == {"running": 5}
+    assert read(b"vllm:num_requests_running_by_reason{ 2\nvllm:num_requests_running 5\n").values == {"running": 5}
     assert read(b"up 1\n").values == {}
 
 

@@ -6,10 +6,10 @@ import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.config.output import parse_listen
 from loadgen.config.settings import RunSettings
@@ -20,8 +20,6 @@ from loadgen.version import __version__
 from loadgen.workload import target
 
 if TYPE_CHECKING:
-    from prometheus_client import Metric
-
     from loadgen.runner.server import Server
 
 DASHBOARD = Path(__file__).with_name("grafana_dashboard.json")  # draws these metrics
@@ -30,19 +28,36 @@ BOUNDS_NS = tuple((4 + quarter) << (doubling - 2) for doubling in range(12, 42) 
 # A last scrape is waited for as long as 1.5 intervals of the scraper, but at most this long.
 MAX_WAIT_INTERVALS, MAX_WAIT_S = 1.5, 60.0
 HELP = {
-    "ttft": "Time to first token of successful requests, from due (from sent with --latency-from sent).",
-    "ttfo": "Time to first output after any reasoning, of successful requests, from due or sent as TTFT.",
-    "tpot": "Time per output token of each successful request.",
-    "itl": "Inter-token latency of successful requests.",
-    "icl": "Inter-chunk latency of successful requests: the time between events that bear tokens.",
-    "e2el": "Time to the last token of successful requests, from due (from sent with --latency-from sent).",
-    "lag": "How late the client sent requests, through its own fault.",
-    "loop_stall": "How long tokens waited for the measuring event loop.",
+    "run_info": "Identity of the run.",
+    "elapsed_seconds": "Time since the run's clock started.",
+    "requests_total": "Requests that have ended, by outcome.",
+    "requests_due_total": "Requests that have become due.",
+    "requests_sent_total": "Requests that were handed to a connection.",
+    "output_tokens_total": "Output tokens of successful requests.",
+    "streamed_tokens_total": "Output tokens so far, counted by stream events.",
+    "requests_scheduled": "Requests of the whole run.",
+    "in_flight": "Requests that were sent or wait for a connection, and have not ended.",
+    "in_flight_limit": "Maximum number of requests in flight.",
+    "oldest_request_seconds": "Age of the oldest request in flight.",
+    "waiting": "Requests that are due and have not been sent.",
+    "loop_busy_ratio": "Busy share of the measuring event loop.",
+    "server_running": "Running requests, reported by the server.",
+    "server_waiting": "Waiting requests, reported by the server.",
+    "server_kv_usage_ratio": "KV cache usage, reported by the server.",
+    "ttft_seconds": "Time to first token of successful requests, from due (from sent with --latency-from sent).",
+    "ttfo_seconds": "Time to first output after any reasoning, of successful requests, from due or sent as TTFT.",
+    "tpot_seconds": "Time per output token of each successful request.",
+    "itl_seconds": "Inter-token latency of successful requests.",
+    "icl_seconds": "Inter-chunk latency of successful requests: the time between events that bear tokens.",
+    "e2el_seconds": "Time to the last token of successful requests, from due (from sent with --latency-from sent).",
+    "lag_seconds": "How late the client sent requests, through its own fault.",
+    "loop_stall_seconds": "How long tokens waited for the measuring event loop.",
 }
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Metrics:
-    """The metrics of the current run, as a collector of prometheus_client.
+    """The metrics of the current run.
 
     Args:
         clock: Returns the time in seconds.
@@ -53,11 +68,6 @@ class Metrics:
         self._identity: dict[str, str] = {}
         self._scrapes_s: list[float] = []  # the times of the last two
         self._final_scraped = threading.Event()
-
-    @property
-    def final(self) -> bool:
-        """Whether the current values are those of a whole run."""
-        return self._progress.phase == DONE
 
     def update(self, progress: Progress) -> None:
         """Serve the numbers of `progress` from now on; before the clock starts, serve zeros."""
@@ -71,7 +81,7 @@ class Metrics:
     @property
     def wait_s(self) -> float:
         """How long to wait for a scraper that has come at least twice, but not yet for the final values."""
-        if not self.final or self._final_scraped.is_set() or len(self._scrapes_s) < 2:
+        if self._progress.phase != DONE or self._final_scraped.is_set() or len(self._scrapes_s) < 2:
             return 0.0
         before_s, last_s = self._scrapes_s
         return max(0.0, min(last_s + MAX_WAIT_INTERVALS * (last_s - before_s) - self._clock(), MAX_WAIT_S))
@@ -80,67 +90,67 @@ class Metrics:
         """Wait up to `wait_s` for a scrape of the final values."""
         self._final_scraped.wait(self.wait_s)
 
-    def collect(self) -> "Iterator[Metric]":
-        """Yield the metric families, and note the time of the scrape."""
-        progress, labels = self._progress, self._identity
+    @contextlib.contextmanager
+    def scrape(self) -> Iterator[str]:
+        """Yield the metrics in Prometheus' text format; they count as scraped once the context has passed them on."""
+        progress = self._progress
         self._scrapes_s = [*self._scrapes_s[-1:], self._clock()]
-        if labels:
-            from prometheus_client.core import InfoMetricFamily
-
-            yield InfoMetricFamily("loadgen_run", "Identity of the run.", labels)
-        yield from self._families(progress)
-
-    def mark_final_scraped(self) -> None:
-        """Note that a scraper has received the final values."""
-        self._final_scraped.set()
-
-    @staticmethod
-    def _families(progress: Progress) -> "Iterator[Metric]":
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-
-        yield GaugeMetricFamily("loadgen_elapsed_seconds", "Time since the run's clock started.", progress.elapsed_s)
-        requests = CounterMetricFamily("loadgen_requests", "Requests that have ended, by outcome.", labels=["outcome"])
-        for outcome, count in {"ok": progress.ok, **progress.failures}.items():
-            requests.add_metric([outcome], count)
-        yield requests
-        for name, text, count in (
-            ("loadgen_requests_due", "Requests that have become due.", progress.due),
-            ("loadgen_requests_sent", "Requests that were handed to a connection.", progress.sent),
-            ("loadgen_output_tokens", "Output tokens of successful requests.", progress.output_tokens),
-            ("loadgen_streamed_tokens", "Output tokens so far, counted by stream events.", progress.streamed_tokens),
-        ):
-            yield CounterMetricFamily(name, text, count)
-        for name, text, value in (
-            ("loadgen_requests_scheduled", "Requests of the whole run.", progress.scheduled or None),
-            (
-                "loadgen_in_flight",
-                "Requests that were sent or wait for a connection, and have not ended.",
-                progress.in_flight,
-            ),
-            ("loadgen_in_flight_limit", "Maximum number of requests in flight.", progress.cap),
-            ("loadgen_oldest_request_seconds", "Age of the oldest request in flight.", progress.oldest_s),
-            ("loadgen_waiting", "Requests that are due and have not been sent.", progress.waiting),
-            ("loadgen_loop_busy_ratio", "Busy share of the measuring event loop.", progress.busy_share),
-            ("loadgen_server_running", "Running requests, reported by the server.", progress.server.get("running")),
-            ("loadgen_server_waiting", "Waiting requests, reported by the server.", progress.server.get("waiting")),
-            (
-                "loadgen_server_kv_usage_ratio",
-                "KV cache usage, reported by the server.",
-                progress.server.get("kv_usage"),
-            ),
-        ):
-            if value is not None:
-                yield GaugeMetricFamily(name, text, value)
-        for name in LATENCIES:
-            sketch: Sketch = getattr(progress, name)
-            yield HistogramMetricFamily(f"loadgen_{name}_seconds", HELP[name], buckets(sketch), sketch.total_ns / 1e9)
+        yield "".join(_families(progress, self._identity))
+        if progress.phase == DONE:
+            self._final_scraped.set()
 
 
-def buckets(sketch: Sketch) -> list[tuple[str, float]]:
+def _families(progress: Progress, identity: Mapping[str, str]) -> Iterator[str]:
+    outcomes = {"ok": progress.ok, **progress.failures}
+    values: dict[str, Mapping[str, float | None]] = {
+        "run_info": {_labels(identity): 1} if identity else {},
+        "elapsed_seconds": {"": progress.elapsed_s},
+        "requests_total": {_labels({"outcome": outcome}): count for outcome, count in outcomes.items()},
+        "requests_due_total": {"": progress.due},
+        "requests_sent_total": {"": progress.sent},
+        "output_tokens_total": {"": progress.output_tokens},
+        "streamed_tokens_total": {"": progress.streamed_tokens},
+        "requests_scheduled": {"": progress.scheduled or None},
+        "in_flight": {"": progress.in_flight},
+        "in_flight_limit": {"": progress.cap},
+        "oldest_request_seconds": {"": progress.oldest_s},
+        "waiting": {"": progress.waiting},
+        "loop_busy_ratio": {"": progress.busy_share},
+        "server_running": {"": progress.server.get("running")},
+        "server_waiting": {"": progress.server.get("waiting")},
+        "server_kv_usage_ratio": {"": progress.server.get("kv_usage")},
+    }
+    for name, value in values.items():
+        yield _family(name, "counter" if name.endswith("_total") else "gauge", value)
+    for name in LATENCIES:
+        sketch: Sketch = getattr(progress, name)
+        parts: dict[str, float] = {"_bucket" + _labels({"le": bound}): count for bound, count in buckets(sketch)}
+        parts |= {"_count": sketch.count, "_sum": sketch.total_ns / 1e9}
+        yield _family(f"{name}_seconds", "histogram", parts)
+
+
+def _family(name: str, kind: str, values: Mapping[str, float | None]) -> str:
+    """Return the lines of a metric; none if it has no value.
+
+    Args:
+        name: A key of HELP.
+        kind: The type, as the format spells it.
+        values: By what follows the name in the lines: a suffix, labels, or nothing.
+    """
+    lines = [f"loadgen_{name}{rest} {float(value)}\n" for rest, value in values.items() if value is not None]
+    head = f"# HELP loadgen_{name} {HELP[name]}\n# TYPE loadgen_{name} {kind}\n"
+    return head + "".join(lines) if lines else ""
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return "{" + ",".join(f'{name}="{text.translate(_ESCAPES)}"' for name, text in labels.items()) + "}"
+
+
+def buckets(sketch: Sketch) -> list[tuple[str, int]]:
     """Return the cumulative buckets of a Prometheus histogram: upper bounds in seconds, and counts."""
     lowest, upto = list(sketch.counts), [0, *accumulate(sketch.counts.values())]
-    below = [(str((bound - 1) / 1e9), float(upto[bisect_left(lowest, bound)])) for bound in BOUNDS_NS]
-    return [*below, ("+Inf", float(upto[-1]))]
+    below = [(str((bound - 1) / 1e9), upto[bisect_left(lowest, bound)]) for bound in BOUNDS_NS]
+    return [*below, ("+Inf", upto[-1])]
 
 
 def identity(server: "Server") -> dict[str, str]:
@@ -154,21 +164,13 @@ def identity(server: "Server") -> dict[str, str]:
     elif settings.keeps_trace_times:
         rate = "by the data set"
     return {
-        "model": server.model,
-        "target": ", ".join(target.base_url(one) for one in settings.apart()),
         "label": settings.label or "",
-        "rate": rate,
         "max_concurrency": settings.concurrency_profile or str(settings.max_concurrency or ""),
+        "model": server.model,
+        "rate": rate,
+        "target": ", ".join(target.base_url(one) for one in settings.apart()),
         "version": __version__,
     }
-
-
-class Response(list[bytes]):
-    """The body of a WSGI response; `close` is called once it has been written to the socket."""
-
-    def __init__(self, parts: Iterable[bytes], close: Callable[[], None]) -> None:
-        super().__init__(parts)
-        self.close = close
 
 
 @contextlib.contextmanager
@@ -184,24 +186,16 @@ def serve_metrics(settings: RunSettings) -> Iterator[Metrics]:
     if settings.prometheus is None:
         yield metrics
         return
-    from prometheus_client import CollectorRegistry, start_http_server
+    from loadgen.cli.runs.metrics_server import MetricsServer
 
     host, port = parse_listen(settings.prometheus)
-    registry = CollectorRegistry()
-    registry.register(metrics)
     try:
-        server, thread = start_http_server(port, host, registry)
+        server = MetricsServer(host, port, metrics.scrape)
     except OSError as error:
         problem = f"cannot listen on {host}:{port} ({error.strerror})"
         raise BadInput("--prometheus", problem, "give a free port, and an address of this machine") from error
-    app = server.get_app()
-    assert app is not None  # start_http_server has set it
-
-    def noting_final_scrape(environ: Any, start_response: Any) -> Iterable[bytes]:
-        final = metrics.final
-        return Response(app(environ, start_response), metrics.mark_final_scraped if final else lambda: None)
-
-    server.set_app(noting_final_scrape)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
     try:
         if not settings.quiet:
             where = f"[{host}]" if ":" in host else host

@@ -1,6 +1,7 @@
 """Parses server metrics into quantities that have the same name for every engine."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -18,9 +19,10 @@ from loadgen.metrics.server.names import (
     together,
 )
 from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.metrics.server.prometheus_text import Sample, samples
 
-Sample = tuple[str, dict[str, str], float]  # name, labels, value
-_NAMES = tuple(sorted(name.encode() for name in SAMPLES))
+_NAMES = frozenset(name.encode() for name in SAMPLES)
+_LINE = re.compile(rb"^[ \t]*([\w:]+).*", re.MULTILINE)  # with the name of its metric
 _OF_ITERATIONS = ("numActiveRequests", "numQueuedRequests")
 
 
@@ -53,7 +55,7 @@ def read(body: bytes) -> Reading:
     """
     if is_json(body):
         return _reading(_of_iterations(body))
-    return _reading(_of_text(b"\n".join(line for line in body.splitlines() if line.startswith(_NAMES))))
+    return _reading(_of_text(b"\n".join(line[0] for line in _LINE.finditer(body) if line[1] in _NAMES)))
 
 
 def is_text(body: bytes) -> bool:
@@ -70,13 +72,10 @@ def is_json(body: bytes) -> bool:
 
 
 def _of_text(text: bytes) -> list[Sample]:
-    from prometheus_client.parser import text_string_to_metric_families
-
     try:
-        families = text_string_to_metric_families(text.decode())
-        return [(sample.name, sample.labels, float(sample.value)) for family in families for sample in family.samples]
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise Unreadable("no Prometheus text") from error
+        return samples(text.decode())
+    except ValueError as error:
+        raise Unreadable(str(error)) from error
 
 
 def _of_iterations(body: bytes) -> list[Sample]:
@@ -86,11 +85,11 @@ def _of_iterations(body: bytes) -> list[Sample]:
         if not iterations:
             return []
         last = iterations[-1]
-        samples: list[Sample] = [(name, {}, float(last[name])) for name in _OF_ITERATIONS]
+        found: list[Sample] = [(name, {}, float(last[name])) for name in _OF_ITERATIONS]
         if blocks := last.get("kvCacheStats", {}).get("maxNumBlocks"):
             used = last["kvCacheStats"]["usedNumBlocks"]
-            samples.append(("kvCacheStats.usedNumBlocks / maxNumBlocks", {}, used / blocks))
-        return samples
+            found.append(("kvCacheStats.usedNumBlocks / maxNumBlocks", {}, used / blocks))
+        return found
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise Unreadable("no iteration statistics") from error
 

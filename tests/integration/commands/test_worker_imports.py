@@ -10,7 +10,7 @@ from tests.helpers.command_line import LOADGEN, environment
 BLOCKED = """
 import sys
 
-NAMES = {"numpy", "rich", "jinja2", "prometheus_client", "tokenizers", "transformers"}
+NAMES = {"numpy", "rich", "jinja2", "tokenizers", "transformers"}
 
 class Guard:
     def find_spec(self, name, path=None, target=None):
