@@ -97,9 +97,6 @@ class _Runs:
     """The runs of one search at one server.
 
     Args:
-        found: The search.
-        server: The server.
-        on_progress: Called with the progress of each run.
         on_point: Called with each run that has ended.
     """
 

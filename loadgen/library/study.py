@@ -170,8 +170,6 @@ class _Callbacks:
 
     Args:
         store: Folder of the store.
-        on_progress: Called with the progress of what goes on.
-        on_trial: Called after each start.
     """
 
     def __init__(self, store: Path, on_progress: OnProgress, on_trial: OnTrial) -> None:

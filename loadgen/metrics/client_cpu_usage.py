@@ -14,7 +14,6 @@ class ClientUsage:
     """Facts about one or several measuring processes, from the start of the clock to its end; None where unknown.
 
     Attributes:
-        wall_s: Wall time.
         cpu_s: CPU time of the process, all threads; of several processes the sum.
         busy_share: Share of the wall time for which the thread of the loop ran; of several loops that of the busiest.
         peak_memory_bytes: Maximum resident memory since the process started; of several processes the sum.

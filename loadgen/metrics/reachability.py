@@ -65,11 +65,7 @@ class ReachabilityTracker:
         self._last_ns, self._why = at_ns, why
 
     def reachability(self, start_ns: int) -> Reachability:
-        """Return what the connections show so far.
-
-        Args:
-            start_ns: When the clock of the run started.
-        """
+        """Return what the connections show so far."""
         answered_s = max(0.0, (self._answered_ns - start_ns) / 1e9)
         if self._last_ns <= max(self._answered_ns, start_ns):
             return Reachability(answered_s)

@@ -49,8 +49,6 @@ class Recorder:
     """Counts the requests of one run, or of one worker's part of it.
 
     Args:
-        start_ns: When the clock of the run starts.
-        scheduled: How many requests are to be sent.
         limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
         from_due: Whether those limits, and latencies over time, count from due (else from sent).
         detailed: Keep every request's lengths, latencies and text.

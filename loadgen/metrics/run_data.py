@@ -21,14 +21,7 @@ USUAL_PERCENTILES = (50.0, 90.0, 99.0)
 
 @dataclass(frozen=True, kw_only=True)
 class RunData:
-    """The data of a run.
-
-    Attributes:
-        header: What was run.
-        schedule: The due times that were asked for.
-        snapshot: The numbers.
-        trailer: What only the measuring processes know.
-    """
+    """The data of a run."""
 
     header: RunHeader
     schedule: DueTimes

@@ -111,12 +111,7 @@ ROW_COLUMNS = (
 
 
 def requests_of(name: str, count: Callable[[str], int]) -> int:
-    """Return how many requests the values of a distribution come from: for gaps, no more than have ended.
-
-    Args:
-        name: One of the DISTRIBUTIONS.
-        count: How many values each of them has.
-    """
+    """Return how many requests the values of a distribution come from: for gaps, no more than have ended."""
     return min(count(name), count("e2el_due")) if name in GAPS else count(name)
 
 
@@ -199,7 +194,6 @@ class Snapshot:
         examples: For each class that is not ok, the first few requests: index, phase, detail.
         finishes: Finish reasons of ok requests, and how many had each.
         early_stops: What ended the ok requests that brought fewer tokens than asked, and how many it ended.
-        counters: The sums named in COUNTERS.
         histograms: The DISTRIBUTIONS, in ns.
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
         rows: A ROW for each request that a transport was given and that has ended, in any order. `index`, `sent`,

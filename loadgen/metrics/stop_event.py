@@ -11,7 +11,6 @@ class StopEvent:
     """When a condition held.
 
     Attributes:
-        condition: The condition.
         at_s: When it held, s on the clock.
         value: What was found: ms of a latency, a share of an error rate, a number of errors; None: it falls among
             requests that failed.

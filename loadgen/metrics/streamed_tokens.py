@@ -68,7 +68,6 @@ class Comparison:
     """Tokens by usage beside tokens in the text.
 
     Attributes:
-        answers: How many there are.
         counted: Their median of tokens by usage, without those that usage itself calls hidden.
         streamed: Their median of tokens in the text.
         difference: The median of what usage counts beyond the text.

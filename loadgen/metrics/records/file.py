@@ -70,9 +70,6 @@ class RecordWriter:
         """Write the header line, so that it outlives this process.
 
         Args:
-            header: Facts that are known before the clock starts.
-            start_ns: When the clock starts.
-            scheduled: How many requests are to be sent.
             sources: The source of each prompt, or an empty list.
             asked_due: Due times that the prompts ask for, as `request_store.requested_due_ns` returns them.
             partition: Whose records these will be.
@@ -130,7 +127,6 @@ class RecordFile:
     """A file that a `RecordWriter` wrote; its run may have ended early.
 
     Attributes:
-        header: Facts that were known before the clock started.
         start_ns: When the clock started, CLOCK_MONOTONIC ns.
         scheduled: How many requests were to be sent.
         asked_due: Due times that the prompts asked for, as `request_store.requested_due_ns` returns them.

@@ -10,7 +10,6 @@ class PromHistogram:
     """Values counted by upper bound.
 
     Attributes:
-        count: The count of all values.
         sum: The sum of all values, in their unit.
         upto: How many values are no greater than each bound; of the last one, which is infinite, all are.
     """

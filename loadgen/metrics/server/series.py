@@ -17,10 +17,8 @@ class Source:
     """An endpoint with the metrics of a server.
 
     Attributes:
-        url: The url of the endpoint, for GET.
         target: Base URL of the server.
         headers: The headers of the request, credentials among them.
-        verify_tls: Whether certificates are checked.
     """
 
     url: str

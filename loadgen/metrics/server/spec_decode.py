@@ -14,7 +14,6 @@ class SpecDecode:
     Attributes:
         rate: Share of the drafted tokens that were accepted, 0 to 1.
         length: Mean output tokens of a step that verifies a draft: the accepted ones and one more.
-        drafts: Number of drafts.
         drafted: Tokens in them.
         accepted: Tokens of them that were accepted.
         per_position: Share of the drafts whose token at each position was accepted.

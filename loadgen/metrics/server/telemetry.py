@@ -159,8 +159,6 @@ class Telemetry:
         """Read the scraper's file in a run's folder; there may be none, and a last line that is cut off is left out.
 
         Args:
-            folder: The folder of the run.
-            start_ns: When its clock started.
             missing: URLs of servers that had no metrics before the run; sources that never had any are added.
         """
         try:
@@ -178,11 +176,7 @@ class Telemetry:
 
 
 class LatestServerMetrics:
-    """Follows the scraper's file while a run goes on.
-
-    Args:
-        folder: The folder of the run.
-    """
+    """Follows the scraper's file while a run goes on."""
 
     def __init__(self, folder: Path) -> None:
         self._file = TailReader(folder / FILE_NAME)

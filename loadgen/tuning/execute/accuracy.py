@@ -34,7 +34,6 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
     Args:
         settings: Settings of a run of any workload, with the server.
         model: Name of the model in requests.
-        questions: The questions.
     """
     own_path = settings.endpoint if endpoints.name_of(settings) == CHAT else None
     chat = settings.replace(backend=CHAT, endpoint=own_path)

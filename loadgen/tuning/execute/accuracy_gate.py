@@ -37,14 +37,7 @@ def lossy(arm: ArmSpec, base: ArmSpec) -> bool:
 
 
 def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: Iterable[Trial]) -> bool:
-    """Return whether a start asks the questions: once for the baseline, and once in each step for a lossy arm.
-
-    Args:
-        request: The start.
-        arm: Its arm.
-        study: The study.
-        trials: All trials so far.
-    """
+    """Return whether a start asks the questions: once for the baseline, and once in each step for a lossy arm."""
     if study.objective.accuracy is None or not (request.step == NOISE or lossy(arm, baseline(study))):
         return False
     place = request.step, request.arm
@@ -59,7 +52,6 @@ class AccuracyGate:
     confidence of the study's decisions.
 
     Args:
-        study: The study.
         base_answers: Answers of the baseline; None if it was not asked.
     """
 
@@ -86,7 +78,6 @@ class AccuracyGate:
         """Judge the answers of an arm.
 
         Args:
-            arm: The arm.
             trials: Its starts; the first with answers counts.
 
         Returns:

@@ -79,8 +79,6 @@ class ArmResult:
     """The result of an arm in a step, as far as it has come.
 
     Attributes:
-        planned: The arm.
-        verdict: Its outcome.
         reason: Reason of the verdict: a limit that was missed, a failure, or the name of the arm it is the same as.
         trials: Its starts, failed ones included, in the order in which they ended.
         counted: Those of `trials` that count; the others failed, or were disturbed and repeated.

@@ -43,10 +43,8 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
     A cancelled call stops the engine; the next call goes on from the store.
 
     Args:
-        file: The study.
         folder: Folder of the store, created if there is none.
         usual_s: Returns how long servers have taken to start on this machine.
-        view: Display of the progress.
 
     Raises:
         BadInput: The study cannot run here, or not in this store.
@@ -140,8 +138,6 @@ def _replay(walk: Walk, trials: Mapping[TrialRequest, Trial], *, same: Path | No
     """Walk with the trials of a store; returns their time in seconds.
 
     Args:
-        walk: The walk.
-        trials: The trials.
         same: Folder of the store, to check that arms are served as they were then; None: no check.
 
     Raises:

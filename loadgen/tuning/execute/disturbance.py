@@ -43,7 +43,6 @@ class Reading:
         """Return what others did between an earlier reading and this one.
 
         Args:
-            since: The earlier reading.
             client_error: Share of the mean E2EL that the client may have added; None: unknown.
             quiet: Whether the machine was quiet when the start began.
         """
@@ -71,7 +70,6 @@ class QuietWait:
 
     Args:
         max_wait_s: How long to wait at most; 0: not at all, so that the machine is never known to be quiet.
-        read: Reads the CPU times.
     """
 
     def __init__(self, max_wait_s: float, read: Callable[[], Reading] = Reading.now) -> None:

@@ -18,11 +18,7 @@ _OF_DATA = {"path": "file", "bytes": "bytes", "sha256": "SHA-256"}
 
 
 def fact_name(at: At) -> str:
-    """Return the name of a fact, or of a part of it.
-
-    Args:
-        at: Its place in the facts.
-    """
+    """Return the name of a fact, or of a part of it."""
     if at in _NAMES:
         return _NAMES[at]
     kind, of, *part = map(str, at)

@@ -31,11 +31,6 @@ GROUNDS = ("host", "builds", "data", "questions")
 def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
     """Return the current facts as JSON.
 
-    Args:
-        study: The study.
-        planner: Its planner.
-        text: Text of its file.
-
     Raises:
         BadInput: The questions of its gate cannot be read.
     """
@@ -66,11 +61,6 @@ def _host(accelerators: Accelerators) -> dict[str, Any]:
 
 def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) -> None:
     """Check that everything a study names is available.
-
-    Args:
-        study: The study.
-        planner: Its planner.
-        facts: The current facts.
 
     Raises:
         AtFault: A model, a data set, an engine's version or the hardware is not what the study says.
@@ -103,11 +93,6 @@ def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) ->
 
 def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Check that a study may go on in a store.
-
-    Args:
-        before: The facts in the store.
-        now: The current facts.
-        folder: Folder of the store.
 
     Raises:
         AtFault: The study has changed, at the place of the first change.

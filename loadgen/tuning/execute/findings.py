@@ -18,11 +18,8 @@ class StepResult:
     """The result of a step, as far as it has come.
 
     Attributes:
-        step: The step as planned.
-        arms: Results of its arms, the reference first.
         reference: Name of the arm that the others are compared with; empty: none.
         won: Names of the arms that go on, the best first; empty: the reference stays.
-        noise: Noise of its trials; None: too few trials.
         round_noise: Noise of the rounds of a start; None: starts have one round.
         least_effect: Smallest effect, a share, that the noise of the steps before lets one detect; None: unknown.
         open: Why the step is not over; empty if it is.
@@ -47,7 +44,6 @@ class Findings:
     """The findings of a study.
 
     Attributes:
-        study: The study.
         steps: Results of the steps that have begun, in order.
         open: Why the study is not over: NOT_YET, BUDGET, or what ended it early; empty if it is over.
         published: Whether all results were published by others, one run of each arm.

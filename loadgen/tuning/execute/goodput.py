@@ -24,9 +24,7 @@ async def search_goodput(
     Args:
         measure: Makes a run, as for `Levels`.
         settings: Settings of the workload, with the server.
-        limits: Limits to meet.
         effort: Resolution of the search.
-        folder: Folder for the records.
         start: First rate, requests/s; the throughput of the workload itself is a good choice.
 
     Raises:

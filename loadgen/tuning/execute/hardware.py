@@ -22,7 +22,6 @@ class Accelerators:
 
     Attributes:
         tool: What told their names; None: there is neither NVML nor npu-smi.
-        names: The name of each.
     """
 
     tool: str | None

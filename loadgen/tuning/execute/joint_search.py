@@ -28,10 +28,6 @@ class JointSearch:
     """Draws combinations of a joint stage and tries each of them once.
 
     Args:
-        step: The stage as planned.
-        number: Index of the stage.
-        stage: The stage in the study file.
-        study: The study.
         planner: Its planner, which makes arms of combinations.
         base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
     """
@@ -83,11 +79,7 @@ class JointSearch:
         self._over = True
 
     def found(self, open_: str = "") -> StepResult:
-        """Return the result of the search so far.
-
-        Args:
-            open_: Why the search does not go on now.
-        """
+        """Return the result of the search so far."""
         best = self._best()
         return StepResult(
             step=replace(self.step, arms=tuple(arm.planned for arm in self._arms.values())),

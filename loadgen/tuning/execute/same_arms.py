@@ -21,8 +21,6 @@ def same_config(one: ArmResult, other: ArmResult, names: Mapping[str, str], in_f
     """Return whether the servers of two arms report the same value of every knob in which the arms differ.
 
     Args:
-        one: An arm with a trial.
-        other: Another.
         names: The engine's own flag of each knob.
         in_flight: Maximum number of requests in flight.
     """

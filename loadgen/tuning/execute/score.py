@@ -33,9 +33,6 @@ def count_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, 
 
     Args:
         arm: The result so far, with the trial among its trials.
-        trial: The trial.
-        study: The study.
-        gate: Its accuracy gate.
         max_misses: Trials that may miss a limit before the arm is infeasible, that one included.
     """
     value = objective_value(trial.runs[study.objective.workload], arm.planned.spec, study)

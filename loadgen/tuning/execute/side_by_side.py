@@ -31,9 +31,6 @@ class Start:
     """A start in a block.
 
     Attributes:
-        arm: Its arm.
-        trial: Its outcome so far.
-        folder: Folder for its files.
         on_progress: Called a few times a second with the name of the workload and the progress.
         asks: Whether it asks the questions of the accuracy gate too.
         runs: Its runs of the deciding workload, one for each round.
@@ -48,12 +45,7 @@ class Start:
 
 
 class SideBySide:
-    """Runs blocks of starts.
-
-    Args:
-        study: The study.
-        runner: The runner of its trials.
-    """
+    """Runs blocks of starts."""
 
     def __init__(self, study: Study, runner: TrialRunner) -> None:
         self._study, self._runner = study, runner

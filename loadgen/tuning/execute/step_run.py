@@ -34,9 +34,6 @@ class StepRun:
     """Runs a step: yields the starts it needs, and decides from their trials.
 
     Args:
-        step: The step.
-        study: The study.
-        planner: Its planner, for engines and workloads.
         nogoods: Settings that made an arm fail; the run adds those of its own arms.
         noise_before: Noise of the steps before; None: unknown.
         base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
@@ -90,11 +87,7 @@ class StepRun:
         self._adopt()
 
     def found(self, open_: str = "") -> StepResult:
-        """Return the result of the step so far.
-
-        Args:
-            open_: Why the step does not go on now.
-        """
+        """Return the result of the step so far."""
         open_ = "" if self.over else open_
         arms = sorted(self._arms.values(), key=lambda arm: arm.name != self._base)
         rivals = max(1, len(arms) - 1)

@@ -46,12 +46,7 @@ CREATE TABLE runs (
 
 
 class NotKept(LoadgenError):
-    """A file of a store could not be written; the start it belongs to does not count.
-
-    Args:
-        what: The store, or the file.
-        why: The system's error message.
-    """
+    """A file of a store could not be written; the start it belongs to does not count."""
 
     def __init__(self, what: Path | str, why: str) -> None:
         super().__init__(f"{what} cannot be written ({why}); make room, and run the same command again")
@@ -60,9 +55,6 @@ class NotKept(LoadgenError):
 @contextmanager
 def kept(folder: Path) -> Iterator[None]:
     """Convert errors of writing into a store.
-
-    Args:
-        folder: Folder of the store.
 
     Raises:
         NotKept: Something could not be written.
@@ -274,8 +266,6 @@ class Store:
         """Record that a start begins.
 
         Args:
-            request: Step, block and arm of the start.
-            config: Hash of what is served.
             began: Start time, ISO 8601 in UTC.
 
         Returns:

@@ -17,7 +17,6 @@ class TrialRequest:
     """A start that a study needs next.
 
     Attributes:
-        step: Name of the step.
         block: Index of the block, from 0; each block starts each arm once.
         arm: Name of the arm in the step.
         attempt: From 0; higher after a transient failure of the attempt before.
@@ -114,9 +113,7 @@ class Trial:
     """A start that has ended.
 
     Attributes:
-        request: Step, block and arm of the start.
         config: Identity of what was served.
-        build: Version of the engine.
         began: Start time, ISO 8601 in UTC.
         seconds: Time from the start until the engine was gone.
         ready_s: Time until the server answered; None if it never did.

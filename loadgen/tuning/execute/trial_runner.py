@@ -46,8 +46,6 @@ class TrialRunner:
     """Runs trials, one at a time.
 
     Args:
-        study: The study.
-        planner: Its planner, for engines and workloads.
         root: Folder of the store; paths in trials are relative to it.
     """
 
@@ -62,8 +60,6 @@ class TrialRunner:
         """Wait for a quiet machine, start an arm, run its workloads, and stop it.
 
         Args:
-            request: Step, block and arm of the start.
-            arm: The arm.
             folder: Folder for its files, which exists and is empty.
             on_progress: Called a few times a second with the name of the workload, empty before the first one, and the
                 progress.
@@ -102,10 +98,6 @@ class TrialRunner:
         """Run workloads, each batch in a fresh start, and add the results to a trial.
 
         Args:
-            trial: The trial so far.
-            arm: Its arm.
-            batches: Names of the workloads.
-            folder: Folder of the trial's files.
             on_progress: As for `run_trial`.
             asks: Whether to ask the questions of the study's accuracy gate after the last workload.
         """
@@ -166,9 +158,6 @@ class TrialRunner:
         """Run a workload, and the search for the highest rate if goodput decides; returns why it does not count.
 
         Args:
-            engines: The servers.
-            arm: Their arm.
-            name: The workload.
             folder: Folder for its files, which is created.
             on_progress: As for `run_trial`.
             round_: Number of the round, from 0; each has prompts of its own.

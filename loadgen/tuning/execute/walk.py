@@ -21,10 +21,6 @@ from loadgen.tuning.spec.study import Study
 class Walk:
     """A walk through a study.
 
-    Args:
-        study: The study, checked.
-        planner: Its planner.
-
     Attributes:
         request: The start that is needed next; None: none.
         broken: Why the study cannot go on; empty if it can.

@@ -19,9 +19,7 @@ class Goodput(Struct, frozen=True, kw_only=True):
         end: How the search ended: edge, floor or none.
         tried: Pairs of a rate and whether it met the limits.
         attainment: The share of requests that must meet them.
-        limits: The limits as written.
         resolution: How close `rate` and `fails` had to be, as a ratio.
-        runs: Runs that the search took.
         notes: Remarks of the search.
     """
 
@@ -40,9 +38,6 @@ class Origin(Struct, frozen=True, kw_only=True):
     """Where a published result was imported from.
 
     Attributes:
-        file: The path of the file.
-        sha256: Of the file.
-        result: Its number in the file.
         place: File and line, as printed.
         command: The server's command line; None: the page has none.
         hardware: The hardware as the file names it; empty: it does not.
@@ -65,7 +60,6 @@ class Disturbance(Struct, frozen=True, kw_only=True):
         others_cores: Cores that other processes used.
         stolen_share: Share of all cores' time that the hypervisor took.
         client_error: Share of the mean E2EL that the client may have added; None: unknown.
-        cores: Cores of the machine.
         quiet: Whether the machine was quiet when the start began.
     """
 

@@ -20,8 +20,6 @@ def with_workload_results(step: StepResult, study: Study, *, published: bool) ->
     """Fill in the results of each arm of a step on each workload.
 
     Args:
-        step: The step.
-        study: The study.
         published: Whether each arm was measured once, by others.
     """
     arms = [replace(arm, workloads=_workloads(arm, study)) for arm in step.arms]
@@ -81,10 +79,7 @@ def difference_of(
     """Return the difference of two results on a workload; None if one has no value.
 
     Args:
-        result: Result of an arm.
-        other: Result to compare with.
         comparison: Their comparison in common blocks; None: there is none.
-        study: The study.
         why: Why there are no bounds if there is no comparison.
     """
     more_is_better = study.objective.more_is_better

@@ -19,14 +19,7 @@ ADDRESS_FLAGS = ("host", "port")  # without effect on speed
 
 
 class Arms:
-    """The arms that a study would try if the expected arms won each stage.
-
-    Args:
-        plan: Its plan.
-
-    Attributes:
-        workloads: The workloads of the study.
-    """
+    """The arms that a study would try if the expected arms won each stage."""
 
     def __init__(self, plan: Plan) -> None:
         self._study, self._engines = plan.study, StudyEngines(plan.study)
@@ -70,7 +63,6 @@ class Arms:
         """Return the arm that a command starts, and a remark; empty if there is none.
 
         Args:
-            command: The command as printed.
             stage: Title of the stage above it; empty: none.
             similar_models: Whether a model that the study does not have may be taken for one with a similar name.
 
@@ -116,7 +108,6 @@ class Arms:
         """Return the arms of a command.
 
         Args:
-            command: The command.
             model: The study's variant of its model; empty: any.
             shared: Whether to add the knobs of all servers of its engine, which pages may leave out.
         """

@@ -21,9 +21,6 @@ class Source:
     """A file to import, or one result of it.
 
     Attributes:
-        path: Path as given.
-        sha256: Hash of the file.
-        entries: Entries to import, in their order.
         untrue: Latencies that are wrong in all its results.
         is_part: Whether one result was named by its number.
         hardware: The hardware as the file names it; empty: it does not.
@@ -63,11 +60,9 @@ class Entry:
 
     Attributes:
         number: Number of the result in its file, from 1; 0: no result.
-        place: Place in the file.
         result: Its numbers; None: the command failed.
         cause: Text of the page in place of a result.
         command: Serving command; None: unknown.
-        title: Text above it.
         stage: Title of the stage; empty for other workloads and for files that are not pages.
         baseline: Whether the page's comparison shows it as the baseline's.
         success_rate: Share of the requests that succeeded, if a table of the page has it beside the result's number.

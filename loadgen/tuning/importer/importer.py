@@ -36,10 +36,8 @@ class Placement:
     """The place of an entry in the study.
 
     Attributes:
-        arm: The arm in its step.
         config: Identity of what was served, which may be another arm's.
         workload: Name of the workload; empty if there is no result.
-        notes: Remarks for the user.
     """
 
     arm: PlannedArm
@@ -53,7 +51,6 @@ class ImportSummary:
     """The outcome of importing a file.
 
     Attributes:
-        lines: The outcome of each result.
         imported: The results and failed commands that were added, as trials.
         again: Number of those that had been imported before.
         unplaced: Number of those without a matching arm or workload.
@@ -113,8 +110,6 @@ class Importer:
 
     Args:
         store: The store, locked by the caller.
-        arms: The arms and workloads of its study.
-        study: The study.
         as_: Arm and, if given, workload of results that have no command or that were named by number.
     """
 

@@ -15,7 +15,6 @@ def difference(result: Published, load: RunSettings) -> str:
 
     Args:
         result: Its requests and tokens.
-        load: Settings of the workload.
     """
     ok, prompts = result.get("ok"), result.get("input_tokens")
     lengths = tokens(load)

@@ -48,7 +48,6 @@ def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> d
     inconsistent is null. `loadgen.published` keeps all numbers as printed.
 
     Args:
-        result: The result.
         asked: Number of requests, used if the result does not have it.
         untrue: Latencies to leave out, as `ttft`.
 

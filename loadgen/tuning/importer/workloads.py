@@ -15,11 +15,7 @@ EARLY = 0.5  # share of the time that a request rate takes; Poisson arrivals of 
 
 
 class Workloads:
-    """The workloads of a study.
-
-    Args:
-        loads: Their settings by name.
-    """
+    """The workloads of a study."""
 
     def __init__(self, loads: Mapping[str, RunSettings]) -> None:
         self._loads = loads

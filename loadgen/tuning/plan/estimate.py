@@ -69,7 +69,6 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
     """Estimate the time of a run of a workload; None: unknown.
 
     Args:
-        settings: Settings of the run.
         model: Name of the model, which gives its size.
         devices: Accelerators that compute; 0: none.
     """

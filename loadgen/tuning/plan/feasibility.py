@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
     """Check the names of an arm's knobs.
 
-    Args:
-        study: The study.
-        spec: The arm.
-        knobs: Names of the knobs of all engines.
-
     Raises:
         AtFault: A knob is unknown.
     """
@@ -65,8 +60,6 @@ def check_condition(study: Study, number: int, knobs: Callable[[str], Sequence[s
     """Check the names in a grid's condition.
 
     Args:
-        study: The study.
-        number: Index of the stage.
         knobs: Returns the names of an engine's knobs.
 
     Raises:
@@ -97,9 +90,7 @@ def notes(arm: ArmSpec, launch: "Launch", loads: Mapping[str, RunSettings]) -> t
     """Return a remark for each workload whose prompts do not fit into the context of an arm.
 
     Args:
-        arm: The arm.
         launch: Its command, which may have a context of its own.
-        loads: Its workloads.
     """
     found = []
     context = arm.knobs.get("context_len", launch.context_len)

@@ -21,7 +21,6 @@ class PlannedArm:
     """An arm in a step: how it is served, what it is measured with, and how long that may take.
 
     Attributes:
-        step: Name of the step.
         spec: Configuration and name in the step.
         start: Whether the step starts from this arm, which then runs beside the others for comparison.
         model: Folder, hub name or file that is served.
@@ -32,7 +31,6 @@ class PlannedArm:
         until_ready: Estimated time of a start.
         loads: Estimated time of each workload; None: unknown.
         same_as: STEP/ARM that was planned before and is served in the same way.
-        notes: Remarks for the user.
     """
 
     step: str
@@ -74,14 +72,12 @@ class Step:
     """A stage, or the noise step before all stages, or the confirmation after them.
 
     Attributes:
-        name: Name of the stage.
         kind: choice, grid, joint, interactions, noise, confirmation, or drawn for the search of a joint stage.
         starts_from: Names of the arms it starts from.
         arms: Arms that are known before the step runs, those it starts from first.
         min_starts, max_starts: Fresh starts of each arm.
         trials: Maximum number of arms that a joint stage draws.
         wins: Names of the arms that the plan takes for its winners.
-        notes: Remarks for the user.
     """
 
     name: str
@@ -125,7 +121,6 @@ class Step:
         """Return the names of the arms in the random order in which a block starts them.
 
         Args:
-            seed: Seed of the study's decisions.
             block: Index of the block, from 0.
         """
         names = [arm.name for arm in self.arms]
@@ -138,9 +133,7 @@ class Plan:
     """All that a study would do.
 
     Attributes:
-        study: The study.
         loads: Its workloads as settings of runs.
-        steps: Steps in order.
     """
 
     study: Study

@@ -28,7 +28,6 @@ def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan
     """Plan a study, with the winners that each stage expects.
 
     Args:
-        study: The study, checked.
         usual_s: Returns how long servers have taken to start on this machine.
 
     Raises:
@@ -49,7 +48,6 @@ class Planner:
     """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then `confirmation`.
 
     Args:
-        study: The study, checked.
         usual_s: Returns how long servers have taken to start on this machine.
 
     Attributes:
@@ -75,7 +73,6 @@ class Planner:
         """Return a stage with the arms that the study expects to win it.
 
         Args:
-            number: Index of the stage.
             as_planned: Whether the stages before have ended as the study expects. If so, each arm must be possible,
                 unlike the others, and there if it is expected; else what cannot be tried is left out with a note.
 
@@ -137,10 +134,6 @@ class Planner:
     def drawn(self, number: int, values: Mapping[str, Any]) -> PlannedArm:
         """Return the arm that a joint stage draws.
 
-        Args:
-            number: Index of the stage.
-            values: Values of its knobs.
-
         Raises:
             AtFault: No arm can have these values.
         """
@@ -151,8 +144,6 @@ class Planner:
         """Record the outcome of a stage.
 
         Args:
-            number: Index of the stage.
-            tried: Its arms.
             won: The arms that go on, the best first; empty: the incumbents stay.
         """
         self._candidates.adopt(number, [arm.spec for arm in tried], [arm.spec for arm in won])

@@ -25,7 +25,6 @@ class EngineWithVariables:
 
     Attributes:
         engine: The engine, in the version that the study expects.
-        env: The variables.
     """
 
     engine: "Engine"
@@ -70,11 +69,7 @@ class EngineWithVariables:
 
 
 class StudyEngines:
-    """The engines of a study as they are installed here.
-
-    Args:
-        study: The study.
-    """
+    """The engines of a study as they are installed here."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -119,12 +114,7 @@ class StudyEngines:
 
 
 def identity(arm: ArmSpec, launches: Sequence["Launch"]) -> str:
-    """Return a hash of what is served; aliases, `=` and the order of flags do not change it.
-
-    Args:
-        arm: The arm.
-        launches: Its commands, one for each replica.
-    """
+    """Return a hash of what is served; aliases, `=` and the order of flags do not change it."""
     first = launches[0]
     served = {
         "engine": arm.engine,

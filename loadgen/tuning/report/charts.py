@@ -29,7 +29,6 @@ def drawings(model: ReportModel, folder: Path) -> dict[str, Drawing]:
     """Return the charts by name: cases, waterfall, latencies, pareto, noise.
 
     Args:
-        model: Contents of the report.
         folder: Folder of the store, which has the whole results.
 
     Raises:

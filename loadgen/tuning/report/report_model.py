@@ -26,13 +26,7 @@ LABELS: dict[MetricName, str] = {
 
 @dataclass(frozen=True)
 class StageSummary:
-    """A step and the ranking of its arms.
-
-    Attributes:
-        found: The step, with results on each workload.
-        more_is_better: Direction of the objective.
-        workload: Workload that decides.
-    """
+    """A step and the ranking of its arms."""
 
     found: StepResult
     more_is_better: bool
@@ -124,7 +118,6 @@ class FailedArm:
     """An arm whose starts failed for one reason, or that was not started because of earlier failures.
 
     Attributes:
-        step, arm: Names.
         starts: Number of failed starts; 0: it was pruned.
         kind: Class of the failure.
         cause: Line that explains it.
@@ -139,10 +132,6 @@ class FailedArm:
 
 class ReportModel:
     """The contents of a report.
-
-    Args:
-        findings: Findings of the study.
-        facts: Facts of its store.
 
     Attributes:
         label, unit: Name and unit of the objective's metric.

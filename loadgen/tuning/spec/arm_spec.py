@@ -19,14 +19,12 @@ class ArmSpec:
     """A configuration and its name in the stage that tries it.
 
     Attributes:
-        engine: Name of the engine.
         model: Name of the model's variant in the study.
         knobs: Values of engine-neutral knobs, by name.
         raw: All words of each of the engine's own flags, by the flag's name.
         env: Environment variables that the study sets.
         replicas: Servers that share the requests and the devices.
         devices: Ids of the accelerators of all replicas; empty: those that the engine finds.
-        name: Name in the stage.
         changes: Changes that the stage made to the arm it starts from, in order.
         at: Place in the study file that asks for this arm.
     """

@@ -15,13 +15,7 @@ MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric that arms are compared by.
-
-    Attributes:
-        text: Description.
-        unit: Unit of its values.
-        more_is_better: Direction.
-    """
+    """A metric that arms are compared by."""
 
     text: str
     unit: str

@@ -34,7 +34,6 @@ class Question:
     """A question with its right answers.
 
     Attributes:
-        text: The question.
         answers: Right answers; a reply must have one of them.
     """
 

@@ -24,10 +24,7 @@ class StudyFile:
     """A study with its file.
 
     Attributes:
-        path: The file.
-        study: The study.
         lines: Line of each place, from 1.
-        text: Contents of the file.
     """
 
     path: Path
