@@ -51,10 +51,6 @@ class ClientUsage:
         """Whether a process came to its end and reported."""
         return self.wall_s is not None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return dict(vars(self))
-
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Read the facts from their JSON form.

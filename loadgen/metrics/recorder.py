@@ -30,6 +30,7 @@ from loadgen.metrics.snapshot import (
     LoopTotals,
     SampledAnswer,
     Snapshot,
+    first_examples,
 )
 from loadgen.metrics.streamed_tokens import sampled
 
@@ -240,18 +241,13 @@ class Recorder:
             return
         self.counters["silent_streams"] += 1
         since_s = (-since_ns - self.start_ns) / 1e9
-        self._silences.append({"index": record.index, "since_s": since_s, "for_s": longest_ns / 1e9})
-        self._silences.sort(key=lambda silence: int(silence["index"]))
-        del self._silences[Snapshot.EXAMPLES :]
+        found = {"index": record.index, "since_s": since_s, "for_s": longest_ns / 1e9}
+        self._silences = first_examples([*self._silences, found])
 
     def _add_example(self, name: str, index: int, reached: str, detail: str) -> None:
-        # The first of the schedule, not the first to end: so that stripes merge into what the whole would have kept,
-        # and records make the report of the run, in which those never sent were the first to end.
-        examples = self._examples.setdefault(name, [])
+        examples = self._examples.get(name, [])
         if len(examples) < Snapshot.EXAMPLES or index < examples[-1]["index"]:
-            examples.append({"index": index, "phase": reached, "detail": detail})
-            examples.sort(key=lambda example: int(example["index"]))
-            del examples[Snapshot.EXAMPLES :]
+            self._examples[name] = first_examples([*examples, {"index": index, "phase": reached, "detail": detail}])
 
     @staticmethod
     def _add_details(details: Details, record: Record, error: str) -> None:

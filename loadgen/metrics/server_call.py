@@ -1,7 +1,7 @@
 """A call to a server beside the load of a run: of its profiler, or to empty its caches."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 Moment = Literal["before", "during", "after"]
 
@@ -21,7 +21,3 @@ class ServerCall:
     url: str
     took_ms: float
     error: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)

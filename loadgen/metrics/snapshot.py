@@ -2,9 +2,8 @@
 
 import struct
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -115,6 +114,20 @@ def requests_of(name: str, count: Callable[[str], int]) -> int:
     return min(count(name), count("e2el_due")) if name in GAPS else count(name)
 
 
+class Column:
+    """One of the ROW_COLUMNS of a snapshot's rows as an array, which is made once."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, snapshot: "Snapshot", owner: type) -> "Int64s":
+        import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
+
+        found: Int64s = np.frombuffer(snapshot.rows, dtype=[*ROW_COLUMNS])[self._name].astype(np.int64)
+        vars(snapshot)[self._name] = found
+        return found
+
+
 @dataclass(frozen=True)
 class Details:
     """Columns that --save-detailed keeps: one entry per request, in the order of `Snapshot.rows`."""
@@ -197,7 +210,7 @@ class Snapshot:
         histograms: The DISTRIBUTIONS, in ns.
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
         rows: A ROW for each request that a transport was given and that has ended, in any order. `index`, `sent`,
-            `closed`, `ttft`, `e2el`, `tpot`, `input` and `cached` are its columns.
+            `closed`, `ttft`, `e2el`, `tpot`, `input` and `cached` are its columns, shape (rows,).
         token_counts: Output tokens per BIN_NS of the run; `bins` is the same as a NumPy array.
         timeline: TTFT and gaps between events over time.
         silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
@@ -231,6 +244,15 @@ class Snapshot:
     classes: "tuple[Snapshot, ...]" = ()
 
     EXAMPLES = 3
+
+    index = Column()  # the number of the request
+    sent = Column()  # when it was sent, ns; negative where it never was
+    closed = Column()  # when it ended, ns
+    ttft = Column()  # ns on the clock of --latency-from, to 7 digits; FAILED, CANCELLED or DISCONNECTED if it is not ok
+    e2el = Column()  # as `ttft`
+    tpot = Column()  # ns, as `vllm bench serve` divides; negative where there is none
+    input = Column()  # its input tokens, as the server counts them, else as expected; negative if unknown
+    cached = Column()  # those of them that the server took from its cache; negative if unknown
 
     def requests_of(self, name: str) -> int:
         """Return how many requests the values of one of the DISTRIBUTIONS come from."""
@@ -266,49 +288,6 @@ class Snapshot:
         """Requests that the end of the run cancelled in flight; a turn after one that failed was not due at all."""
         return self.outcomes.get(Outcome.CANCELLED, 0) - self.counters["never_due"] - self.never_sent
 
-    @cached_property
-    def index(self) -> "Int64s":
-        """The numbers of the requests in `rows`, shape (rows,)."""
-        return self._column("index")
-
-    @cached_property
-    def sent(self) -> "Int64s":
-        """When they were sent, ns, shape (rows,); negative where one never was."""
-        return self._column("sent")
-
-    @cached_property
-    def closed(self) -> "Int64s":
-        """When they ended, ns, shape (rows,)."""
-        return self._column("closed")
-
-    @cached_property
-    def ttft(self) -> "Int64s":
-        """Their TTFT, ns on the clock of --latency-from, to 7 digits, shape (rows,).
-
-        Of a request that is not ok: FAILED, CANCELLED or DISCONNECTED.
-        """
-        return self._column("ttft")
-
-    @cached_property
-    def e2el(self) -> "Int64s":
-        """Their E2EL, as `ttft`."""
-        return self._column("e2el")
-
-    @cached_property
-    def tpot(self) -> "Int64s":
-        """Their TPOT, ns, as `vllm bench serve` divides, shape (rows,); negative where there is none."""
-        return self._column("tpot")
-
-    @cached_property
-    def input(self) -> "Int64s":
-        """Their input tokens, as the server counts them, else as expected, shape (rows,); negative if unknown."""
-        return self._column("input")
-
-    @cached_property
-    def cached(self) -> "Int64s":
-        """Those of their input tokens that the server took from its cache, shape (rows,); negative if unknown."""
-        return self._column("cached")
-
     @property
     def retried(self) -> "NDArray[Any]":
         """`retries` as an array with the fields RETRY_COLUMNS, shape (requests,); not to be written to."""
@@ -322,12 +301,6 @@ class Snapshot:
         import numpy as np
 
         return np.frombuffer(self.token_counts, dtype=np.int64)
-
-    def _column(self, name: str) -> "Int64s":
-        import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
-
-        found: Int64s = np.frombuffer(self.rows, dtype=[*ROW_COLUMNS])[name].astype(np.int64)
-        return found
 
     @property
     def failed(self) -> "Int64s":
@@ -353,33 +326,40 @@ class Snapshot:
         """Combine two parts; associative, and commutative but for the order of the rows."""
         if self.start_ns != other.start_ns:
             raise ValueError("parts of different runs")
+        changes: dict[str, Any] = {
+            name: getattr(self, name) + getattr(other, name) for name in ("scheduled", "rows", "retries")
+        }
+        for name in ("outcomes", "finishes", "early_stops"):
+            changes[name] = _added(getattr(self, name), getattr(other, name))
+        for name in ("counters", "histograms", "lower", "upper"):
+            theirs = getattr(other, name)
+            changes[name] = {key: value + theirs[key] for key, value in getattr(self, name).items()}
+        for name in ("targets", "classes"):
+            pairs = zip(getattr(self, name), getattr(other, name), strict=True)
+            changes[name] = tuple(one.merge(same) for one, same in pairs)
         return replace(
             self,
-            scheduled=self.scheduled + other.scheduled,
-            outcomes=_added(self.outcomes, other.outcomes),
-            finishes=_added(self.finishes, other.finishes),
-            early_stops=_added(self.early_stops, other.early_stops),
             examples={
-                c: sorted(self.examples.get(c, []) + other.examples.get(c, []), key=lambda e: int(e["index"]))[
-                    : self.EXAMPLES
-                ]
-                for c in sorted(self.examples.keys() | other.examples.keys())
+                outcome: first_examples(self.examples.get(outcome, []) + other.examples.get(outcome, []))
+                for outcome in sorted(self.examples.keys() | other.examples.keys())
             },
-            counters={c: self.counters[c] + other.counters[c] for c in COUNTERS},
-            histograms={name: self.histograms[name] + other.histograms[name] for name in DISTRIBUTIONS},
-            lower={name: self.lower[name] + other.lower[name] for name in LATENCIES},
-            upper={name: self.upper[name] + other.upper[name] for name in LATENCIES},
-            rows=self.rows + other.rows,
-            retries=self.retries + other.retries,
             token_counts=array("q", map(sum, zip_longest(self.token_counts, other.token_counts, fillvalue=0))),
             timeline=self.timeline.merge(other.timeline),
-            silences=tuple(sorted(self.silences + other.silences, key=lambda one: int(one["index"])))[: self.EXAMPLES],
+            silences=tuple(first_examples(self.silences + other.silences)),
             partial=self.partial or other.partial,
             details=self.details + other.details if self.details and other.details else None,
             sample=tuple(sorted(self.sample + other.sample)),
-            targets=tuple(one.merge(same) for one, same in zip(self.targets, other.targets, strict=True)),
-            classes=tuple(one.merge(same) for one, same in zip(self.classes, other.classes, strict=True)),
+            **changes,
         )
+
+
+def first_examples(examples: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the few that are kept: the first of the schedule, not the first to end.
+
+    So parts merge into what the whole would have kept, and records make the report of the run, in which requests that
+    were never sent were the first to end.
+    """
+    return sorted(examples, key=lambda one: int(one["index"]))[: Snapshot.EXAMPLES]
 
 
 def _added(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:

@@ -1,7 +1,6 @@
 """`StopEvent`: the condition of `--stop-when` that ended a run."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from loadgen.config.stop_condition import STOP_WHEN, StopCondition
 
@@ -30,7 +29,3 @@ class StopEvent:
             return "the percentile is a failed request,"
         (condition,) = StopCondition.parse(self.condition)
         return condition.with_unit(self.value)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)

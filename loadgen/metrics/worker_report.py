@@ -26,10 +26,6 @@ class WorkerReport:
     lost: str | None = None
     cache_warmed: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return vars(self) | {"client": self.client.to_dict()}
-
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Read the report from its JSON form.

@@ -73,25 +73,15 @@ class RunTrailer:
         )
 
     def to_dict(self, totals: LoopTotals) -> dict[str, Any]:
-        """Return the JSON form of the trailer and the totals."""
-        return {
-            "scheduled": totals.scheduled,
-            "never_sent": self.never_sent,
-            "warm_connections": totals.warm_connections,
+        """Return what orjson writes of the trailer and the totals."""
+        facts = vars(self) | vars(totals)
+        del facts["workers"]
+        return facts | {
+            "shards": self.workers,
             "tokenized": sorted(self.tokenized.items()),
-            "partial": totals.partial,
-            "shards": [worker.to_dict() for worker in self.workers],
+            "sampled": sorted(self.sampled.items()),
             "histograms": {name: histogram.to_dict() for name, histogram in totals.histograms.items()},
             "telemetry": self.telemetry.to_dict(),
-            "sampled": sorted(self.sampled.items()),
-            "structured": self.structured,
-            "repeated_prompts": totals.repeated_prompts,
-            "turns_without_token": totals.turns_without_token,
-            "no_answer_since_s": self.no_answer_since_s,
-            "stopped": None if self.stopped is None else self.stopped.to_dict(),
-            "calls": [call.to_dict() for call in self.calls],
-            "probe_e2el_ns": self.probe_e2el_ns,
-            "probes_failed": self.probes_failed,
         }
 
     @classmethod

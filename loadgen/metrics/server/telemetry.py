@@ -1,6 +1,6 @@
 """Server and GPU metrics of a run, read from the scraper's file: all at the end, or the latest meanwhile."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -134,11 +134,11 @@ class Telemetry:
         return [level for _, level in self.course(quantity)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
+        """Return what orjson writes of the metrics."""
         return {
             "sources": [one.to_dict() for one in self.sources],
-            "gpus": [asdict(gpu) for gpu in self.gpus],
-            "missing": list(self.missing),
+            "gpus": self.gpus,
+            "missing": self.missing,
         }
 
     @classmethod
