@@ -87,7 +87,7 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
 
 def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
     """Show how each adoption changed the value of the baseline."""
-    compared = [(link.name, model.difference(link.arm)) for link in model.chain]
+    compared = [(name, model.difference(arm)) for name, arm in model.chain.items()]
     steps = [(name, difference.share) for name, difference in compared if difference is not None]
     level = baseline.workloads[model.workload].achieved if model.workload in baseline.workloads else None
     if not steps or level is None:

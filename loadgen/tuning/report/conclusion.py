@@ -133,7 +133,8 @@ def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
         others += [(["the baseline"], model.baseline)] if model.baseline else []
     else:
         yield Paragraph(_confirmed(model, winner))
-    others += [([Span(link.name, Tone.CODE), " (not part of the winner)"], link.arm) for link in model.overtaken]
+    for overtaken, arm in model.overtaken.items():
+        others.append(([Span(overtaken, Tone.CODE), " (not part of the winner)"], arm))
     compared = [(name, arm, model.apart(winner, arm)) for name, arm in others]
     if lines := [_compared(model, name, arm, apart) for name, arm, apart in compared if apart is not None]:
         yield Items(tuple(lines))

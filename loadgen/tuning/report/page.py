@@ -153,9 +153,10 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
             if step.found.step.kind == NOISE:
                 yield from _disturbed(step)
         yield from ((noise,) if noise.rows else ())
-    if model.failed:
+    failures = tables.failures(model)
+    if failures.rows:
         yield Heading(2, "Failures")
-        yield tables.failures(model)
+        yield failures
     yield Heading(2, "Provenance")
     yield tables.provenance(model)
     if model.facts.get("text"):

@@ -100,36 +100,6 @@ class StageSummary:
         return result.achieved if result else None
 
 
-@dataclass(frozen=True)
-class ChainLink:
-    """An arm in the chain of changes from the baseline to the winner.
-
-    Attributes:
-        name: STAGE/ARM.
-        arm: Its result in the stage.
-    """
-
-    name: str
-    arm: ArmResult
-
-
-@dataclass(frozen=True)
-class FailedArm:
-    """An arm whose starts failed for one reason, or that was not started because of earlier failures.
-
-    Attributes:
-        starts: Number of failed starts; 0: it was pruned.
-        kind: Class of the failure.
-        cause: Line that explains it.
-    """
-
-    step: str
-    arm: str
-    starts: int
-    kind: str
-    cause: str
-
-
 class ReportModel:
     """The contents of a report.
 
@@ -237,45 +207,29 @@ class ReportModel:
         return open_ + [f"{name}: not begun" for name in ahead]
 
     @cached_property
-    def chain(self) -> list[ChainLink]:
-        """The arms from the baseline to the last adopted arm, each compared with the one before it.
+    def chain(self) -> dict[str, ArmResult]:
+        """The arms from the baseline to the last adopted arm by STAGE/ARM, each compared with the one before it.
 
         One of them need not have been adopted, if a later stage started from it.
         """
-        found: list[ChainLink] = []
+        found: list[tuple[str, ArmResult]] = []
         wanted: str | None = None  # identity of the arm before the first one found
         for stage in reversed(self.stages):
             arm, reference = stage.adopted if wanted is None else stage.tried(wanted), stage.reference
             if arm is None or reference is None:
                 continue
-            found.insert(0, ChainLink(f"{stage.name}/{arm.name}", arm))
+            found.append((f"{stage.name}/{arm.name}", arm))
             wanted = reference.planned.identity
             if self.baseline is not None and wanted == self.baseline.planned.identity:
                 break
-        return found
+        return dict(reversed(found))
 
     @property
-    def overtaken(self) -> list[ChainLink]:
-        """The adopted arms that the winner does not build on: a later stage started from another arm."""
-        adopted = [ChainLink(f"{stage.name}/{arm.name}", arm) for stage in self.stages if (arm := stage.adopted)]
-        built_on = {link.arm.planned.identity for link in self.chain}
-        if self.winner:
-            built_on.add(self.winner.planned.identity)
-        return [link for link in adopted if link.arm.planned.identity not in built_on]
-
-    @property
-    def failed(self) -> list[FailedArm]:
-        """The arms that failed, or were pruned because of a failure."""
-        counts: dict[tuple[str, str, str, str], int] = {}
-        for step in self.steps:
-            for arm in step.arms:
-                for trial in arm.trials:
-                    if trial.failure is not None:
-                        key = (step.name, arm.name, trial.failure.kind, trial.failure.cause)
-                        counts[key] = counts.get(key, 0) + 1
-                if arm.verdict is Verdict.PRUNED:
-                    counts[step.name, arm.name, str(Verdict.PRUNED), arm.why] = 0
-        return [FailedArm(step, arm, starts, kind, cause) for (step, arm, kind, cause), starts in counts.items()]
+    def overtaken(self) -> dict[str, ArmResult]:
+        """The adopted arms that the winner does not build on, by STAGE/ARM: a later stage started from another arm."""
+        adopted = {f"{stage.name}/{arm.name}": arm for stage in self.stages if (arm := stage.adopted)}
+        built_on = {arm.planned.identity for arm in (*self.chain.values(), self.winner) if arm}
+        return {name: arm for name, arm in adopted.items() if arm.planned.identity not in built_on}
 
     @property
     def configurations(self) -> dict[str, tuple[str, WorkloadResult]]:

@@ -1,9 +1,10 @@
 """The tables of a report."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from loadgen.report.html import Cell, Line, Span, Table, Tone, cell, line
+from loadgen.report.html import Line, Span, Table, Tone, cell, line
 from loadgen.tuning.execute.arm_result import ArmResult, Verdict, WorkloadResult
 from loadgen.tuning.execute.fact_names import fact_name
 from loadgen.tuning.report.arm_text import DIGITS, difference_text, numbers, score
@@ -76,7 +77,7 @@ def _verdict(arm: ArmResult) -> Iterator[Line]:
 
 def options(model: ReportModel) -> Table:
     """Return the gain of each stage over the arm that it started from, and over the baseline."""
-    built_on = {link.arm.planned.identity for link in model.chain}
+    built_on = {arm.planned.identity for arm in model.chain.values()}
     base = model.baseline.planned.identity if model.baseline else ""
     rows = []
     for stage in model.stages:
@@ -142,16 +143,21 @@ def noise(model: ReportModel) -> Table:
 
 
 def failures(model: ReportModel) -> Table:
-    """Return the failures with the lines that explain them."""
+    """Return the failures with the lines that explain them; of arms that were pruned, because of which failure."""
+    starts: Counter[tuple[str, str, str, str]] = Counter()  # failed ones, by step, arm, class and cause
+    for step in model.steps:
+        for arm in step.arms:
+            failed = [trial.failure for trial in arm.trials if trial.failure is not None]
+            starts.update((step.name, arm.name, failure.kind, failure.cause) for failure in failed)
+            if arm.verdict is Verdict.PRUNED:
+                starts[step.name, arm.name, str(Verdict.PRUNED), arm.why] = 0
     rows = [
-        (cell(arm.step), cell(Span(arm.arm, Tone.CODE)), cell(str(arm.starts)), cell(arm.kind), _code(arm.cause))
-        for arm in model.failed
+        tuple(
+            map(cell, (step, Span(arm, Tone.CODE), str(count), kind, Span(cause, Tone.CODE if cause else Tone.PLAIN)))
+        )
+        for (step, arm, kind, cause), count in starts.items()
     ]
     return Table(("Step", "Arm", "Starts", "Class", "Root cause"), tuple(rows))
-
-
-def _code(text: str) -> Cell:
-    return cell(Span(text, Tone.CODE)) if text else cell("")
 
 
 def provenance(model: ReportModel) -> Table:
