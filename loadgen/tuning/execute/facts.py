@@ -49,7 +49,6 @@ def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
 
 
 def _host(accelerators: Accelerators) -> dict[str, Any]:
-    """Return the facts of the machine that results depend on."""
     described = machine.describe()
     return {
         "name": platform.node(),
@@ -113,21 +112,12 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
 
 def _first_change(before: Any, now: Any, at: At) -> At | None:
     """Return the place where two JSON values first differ; None: they are equal."""
-    if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (
-        ("stages",),
-        ("expect",),
-    ):  # not measured
-        return None
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in [*now, *(key for key in before if key not in now)]:
-            found = _first_change(before.get(key), now.get(key), (*at, key))
-            if found is not None:
-                return found
+    if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (("stages",), ("expect",)):  # not measured
         return None
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        places = (
-            _first_change(was, is_, (*at, number)) for number, (was, is_) in enumerate(zip(before, now, strict=True))
-        )
+        before, now = dict(enumerate(before)), dict(enumerate(now))
+    if isinstance(before, dict) and isinstance(now, dict):
+        places = (_first_change(before.get(key), now.get(key), (*at, key)) for key in now | before)
         return next((place for place in places if place is not None), None)
     return None if before == now else at
 

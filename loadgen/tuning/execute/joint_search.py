@@ -48,10 +48,7 @@ class JointSearch:
         self._drawn: dict[str, PlannedArm] = {}
         self._over = False
 
-    @property
-    def arms_ahead(self) -> tuple[str, ...]:
-        """Names of the arms that are started next: unknown before the one that is running has ended."""
-        return ()
+    arms_ahead: tuple[str, ...] = ()  # unknown before the arm that is running has ended
 
     def arm(self, name: str) -> PlannedArm:
         """Return the arm of that name."""

@@ -17,7 +17,7 @@ from loadgen.errors import EngineError
 from loadgen.report.result.fields import to_json_values
 from loadgen.runner.start_engine import EngineSession
 from loadgen.tuning.execute.start_attempts import MAX_DISTURBED
-from loadgen.tuning.execute.trial import Trial, TrialRequest, WorkloadRun
+from loadgen.tuning.execute.trial import Trial, WorkloadRun
 from loadgen.tuning.execute.trial_runner import OnProgress, TrialRunner, crash, flush
 from loadgen.tuning.execute.workload_findings import Disturbance
 from loadgen.tuning.plan.plan import PlannedArm
@@ -51,12 +51,6 @@ class SideBySide:
         self._study, self._runner = study, runner
         self._workload = study.objective.workload
 
-    def start(
-        self, request: TrialRequest, arm: PlannedArm, folder: Path, on_progress: OnProgress, *, asks: bool
-    ) -> Start:
-        """Return a start of a block; the arguments are those of `TrialRunner.run_trial`."""
-        return Start(arm, self._runner.begun(request, arm, folder), folder, on_progress, asks)
-
     async def run_block(self, starts: Sequence[Start]) -> list[Trial]:
         """Start the arms of a block, run the deciding workload in rounds, and stop them.
 
@@ -66,7 +60,7 @@ class SideBySide:
             EngineError, BadInput, NotKept: As `TrialRunner.run_trial` does.
         """
         since_s = time.monotonic()
-        await self._is_quiet(starts)
+        await self._runner.wait_for_quiet(partial(starts[0].on_progress, ""))
         async with AsyncExitStack() as stack:
             sessions: dict[str, EngineSession] = {}
             for start in starts:
@@ -92,10 +86,6 @@ class SideBySide:
         each_s = (time.monotonic() - since_s) / len(starts)
         return [replace(start.trial, seconds=each_s) for start in starts]
 
-    async def _is_quiet(self, starts: Sequence[Start]) -> bool:
-        """Wait for a quiet machine; returns whether it is."""
-        return await self._runner.wait_for_quiet(partial(starts[0].on_progress, ""))
-
     async def _run_rounds(self, starts: Sequence[Start], sessions: Mapping[str, EngineSession]) -> None:
         """Run all arms in turn, until enough rounds were not disturbed."""
         wanted, excess = self._study.decision.rounds, list[float]()
@@ -103,8 +93,10 @@ class SideBySide:
             going = [start for start in starts if start.trial.failure is None]
             if not going:
                 return
-            if excess and not await self._is_quiet(going) and len(excess) >= wanted:
-                break  # further rounds would be disturbed, too
+            if excess:
+                is_quiet = await self._runner.wait_for_quiet(partial(going[0].on_progress, ""))
+                if not is_quiet and len(excess) >= wanted:
+                    break  # further rounds would be disturbed, too
             random.Random(f"{self._study.decision.seed} {starts[0].trial.request} {len(excess)}").shuffle(going)
             for start in going:
                 await self._run_one(start, sessions, len(excess))

@@ -1,5 +1,6 @@
 """The run of one step: starts its arms block by block until each of them is decided."""
 
+import itertools
 import json
 import math
 from collections.abc import Generator, Iterable
@@ -169,12 +170,11 @@ class StepRun:
             return
         names = [self._base, *(arm.name for arm in self._rivals())]
         in_flight = max(max_in_flight(self._planner.loads[name]) for name in self.step.arms[0].workloads)
-        for place, name in enumerate(names):
-            for other in (self._arms[each] for each in names[:place]):
-                arm = self._arms[name]
-                ran = arm.values and other.values and Verdict.SAME_AS not in (arm.verdict, other.verdict)
-                if ran and same_config(other, arm, self._planner.engines.names(arm.planned.spec), in_flight):
-                    self._update(name, verdict=Verdict.SAME_AS, reason=other.name)
+        for before, name in itertools.combinations(names, 2):
+            other, arm = self._arms[before], self._arms[name]
+            ran = arm.values and other.values and Verdict.SAME_AS not in (arm.verdict, other.verdict)
+            if ran and same_config(other, arm, self._planner.engines.names(arm.planned.spec), in_flight):
+                self._update(name, verdict=Verdict.SAME_AS, reason=other.name)
 
     def _compare(self, blocks: int) -> None:
         """Compare the arms with the reference after that many blocks."""
@@ -215,12 +215,12 @@ class StepRun:
 
     def _lost_cores(self, arms: Iterable[ArmResult], blocks: int) -> dict[str, list[float]]:
         """Return how many cores each disturbed start that counts could not use; 0 if it was not disturbed."""
-        workload = self._study.objective.workload
-        found = {
-            arm.name: [disturbance(trial, workload) for trial in arm.counted[: len(arm.values)][:blocks]]
-            for arm in arms
-        }
-        return {name: [each.lost_cores * each.disturbed for each in row] for name, row in found.items()}
+        found: dict[str, list[float]] = {}
+        for arm in arms:
+            trials = arm.counted[: min(len(arm.values), blocks)]
+            each = [disturbance(trial, self._study.objective.workload) for trial in trials]
+            found[arm.name] = [one.lost_cores * one.disturbed for one in each]
+        return found
 
     def _decided(self, blocks: int) -> bool:
         """Return whether all arms are decided after that many blocks."""
@@ -310,10 +310,8 @@ def _assignments(arm: ArmSpec) -> Assignments:
     """Return all settings of an arm."""
     return frozenset(
         [
-            ("engine", arm.engine),
-            ("model", arm.model),
-            ("replicas", str(arm.replicas)),
-            *((("devices", *arm.devices),) if arm.devices else ()),
+            *(("engine", arm.engine), ("model", arm.model), ("replicas", str(arm.replicas))),
+            *([("devices", *arm.devices)] if arm.devices else []),
             *((name, json.dumps(value, sort_keys=True)) for name, value in arm.knobs.items()),
             *((name, *words) for name, words in arm.raw.items()),
             *((f"${name}", value) for name, value in arm.env.items()),

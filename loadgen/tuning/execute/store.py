@@ -9,7 +9,6 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +105,9 @@ def holder(folder: Path) -> int | None:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
     except BlockingIOError:
         return int(os.pread(descriptor, 20, 0) or 0) or None
-    else:
-        return None
     finally:
         os.close(descriptor)
 
@@ -124,6 +122,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._database = sqlite3.connect(folder / DATABASE, isolation_level=None)
+        self._database.row_factory = sqlite3.Row
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
 
@@ -205,10 +204,9 @@ class Store:
         Raises:
             NotKept: It cannot be written.
         """
-        row = (name, _json(value))
         with kept(self.folder):
             self._database.execute(
-                "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", row
+                "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, _json(value))
             )
 
     def trials(self) -> dict[TrialRequest, Trial]:
@@ -219,37 +217,17 @@ class Store:
         ):
             runs.setdefault(start, {})[workload] = WorkloadRun(orjson.loads(summary), path)
         found = {}
-        for (
-            number,
-            step,
-            block,
-            arm,
-            attempt,
-            config,
-            build,
-            began,
-            seconds,
-            ready_s,
-            failure,
-            config_json,
-            answers,
-        ) in self._database.execute(
-            "SELECT id, step, block, arm, attempt, config, build, began, seconds, ready_s, failure, told, answered"
-            " FROM starts WHERE state = 'ended' ORDER BY id"
-        ):
-            request = TrialRequest(step, block, arm, attempt)
+        for row in self._database.execute("SELECT * FROM starts WHERE state = 'ended' ORDER BY id"):
+            request = TrialRequest(row["step"], row["block"], row["arm"], row["attempt"])
+            failure, config, answers = (orjson.loads(row[name] or "null") for name in ("failure", "told", "answered"))
             found[request] = Trial(
                 request=request,
-                config=config,
-                build=build,
-                began=began,
-                seconds=seconds,
-                ready_s=ready_s,
-                failure=Failure(**orjson.loads(failure)) if failure else None,
-                server_config=orjson.loads(config_json) if config_json else None,
-                runs=runs.get(number, {}),
-                folder=_place(number),
-                answers=Answers.from_dict(orjson.loads(answers)) if answers else None,
+                **{name: row[name] for name in ("config", "build", "began", "seconds", "ready_s")},
+                failure=Failure(**failure) if failure else None,
+                server_config=config,
+                runs=runs.get(row["id"], {}),
+                folder=_place(row["id"]),
+                answers=Answers.from_dict(answers) if answers else None,
             )
         return found
 
@@ -292,27 +270,22 @@ class Store:
         Raises:
             NotKept: It cannot be written; the start then counts as not ended.
         """
+        parts = (trial.failure, trial.server_config, trial.answers and trial.answers.to_dict())
+        runs = enumerate(trial.runs.items())
         with kept(self.folder), self._transaction():
             self._database.execute(
                 "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, ready_s = ?, failure = ?,"
                 " told = ?, answered = ? WHERE id = ?",
                 (
                     trial.began,  # after a wait for a quiet machine, later than `begin` knew
-                    trial.build,
-                    trial.seconds,
-                    trial.ready_s,
-                    None if trial.failure is None else _json(asdict(trial.failure)),
-                    None if trial.server_config is None else _json(trial.server_config),
-                    None if trial.answers is None else _json(trial.answers.to_dict()),
+                    *(trial.build, trial.seconds, trial.ready_s),
+                    *(None if part is None else _json(part) for part in parts),
                     number,
                 ),
             )
             self._database.executemany(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?)",
-                [
-                    (number, place, workload, _json(ran.summary), ran.path)
-                    for place, (workload, ran) in enumerate(trial.runs.items())
-                ],
+                [(number, place, workload, _json(ran.summary), ran.path) for place, (workload, ran) in runs],
             )
 
     @contextmanager

@@ -175,8 +175,7 @@ class TrialRunner:
             write_atomic(path, report.to_json(result.data) + "\n")
         brief = RunBrief.of(result).to_dict()
         brief["loadgen"] |= {"disturbance": self._disturbance(before, foreign, result)}
-        found = WorkloadRun(brief, str(path.relative_to(self._root)))
-        failure = await _engine_failure(engines)
+        found, failure = WorkloadRun(brief, str(path.relative_to(self._root))), await _engine_failure(engines)
         if failure is None and result.verdict is Verdict.INVALID:
             failure = Failure(INVALID, "; ".join(result.reasons("A")), transient=True)
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
@@ -193,11 +192,8 @@ class TrialRunner:
             raise
         except LoadgenError as error:
             return found, await _engine_failure(engines) or Failure(INVALID, str(error), transient=True)
-        judged = brief["loadgen"] | {
-            "goodput": to_json_values(goodput),
-            "disturbance": self._disturbance(before, foreign, result),
-        }
-        return replace(found, summary={**found.summary, "loadgen": judged}), await _engine_failure(engines)
+        more = {"goodput": to_json_values(goodput), "disturbance": self._disturbance(before, foreign, result)}
+        return replace(found, summary=brief | {"loadgen": brief["loadgen"] | more}), await _engine_failure(engines)
 
     def _read(self, foreign: Sequence[int]) -> Reading:
         """Read the CPU times; without foreign engines, the machine may be found quiet by them later."""
@@ -214,7 +210,6 @@ class TrialRunner:
             folder.mkdir(mode=0o700)
 
     async def _ask(self, engines: EngineSession, arm: PlannedArm) -> Answers:
-        """Ask the questions of the accuracy gate."""
         accuracy = self._study.objective.accuracy
         assert accuracy is not None
         await flush(engines)
@@ -264,8 +259,7 @@ def crash(error: EngineError) -> Failure:
     Raises:
         EngineError: It is no failure of the arm: the engine could not be stopped.
     """
-    found = getattr(error, "crash", None)
-    if found is None:
+    if (found := getattr(error, "crash", None)) is None:
         raise error
     return Failure(found.kind, found.cause, error.transient)
 
@@ -279,9 +273,8 @@ async def flush(engines: EngineSession) -> None:
 async def _engine_failure(engines: EngineSession) -> Failure | None:
     """Return the failure of an engine after a run; None: no failure."""
     for process in engines.processes:
-        error = await asyncio.to_thread(process.trouble)
-        if error is not None:
-            return Failure(error.crash.kind, error.crash.cause, error.transient)
+        if (error := await asyncio.to_thread(process.trouble)) is not None:
+            return crash(error)
     return None
 
 

@@ -98,11 +98,9 @@ def _other_work(result: WorkloadResult, other: WorkloadResult) -> str:
     if lengths[0] is None or not lengths[1]:
         return ""
     longer = lengths[0] / lengths[1] - 1
-    return (
-        ""
-        if abs(longer) <= SAME_LENGTH
-        else f"answers {percent(abs(longer), 1)} {'longer' if longer > 0 else 'shorter'}"
-    )
+    if abs(longer) <= SAME_LENGTH:
+        return ""
+    return f"answers {percent(abs(longer), 1)} {'longer' if longer > 0 else 'shorter'}"
 
 
 def _one_look(result: WorkloadResult, other: WorkloadResult, study: Study) -> group_sequential.Comparison | None:

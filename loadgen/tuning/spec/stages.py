@@ -170,7 +170,8 @@ class IntRange(Strict, frozen=True):
 
     def has(self, value: Any) -> bool:
         """Return whether a value may be drawn."""
-        return type(value) is int and self.int_[0] <= value <= self.int_[1] and (value - self.int_[0]) % self.step == 0
+        least, most = self.int_
+        return type(value) is int and value in range(least, most + 1, self.step)
 
 
 class Categorical(Strict, frozen=True):
