@@ -170,11 +170,7 @@ class Recorder:
             self.waits[name].merge(histogram)
 
     def snapshot(self, partial: str | None = None) -> Snapshot:
-        """Copy what has been counted so far.
-
-        Args:
-            partial: Why the run ended early, or None.
-        """
+        """Copy what has been counted so far; `partial` says why the run ended early, if it did."""
         return Snapshot(
             start_ns=self.start_ns,
             scheduled=self.scheduled,

@@ -13,7 +13,6 @@ class ServerCall:
     Attributes:
         moment: Before the clock started, while it ran, or after the last request.
         url: Where it went, without credentials.
-        took_ms: How long the answer took, ms.
         error: Why it failed; None: it did not.
     """
 

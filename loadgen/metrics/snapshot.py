@@ -202,7 +202,6 @@ class Snapshot:
 
     Attributes:
         start_ns: When the clock of the run started, the same for all parts.
-        scheduled: Requests that were to be sent.
         outcomes: Requests by their class, "status(404)" spelled out.
         examples: For each class that is not ok, the first few requests: index, phase, detail.
         finishes: Finish reasons of ok requests, and how many had each.

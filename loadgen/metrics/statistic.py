@@ -17,7 +17,6 @@ def statistic_ms(histogram: Histogram, name: str, failed: int = 0) -> float | No
     """Compute a statistic as an SLO names it (mean, median, max, p99), in ms; None where nothing was measured.
 
     Args:
-        histogram: The histogram of the requests that have a value.
         failed: How many further requests failed. They are above every value: a percentile, and the maximum, is inf
             where it lies among them; a mean leaves them out.
     """

@@ -70,7 +70,6 @@ class Comparison:
     Attributes:
         counted: Their median of tokens by usage, without those that usage itself calls hidden.
         streamed: Their median of tokens in the text.
-        difference: The median of what usage counts beyond the text.
         hides: Whether that is so much that TPOT is taken over the streamed tokens of these answers.
     """
 

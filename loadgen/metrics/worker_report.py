@@ -12,7 +12,6 @@ class WorkerReport:
 
     Attributes:
         number: The index of that partition, from 0.
-        client: Resources that measuring took, and disturbances.
         schedule_sha256: Hash of the whole schedule that the worker had; None where it died before it could say.
         host: The address of its machine; None: the one that coordinated the run.
         lost: How the worker died, as in "was killed by signal 9"; None where it came to its end.

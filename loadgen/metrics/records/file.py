@@ -72,7 +72,6 @@ class RecordWriter:
         Args:
             sources: The source of each prompt, or an empty list.
             asked_due: Due times that the prompts ask for, as `request_store.requested_due_ns` returns them.
-            partition: Whose records these will be.
         """
         self._start_ns, self._sources = start_ns, sources
         self._answers = header.settings.save_detailed
@@ -128,7 +127,6 @@ class RecordFile:
 
     Attributes:
         start_ns: When the clock started, CLOCK_MONOTONIC ns.
-        scheduled: How many requests were to be sent.
         asked_due: Due times that the prompts asked for, as `request_store.requested_due_ns` returns them.
         partition: Whose records the file had at first.
         trailer, totals: What its last line says; None where the run did not come to its end.

@@ -15,9 +15,7 @@ class RunHeader:
     """Facts that are known before the clock starts, so that a report can be made from records that outlive their run.
 
     Attributes:
-        model: The model's name in requests.
         date: Local start time, YYYYmmdd-HHMMSS.
-        simulated: Whether the engine is loadgen's own simulator.
         provenance: What was run, by whom and on what; JSON.
     """
 

@@ -12,8 +12,6 @@ class ScrapeOrder:
     """What to scrape during a run.
 
     Attributes:
-        sources: Where the servers' metrics are.
-        folder: Where to write them.
         last_scrapes: How often it is scraped at most after the run, until every server is idle.
         missing: Base URLs of targets without metrics, while others have some.
         cache_block: The unit of the servers' prefix caches, by the metrics that were found; None: they do not say.

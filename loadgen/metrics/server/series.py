@@ -17,7 +17,6 @@ class Source:
     """An endpoint with the metrics of a server.
 
     Attributes:
-        target: Base URL of the server.
         headers: The headers of the request, credentials among them.
     """
 
@@ -83,11 +82,9 @@ class SourceSeries(WithTtft):
         at_s: When it was scraped, seconds after the run's clock started; the first time is below 0.
         took_ms: Until it had answered, connecting included.
         moments: FIRST, TICK or LAST.
-        failed: Why a scrape failed, or None.
         names: The server's name of each quantity (those of `names`, and "ttft").
         series: The values of each quantity: gauges as they were; counters since the first scrape, restarts bridged.
         ttft: The server's times to first token in seconds, between the first and the last scrape.
-        restarts: How often its counters were reset.
     """
 
     url: str

@@ -22,7 +22,6 @@ class Gpu:
     """Readings of one GPU over time.
 
     Attributes:
-        name: As NVML names it.
         at_s: When it was read, seconds after the run's clock started.
         series: The readings of each quantity (`gpus.QUANTITIES`).
     """

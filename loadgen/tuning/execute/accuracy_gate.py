@@ -60,11 +60,7 @@ class AccuracyGate:
         self._chance = 1 - study.decision.confidence
 
     def baseline_unusable_reason(self, answers: Answers | None) -> str:
-        """Return why no arm could be judged by these answers of the baseline; empty if arms can be judged.
-
-        Args:
-            answers: Answers of the baseline; None if it was not asked.
-        """
+        """Return why no arm could be judged by these answers of the baseline; empty if arms can be judged."""
         if self._accuracy is None or answers is None:
             return ""
         remedy = "give questions that it answers, or leave accuracy out"

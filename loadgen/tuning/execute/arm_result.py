@@ -84,7 +84,6 @@ class ArmResult:
         counted: Those of `trials` that count; the others failed, or were disturbed and repeated.
         values: Value of the objective, block by block.
         misses: Number of starts that missed a limit of the study.
-        comparison: Comparison with the reference; None if there is none.
         notes: Further remarks by their subject: answers, bound.
         workloads: Result on each workload; filled by `loadgen.tuning.execute.workload_results`.
     """

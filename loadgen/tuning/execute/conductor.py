@@ -45,7 +45,6 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
 
     Args:
         folder: Folder of the store, created if there is none.
-        usual_s: Returns how long servers have taken to start on this machine.
 
     Raises:
         BadInput: The study cannot run here, or not in this store.

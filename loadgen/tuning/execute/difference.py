@@ -25,7 +25,6 @@ class Difference:
         share: Difference of the unrounded values.
         low: Lower bound at the study's confidence; None: unknown.
         high: Upper bound at the study's confidence; None: unknown.
-        more_is_better: Whether an increase is a gain.
         unbounded: Why there are no bounds; None: there are some.
         other_work: How the work of the two differed; empty: they did the same.
     """

@@ -40,12 +40,7 @@ class Reading:
         return cls(CpuTimes.now(), sum(own.values()) + sum(os.times()[2:4]))
 
     def disturbance(self, since: Self, *, client_error: float | None = None, quiet: bool = True) -> Disturbance:
-        """Return what others did between an earlier reading and this one.
-
-        Args:
-            client_error: Share of the mean E2EL that the client may have added; None: unknown.
-            quiet: Whether the machine was quiet when the start began.
-        """
+        """Return what others did between an earlier reading and this one."""
         return Disturbance(
             others_cores=max(0.0, machine.others_cores(since.times, self.times, self.family_s - since.family_s)),
             stolen_share=machine.stolen_share(since.times, self.times),

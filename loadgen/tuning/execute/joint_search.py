@@ -25,12 +25,7 @@ STEP_NAME = "{} (drawn)"
 
 
 class JointSearch:
-    """Draws combinations of a joint stage and tries each of them once.
-
-    Args:
-        planner: Its planner, which makes arms of combinations.
-        base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
-    """
+    """Draws combinations of a joint stage and tries each of them once."""
 
     def __init__(
         self,
@@ -125,11 +120,7 @@ def require_sampler(stage: Joint) -> None:
 
 
 def _sampler(stage: Joint, seed: int) -> Any:
-    """Return Optuna's study that draws the combinations.
-
-    Raises:
-        BadInput: A package is missing.
-    """
+    """Return Optuna's study that draws the combinations."""
     require_sampler(stage)
     import optuna
 

@@ -36,11 +36,8 @@ class StepRun:
 
     Args:
         nogoods: Settings that made an arm fail; the run adds those of its own arms.
-        noise_before: Noise of the steps before; None: unknown.
-        base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
 
     Attributes:
-        over: Whether the step has ended.
         broken: Why the reference cannot be measured; empty if it can.
         arms_ahead: Names of the arms that the running block starts after the one that is started now.
     """

@@ -18,7 +18,6 @@ class TrialRequest:
 
     Attributes:
         block: Index of the block, from 0; each block starts each arm once.
-        arm: Name of the arm in the step.
         attempt: From 0; higher after a transient failure of the attempt before.
     """
 

@@ -98,7 +98,6 @@ class TrialRunner:
         """Run workloads, each batch in a fresh start, and add the results to a trial.
 
         Args:
-            on_progress: As for `run_trial`.
             asks: Whether to ask the questions of the study's accuracy gate after the last workload.
         """
         for names in batches:
@@ -158,10 +157,7 @@ class TrialRunner:
         """Run a workload, and the search for the highest rate if goodput decides; returns why it does not count.
 
         Args:
-            folder: Folder for its files, which is created.
-            on_progress: As for `run_trial`.
             round_: Number of the round, from 0; each has prompts of its own.
-            foreign: Engines of other arms, by process id.
         """
         objective = self._study.objective
         slo = objective.slo if objective.metric != "goodput" else None

@@ -20,7 +20,6 @@ class Goodput(Struct, frozen=True, kw_only=True):
         tried: Pairs of a rate and whether it met the limits.
         attainment: The share of requests that must meet them.
         resolution: How close `rate` and `fails` had to be, as a ratio.
-        notes: Remarks of the search.
     """
 
     rate: float
@@ -57,7 +56,6 @@ class Disturbance(Struct, frozen=True, kw_only=True):
     """What disturbed a run. Its result plays no part, so that a disturbed run can be repeated without a bias.
 
     Attributes:
-        others_cores: Cores that other processes used.
         stolen_share: Share of all cores' time that the hypervisor took.
         client_error: Share of the mean E2EL that the client may have added; None: unknown.
         quiet: Whether the machine was quiet when the start began.
@@ -106,14 +104,8 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
 
     Attributes:
         verdict: VALID, SUSPECT or INVALID; None: a published result that nothing judges.
-        reasons: Why the run is not VALID.
-        slo: What it shows of each limit.
-        simulated: Whether the simulator was measured.
-        goodput: The goodput of a study whose objective it is.
-        disturbance: What disturbed the run; None: unknown.
         servers: How many servers were measured together.
         published: The numbers as published, by vLLM's names; empty if the study measured the run itself.
-        provenance: Where a published result is from.
     """
 
     verdict: str | None = None

@@ -17,11 +17,7 @@ SAME_LENGTH = 0.01  # by how much, relative, the answers of two arms may differ 
 
 
 def with_workload_results(step: StepResult, study: Study, *, published: bool) -> StepResult:
-    """Fill in the results of each arm of a step on each workload.
-
-    Args:
-        published: Whether each arm was measured once, by others.
-    """
+    """Fill in the results of each arm of a step on each workload."""
     arms = [replace(arm, workloads=_workloads(arm, study)) for arm in step.arms]
     reference = next((arm for arm in arms if arm.name == step.reference), None)
     if reference is not None:

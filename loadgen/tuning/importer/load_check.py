@@ -12,9 +12,6 @@ def difference(result: Published, load: RunSettings) -> str:
     """Return in what the prompts of a result differ from a workload's; empty if nothing shows that they do.
 
     Results with failed requests are not compared, since the tokens of the others say little.
-
-    Args:
-        result: Its requests and tokens.
     """
     ok, prompts = result.get("ok"), result.get("input_tokens")
     lengths = tokens(load)

@@ -37,7 +37,6 @@ class Workloads:
         """Return the name of a result's workload.
 
         Args:
-            result: Its requests, tokens and concurrency.
             sent: Number of requests that were sent; None: as many as succeeded.
             near: Text above it, which decides if several workloads fit.
 

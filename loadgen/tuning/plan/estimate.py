@@ -33,13 +33,7 @@ SHAREGPT_TOKENS = {"vllm-0.11": (217, 202), "benchmark-runner": (342, 281)}
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An estimated time.
-
-    Attributes:
-        min_s: Shortest usual time.
-        max_s: Longest usual time.
-        basis: Source of the estimate, in words.
-    """
+    """An estimated time: the shortest and the longest usual one, and the source of the estimate in words."""
 
     min_s: float
     max_s: float

@@ -59,9 +59,6 @@ def engine_refusal(study: Study, spec: ArmSpec, error: BadInput) -> AtFault:
 def check_condition(study: Study, number: int, knobs: Callable[[str], Sequence[str]]) -> None:
     """Check the names in a grid's condition.
 
-    Args:
-        knobs: Returns the names of an engine's knobs.
-
     Raises:
         AtFault: A name is unknown.
     """

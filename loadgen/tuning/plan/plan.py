@@ -21,14 +21,12 @@ class PlannedArm:
     """An arm in a step: how it is served, what it is measured with, and how long that may take.
 
     Attributes:
-        spec: Configuration and name in the step.
         start: Whether the step starts from this arm, which then runs beside the others for comparison.
         model: Folder, hub name or file that is served.
         launches: Commands of the servers, one for each replica.
         identity: Hash of what is served; equal for arms that are served in the same way.
         workloads: Workloads to run after each start, in order.
         batches: The same, split where the engine must be restarted because it cannot empty its caches.
-        until_ready: Estimated time of a start.
         loads: Estimated time of each workload; None: unknown.
         same_as: STEP/ARM that was planned before and is served in the same way.
     """
@@ -73,7 +71,6 @@ class Step:
 
     Attributes:
         kind: choice, grid, joint, interactions, noise, confirmation, or drawn for the search of a joint stage.
-        starts_from: Names of the arms it starts from.
         arms: Arms that are known before the step runs, those it starts from first.
         min_starts, max_starts: Fresh starts of each arm.
         trials: Maximum number of arms that a joint stage draws.
@@ -130,11 +127,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a study would do.
-
-    Attributes:
-        loads: Its workloads as settings of runs.
-    """
+    """All that a study would do."""
 
     study: Study
     loads: dict[str, RunSettings]

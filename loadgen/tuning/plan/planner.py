@@ -27,9 +27,6 @@ CHANGES_NOTHING = "its values change nothing: it is served like {}"
 def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan:
     """Plan a study, with the winners that each stage expects.
 
-    Args:
-        usual_s: Returns how long servers have taken to start on this machine.
-
     Raises:
         AtFault: The study asks for something impossible.
     """
@@ -45,15 +42,7 @@ def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan
 
 
 class Planner:
-    """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then `confirmation`.
-
-    Args:
-        usual_s: Returns how long servers have taken to start on this machine.
-
-    Attributes:
-        loads: The study's workloads as settings of runs.
-        engines: Its engines as they are installed here.
-    """
+    """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then `confirmation`."""
 
     def __init__(self, study: Study, usual_s: UsualStart = lambda engine, model: None) -> None:
         self._study, self._candidates, self.engines = study, Candidates(study), StudyEngines(study)

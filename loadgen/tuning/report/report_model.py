@@ -104,9 +104,7 @@ class ReportModel:
     """The contents of a report.
 
     Attributes:
-        label, unit: Name and unit of the objective's metric.
         published: Whether all results were published by others, one run of each arm.
-        steps: Summaries of the steps that have begun.
     """
 
     def __init__(self, findings: Findings, facts: Mapping[str, Any]) -> None:

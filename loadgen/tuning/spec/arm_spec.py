@@ -20,9 +20,7 @@ class ArmSpec:
 
     Attributes:
         model: Name of the model's variant in the study.
-        knobs: Values of engine-neutral knobs, by name.
         raw: All words of each of the engine's own flags, by the flag's name.
-        env: Environment variables that the study sets.
         replicas: Servers that share the requests and the devices.
         devices: Ids of the accelerators of all replicas; empty: those that the engine finds.
         changes: Changes that the stage made to the arm it starts from, in order.
