@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loadgen.errors import BadInput
 from loadgen.tuning.execute.accuracy_gate import AccuracyGate
@@ -17,9 +17,6 @@ from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.stages import Categorical, IntRange, Joint, Log2Range
 from loadgen.tuning.spec.study import Study
 from loadgen.util.packages import require
-
-if TYPE_CHECKING:
-    from optuna import Trial as Draw
 
 STEP_NAME = "{} (drawn)"
 
@@ -133,7 +130,7 @@ def _sampler(stage: Joint, seed: int) -> Any:
     return optuna.create_study(direction="maximize", sampler=samplers[stage.sampler]())
 
 
-def _value(draw: "Draw", name: str, values: Log2Range | IntRange | Categorical) -> Any:
+def _value(draw: Any, name: str, values: Log2Range | IntRange | Categorical) -> Any:
     if isinstance(values, Log2Range):
         low, high = (number.bit_length() - 1 for number in values.log2)
         return 1 << draw.suggest_int(name, low, high)

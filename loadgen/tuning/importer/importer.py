@@ -16,9 +16,9 @@ from loadgen.tuning.execute.trial import INVALID, Failure, Trial, TrialRequest, 
 from loadgen.tuning.execute.workload_findings import Origin
 from loadgen.tuning.importer.arms import Arms
 from loadgen.tuning.importer.entries import Entry, Source
-from loadgen.tuning.importer.load_check import difference
 from loadgen.tuning.importer.restatement import as_printed, requests_sent, restated
 from loadgen.tuning.importer.unplaced import Unplaced
+from loadgen.tuning.importer.workloads import find_workload, load_difference
 from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.study_file import StudyFile
@@ -196,7 +196,7 @@ class Importer:
             notes.append(f"the page shows it as the baseline's, but its command is that of {arm.path}")
             arm = self._arms.baseline
         if workload is None and entry.result is not None:
-            workload = self._arms.workloads.find(entry.result, entry.sent, f"{entry.title} {entry.stage}")
+            workload = find_workload(self._arms.loads, entry.result, entry.sent, f"{entry.title} {entry.stage}")
             notes += self._losses(entry.result, workload)
         if entry.result is not None and workload is not None:
             notes += self._early_end(entry.result, workload)
@@ -204,14 +204,14 @@ class Importer:
 
     def _losses(self, result: Published, workload: str) -> list[str]:
         """Return a remark if requests of the workload are missing without a word about them."""
-        ok, wanted = result.get("ok"), self._arms.workloads.num_prompts(workload)
+        ok, wanted = result.get("ok"), self._arms.loads[workload].num_prompts or 0
         if ok is None or requests_sent(result) is not None or ok.value >= wanted:
             return []
         return [f"{ok.value:g} of the {wanted} requests of {workload}; the others count as failed"]
 
     def _early_end(self, result: Published, workload: str) -> list[str]:
         """Return a remark if answers are shorter than the workload asks for."""
-        load, tokens = self._arms.workloads.load(workload), result.per_request()
+        load, tokens = self._arms.loads[workload], result.per_request()
         asked = load.random_output_len
         if load.dataset_name != "random" or not isinstance(asked, int) or tokens is None:
             return []
@@ -222,7 +222,7 @@ class Importer:
 
     def _load_note(self, workload: str, result: Published) -> list[str]:
         """Return a remark if a result comes from another load than the study's."""
-        why = difference(result, self._arms.workloads.load(workload))
+        why = load_difference(result, self._arms.loads[workload])
         return [f"{workload} is another load than the study's: {why}"] if why else []
 
     def _compare_load(self, workload: str, entry: Entry, notes: list[str], summary: ImportSummary) -> None:
@@ -233,7 +233,7 @@ class Importer:
             summary.lines += [f"{entry.place}: {note}; {remedy}" for note in notes]
 
     def _add_run(self, placed: Placement, result: Published, entry: Entry, source: Source, notes: list[str]) -> Trial:
-        summary = restated(result, self._arms.workloads.num_prompts(placed.workload), source.untrue)
+        summary = restated(result, self._arms.loads[placed.workload].num_prompts or 0, source.untrue)
         own, replicas = summary["loadgen"], placed.arm.spec.replicas
         wanted = self._servers.get(placed.config, own["servers"] if own["servers"] == replicas else 1)
         if own["servers"] != wanted:
@@ -258,7 +258,6 @@ class Importer:
         data: Mapping[str, Any] | None = None,
         failure: Failure | None = None,
     ) -> Trial:
-        """Add a trial to the store."""
         arm = placed.arm
         request = TrialRequest(arm.step, self._blocks, arm.name)
         began = now()
@@ -283,7 +282,6 @@ class Importer:
         return trial
 
     def _note(self, trial: Trial) -> None:
-        """Remember a trial of the store."""
         self._blocks = max(self._blocks, trial.request.block + 1)
         if trial.failure is not None:
             self._failed.add((trial.config, trial.failure.cause))

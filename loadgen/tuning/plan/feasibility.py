@@ -1,10 +1,10 @@
 """Checks that an arm can be served on the study's hardware; an error names its place in the study file."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
+from loadgen.engines import Launch
 from loadgen.errors import BadInput
 from loadgen.tuning.plan.candidates import OF_ARMS
 from loadgen.tuning.plan.estimate import tokens
@@ -13,9 +13,6 @@ from loadgen.tuning.spec.expression import Expression
 from loadgen.tuning.spec.stages import Grid
 from loadgen.tuning.spec.strict_model import At, AtFault, suggestion
 from loadgen.tuning.spec.study import Study
-
-if TYPE_CHECKING:
-    from loadgen.engines import Launch
 
 
 def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
@@ -83,7 +80,7 @@ def check_rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
         raise AtFault(("objective", "workload"), problem, "let another workload decide")
 
 
-def notes(arm: ArmSpec, launch: "Launch", loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
+def notes(arm: ArmSpec, launch: Launch, loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
     """Return a remark for each workload whose prompts do not fit into the context of an arm.
 
     Args:

@@ -2,15 +2,12 @@
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from loadgen.config.settings import RunSettings
+from loadgen.engines import Launch
 from loadgen.tuning.plan.estimate import Span
 from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.study import Study
-
-if TYPE_CHECKING:
-    from loadgen.engines import Launch
 
 NOISE, CONFIRMATION = "noise", "confirmation"
 NOISE_STARTS = 3  # of the baseline, to estimate how much starts of the same arm differ
@@ -35,7 +32,7 @@ class PlannedArm:
     spec: ArmSpec
     start: bool
     model: str
-    launches: list["Launch"]
+    launches: list[Launch]
     identity: str
     workloads: tuple[str, ...]
     batches: tuple[tuple[str, ...], ...]

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loadgen.engines import Launch
 from loadgen.errors import BadInput
 from loadgen.tuning.plan import estimate, feasibility
 from loadgen.tuning.plan.candidates import Candidates, check_expected, expected
@@ -17,9 +18,6 @@ from loadgen.tuning.spec.stages import Change, Grid, Interactions, Joint
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.workloads import loads
-
-if TYPE_CHECKING:
-    from loadgen.engines import Launch
 
 CHANGES_NOTHING = "its values change nothing: it is served like {}"
 
@@ -186,7 +184,7 @@ class Planner:
             return span
         return estimate.searched(span, objective.limits, Effort.for_effect(self._study.decision.min_effect))
 
-    def _launches(self, spec: ArmSpec) -> list["Launch"]:
+    def _launches(self, spec: ArmSpec) -> list[Launch]:
         feasibility.check_knobs(self._study, spec, self.engines.known_knobs(spec))
         try:
             launches = self.engines.launches(spec)

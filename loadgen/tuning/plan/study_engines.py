@@ -6,15 +6,13 @@ import itertools
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loadgen.engines import Engine, Launch, Probes
 from loadgen.errors import BadInput
 from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.study import EngineBase, Study
 from loadgen.util.plugins import find
-
-if TYPE_CHECKING:
-    from loadgen.engines import Engine, Launch, Probes
 
 FIRST_PORT = 8000  # in commands that are only shown; a start chooses free ports
 
@@ -27,7 +25,7 @@ class EngineWithVariables:
         engine: The engine, in the version that the study expects.
     """
 
-    engine: "Engine"
+    engine: Engine
     env: Mapping[str, str]
 
     @property
@@ -36,7 +34,7 @@ class EngineWithVariables:
         return self.engine.name
 
     @property
-    def probes(self) -> "Probes":
+    def probes(self) -> Probes:
         """Probes of the engine."""
         return self.engine.probes
 
@@ -52,7 +50,7 @@ class EngineWithVariables:
         """Return the engine with one more variable."""
         return dataclasses.replace(self, env={**self.env, name: value})
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Any) -> "Launch":
+    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Any) -> Launch:
         """Return the command of a server, as `Engine.launch` does.
 
         Raises:
@@ -99,7 +97,7 @@ class StudyEngines:
         """Return the engine's own name of each knob of an arm."""
         return self.engine(arm).knobs()
 
-    def launches(self, arm: ArmSpec) -> list["Launch"]:
+    def launches(self, arm: ArmSpec) -> list[Launch]:
         """Return the command of each replica, with a port and a folder as examples.
 
         Raises:
@@ -113,7 +111,7 @@ class StudyEngines:
         ]
 
 
-def identity(arm: ArmSpec, launches: Sequence["Launch"]) -> str:
+def identity(arm: ArmSpec, launches: Sequence[Launch]) -> str:
     """Return a hash of what is served; aliases, `=` and the order of flags do not change it."""
     first = launches[0]
     served = {

@@ -6,12 +6,14 @@ from typing import Literal
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.tuning.execute.arm_result import ArmResult
 from loadgen.tuning.execute.difference import Difference
+from loadgen.tuning.execute.trial import Trial, WorkloadRun
 from loadgen.tuning.report.arm_text import DIGITS, TONES, command, difference_span, files, score
-from loadgen.tuning.report.published_notes import assumptions
+from loadgen.tuning.report.published_notes import assumptions, place
 from loadgen.tuning.report.report_model import ReportModel
 from loadgen.tuning.report.shortfall import shortfall
-from loadgen.tuning.report.suspect_runs import suspect_runs
-from loadgen.util.number_format import percent, signed
+from loadgen.util.number_format import first_of, percent, plural, signed
+
+MAX_REASONS, MAX_RUNS = 3, 3  # of SUSPECT runs: reasons that are shown, and runs that are named of each
 
 
 def warnings(model: ReportModel) -> Iterator[Block]:
@@ -96,7 +98,33 @@ def caveats(model: ReportModel) -> Iterator[Line]:
     if repeated := sum(arm.repeated for step in model.steps for arm in step.arms):
         starts = len(model.findings.trials)
         yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
-    yield from suspect_runs(model)
+    yield from _suspect_runs(model)
+
+
+def _suspect_runs(model: ReportModel) -> Iterator[Line]:
+    """Yield a line on the SUSPECT runs; nothing if there are none."""
+    count, reasons = 0, dict[str, list[str]]()
+    for trial in model.findings.trials:
+        for workload, run in trial.runs.items():
+            if run.findings.verdict == "SUSPECT":
+                count += 1
+                for reason in run.findings.reasons or ["without a reason"]:
+                    reasons.setdefault(reason, []).append(_run_name(trial, workload, run))
+    if not count:
+        return
+    shown = [f"{reason} ({first_of(names, MAX_RUNS)})" for reason, names in reasons.items()][:MAX_REASONS]
+    more = len(reasons) - MAX_REASONS
+    left = f"; and {plural(more, 'more reason')}, which `loadgen tune export` lists" if more > 0 else ""
+    yield prose(f"{count} of {len(model.runs)} runs are SUSPECT: {'; '.join(shown)}{left}")
+
+
+def _run_name(trial: Trial, workload: str, run: WorkloadRun) -> str:
+    """Return stage, arm, block and workload of a run, or where a published one stands."""
+    if run.findings.provenance is not None:
+        return place(run)
+    request = trial.request
+    again = " again" if request.attempt else ""
+    return f"{request.step}/{request.arm} block {request.block + 1}{again} on {workload}"
 
 
 def _command(arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip") -> Iterator[Block]:

@@ -1,7 +1,7 @@
 """The tables of a report."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from loadgen.report.html import Line, Span, Table, Tone, cell, line
@@ -132,14 +132,10 @@ def noise(model: ReportModel) -> Table:
     for step in model.steps:
         found, least = step.found.noise, step.found.least_effect
         if found is not None or least is not None:
-            row = (
-                step.name,
-                percent(found.sd if found and found.df else None, DIGITS),
-                str(found.df) if found else "n/a",
-                "n/a" if least is None else signed(least, DIGITS),
-            )
-            rows.append(tuple(map(cell, row)))
-    return Table(("Step", "SD of one start", "Degrees of freedom", "Effect it was planned to detect"), tuple(rows))
+            sd = percent(found.sd if found and found.df else None, DIGITS)
+            effect = "n/a" if least is None else signed(least, DIGITS)
+            rows.append((step.name, sd, str(found.df) if found else "n/a", effect))
+    return _table(("Step", "SD of one start", "Degrees of freedom", "Effect it was planned to detect"), rows)
 
 
 def failures(model: ReportModel) -> Table:
@@ -152,12 +148,10 @@ def failures(model: ReportModel) -> Table:
             if arm.verdict is Verdict.PRUNED:
                 starts[step.name, arm.name, str(Verdict.PRUNED), arm.why] = 0
     rows = [
-        tuple(
-            map(cell, (step, Span(arm, Tone.CODE), str(count), kind, Span(cause, Tone.CODE if cause else Tone.PLAIN)))
-        )
+        (step, Span(arm, Tone.CODE), str(count), kind, Span(cause, Tone.CODE if cause else Tone.PLAIN))
         for (step, arm, kind, cause), count in starts.items()
     ]
-    return Table(("Step", "Arm", "Starts", "Class", "Root cause"), tuple(rows))
+    return _table(("Step", "Arm", "Starts", "Class", "Root cause"), rows)
 
 
 def provenance(model: ReportModel) -> Table:
@@ -181,8 +175,12 @@ def provenance(model: ReportModel) -> Table:
         facts["accelerators_from"] = "nothing: neither NVML nor npu-smi is here"
     if model.study.objective.accuracy is None:
         facts.pop("questions", None)
-    rows = [(cell(name), cell(text)) for name, text in (*found.items(), *_leaves(facts))]
-    return Table(("What", "Value"), tuple(rows))
+    return _table(("What", "Value"), (*found.items(), *_leaves(facts)))
+
+
+def _table(head: tuple[str, ...], rows: Iterable[Sequence[str | Span]]) -> Table:
+    """Return a table of which each cell has one line."""
+    return Table(head, tuple(tuple(cell(each) for each in row) for row in rows))
 
 
 def _leaves(value: Any, at: At = ()) -> Iterator[tuple[str, str]]:
