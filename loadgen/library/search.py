@@ -94,11 +94,7 @@ def search_sync(
 
 
 class _Runs:
-    """The runs of one search at one server.
-
-    Args:
-        on_point: Called with each run that has ended.
-    """
+    """The runs of one search at one server."""
 
     def __init__(self, found: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint) -> None:
         self._found, self._server, self._on_progress, self._on_point = found, server, on_progress, on_point

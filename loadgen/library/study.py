@@ -166,22 +166,16 @@ async def carry_out(file: StudyFile, store: Path, view: View) -> SavedStudy:
 
 
 class _Callbacks:
-    """A display that calls the functions of a program.
-
-    Args:
-        store: Folder of the store.
-    """
+    """A display that calls the functions of a program."""
 
     def __init__(self, store: Path, on_progress: OnProgress, on_trial: OnTrial) -> None:
         self._store, self._on_progress, self._on_trial = store, on_progress, on_trial
 
     def begin(self, walk: Walk, request: TrialRequest, folder: Path) -> None:
-        """Show nothing: the progress of the start follows."""
+        pass  # the progress of the start follows
 
     def progress(self, workload: str, progress: Progress) -> None:
-        """Pass the progress on."""
         self._on_progress(progress)
 
     def end(self, walk: Walk, trial: Trial) -> None:
-        """Pass the study on."""
         self._on_trial(SavedStudy(walk.found(NOT_YET), self._store))

@@ -38,12 +38,16 @@ class Reachability:
     @property
     def refusing(self) -> bool:
         """Whether every attempt to connect was refused for a second at least, up to the last."""
-        return self.refused_s is not None and self.last_s - self.refused_s >= 1.0
+        return self._refused_for_s >= 1.0
 
     @property
     def gone(self) -> bool:
         """Whether every attempt to connect was refused for PATIENCE_S, from the first to the last."""
-        return self.refused_s is not None and self.last_s - self.refused_s >= PATIENCE_S
+        return self._refused_for_s >= PATIENCE_S
+
+    @property
+    def _refused_for_s(self) -> float:
+        return 0.0 if self.refused_s is None else self.last_s - self.refused_s
 
 
 class ReachabilityTracker:

@@ -22,6 +22,7 @@ from loadgen.metrics.snapshot import (
     FAILED,
     LATENCIES,
     NO_TPOT,
+    OF_LOOP,
     RETRY_ROW,
     ROW,
     UNFINISHED,
@@ -35,8 +36,8 @@ from loadgen.metrics.snapshot import (
 from loadgen.metrics.streamed_tokens import sampled
 
 COUNTED_HERE = (
-    *("good", "good_sent", "departures", "never_due", "repeated_prompts", "turns_without_token"),
-    *("warm_connections", "broken_off", "silent_streams"),
+    *("good", "good_sent", "departures", "never_due", "broken_off", "silent_streams"),
+    *OF_LOOP,
 )
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
@@ -163,9 +164,7 @@ class Recorder:
     def restore(self, totals: LoopTotals) -> None:
         """Set what records do not hold, once all of them have been added again."""
         self.scheduled = totals.scheduled
-        self.counters["warm_connections"] = totals.warm_connections
-        self.counters["repeated_prompts"] = totals.repeated_prompts
-        self.counters["turns_without_token"] = totals.turns_without_token
+        self.counters |= {name: getattr(totals, name) for name in OF_LOOP}
         for name, histogram in totals.histograms.items():
             self.waits[name].merge(histogram)
 

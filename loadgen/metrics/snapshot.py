@@ -91,6 +91,7 @@ CONNECTIONS = (
     "late_connections",  # requests that had to open one
 )
 COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
+OF_LOOP = ("warm_connections", "repeated_prompts", "turns_without_token")  # counters that no record has
 FAILED, CANCELLED, DISCONNECTED = -1, -2, -3  # in place of the latencies of a request that was not ok
 NO_TPOT = -1  # of an answer of one token
 # One request that was sent more than once: index, attempts, HTTP status of the first attempt. In ns: the first attempt
@@ -188,9 +189,7 @@ class LoopTotals:
         """Take the totals from a snapshot, for a trailer."""
         return cls(
             scheduled=snapshot.scheduled,
-            warm_connections=snapshot.counters["warm_connections"],
-            repeated_prompts=snapshot.counters["repeated_prompts"],
-            turns_without_token=snapshot.counters["turns_without_token"],
+            **{name: snapshot.counters[name] for name in OF_LOOP},
             partial=snapshot.partial,
             histograms={name: snapshot.histograms[name] for name in LOOP_WAITS},
         )

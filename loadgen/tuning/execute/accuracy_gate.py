@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from loadgen.stats import mcnemar
-from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
+from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest, first_answers
 from loadgen.tuning.plan.plan import NOISE
 from loadgen.tuning.spec.arm_spec import ArmSpec, baseline
 from loadgen.tuning.spec.study import Study
@@ -41,7 +41,7 @@ def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: It
     if study.objective.accuracy is None or not (request.step == NOISE or lossy(arm, baseline(study))):
         return False
     place = request.step, request.arm
-    return not any((each.request.step, each.request.arm) == place and each.answers is not None for each in trials)
+    return first_answers(each for each in trials if (each.request.step, each.request.arm) == place) is None
 
 
 class AccuracyGate:
@@ -81,7 +81,7 @@ class AccuracyGate:
         """
         if self._accuracy is None or not lossy(arm, self._base):
             return False, ""
-        answers = next((trial.answers for trial in trials if trial.answers is not None), None)
+        answers = first_answers(trials)
         if answers is None or answers.trouble:
             return True, "it did not answer the questions" if answers is None else f"it: {answers.trouble}"
         assert self._base_answers is not None  # without usable answers of the baseline no arm is started

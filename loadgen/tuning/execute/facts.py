@@ -34,27 +34,22 @@ def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
     Raises:
         BadInput: The questions of its gate cannot be read.
     """
-    accelerators = Accelerators.found()
+    accelerators, described, gate = Accelerators.found(), machine.describe(), study.objective.accuracy
     return {
         "study": study.as_json(),
         "text": text,
         "source": RUN,
         "loadgen": __version__,
-        "host": _host(accelerators),
+        "host": {
+            "name": platform.node(),
+            "cpu": described["cpu"],
+            "cores": described["usable_cores"],
+            "gpus": list(accelerators.names),
+        },
         "accelerators_from": accelerators.tool,
         "builds": {name: planner.engines.installed(name) for name in study.engines},
         "data": _data(planner),
-        "questions": _questions(study),
-    }
-
-
-def _host(accelerators: Accelerators) -> dict[str, Any]:
-    described = machine.describe()
-    return {
-        "name": platform.node(),
-        "cpu": described["cpu"],
-        "cores": described["usable_cores"],
-        "gpus": list(accelerators.names),
+        "questions": None if gate is None else questions.sha256(questions.read(gate.file or questions.OWN)),
     }
 
 
@@ -143,9 +138,3 @@ def _data(planner: Planner) -> dict[str, Any]:
                 "sha256": file_hash.sha256(path),
             }
     return found
-
-
-def _questions(study: Study) -> str | None:
-    """Return the hash of the questions of a study's accuracy gate; None: no gate."""
-    gate = study.objective.accuracy
-    return None if gate is None else questions.sha256(questions.read(gate.file or questions.OWN))

@@ -20,7 +20,7 @@ from loadgen.tuning.execute.findings import StepResult
 from loadgen.tuning.execute.same_arms import max_in_flight, same_config
 from loadgen.tuning.execute.score import count_trial, gain, objective_value
 from loadgen.tuning.execute.start_attempts import attempts, disturbance
-from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
+from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest, first_answers
 from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, PlannedArm, Step
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.arm_spec import ArmSpec
@@ -131,8 +131,7 @@ class StepRun:
         if failure is None:
             self._count(name, trial)
             if self.step.kind == NOISE:
-                answers = next((each.answers for each in self._reference.trials if each.answers is not None), None)
-                self._break(self._gate.baseline_unusable_reason(answers))
+                self._break(self._gate.baseline_unusable_reason(first_answers(self._reference.trials)))
             return
         if name == self._base:
             self._break(str(failure))

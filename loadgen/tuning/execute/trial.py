@@ -1,6 +1,6 @@
 """A trial: one fresh start of an arm, its request and its outcome."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -134,6 +134,11 @@ class Trial:
     runs: Mapping[str, WorkloadRun] = field(default_factory=dict)
     folder: str = ""
     answers: Answers | None = None
+
+
+def first_answers(trials: Iterable[Trial]) -> Answers | None:
+    """Return the answers of the first trial that has some; None if none has."""
+    return next((trial.answers for trial in trials if trial.answers is not None), None)
 
 
 def now() -> str:

@@ -11,7 +11,7 @@ from loadgen.stats.variance import Noise
 from loadgen.tuning.execute.findings import Findings, StepResult
 from loadgen.tuning.execute.joint_search import JointSearch
 from loadgen.tuning.execute.step_run import Assignments, StepRun
-from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
+from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest, first_answers
 from loadgen.tuning.plan.plan import PlannedArm, Step
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.stages import Joint
@@ -76,8 +76,7 @@ class Walk:
 
     def _run(self) -> Generator[TrialRequest, Trial, None]:
         yield from self._run_step(self._planner.noise())
-        trials = self._done[0].arms[0].trials
-        self._base_answers = next((trial.answers for trial in trials if trial.answers is not None), None)
+        self._base_answers = first_answers(self._done[0].arms[0].trials)
         if self.broken:
             return
         for number, stage in enumerate(self.study.stages):

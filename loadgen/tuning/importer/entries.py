@@ -44,7 +44,11 @@ class Source:
         path, number = (cut[1], int(cut[2])) if cut else (name, None)
         text = read(path)
         page = None if text.lstrip()[:1] in ("{", "[") else Page(path, text)
-        found = _of_json(path, text) if page is None else _of_page(page)
+        found = (
+            _of_page(page)
+            if page
+            else [Entry(number, each.place, each) for number, each in enumerate(results(path, text), 1)]
+        )
         meant = tuple(entry for entry in found if number in (None, entry.number))
         if not meant:
             count = sum(entry.result is not None for entry in found)
@@ -87,15 +91,6 @@ class Entry:
         if sent is None and ok is not None and self.success_rate:
             return round(ok.value / self.success_rate)
         return sent
-
-
-def _of_json(path: str, text: str) -> list[Entry]:
-    """Return the entries of a file of JSON in their order.
-
-    Raises:
-        BadInput: It is of an unknown kind.
-    """
-    return [Entry(number, each.place, each) for number, each in enumerate(results(path, text), 1)]
 
 
 def _of_page(page: Page) -> list[Entry]:

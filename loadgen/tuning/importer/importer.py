@@ -162,7 +162,8 @@ class Importer:
             for key in _keys(placed.arm, placed.config, placed.workload) & self._filled.keys():
                 problem = f"{placed.arm.path} has a result on {placed.workload}, {self._filled[key].place}"
                 raise Unplaced(f"{problem}, and published results are not averaged")
-            load_note = self._load_note(placed.workload, entry.result)
+            why = load_difference(entry.result, self._arms.loads[placed.workload])
+            load_note = [f"{placed.workload} is another load than the study's: {why}"] if why else []
             trial = self._add_run(placed, entry.result, entry, source, [*placed.notes, *load_note])
             self._compare_load(placed.workload, entry, load_note, summary)
         elif (placed.config, entry.cause) in self._failed:
@@ -219,11 +220,6 @@ class Importer:
             return []
         ignored = f", but {workload} ignores EOS in this study" if load.implied().ignore_eos else ""
         return [f"answers ended early, after {tokens[1]:.1f} of {asked} tokens{ignored}"]
-
-    def _load_note(self, workload: str, result: Published) -> list[str]:
-        """Return a remark if a result comes from another load than the study's."""
-        why = load_difference(result, self._arms.loads[workload])
-        return [f"{workload} is another load than the study's: {why}"] if why else []
 
     def _compare_load(self, workload: str, entry: Entry, notes: list[str], summary: ImportSummary) -> None:
         """Say it once if the results of a workload come from another load than the study's."""

@@ -32,8 +32,8 @@ def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan
     steps = [planner.noise()]
     for number in range(len(study.stages)):
         step = planner.stage(number, as_planned=True)
-        won = [arm for arm in step.arms if arm.name in step.wins]
-        planner.adopt(number, step.arms, sorted(won, key=lambda arm: step.wins.index(arm.name)))
+        arms = {arm.name: arm for arm in step.arms}
+        planner.adopt(number, step.arms, [arms[name] for name in step.wins])
         steps.append(step)
     steps.append(planner.confirmation())
     return Plan(study, planner.loads, tuple(steps))

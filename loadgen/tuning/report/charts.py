@@ -21,6 +21,7 @@ from loadgen.util.number_format import brief, percent, signed
 ROW, EDGE = 26, 14  # pixels of a row of names, and above and below all rows
 LABEL_SPACE = 1.35  # a horizontal axis is longer than its bars by this factor, for their labels
 MAX_LABELS = 6  # points of a scatter with a label
+OTHERS = "other arms"  # in a scatter, without baseline and winner
 POINTS_PER_DECADE = 24  # of a percentile curve: from 90 to 99 %, and from there to 99.9 %
 LATENCIES = {"ttft_due": "TTFT", "tpot": "TPOT", "e2el_due": "E2EL"}  # histograms, from when a request was due
 
@@ -127,16 +128,16 @@ def _pareto(model: ReportModel) -> Chart | None:
         arm.planned.identity: role for role, arm in (("winner", model.winner), ("baseline", model.baseline)) if arm
     }
     frontier = _frontier({identity: (user, gpu) for identity, (_, user, gpu) in points.items()})
-    others = [identity for identity in points if identity not in roles]
     labelled = [identity for identity in frontier if identity not in roles][: MAX_LABELS - len(roles)]
     marks: list[Curve | Dots] = [
         Curve("Pareto frontier", *_columns([points[identity][1:] for identity in frontier]), colour=2)
     ]
-    marks.append(_dots("other arms", "open", others, points, labelled))
-    looks: dict[str, Look] = {"baseline": "second", "winner": "first"}
+    looks: dict[str, Look] = {OTHERS: "open", "baseline": "second", "winner": "first"}
     for role, look in looks.items():
-        marks.append(_dots(role, look, [each for each in points if roles.get(each) == role], points, []))
-    marks = [mark for mark in marks if mark.xs]
+        shown = [identity for identity in points if roles.get(identity, OTHERS) == role]
+        labels = [_label(points[identity][0]) if identity in labelled else "" for identity in shown]
+        if shown:
+            marks.append(Dots(role, *_columns([points[identity][1:] for identity in shown]), look, labels))
     xs, ys = _columns([point[1:] for point in points.values()])
     return Chart(
         title="Speed for a user and throughput of a device",
@@ -145,14 +146,6 @@ def _pareto(model: ReportModel) -> Chart | None:
         scale=Linear.around("tok/s", xs),
         panels=(Panel("Output tokens/s of a device", Linear.around("tok/s", ys), tuple(marks), height=260),),
     )
-
-
-def _dots(
-    name: str, look: Look, shown: list[str], points: Mapping[str, tuple[str, float, float]], labelled: list[str]
-) -> Dots:
-    """Return the points of some configurations, a few of them with their names."""
-    xs, ys = _columns([points[each][1:] for each in shown])
-    return Dots(name, xs, ys, look, [_label(points[each][0]) if each in labelled else "" for each in shown])
 
 
 def _frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:

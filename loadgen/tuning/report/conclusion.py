@@ -89,13 +89,13 @@ def caveats(model: ReportModel) -> Iterator[Line]:
         "Stages were tried in turn, so a combination that no stage tried may be better. The results hold for this "
         "hardware, these versions and these workloads."
     )
-    if any(result.estimated for step in model.steps for arm in step.arms for result in arm.workloads.values()):
+    if any(result.estimated for arm in model.arms for result in arm.workloads.values()):
         yield line("(est.): measured on a part of the box, and multiplied by how often that part fits into it.")
     if model.winner and model.baseline and model.study.objective.accuracy is None:
         ours, theirs = model.winner.planned.model, model.baseline.planned.model
         if ours != theirs:
             yield line(f"The winner serves {ours} instead of {theirs}. The quality of its answers was not checked.")
-    if repeated := sum(arm.repeated for step in model.steps for arm in step.arms):
+    if repeated := sum(arm.repeated for arm in model.arms):
         starts = len(model.findings.trials)
         yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
     yield from _suspect_runs(model)
@@ -136,7 +136,7 @@ def _baseline_stays(model: ReportModel) -> Line:
     finalist, least = model.finalist, percent(model.study.decision.min_effect, 1)
     if finalist is None and model.published:
         return line("No results are published of an arm that the study expects to win, so the baseline stays:")
-    if finalist is None and not any(arm.comparison is not None for step in model.steps for arm in step.arms):
+    if finalist is None and not any(arm.comparison is not None for arm in model.arms):
         return line("No arm has been compared with the baseline. It is served by:")
     if finalist is None:
         when = " so far" if model.findings.open else ""

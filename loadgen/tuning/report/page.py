@@ -57,7 +57,7 @@ def _setup(model: ReportModel) -> Iterator[Block]:
     devices = model.study.hardware.devices
     counted = f", {devices} devices" if devices > 1 and not model.published else ""
     builds: dict[str, dict[str, None]] = {}
-    for arm in (arm for step in model.steps for arm in step.arms):
+    for arm in model.arms:
         versions = builds.setdefault(arm.planned.spec.engine, {})
         versions |= dict.fromkeys(trial.build for trial in arm.trials if trial.build)
     yield Heading(2, "Experimental Setup")

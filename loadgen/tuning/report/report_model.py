@@ -164,6 +164,11 @@ class ReportModel:
         return Unbounded.SINGLE_RUNS if self.published else Unbounded.APART
 
     @property
+    def arms(self) -> list[ArmResult]:
+        """The arms of all steps."""
+        return [arm for step in self.steps for arm in step.arms]
+
+    @property
     def workloads(self) -> list[str]:
         """The deciding workload, then the others in the order of the study."""
         return sorted(self.study.workloads, key=lambda name: name != self.workload)
