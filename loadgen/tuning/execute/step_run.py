@@ -67,7 +67,8 @@ class StepRun:
         for arm in self._rivals():
             nogood = next((bad for bad in self._nogoods if bad <= _assignments(arm.planned.spec)), None)
             if nogood is not None:
-                reason = f"its settings contain those of an arm that failed: {_shown(nogood)}"
+                shown = " ".join("=".join(part) for part in sorted(nogood) if part != ("replicas", "1"))
+                reason = f"its settings contain those of an arm that failed: {shown}"
                 self._update(arm.name, verdict=Verdict.PRUNED, reason=reason)
         alone = self.step.kind not in (NOISE, CONFIRMATION) and self._decided(self.step.min_starts)
         for block in range(0 if alone else self.step.max_starts):
@@ -313,7 +314,3 @@ def _assignments(arm: ArmSpec) -> Assignments:
             *((f"${name}", value) for name, value in arm.env.items()),
         ]
     )
-
-
-def _shown(nogood: Assignments) -> str:
-    return " ".join("=".join(part) for part in sorted(nogood) if part != ("replicas", "1"))

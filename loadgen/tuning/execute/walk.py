@@ -82,7 +82,11 @@ class Walk:
         for number, stage in enumerate(self.study.stages):
             step = self._planner.stage(number)
             if isinstance(stage, Joint):
-                step = yield from self._search(number, stage, step)
+                self._running = search = JointSearch(step, number, stage, self.study, self._planner, self._base_answers)
+                yield from search.run()
+                self._running = None
+                self._done.append(search.found())
+                step = search.final()
             yield from self._run_step(step, number)
             if self.broken:
                 return
@@ -98,11 +102,3 @@ class Walk:
             self.broken = f"{step.name}: {step.reference.name} fails, {run.broken}"
         if number is not None:
             self._planner.adopt(number, step.arms, run.winners)
-
-    def _search(self, number: int, stage: Joint, step: Step) -> Generator[TrialRequest, Trial, Step]:
-        """Run the search of a joint stage; returns the stage with the best drawn arm as its only rival."""
-        self._running = search = JointSearch(step, number, stage, self.study, self._planner, self._base_answers)
-        yield from search.run()
-        self._running = None
-        self._done.append(search.found())
-        return search.final()

@@ -165,7 +165,12 @@ class Importer:
             why = load_difference(entry.result, self._arms.loads[placed.workload])
             load_note = [f"{placed.workload} is another load than the study's: {why}"] if why else []
             trial = self._add_run(placed, entry.result, entry, source, [*placed.notes, *load_note])
-            self._compare_load(placed.workload, entry, load_note, summary)
+            if why and placed.workload not in self._other_loads:  # said once
+                self._other_loads.add(placed.workload)
+                remedy = (
+                    "set dataset_rule, or compat, to the page's tool before you compare them with runs of the study"
+                )
+                summary.lines.append(f"{entry.place}: {load_note[0]}; {remedy}")
         elif (placed.config, entry.cause) in self._failed:
             summary.again += 1
             return
@@ -220,13 +225,6 @@ class Importer:
             return []
         ignored = f", but {workload} ignores EOS in this study" if load.implied().ignore_eos else ""
         return [f"answers ended early, after {tokens[1]:.1f} of {asked} tokens{ignored}"]
-
-    def _compare_load(self, workload: str, entry: Entry, notes: list[str], summary: ImportSummary) -> None:
-        """Say it once if the results of a workload come from another load than the study's."""
-        if notes and workload not in self._other_loads:
-            self._other_loads.add(workload)
-            remedy = "set dataset_rule, or compat, to the page's tool before you compare them with runs of the study"
-            summary.lines += [f"{entry.place}: {note}; {remedy}" for note in notes]
 
     def _add_run(self, placed: Placement, result: Published, entry: Entry, source: Source, notes: list[str]) -> Trial:
         summary = restated(result, self._arms.loads[placed.workload].num_prompts or 0, source.untrue)
